@@ -1,0 +1,75 @@
+# Every check is a target; .ci/run runs them all, in order. Type "make" for the
+# list.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+.PHONY: help check format build tidy lint generate generated words test race bench fuzz
+
+# How much each fuzz target runs: a number of inputs, a few seconds. A duration
+# works too, but before Go 1.27 a target can fail just because its time is up
+# (go.dev/issue/75804).
+FUZZTIME ?= 50000x
+
+# The linter lives outside the checkout, in a directory that names its version
+# and that of the Go it was built with, so that it is rebuilt when either moves.
+LINTER_VERSION := v2.15.0
+CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/busline
+LINTER ?= $(CACHE)/golangci-lint-$(LINTER_VERSION)-$(shell go env GOVERSION)/golangci-lint
+
+# The main module, and those that keep their dependencies to themselves.
+MODULES = $(sort $(dir $(shell find . -name go.mod -not -path '*/testdata/*')))
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
+
+check: ## everything that CI does
+	@.ci/run
+
+format: ## gofmt has nothing to change
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; }
+
+build: ## every module builds and passes go vet
+	@for module in $(MODULES); do (cd "$$module" && echo "$$module" && go build ./... && go vet ./...); done
+
+tidy: ## go.mod and go.sum of every module are tidy
+	@for module in $(MODULES); do (cd "$$module" && go mod tidy -diff); done
+
+lint: $(LINTER) ## golangci-lint has nothing to say
+	@for module in $(MODULES); do (cd "$$module" && $(LINTER) run ./...); done
+
+$(LINTER):
+	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER_VERSION)
+
+generate: ## write the generated files
+	go generate ./...
+
+# Compares the files before and after, not with the last commit, so that it can
+# be typed in the middle of work. The index of its own leaves the real one alone.
+generated: ## the generated files are what make generate writes
+	@export GIT_INDEX_FILE=$$(mktemp -u); trap 'rm -f "$$GIT_INDEX_FILE"' EXIT; \
+	snapshot() { git add -A && git write-tree; }; \
+	before=$$(snapshot); $(MAKE) generate; after=$$(snapshot); \
+	git diff --exit-code "$$before" "$$after"
+
+# git grep answers 1 when it finds nothing.
+words: ## no notes to oneself and no paths of one machine
+	@if git grep --untracked -nIE '\b(TO[D]O|FIX[M]E|XX[X]|HAC[K]|WI[P])\b|/(roo[t]|hom[e]/[a-z]+|User[s])/' -- . ':!*go.sum'; \
+	then exit 1; else test $$? -eq 1; fi
+
+test: ## all tests
+	go test ./...
+
+race: ## all tests under the race detector
+	go test -race ./...
+
+bench: ## each benchmark once, so that none rots
+	go test -run '^$$' -bench . -benchtime 1x ./...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print names[i], $$2; n = 0 }' | \
+	while read -r target package; do \
+		echo "$$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	done

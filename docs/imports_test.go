@@ -1,0 +1,186 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// importTable says which of our packages each package may import, lowest
+// first: a package can only be allowed what stands above it, so there is no
+// way round in circles. "..." on the right is anything; on the left it is every
+// package below. What no row allows, such as importing an example, is
+// forbidden. Tests may import what they need.
+const importTable = `
+	bus/wire:
+	bus/subject:
+	reflectapi:
+	reflectapi/apigen:  reflectapi
+	restmap/strictjson:
+	restmap:            reflectapi restmap/strictjson
+	restmap/openapi:    reflectapi restmap restmap/strictjson
+	bus:                bus/wire bus/subject reflectapi restmap restmap/strictjson restmap/openapi
+	bus/broker:
+	bus/bustest:        bus bus/broker
+	portal:             bus restmap/openapi
+	msgsvc:             bus
+	mocks:
+	examples/...:       ...
+	benchmarks:         ...
+	docs:
+`
+
+// neverCompiled says what a package must not pull in, however indirectly: the
+// layers below bus do not know that there is a broker, and who imports bus,
+// the portal or msgsvc compiles neither a NATS server nor a mock.
+const neverCompiled = `
+	bus/wire:           github.com/nats-io
+	bus/subject:        github.com/nats-io
+	reflectapi:         github.com/nats-io
+	restmap:            github.com/nats-io
+	restmap/strictjson: github.com/nats-io
+	restmap/openapi:    github.com/nats-io
+	bus:                github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock portal
+	portal:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock
+	msgsvc:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock
+`
+
+// goPackage is what go list tells of a package. Our own paths are shortened to
+// the part after the module's.
+type goPackage struct {
+	ImportPath string
+	Imports    []string // of ours alone, those of the tests not counted
+	Deps       []string // all that is compiled with it, ours or not
+}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	rows := parseRows(t, importTable)
+	for _, row := range rows {
+		for _, name := range row.names {
+			if name != "..." && !isAbove(rows, name, row.pkg) {
+				t.Errorf("import table: %s is allowed %s, which does not stand above it", row.pkg, name)
+			}
+		}
+	}
+	for _, pkg := range listPackages(t) {
+		allowed, found := lookUp(rows, pkg.ImportPath)
+		if !found {
+			t.Errorf("package %s has no row in the import table of docs/imports_test.go", pkg.ImportPath)
+			continue
+		}
+		for _, imported := range pkg.Imports {
+			if !slices.Contains(allowed, imported) && !slices.Contains(allowed, "...") {
+				t.Errorf("package %s imports %s; its row in the import table allows only %q", pkg.ImportPath, imported, allowed)
+			}
+		}
+	}
+}
+
+func TestNeverCompiled(t *testing.T) {
+	t.Parallel()
+	rows := parseRows(t, neverCompiled)
+	for _, row := range rows {
+		if _, found := lookUp(parseRows(t, importTable), row.pkg); !found {
+			t.Errorf("%s is not a package of the import table", row.pkg)
+		}
+	}
+	for _, pkg := range listPackages(t) {
+		forbidden, _ := lookUp(rows, pkg.ImportPath)
+		for _, path := range forbidden {
+			below := func(dependency string) bool { return strings.HasPrefix(dependency+"/", path+"/") }
+			if i := slices.IndexFunc(pkg.Deps, below); i >= 0 {
+				t.Errorf("package %s pulls in %s; find the import that leads there with go list -deps", pkg.ImportPath, pkg.Deps[i])
+			}
+		}
+	}
+}
+
+// tableRow is one line of a table.
+type tableRow struct {
+	pkg   string
+	names []string
+}
+
+// parseRows reads "package: name name" lines.
+func parseRows(t *testing.T, table string) []tableRow {
+	t.Helper()
+	var rows []tableRow
+	for line := range strings.Lines(strings.TrimSpace(table)) {
+		pkg, names, found := strings.Cut(strings.TrimSpace(line), ":")
+		if !found {
+			t.Fatalf("table row %q has no colon", line)
+		}
+		rows = append(rows, tableRow{pkg, strings.Fields(names)})
+	}
+	return rows
+}
+
+// lookUp returns the names in the row of a package, and whether there is one.
+func lookUp(rows []tableRow, pkg string) (names []string, found bool) {
+	for _, row := range rows {
+		folder, isFolder := strings.CutSuffix(row.pkg, "...")
+		if row.pkg == pkg || isFolder && strings.HasPrefix(pkg, folder) {
+			return row.names, true
+		}
+	}
+	return nil, false
+}
+
+// isAbove tells whether the first of two packages has the earlier row.
+func isAbove(rows []tableRow, upper, lower string) bool {
+	position := func(pkg string) int {
+		return slices.IndexFunc(rows, func(row tableRow) bool { return row.pkg == pkg })
+	}
+	return position(upper) >= 0 && position(upper) < position(lower)
+}
+
+// listPackages asks the go command for every package of the module.
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	tree(t) // so that a change of any package runs the test again
+	module := goList(t, "-m") + "/"
+	decoder := json.NewDecoder(strings.NewReader(goList(t, "-json=ImportPath,Imports,Deps", "./...")))
+	var packages []goPackage
+	for {
+		var pkg goPackage
+		err := decoder.Decode(&pkg)
+		if errors.Is(err, io.EOF) {
+			return packages
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, goPackage{
+			ImportPath: strings.TrimPrefix(pkg.ImportPath, module),
+			Imports:    shorten(ours(pkg.Imports, module), module),
+			Deps:       shorten(pkg.Deps, module),
+		})
+	}
+}
+
+// ours keeps the packages of the module.
+func ours(paths []string, module string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool { return !strings.HasPrefix(path, module) })
+}
+
+// shorten takes the module's path off its packages.
+func shorten(paths []string, module string) []string {
+	for i, path := range paths {
+		paths[i] = strings.TrimPrefix(path, module)
+	}
+	return paths
+}
+
+// goList runs go list in the root of the module.
+func goList(t *testing.T, arguments ...string) string {
+	t.Helper()
+	output, err := goCommand(t, root, append([]string{"list"}, arguments...)...)
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, output)
+	}
+	return output
+}

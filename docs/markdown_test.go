@@ -1,0 +1,144 @@
+package docs_test
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// markdownFile is a markdown file, taken apart into what is code and what is not.
+type markdownFile struct {
+	path   string // from the root, "docs/wire.md"
+	blocks []codeBlock
+	prose  []proseLine
+}
+
+// codeBlock is a fenced piece of code.
+type codeBlock struct {
+	number   int    // of the line on which the code starts
+	language string // "go"; "" when the fence names none
+	example  string // path in a comment above, <!-- example: path -->; "" when there is none
+	code     string
+}
+
+// proseLine is a line outside the fences.
+type proseLine struct {
+	number int
+	text   string
+}
+
+var (
+	fencePattern   = regexp.MustCompile("^\\s*(```+|~~~+)\\s*([^`\\s]*)")
+	examplePattern = regexp.MustCompile(`^\s*<!-- example: (\S+) -->\s*$`)
+)
+
+// documents reads every markdown file of the module, testdata left out.
+func documents(t *testing.T) []markdownFile {
+	t.Helper()
+	var read []markdownFile
+	for _, name := range tree(t) {
+		if path.Ext(name) != ".md" || strings.Contains("/"+name, "/testdata/") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := parseDocument(name, string(text))
+		if err != nil {
+			t.Error(err)
+		}
+		read = append(read, parsed)
+	}
+	return read
+}
+
+// parseDocument tells code from prose. A fence that never closes is an error.
+func parseDocument(name, text string) (markdownFile, error) {
+	parsed := markdownFile{path: name}
+	lines := strings.Split(text, "\n")
+	var current codeBlock
+	fence := "" // that opened the current block; "" in prose
+	for i, text := range lines {
+		opening := fencePattern.FindStringSubmatch(text)
+		switch {
+		case fence != "" && closes(text, fence):
+			parsed.blocks = append(parsed.blocks, current)
+			fence = ""
+		case fence != "":
+			current.code += text + "\n"
+		case opening != nil:
+			fence = opening[1]
+			current = codeBlock{number: i + 2, language: opening[2], example: exampleAbove(lines[:i])}
+		default:
+			parsed.prose = append(parsed.prose, proseLine{i + 1, text})
+		}
+	}
+	if fence != "" {
+		return parsed, fmt.Errorf("%s:%d: the code block is never closed", name, current.number-1)
+	}
+	return parsed, nil
+}
+
+// closes tells whether a line ends the block that a fence opened.
+func closes(text, fence string) bool {
+	text = strings.TrimSpace(text)
+	return len(text) >= len(fence) && strings.Trim(text, fence[:1]) == ""
+}
+
+// exampleAbove returns the path that the last line holds, blank ones not
+// counted, when that line is an example comment.
+func exampleAbove(lines []string) string {
+	above := strings.TrimRight(strings.Join(lines, "\n"), " \t\n")
+	last := above[strings.LastIndexByte(above, '\n')+1:]
+	if match := examplePattern.FindStringSubmatch(last); match != nil {
+		return match[1]
+	}
+	return ""
+}
+
+func TestParseDocument(t *testing.T) {
+	t.Parallel()
+	text := strings.ReplaceAll(`# Title
+
+<!-- example: examples/a.go -->
+
+'''go
+a()
+'''
+'''sh
+ls
+'''
+- in a list:
+  ~~~
+  '''
+  ~~~~
+end`, "'''", "```")
+	got, err := parseDocument("a.md", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := markdownFile{
+		path: "a.md",
+		blocks: []codeBlock{
+			{number: 6, language: "go", example: "examples/a.go", code: "a()\n"},
+			{number: 9, language: "sh", code: "ls\n"},
+			{number: 13, code: "  ```\n"},
+		},
+		prose: []proseLine{
+			{1, "# Title"}, {2, ""}, {3, "<!-- example: examples/a.go -->"}, {4, ""},
+			{11, "- in a list:"}, {15, "end"},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("parsed %+v\nwant   %+v", got, want)
+	}
+	if _, err := parseDocument("b.md", "text\n```go\na()\n"); err == nil || err.Error() != "b.md:2: the code block is never closed" {
+		t.Errorf("an open block: %v", err)
+	}
+}
