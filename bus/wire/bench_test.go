@@ -1,0 +1,90 @@
+package wire_test
+
+import (
+	"bufio"
+	"bytes"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// usualRequest is the request of the package's documentation.
+func usualRequest() *wire.Request {
+	return &wire.Request{
+		Method:     "POST",
+		Target:     "/add",
+		Host:       "calculator.example",
+		FromHost:   "web.example",
+		FromID:     "k3xq27abcd",
+		MsgID:      "OZ2vT7hJ0kq5b-1w_Xc4Ng",
+		TimeBudget: 20 * time.Second,
+		CallDepth:  1,
+		Header:     wire.Header{{Name: "Content-Type", Value: "application/json"}},
+		Body:       []byte(`{"x":5,"y":6}`),
+	}
+}
+
+// usualResponse is the response of the package's documentation.
+func usualResponse() *wire.Response {
+	return &wire.Response{
+		Status:   200,
+		OpCode:   wire.OpRes,
+		FromHost: "calculator.example",
+		FromID:   "m5pw7c2sda",
+		MsgID:    "OZ2vT7hJ0kq5b-1w_Xc4Ng",
+		Queue:    "calculator.example",
+		Header:   wire.Header{{Name: "Content-Type", Value: "application/json"}},
+		Body:     []byte(`{"sum":11}`),
+	}
+}
+
+func BenchmarkAppendRequest(b *testing.B) {
+	req, buffer := usualRequest(), make([]byte, 0, 1024)
+	b.ReportAllocs()
+	for b.Loop() {
+		buffer = wire.AppendRequest(buffer[:0], req)
+	}
+}
+
+func BenchmarkAppendResponse(b *testing.B) {
+	res, buffer := usualResponse(), make([]byte, 0, 1024)
+	b.ReportAllocs()
+	for b.Loop() {
+		buffer = wire.AppendResponse(buffer[:0], res)
+	}
+}
+
+func BenchmarkParseRequest(b *testing.B) {
+	payload := wire.AppendRequest(nil, usualRequest())
+	var req wire.Request
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := wire.ParseRequest(payload, &req); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkParseResponse(b *testing.B) {
+	payload := wire.AppendResponse(nil, usualResponse())
+	var res wire.Response
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := wire.ParseResponse(payload, &res); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkHTTPReadRequest is what the standard library takes for the same request.
+func BenchmarkHTTPReadRequest(b *testing.B) {
+	payload := wire.AppendRequest(nil, usualRequest())
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(payload))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

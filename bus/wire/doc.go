@@ -1,0 +1,103 @@
+// Package wire is the bus's wire format: HTTP/1.1 requests and responses as text, one per broker message.
+//
+// One call is three messages on two subjects. The caller, instance k3xq27abcd of web.example, publishes a request
+// to the endpoint's subject:
+//
+//	bus.443.example.calculator.|.POST.add
+//
+//	POST /add HTTP/1.1
+//	Host: calculator.example
+//	Content-Length: 13
+//	Bus-Call-Depth: 1
+//	Bus-From-Host: web.example
+//	Bus-From-Id: k3xq27abcd
+//	Bus-Msg-Id: OZ2vT7hJ0kq5b-1w_Xc4Ng
+//	Bus-Op-Code: Req
+//	Bus-Time-Budget: 20000
+//	Content-Type: application/json
+//
+//	{"x":5,"y":6}
+//
+// The server, instance m5pw7c2sda of calculator.example, publishes an ack to the caller's response subject at once,
+// before it handles the request:
+//
+//	bus.r.example.web.k3xq27abcd
+//
+//	HTTP/1.1 202 Accepted
+//	Connection: close
+//	Bus-From-Host: calculator.example
+//	Bus-From-Id: m5pw7c2sda
+//	Bus-Msg-Id: OZ2vT7hJ0kq5b-1w_Xc4Ng
+//	Bus-Op-Code: Ack
+//	Bus-Queue: calculator.example
+//
+// and, having handled it, the response to the same subject:
+//
+//	HTTP/1.1 200 OK
+//	Connection: close
+//	Content-Length: 10
+//	Bus-From-Host: calculator.example
+//	Bus-From-Id: m5pw7c2sda
+//	Bus-Msg-Id: OZ2vT7hJ0kq5b-1w_Xc4Ng
+//	Bus-Op-Code: Res
+//	Bus-Queue: calculator.example
+//	Content-Type: application/json
+//
+//	{"sum":11}
+//
+// The fields that the codec reads and writes itself:
+//
+//	name               message        value
+//	Host               request        host as called, an addressed instance in front
+//	Content-Length     all            bytes after the blank line, exactly; absent = none
+//	Connection         ack, response  "close"; written, read over
+//	Bus-Call-Depth     request        1 to 999999999; absent = 1
+//	Bus-From-Host      all            host of the sender; required
+//	Bus-From-Id        all            instance ID of the sender; required
+//	Bus-Msg-Id         all            1 to 64 of A-Z, a-z, 0-9, "-", "_", echoed by the server; required
+//	Bus-Op-Code        all            "Req", "Ack" or "Res"; required
+//	Bus-Queue          ack, response  queue of the responding instance; may be absent
+//	Bus-Time-Budget    request        milliseconds left, at most 9 digits, minus allowed; absent = 20000
+//
+// All but Connection are single-valued, and every name is matched whatever its case. Transfer-Encoding and Trailer
+// are refused. What concerns one connection (Keep-Alive, Upgrade and their like) and Bus- fields that are not listed
+// are read over and never written. Every other field is kept as it came, in order.
+//
+// Reading is strict, so that no two readers understand one message in two ways: HTTP/1.1 only, CRLF only, no folded
+// lines, no blank before a colon, no control bytes, nothing after the body; limits are checked before anything is
+// allocated. Whatever is accepted, net/http understands the same way; tests hold that. Writing cannot be made to
+// add a line: control bytes in what is to be written become blanks, and the reason follows from the status.
+package wire
+
+import "time"
+
+// Names of the bus's own header fields.
+const (
+	HeaderFromHost   = "Bus-From-Host"   // calculator.example
+	HeaderFromID     = "Bus-From-Id"     // m5pw7c2sda
+	HeaderMsgID      = "Bus-Msg-Id"      // OZ2vT7hJ0kq5b-1w_Xc4Ng
+	HeaderOpCode     = "Bus-Op-Code"     // Req
+	HeaderTimeBudget = "Bus-Time-Budget" // 20000
+	HeaderCallDepth  = "Bus-Call-Depth"  // 1
+	HeaderQueue      = "Bus-Queue"       // calculator.example
+)
+
+// OpCode is the kind of a message.
+type OpCode string
+
+// The kinds of messages, in the order in which a call makes them.
+const (
+	OpReq OpCode = "Req" // a request
+	OpAck OpCode = "Ack" // a response of status 202: the request has arrived and will be handled
+	OpRes OpCode = "Res" // the response
+)
+
+// Limits of a message. The parsers refuse one that exceeds the first two; a longer time budget counts as the
+// longest; the call depth is the server's to refuse.
+const (
+	MaxHeadBytes      = 64 << 10          // start line, fields and blank line
+	MaxFields         = 256               // header fields, whatever their names
+	DefaultTimeBudget = 20 * time.Second  // of a request that names none
+	MaxTimeBudget     = 600 * time.Second // of any request
+	MaxCallDepth      = 64                // calls on top of each other
+)

@@ -1,0 +1,29 @@
+package wire
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Error says which rule of the wire format a message breaks. Every error of the parsers is an *Error.
+type Error struct {
+	// Detail names the part of the message and the rule. At most 64 bytes of the message are quoted.
+	Detail string
+}
+
+// Error returns the detail.
+func (e *Error) Error() string { return e.Detail }
+
+// fault returns an error with a formatted detail.
+func fault(format string, args ...any) error {
+	return &Error{Detail: fmt.Sprintf(format, args...)}
+}
+
+// quote makes foreign text safe for a log line.
+func quote(text string) string {
+	const longest = 64
+	if len(text) > longest {
+		return strconv.Quote(text[:longest]) + "…"
+	}
+	return strconv.Quote(text)
+}

@@ -1,0 +1,225 @@
+package wire_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// FuzzParseRequest holds that whatever is accepted is what net/http reads, and comes back when written again.
+func FuzzParseRequest(f *testing.F) {
+	f.Add(crlf(goldenRequest))
+	f.Add(bytes.Replace(crlf(goldenRequest), []byte("/add"), []byte("https://calculator.example:443?x=%zz"), 1))
+	f.Add(bytes.Replace(crlf(goldenRequest), []byte("Content-Type"), []byte("Pragma: no-cache\r\nTE: x\r\nX-A:\t\xff"), 1))
+	f.Add(bytes.Replace(crlf(goldenRequest), []byte("20000"), []byte("-5"), 1))
+	f.Add(bytes.Replace(crlf(strings.TrimSuffix(goldenRequest, `{"x":5,"y":6}`)), []byte("Content-Length: 13"), []byte("X-A: b"), 1))
+	f.Add([]byte(goldenRequest))
+	f.Add(crlf(goldenResponse))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		var req wire.Request
+		if err := wire.ParseRequest(payload, &req); err != nil {
+			checkRefused(t, &req, err)
+			return
+		}
+		agreesWithHTTP(t, payload, &req)
+		again := wire.Request{}
+		if err := wire.ParseRequest(wire.AppendRequest(nil, &req), &again); err != nil {
+			t.Fatalf("%v when written again: %+v", err, req)
+		}
+		req.TimeBudget = max(req.TimeBudget, 0)
+		if !reflect.DeepEqual(plainRequest(again), plainRequest(req)) {
+			t.Errorf("%+v\ncomes back as\n%+v", req, again)
+		}
+	})
+}
+
+// FuzzParseResponse does the same for responses.
+func FuzzParseResponse(f *testing.F) {
+	f.Add(crlf(goldenAck))
+	f.Add(crlf(goldenResponse))
+	f.Add(bytes.Replace(crlf(goldenResponse), []byte("200 OK"), []byte("304"), 1))
+	f.Add([]byte(goldenResponse))
+	f.Add(crlf(goldenRequest))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		var res wire.Response
+		if err := wire.ParseResponse(payload, &res); err != nil {
+			if !reflect.DeepEqual(res, wire.Response{}) {
+				t.Errorf("%+v beside an error", res)
+			}
+			return
+		}
+		responseAgreesWithHTTP(t, payload, &res)
+		again := wire.Response{}
+		if err := wire.ParseResponse(wire.AppendResponse(nil, &res), &again); err != nil {
+			t.Fatalf("%v when written again: %+v", err, res)
+		}
+		if len(res.Header) == 0 {
+			res.Header, again.Header = nil, nil
+		}
+		if !reflect.DeepEqual(again, res) {
+			t.Errorf("%+v\ncomes back as\n%+v", res, again)
+		}
+	})
+}
+
+// FuzzAppendRequest holds that no part of a request can add a line or a message.
+func FuzzAppendRequest(f *testing.F) {
+	f.Add("POST", "/add", "h", "web.example", "k3x", "m1", "X-A", "b", []byte("{}"))
+	f.Add("GET /x HTTP/1.1\r\n", "/\r\n\r\n", "h\r\nX: y", "a\r\n", "\nb", "\r", "X-A: b\r\nX-B", "\x00\r\n\r\nGET", []byte("\r\n"))
+	f.Fuzz(func(t *testing.T, method, target, host, fromHost, fromID, msgID, name, value string, body []byte) {
+		payload := wire.AppendRequest(nil, &wire.Request{
+			Method: method, Target: target, Host: host, FromHost: fromHost, FromID: fromID, MsgID: msgID,
+			Header: wire.Header{{Name: name, Value: value}, {Name: "X-Last", Value: "here"}}, Body: body,
+		})
+		checkLines(t, payload, body, "\r\nX-Last: here\r\n\r\n", 9, 11)
+	})
+}
+
+// FuzzAppendResponse does the same for responses.
+func FuzzAppendResponse(f *testing.F) {
+	f.Add(200, "Res", "calculator.example", "m5p", "m1", "q", "X-A", "b", []byte("{}"))
+	f.Add(-1, "\r\n", "h\r\nX: y", "a\r\n", "\nb", "\r", "X-A: b\r\nX-B", "\x00\r\n\r\nGET", []byte("\r\n"))
+	f.Fuzz(func(t *testing.T, status int, op, fromHost, fromID, msgID, queue, name, value string, body []byte) {
+		payload := wire.AppendResponse(nil, &wire.Response{
+			Status: status, OpCode: wire.OpCode(op), FromHost: fromHost, FromID: fromID, MsgID: msgID, Queue: queue,
+			Header: wire.Header{{Name: name, Value: value}, {Name: "X-Last", Value: "here"}}, Body: body,
+		})
+		if status == 204 || status == 304 {
+			body = nil
+		}
+		checkLines(t, payload, body, "\r\nX-Last: here\r\n\r\n", 7, 10)
+	})
+}
+
+// checkLines checks that a message is a head of that many lines with nothing but CRLF between them, then the body.
+func checkLines(t *testing.T, payload, body []byte, last string, fewest, most int) {
+	t.Helper()
+	head, found := strings.CutSuffix(string(payload), string(body))
+	if !found || strings.Index(head, "\r\n\r\n") != len(head)-len("\r\n\r\n") || !strings.HasSuffix(head, last) {
+		t.Fatalf("not a head and the body %q: %q", body, payload)
+	}
+	lines := strings.Split(strings.TrimSuffix(head, "\r\n\r\n"), "\r\n")
+	if len(lines) < fewest || most < len(lines) {
+		t.Errorf("%d lines, want %d to %d: %q", len(lines), fewest, most, payload)
+	}
+	for _, line := range lines {
+		if strings.ContainsAny(line, "\r\n\x00\x7f") || line == "" || line[0] == ' ' {
+			t.Errorf("line %q in %q", line, payload)
+		}
+	}
+}
+
+// checkRefused checks that a refused request tells its sender at most.
+func checkRefused(t *testing.T, req *wire.Request, err error) {
+	t.Helper()
+	if err.Error() == "" {
+		t.Error("an error without a detail")
+	}
+	sender := wire.Request{FromHost: req.FromHost, FromID: req.FromID, MsgID: req.MsgID}
+	if !reflect.DeepEqual(*req, sender) {
+		t.Errorf("%+v beside error %v", req, err)
+	}
+}
+
+// agreesWithHTTP holds an accepted request against what net/http makes of the same bytes.
+func agreesWithHTTP(t *testing.T, payload []byte, req *wire.Request) {
+	t.Helper()
+	reader := bufio.NewReader(bytes.NewReader(payload))
+	want, err := http.ReadRequest(reader)
+	if err != nil {
+		t.Fatalf("net/http refuses %q: %v", payload, err)
+	}
+	body, err := io.ReadAll(want.Body)
+	if err != nil || !bytes.Equal(body, req.Body) {
+		t.Errorf("body %q, net/http reads %q, error %v", req.Body, body, err)
+	}
+	if rest, _ := io.ReadAll(reader); len(rest) > 0 {
+		t.Errorf("net/http leaves %q", rest)
+	}
+	if req.Method != want.Method || req.Target != originForm(want) || !sameHost(req.Host, want.Host) {
+		t.Errorf("%s %s at %s, net/http reads %s %s at %s", req.Method, req.Target, req.Host, want.Method, originForm(want), want.Host)
+	}
+	if got, want := sender(want.Header), [3]string{req.FromHost, req.FromID, req.MsgID}; got != want {
+		t.Errorf("sender %q, net/http reads %q", want, got)
+	}
+	agreeOnHeader(t, req.Header, want.Header)
+	if req.CallDepth < 1 || req.TimeBudget > wire.MaxTimeBudget || req.TimeBudget < -1e9*time.Millisecond {
+		t.Errorf("depth %d, budget %v", req.CallDepth, req.TimeBudget)
+	}
+}
+
+// originForm returns the target as sent but for what absolute-form has in front.
+func originForm(req *http.Request) string {
+	if req.URL.Host == "" {
+		return req.RequestURI
+	}
+	_, rest, _ := strings.Cut(req.RequestURI, "://")
+	at := strings.IndexAny(rest, "/?")
+	if at < 0 {
+		return "/"
+	}
+	return "/" + strings.TrimPrefix(rest[at:], "/")
+}
+
+// sameHost compares hosts; one of them may leave out the port.
+func sameHost(ours, theirs string) bool {
+	return strings.EqualFold(ours, theirs) || strings.HasPrefix(strings.ToLower(ours), strings.ToLower(theirs)+":")
+}
+
+func responseAgreesWithHTTP(t *testing.T, payload []byte, res *wire.Response) {
+	t.Helper()
+	reader := bufio.NewReader(bytes.NewReader(payload))
+	want, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatalf("net/http refuses %q: %v", payload, err)
+	}
+	body, err := io.ReadAll(want.Body)
+	if err != nil || !bytes.Equal(body, res.Body) {
+		t.Errorf("body %q, net/http reads %q, error %v", res.Body, body, err)
+	}
+	if rest, _ := io.ReadAll(reader); len(rest) > 0 {
+		t.Errorf("net/http leaves %q", rest)
+	}
+	if res.Status != want.StatusCode {
+		t.Errorf("status %d, net/http reads %d", res.Status, want.StatusCode)
+	}
+	if got, want := sender(want.Header), [3]string{res.FromHost, res.FromID, res.MsgID}; got != want {
+		t.Errorf("sender %q, net/http reads %q", want, got)
+	}
+	agreeOnHeader(t, res.Header, want.Header)
+}
+
+func sender(header http.Header) [3]string {
+	return [3]string{header.Get(wire.HeaderFromHost), header.Get(wire.HeaderFromID), header.Get(wire.HeaderMsgID)}
+}
+
+// agreeOnHeader compares all fields that are not reserved.
+func agreeOnHeader(t *testing.T, got wire.Header, want http.Header) {
+	t.Helper()
+	if got.Get("Pragma") == "no-cache" && got.Get("Cache-Control") == "" {
+		want.Del("Cache-Control") // added by net/http
+	}
+	for name := range want {
+		if wire.Reserved(name) {
+			delete(want, name)
+		}
+	}
+	if got := got.HTTP(); !reflect.DeepEqual(got, want) {
+		t.Errorf("header %v, net/http reads %v", got, want)
+	}
+}
+
+// plainRequest makes no difference between no header and an empty one.
+func plainRequest(req wire.Request) wire.Request {
+	if len(req.Header) == 0 {
+		req.Header = nil
+	}
+	return req
+}

@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"maps"
+	"net/http"
+	"net/textproto"
+	"slices"
+)
+
+// Field is one header field, "Content-Type" and "application/json".
+type Field struct{ Name, Value string }
+
+// Header holds fields in the order in which they are or were sent. Names are compared whatever their case.
+type Header []Field
+
+// Get returns the first value of the name, "" when there is none.
+func (h Header) Get(name string) string {
+	for i := range h {
+		if same(h[i].Name, name) {
+			return h[i].Value
+		}
+	}
+	return ""
+}
+
+// Add appends a field. What it holds is checked when it is written: see AppendRequest.
+func (h *Header) Add(name, value string) {
+	*h = append(*h, Field{Name: name, Value: value})
+}
+
+// HTTP returns a new map of the fields under their canonical names, the values of each in order.
+func (h Header) HTTP() http.Header {
+	header := make(http.Header, len(h))
+	values := make([]string, len(h)) // one allocation for all fields that have one value
+	for i, field := range h {
+		name := textproto.CanonicalMIMEHeaderKey(field.Name)
+		if before := header[name]; before != nil {
+			header[name] = append(before, field.Value)
+			continue
+		}
+		values[i] = field.Value
+		header[name] = values[i : i+1 : i+1]
+	}
+	return header
+}
+
+// FromHTTP returns the fields of a map sorted by name, so that equal maps are written as equal bytes, the values of
+// each name in order. They are as they will be after a parse: reserved names and what is no name are left out, control
+// bytes in a value are blanks, and blanks around it are gone.
+func FromHTTP(h http.Header) Header {
+	size := 0
+	for _, values := range h {
+		size += len(values)
+	}
+	header := make(Header, 0, size)
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		if Reserved(name) || !isToken(name) {
+			continue
+		}
+		for _, value := range h[name] {
+			header.Add(name, trim(cleanText(value)))
+		}
+	}
+	return header
+}

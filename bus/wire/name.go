@@ -1,0 +1,106 @@
+package wire
+
+// meaning says what the codec does with a header field of some name.
+type meaning uint8
+
+const (
+	isHost meaning = iota
+	isContentLength
+	isCallDepth
+	isFromHost
+	isFromID
+	isMsgID
+	isOpCode
+	isQueue
+	isTimeBudget
+	single    // the number of meanings above: read by the codec, single-valued
+	isRefused // makes a message an error
+	isSkipped // read over, never written
+	isOther   // kept in Header
+)
+
+// String returns the canonical name of a single-valued field.
+func (m meaning) String() string {
+	return [single]string{
+		isHost:          "Host",
+		isContentLength: "Content-Length",
+		isCallDepth:     HeaderCallDepth,
+		isFromHost:      HeaderFromHost,
+		isFromID:        HeaderFromID,
+		isMsgID:         HeaderMsgID,
+		isOpCode:        HeaderOpCode,
+		isQueue:         HeaderQueue,
+		isTimeBudget:    HeaderTimeBudget,
+	}[m]
+}
+
+// Reserved reports whether a field of this name, in any case, is the codec's own business: Host, Content-Length,
+// every Bus- field, and the fields that concern one connection and travel no further (RFC 9110, 7.6.1). Such a
+// field is never in the Header of a parsed message, and one that is put there is not written.
+func Reserved(name string) bool { return meaningOf(name) != isOther }
+
+// meaningOf looks at the length first: most comparisons are never made.
+func meaningOf(name string) meaning {
+	switch len(name) {
+	case 2:
+		if same(name, "TE") {
+			return isSkipped
+		}
+	case 4:
+		if same(name, "Host") {
+			return isHost
+		}
+	case 7:
+		if same(name, "Upgrade") {
+			return isSkipped
+		}
+		if same(name, "Trailer") {
+			return isRefused
+		}
+	case 9:
+		if same(name, HeaderQueue) {
+			return isQueue
+		}
+	case 10:
+		if same(name, HeaderMsgID) {
+			return isMsgID
+		}
+		if same(name, "Connection") || same(name, "Keep-Alive") {
+			return isSkipped
+		}
+	case 11:
+		if same(name, HeaderOpCode) {
+			return isOpCode
+		}
+		if same(name, HeaderFromID) {
+			return isFromID
+		}
+	case 13:
+		if same(name, HeaderFromHost) {
+			return isFromHost
+		}
+	case 14:
+		if same(name, "Content-Length") {
+			return isContentLength
+		}
+		if same(name, HeaderCallDepth) {
+			return isCallDepth
+		}
+	case 15:
+		if same(name, HeaderTimeBudget) {
+			return isTimeBudget
+		}
+	case 16:
+		if same(name, "Proxy-Connection") {
+			return isSkipped
+		}
+	case 17:
+		if same(name, "Transfer-Encoding") {
+			return isRefused
+		}
+	}
+	if len(name) >= len("Bus-") && same(name[:len("Bus-")], "Bus-") {
+		return isSkipped
+	}
+	return isOther
+}

@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"strings"
+	"time"
+)
+
+// maxNumber is the greatest number of a field: 9 digits, so that it fits any int.
+const maxNumber = 999_999_999
+
+// digits reads a decimal number of 1 to 9 digits.
+func digits(text string) (number int, ok bool) {
+	if text == "" || len(text) > 9 {
+		return 0, false
+	}
+	for i := range len(text) {
+		digit := text[i] - '0'
+		if digit > 9 {
+			return 0, false
+		}
+		number = 10*number + int(digit)
+	}
+	return number, true
+}
+
+// checkLength holds Content-Length against the bytes that follow the blank line.
+func (h *head) checkLength(body int) error {
+	if !h.seen[isContentLength] {
+		if body > 0 {
+			return fault("body: %d trailing bytes without Content-Length", body)
+		}
+		return nil
+	}
+	value := h.values[isContentLength]
+	length, ok := digits(value)
+	switch {
+	case !ok:
+		return fault("header %s: %s is not 1 to 9 digits", isContentLength, quote(value))
+	case length > body:
+		return fault("body: %d bytes where Content-Length says %d", body, length)
+	case length < body:
+		return fault("body: %d trailing bytes after Content-Length %d", body-length, length)
+	}
+	return nil
+}
+
+// timeBudget returns what Bus-Time-Budget says: see Request.
+func (h *head) timeBudget() (time.Duration, error) {
+	if !h.seen[isTimeBudget] {
+		return DefaultTimeBudget, nil
+	}
+	value := h.values[isTimeBudget]
+	number, negative := strings.CutPrefix(value, "-")
+	milliseconds, ok := digits(number)
+	if !ok {
+		return 0, fault("header %s: %s is not milliseconds of 1 to 9 digits", isTimeBudget, quote(value))
+	}
+	budget := time.Duration(milliseconds) * time.Millisecond
+	if negative {
+		return -budget, nil
+	}
+	return min(budget, MaxTimeBudget), nil
+}
+
+// callDepth returns what Bus-Call-Depth says: see Request.
+func (h *head) callDepth() (int, error) {
+	if !h.seen[isCallDepth] {
+		return 1, nil
+	}
+	value := h.values[isCallDepth]
+	depth, ok := digits(value)
+	if !ok || depth < 1 {
+		return 0, fault("header %s: %s is not a number from 1 of at most 9 digits", isCallDepth, quote(value))
+	}
+	return depth, nil
+}

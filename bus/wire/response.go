@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Response is an ack or a response, on its way to the response subject of the caller.
+type Response struct {
+	Status   int    // 200; 202 for an ack
+	OpCode   OpCode // OpAck or OpRes
+	FromHost string // of the server: "calculator.example"
+	FromID   string // of the server: "m5pw7c2sda"
+	MsgID    string // of the request
+	Queue    string // of the server's subscription: "calculator.example"; may be "" after a parse
+	Header   Header // all fields that are not reserved
+	Body     []byte // nil when empty; aliases the payload after a parse
+}
+
+// AppendResponse appends the message to dst and returns it, without an allocation when dst has the capacity.
+//
+// Nothing in the response can break the message: the reason follows from the status, a status that is not from 200
+// to 599 is written as 500, a body is left out where HTTP allows none (204, 304), and Header is written as
+// AppendRequest writes it.
+func AppendResponse(dst []byte, res *Response) []byte {
+	status, body := res.Status, res.Body
+	if !validStatus(status) {
+		status = http.StatusInternalServerError
+	}
+	if !allowsBody(status) {
+		body = nil
+	}
+	dst = appendStatus(dst, status)
+	dst = append(dst, crlf+"Connection"+is+"close"...)
+	if len(body) > 0 {
+		dst = appendNumber(append(dst, crlf+"Content-Length"+is...), len(body))
+	}
+	dst = appendText(append(dst, crlf+HeaderFromHost+is...), res.FromHost)
+	dst = appendText(append(dst, crlf+HeaderFromID+is...), res.FromID)
+	dst = appendText(append(dst, crlf+HeaderMsgID+is...), res.MsgID)
+	dst = appendText(append(dst, crlf+HeaderOpCode+is...), string(res.OpCode))
+	if res.Queue != "" {
+		dst = appendText(append(dst, crlf+HeaderQueue+is...), res.Queue)
+	}
+	dst = appendHeader(dst, res.Header)
+	return appendBody(dst, body)
+}
+
+// appendStatus appends the status line. The blank stays when the status has no reason (RFC 9112, 4).
+func appendStatus(dst []byte, status int) []byte {
+	dst = appendNumber(append(dst, version+" "...), status)
+	dst = append(dst, ' ')
+	return append(dst, http.StatusText(status)...)
+}
+
+// ParseResponse reads the one ack or response that payload holds. It overwrites all of res, of which only the
+// capacity of Header is used again. Strings are copied out of the payload; Body aliases it. An ordinary response
+// costs one allocation, and one more when Header has to grow. The reason is read over.
+//
+// An error is an *Error naming the first broken rule; then res is zero. FromHost, FromID and Queue are unchecked.
+func ParseResponse(payload []byte, res *Response) error {
+	*res = Response{Header: res.Header[:0]}
+	if err := res.parse(payload); err != nil {
+		*res = Response{Header: res.Header[:0]}
+		return err
+	}
+	return nil
+}
+
+func (res *Response) parse(payload []byte) error {
+	var message frame
+	err := message.cut(payload)
+	if err != nil {
+		return err
+	}
+	if res.Status, err = parseStatus(message.line(0)); err != nil {
+		return err
+	}
+	if len(message.body) > 0 && !allowsBody(res.Status) {
+		return fault("body: %d bytes with status %d, which has none", len(message.body), res.Status)
+	}
+	fields := head{others: res.Header}
+	if err := fields.read(&message); err != nil {
+		return err
+	}
+	if err := fields.check(len(message.body)); err != nil {
+		return err
+	}
+	if err := res.parseFields(&fields); err != nil {
+		return err
+	}
+	res.Header, res.Body = fields.others, message.body
+	return nil
+}
+
+// parseFields fills in what the single-valued fields say.
+func (res *Response) parseFields(fields *head) error {
+	res.OpCode = OpCode(fields.values[isOpCode])
+	if res.OpCode != OpAck && res.OpCode != OpRes {
+		return fault("header %s: %s on a response", isOpCode, quote(string(res.OpCode)))
+	}
+	res.FromHost = fields.values[isFromHost]
+	res.FromID = fields.values[isFromID]
+	res.MsgID = fields.values[isMsgID]
+	res.Queue = fields.values[isQueue]
+	return nil
+}
+
+// parseStatus reads the status line.
+func parseStatus(line string) (int, error) {
+	rest, found := strings.CutPrefix(line, version+" ")
+	code, _, _ := strings.Cut(rest, " ")
+	if !found {
+		return 0, fault("status line %s: not %s, a status and a reason", quote(line), version)
+	}
+	status, ok := digits(code)
+	if !ok || len(code) != 3 || !validStatus(status) {
+		return 0, fault("status line %s: status %s is not from 200 to 599", quote(line), quote(code))
+	}
+	return status, nil
+}
+
+// validStatus reports whether the status can end a call.
+func validStatus(status int) bool { return 200 <= status && status <= 599 }
+
+// allowsBody reports whether a response of this status has a body (RFC 9110, 6.4.1).
+func allowsBody(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified
+}

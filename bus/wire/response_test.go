@@ -1,0 +1,119 @@
+package wire_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+func TestParseResponseAccepts(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		old, replacement string
+		change           func(*wire.Response)
+	}{
+		"another reason":      {"200 OK", "404 Gone fishing\tüß", func(res *wire.Response) { res.Status = 404 }},
+		"no reason":           {"200 OK", "599 ", func(res *wire.Response) { res.Status = 599 }},
+		"no blank either":     {"200 OK", "299", func(res *wire.Response) { res.Status = 299 }},
+		"no queue":            {"Bus-Queue: calculator.example\n", "", func(res *wire.Response) { res.Queue = "" }},
+		"no connection":       {"Connection: close\n", "", func(*wire.Response) {}},
+		"fields of a request": {"Connection: close", "Bus-Call-Depth: x\r\nBus-Time-Budget: x\r\nHost: x", func(*wire.Response) {}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := usualResponse()
+			test.change(want)
+			res := wire.Response{Queue: "old", Body: []byte("old"), Header: wire.Header{{Name: "X-Old"}}}
+			if err := wire.ParseResponse(edited(t, goldenResponse, test.old, test.replacement), &res); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(&res, want) {
+				t.Errorf("parsed\n%+v, want\n%+v", res, *want)
+			}
+		})
+	}
+}
+
+func TestParseResponseRefuses(t *testing.T) {
+	t.Parallel()
+	const content = "Content-Type: application/json"
+	tests := map[string]struct{ old, replacement, detail string }{
+		"a request":           {"HTTP/1.1 200 OK", "GET / HTTP/1.1", `status line "GET / HTTP/1.1": not HTTP/1.1, a status and a reason`},
+		"HTTP/1.0":            {"HTTP/1.1", "HTTP/1.0", `status line "HTTP/1.0 200 OK": not HTTP/1.1, a status and a reason`},
+		"no status":           {"HTTP/1.1 200 OK", "HTTP/1.1 ", `status line "HTTP/1.1 ": status "" is not from 200 to 599`},
+		"two digits":          {"200", "99", `status line "HTTP/1.1 99 OK": status "99" is not from 200 to 599`},
+		"four digits":         {"200", "0200", `status line "HTTP/1.1 0200 OK": status "0200" is not from 200 to 599`},
+		"zero":                {"200", "000", `status line "HTTP/1.1 000 OK": status "000" is not from 200 to 599`},
+		"informational":       {"200", "101", `status line "HTTP/1.1 101 OK": status "101" is not from 200 to 599`},
+		"too high":            {"200", "600", `status line "HTTP/1.1 600 OK": status "600" is not from 200 to 599`},
+		"sign":                {"200", "+20", `status line "HTTP/1.1 +20 OK": status "+20" is not from 200 to 599`},
+		"tab behind status":   {"200 ", "200\t", `status line "HTTP/1.1 200\tOK": status "200\tOK" is not from 200 to 599`},
+		"control byte":        {"200 OK", "200 O\x00K", `head: control byte 0x00 in line 1`},
+		"bare LF":             {"200 OK\n", "200 OK\n", `head: line 1 ends in LF without CR`},
+		"body with 204":       {"200 OK", "204 No Content", `body: 10 bytes with status 204, which has none`},
+		"body with 304":       {"200 OK", "304 Not Modified", `body: 10 bytes with status 304, which has none`},
+		"body too long":       {"Length: 10", "Length: 1", `body: 9 trailing bytes after Content-Length 1`},
+		"a bad field":         {content, "X(Y): z", `header "X(Y)": not a field name; folded lines and blanks before the colon are not used`},
+		"Transfer-Encoding":   {content, "Transfer-Encoding: chunked", `header Transfer-Encoding: not used on the bus`},
+		"queue twice":         {content, "Bus-Queue: calculator.example", `header Bus-Queue: given twice`},
+		"no sender's host":    {"Bus-From-Host: calculator.example\n", "", `header Bus-From-Host: absent or empty`},
+		"no sender's ID":      {"Bus-From-Id: m5pw7c2sda\n", "", `header Bus-From-Id: absent or empty`},
+		"no message ID":       {"Bus-Msg-Id: OZ2vT7hJ0kq5b-1w_Xc4Ng\n", "", `header Bus-Msg-Id: absent or empty`},
+		"message ID of blank": {"OZ2vT7hJ0kq5b-1w_Xc4Ng", "a b", `header Bus-Msg-Id: "a b" is not 1 to 64 of A-Z, a-z, 0-9, "-" and "_"`},
+		"no op code":          {"Bus-Op-Code: Res\n", "", `header Bus-Op-Code: absent or empty`},
+		"op code of request":  {": Res", ": Req", `header Bus-Op-Code: "Req" on a response`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res := wire.Response{Status: 7, MsgID: "old", Body: []byte("old")}
+			wantError(t, wire.ParseResponse(edited(t, goldenResponse, test.old, test.replacement), &res), test.detail)
+			if !reflect.DeepEqual(res, wire.Response{}) {
+				t.Errorf("%+v beside an error", res)
+			}
+		})
+	}
+}
+
+func TestAppendResponseStatus(t *testing.T) {
+	t.Parallel()
+	tests := map[int]string{
+		200: "HTTP/1.1 200 OK\r\n",
+		508: "HTTP/1.1 508 Loop Detected\r\n",
+		299: "HTTP/1.1 299 \r\n",
+		599: "HTTP/1.1 599 \r\n",
+		0:   "HTTP/1.1 500 Internal Server Error\r\n",
+		-1:  "HTTP/1.1 500 Internal Server Error\r\n",
+		101: "HTTP/1.1 500 Internal Server Error\r\n",
+		600: "HTTP/1.1 500 Internal Server Error\r\n",
+	}
+	for status, line := range tests {
+		res := usualResponse()
+		res.Status = status
+		payload := wire.AppendResponse(nil, res)
+		if !strings.HasPrefix(string(payload), line) {
+			t.Errorf("status %d is written as %q, want %q", status, payload[:len(line)], line)
+		}
+		if err := wire.ParseResponse(payload, res); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAppendResponseWithoutBody(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{204, 304} {
+		res := usualResponse()
+		res.Status = status
+		payload := wire.AppendResponse(nil, res)
+		if strings.Contains(string(payload), "Content-Length") {
+			t.Errorf("status %d announces a body: %q", status, payload)
+		}
+		if err := wire.ParseResponse(payload, res); err != nil || res.Body != nil {
+			t.Errorf("status %d: body %q, error %v", status, res.Body, err)
+		}
+	}
+}

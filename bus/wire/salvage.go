@@ -1,0 +1,36 @@
+package wire
+
+import "bytes"
+
+// salvage fills in who sent a faulty request, so that the sender can be answered. It searches what is within the limits
+// of a head for the fields that say it; one that is there twice says nothing. When an op code says that the message
+// is no request, nothing is filled in: acks and responses are never answered.
+func (req *Request) salvage(payload []byte) {
+	var values [single]string
+	var times [single]int
+	lines := 0
+	for line := range bytes.Lines(payload[:min(len(payload), MaxHeadBytes)]) {
+		line = bytes.TrimRight(line, "\r\n")
+		if lines++; len(line) == 0 || lines > 1+MaxFields {
+			break
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		switch m := meaningOf(string(name)); m {
+		case isFromHost, isFromID, isMsgID, isOpCode:
+			values[m] = trim(string(value))
+			times[m]++
+			if m == isOpCode && OpCode(values[m]) != OpReq {
+				return
+			}
+		}
+	}
+	if times[isFromHost] == 1 && isText(values[isFromHost]) {
+		req.FromHost = values[isFromHost]
+	}
+	if times[isFromID] == 1 && isText(values[isFromID]) {
+		req.FromID = values[isFromID]
+	}
+	if times[isMsgID] == 1 && validMsgID(values[isMsgID]) {
+		req.MsgID = values[isMsgID]
+	}
+}

@@ -1,0 +1,50 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// TestFaultySender holds what a refused request tells of its sender.
+func TestFaultySender(t *testing.T) {
+	t.Parallel()
+	const content = "Content-Type: application/json"
+	const host, id, msg = "web.example", "k3xq27abcd", "OZ2vT7hJ0kq5b-1w_Xc4Ng"
+	tests := map[string]struct{ old, replacement, host, id, msg string }{
+		"start line":                   {"POST /add HTTP/1.1", "junk", host, id, msg},
+		"fault before the sender":      {"Bus-Call-Depth: 1", "no colon", host, id, msg},
+		"fault after the sender":       {": 20000", ": x", host, id, msg},
+		"body":                         {"Length: 13", "Length: 12", host, id, msg},
+		"no op code":                   {"Bus-Op-Code: Req\n", "", host, id, msg},
+		"names in another case":        {"Bus-From-Id: k3xq27abcd\nBus-Msg-Id: ", "bus-from-id:k3xq27abcd\nBUS-MSG-ID:", host, id, msg},
+		"too many fields":              {content, strings.Repeat("a:\r\n", 300), host, id, msg},
+		"too long a head":              {content, strings.Repeat("a", 1<<20), host, id, msg},
+		"sender behind the limit":      {"Bus-From-Id", strings.Repeat("a", 1<<20) + "\r\nBus-From-Id", host, "", ""},
+		"sender behind many fields":    {"Bus-From-Id", strings.Repeat("a:\r\n", 300) + "Bus-From-Id", host, "", ""},
+		"sender in the body":           {"Bus-From-Id: ", "Bad\r\n\r\nBus-From-Id: ", host, "", ""},
+		"no sender's host":             {"Bus-From-Host: web.example\n", "", "", id, msg},
+		"sender's host with NUL":       {"web.example", "web\x00", "", id, msg},
+		"sender's ID twice":            {content, "Bus-From-Id: other", host, "", msg},
+		"blank before the colon":       {"Bus-From-Id:", "Bus-From-Id :", host, "", msg},
+		"message ID no message ID":     {msg, "a.b", host, id, ""},
+		"an ack":                       {": Req", ": Ack", "", "", ""},
+		"unknown op code":              {": Req", ": req", "", "", ""},
+		"an ack and something else":    {"POST /add HTTP/1.1\nHost: calculator.example", "HTTP/1.1 202 Accepted\r\nBus-Op-Code: Ack", "", "", ""},
+		"two op codes, both a request": {content, "Bus-Op-Code: Req", host, id, msg},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := wire.Request{FromHost: "old", FromID: "old", MsgID: "old"}
+			if wire.ParseRequest(edited(t, goldenRequest, test.old, test.replacement), &req) == nil {
+				t.Fatal("accepted")
+			}
+			if req.FromHost != test.host || req.FromID != test.id || req.MsgID != test.msg {
+				t.Errorf("from %q, %q, message %q; want %q, %q, %q",
+					req.FromHost, req.FromID, req.MsgID, test.host, test.id, test.msg)
+			}
+		})
+	}
+}
