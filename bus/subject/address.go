@@ -1,0 +1,96 @@
+package subject
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Address says which endpoint a call is for.
+type Address struct {
+	Port   int    // 443
+	Host   string // "calculator.example" as called; "k3x.calculator.example" addresses the instance k3x
+	Method string // "POST"
+	Path   string // the escaped path of the URL, without the query: "/files/a%2Fb"; "" is "/"
+}
+
+// FromURL returns the address that a call with this method and URL is for. The URL is
+// http(s)://[instance.]host[:port]/path; the port is 443 for https and 80 for http unless it says otherwise, and
+// the host's case does not matter. The query and the fragment play no part. An error is an *Error of status 400.
+func FromURL(method string, u *url.URL) (Address, error) {
+	if u == nil {
+		return Address{}, malformed("URL: missing; write https://host/path")
+	}
+	if u.Opaque != "" || u.User != nil {
+		return Address{}, malformed("URL: user information or no // before the host; write https://host/path")
+	}
+	host, port, err := splitHost(u)
+	if err != nil {
+		return Address{}, err
+	}
+	address := Address{Port: port, Host: host, Method: method, Path: u.EscapedPath()}
+	if address.Path == "" {
+		address.Path = "/"
+	}
+	if err := address.valid(); err != nil {
+		return Address{}, err
+	}
+	return address, nil
+}
+
+// valid checks all but the escapes in the path.
+func (a Address) valid() error {
+	if err := ValidPort(a.Port); err != nil {
+		return err
+	}
+	if err := ValidHost(a.Host); err != nil {
+		return err
+	}
+	if err := ValidMethod(a.Method); err != nil {
+		return err
+	}
+	if a.Path != "" && a.Path[0] != '/' {
+		return malformed("path %s: does not begin with a slash", quote(a.Path))
+	}
+	return nil
+}
+
+// splitHost returns the URL's host in lower case, unchecked, and its port. It does not use url.URL.Hostname,
+// which would take "[calculator.example]" for a host.
+func splitHost(u *url.URL) (host string, port int, err error) {
+	switch u.Scheme {
+	case "https":
+		port = 443
+	case "http":
+		port = 80
+	default:
+		return "", 0, malformed("URL scheme %s: neither https nor http", quote(u.Scheme))
+	}
+	host, digits, _ := strings.Cut(u.Host, ":")
+	if digits != "" {
+		if port, err = parsePort(digits); err != nil {
+			return "", 0, err
+		}
+	}
+	return lower(host), port, nil
+}
+
+// parsePort reads a port as it is written in a URL or a subject: no sign, no leading zero.
+func parsePort(digits string) (int, error) {
+	if digits != "" && digits[0] != '0' && all(digits, func(c byte) bool { return '0' <= c && c <= '9' }) {
+		if port, err := strconv.Atoi(digits); err == nil && ValidPort(port) == nil {
+			return port, nil
+		}
+	}
+	return 0, malformed("port %s: not from 1 to %d", quote(digits), maxPort)
+}
+
+// lower lowers A-Z only: strings.ToLower would turn the Kelvin sign into a k, and so one host into another.
+func lower(host string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, host)
+}

@@ -1,0 +1,137 @@
+package subject_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus/subject"
+)
+
+func TestFromURLRefuses(t *testing.T) {
+	t.Parallel()
+	const label = " is not 1 to 63 of a-z, 0-9 and inner hyphens"
+	tests := map[string]struct {
+		method string
+		url    url.URL
+		detail string
+	}{
+		"no scheme":       {"GET", url.URL{Host: "h"}, `URL scheme "": neither https nor http`},
+		"other scheme":    {"GET", url.URL{Scheme: "ftp", Host: "h"}, `URL scheme "ftp": neither https nor http`},
+		"opaque":          {"GET", url.URL{Scheme: "https", Opaque: "h/x"}, `URL: user information or no // before the host; write https://host/path`},
+		"user":            {"GET", url.URL{Scheme: "https", Host: "evil", User: url.User("calculator.example")}, `URL: user information or no // before the host; write https://host/path`},
+		"no host":         {"GET", url.URL{Scheme: "https", Path: "/x"}, `host "": label ""` + label},
+		"empty label":     {"GET", url.URL{Scheme: "https", Host: "a..b"}, `host "a..b": label ""` + label},
+		"leading dot":     {"GET", url.URL{Scheme: "https", Host: ".a"}, `host ".a": label ""` + label},
+		"trailing dot":    {"GET", url.URL{Scheme: "https", Host: "a."}, `host "a.": label ""` + label},
+		"wildcards":       {"GET", url.URL{Scheme: "https", Host: "*.>"}, `host "*.>": label "*"` + label},
+		"divider":         {"GET", url.URL{Scheme: "https", Host: "a.|.b"}, `host "a.|.b": label "|"` + label},
+		"underscore":      {"GET", url.URL{Scheme: "https", Host: "a_b"}, `host "a_b": label "a_b"` + label},
+		"blank":           {"GET", url.URL{Scheme: "https", Host: "a b"}, `host "a b": label "a b"` + label},
+		"line break":      {"GET", url.URL{Scheme: "https", Host: "a\r\nb"}, `host "a\r\nb": label "a\r\nb"` + label},
+		"escape":          {"GET", url.URL{Scheme: "https", Host: "a%2eb"}, `host "a%2eb": label "a%2eb"` + label},
+		"outer hyphen":    {"GET", url.URL{Scheme: "https", Host: "a-.b"}, `host "a-.b": label "a-"` + label},
+		"IPv6":            {"GET", url.URL{Scheme: "https", Host: "[::1]"}, `port ":1]": not from 1 to 65535`},
+		"bracketed name":  {"GET", url.URL{Scheme: "https", Host: "[a]"}, `host "[a]": label "[a]"` + label},
+		"Kelvin sign":     {"GET", url.URL{Scheme: "https", Host: "\u212a"}, "host \"\u212a\": label \"\u212a\"" + label},
+		"international":   {"GET", url.URL{Scheme: "https", Host: "bücher"}, `host "bücher": label "bücher"` + label},
+		"bad encoding":    {"GET", url.URL{Scheme: "https", Host: "A\xff"}, "host \"a\uFFFD\": label \"a\uFFFD\"" + label},
+		"leading zero":    {"GET", url.URL{Scheme: "https", Host: "h:0888"}, `port "0888": not from 1 to 65535`},
+		"port with sign":  {"GET", url.URL{Scheme: "https", Host: "h:+443"}, `port "+443": not from 1 to 65535`},
+		"port with blank": {"GET", url.URL{Scheme: "https", Host: "h:443 "}, `port "443 ": not from 1 to 65535`},
+		"port too high":   {"GET", url.URL{Scheme: "https", Host: "h:99999"}, `port "99999": not from 1 to 65535`},
+		"port zero":       {"GET", url.URL{Scheme: "https", Host: "h:0"}, `port "0": not from 1 to 65535`},
+		"two ports":       {"GET", url.URL{Scheme: "https", Host: "h:888:443"}, `port "888:443": not from 1 to 65535`},
+		"wide digits":     {"GET", url.URL{Scheme: "https", Host: "h:８８８"}, `port "８８８": not from 1 to 65535`},
+		"no method":       {"", url.URL{Scheme: "https", Host: "h"}, `method "": not a word of A-Z such as GET`},
+		"lower case":      {"get", url.URL{Scheme: "https", Host: "h"}, `method "get": not a word of A-Z such as GET`},
+		"method with dot": {"A.B", url.URL{Scheme: "https", Host: "h"}, `method "A.B": not a word of A-Z such as GET`},
+		"smuggling":       {"GET /x HTTP/1.1\r\n", url.URL{Scheme: "https", Host: "h"}, `method "GET /x HTTP/1.1\r\n": not a word of A-Z such as GET`},
+		"relative path":   {"GET", url.URL{Scheme: "https", Host: "h", Path: "x"}, `path "x": does not begin with a slash`},
+		"asterisk form":   {"OPTIONS", url.URL{Scheme: "https", Host: "h", Path: "*"}, `path "*": does not begin with a slash`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address, err := subject.FromURL(test.method, &test.url)
+			if address != (subject.Address{}) {
+				t.Errorf("address %v beside an error", address)
+			}
+			wantError(t, err, 400, test.detail)
+		})
+	}
+	_, err := subject.FromURL("GET", nil)
+	wantError(t, err, 400, "URL: missing; write https://host/path")
+}
+
+func TestValidHost(t *testing.T) {
+	t.Parallel()
+	label := strings.Repeat("x", 63)
+	longest := strings.Join([]string{label, label, label, label[:61]}, ".")
+	for _, host := range []string{"h", "all", "r", "0", "127.0.0.1", "a-b.c--d", label, longest} {
+		if err := subject.ValidHost(host); err != nil {
+			t.Error(err)
+		}
+	}
+	wantError(t, subject.ValidHost("x"+label), 400,
+		`host "`+label+`x": label "`+label+`x" is not 1 to 63 of a-z, 0-9 and inner hyphens`)
+	wantError(t, subject.ValidHost("x."+longest), 400,
+		`host "x.`+label[:62]+`"…: longer than 253 bytes`)
+}
+
+func TestValidID(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("a1", 16)
+	for _, id := range []string{"a", "7", "k3xq27abcd", longest} {
+		if err := subject.ValidID(id); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, id := range []string{"", "A", "a-b", "a.b", "*", "a ", "é", longest + "x"} {
+		wantError(t, subject.ValidID(id), 400, `instance ID "`+id+`": not 1 to 32 of a-z and 0-9`)
+	}
+}
+
+func TestValidPlane(t *testing.T) {
+	t.Parallel()
+	longest := strings.Repeat("p", 64)
+	for _, plane := range []string{"bus", "Test-1_x", "7", longest} {
+		if err := subject.ValidPlane(plane); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, plane := range []string{"", "a.b", "*", "$SYS", "a~b", "é"} {
+		wantError(t, subject.ValidPlane(plane), 400, `plane "`+plane+`": not 1 to 64 of letters, digits, "-" and "_"`)
+	}
+	wantError(t, subject.ValidPlane(longest+"p"), 400, `plane "`+longest+`"…: not 1 to 64 of letters, digits, "-" and "_"`)
+}
+
+func TestValidPort(t *testing.T) {
+	t.Parallel()
+	for _, port := range []int{1, 443, 65535} {
+		if err := subject.ValidPort(port); err != nil {
+			t.Error(err)
+		}
+	}
+	wantError(t, subject.ValidPort(0), 400, "port 0: not from 1 to 65535")
+	wantError(t, subject.ValidPort(-443), 400, "port -443: not from 1 to 65535")
+	wantError(t, subject.ValidPort(65536), 400, "port 65536: not from 1 to 65535")
+}
+
+func TestNewID(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for range 1000 {
+		id := subject.NewID()
+		if err := subject.ValidID(id); err != nil {
+			t.Fatal(err)
+		}
+		if len(id) != 10 || id[0] < 'a' {
+			t.Fatalf("ID %q, want 10 characters, first a letter", id)
+		}
+		if seen[id] {
+			t.Fatalf("ID %q twice", id)
+		}
+		seen[id] = true
+	}
+}

@@ -1,0 +1,101 @@
+package subject_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus/subject"
+)
+
+// FuzzSubjectInjective maps two addresses: they meet only when they are the same, and what is published is safe.
+func FuzzSubjectInjective(f *testing.F) {
+	f.Add(443, "h", "GET", "/a.b", 443, "h", "GET", "/a/b")
+	f.Add(443, "h", "GET", "/a%2Fb", 443, "h", "GET", "/a/b")
+	f.Add(443, "h", "GET", "/a%2eb", 443, "h", "GET", "/a.b")
+	f.Add(443, "h", "GET", "", 443, "h", "GET", "/")
+	f.Add(443, "h", "GET", "/", 443, "h", "GET", "//")
+	f.Add(443, "h", "GET", "/%25", 443, "h", "GET", "/")
+	f.Add(443, "a.b", "GET", "/x", 443, "b.a", "GET", "/x")
+	f.Add(443, "a.b", "GET", "/|/GET/x", 443, "a", "GET", "/GET/x")
+	f.Add(80, "r", "POST", "/*", 443, "r", "POST", "/>")
+	f.Add(1, "all", "A", "/\x00\r\n\t \x7f\xff", 65535, "all", "AA", "/%00")
+	f.Fuzz(func(t *testing.T, portA int, hostA, methodA, pathA string, portB int, hostB, methodB, pathB string) {
+		a := subject.Address{Port: portA, Host: hostA, Method: methodA, Path: pathA}
+		b := subject.Address{Port: portB, Host: hostB, Method: methodB, Path: pathB}
+		subjectA, segmentsA, okA := mapped(t, a)
+		subjectB, segmentsB, okB := mapped(t, b)
+		if !okA || !okB {
+			return
+		}
+		same := a.Port == b.Port && a.Host == b.Host && a.Method == b.Method && slices.Equal(segmentsA, segmentsB)
+		if same != (subjectA == subjectB) {
+			t.Errorf("%+v is %q\n%+v is %q", a, subjectA, b, subjectB)
+		}
+	})
+}
+
+// FuzzParse holds that Parse accepts nothing but what Address.Subject writes.
+func FuzzParse(f *testing.F) {
+	for _, test := range golden {
+		f.Add(test.subject)
+	}
+	f.Add("bus.r.example.calculator.k3x")
+	f.Add("bus.*.example.calculator.k3x.|.>")
+	f.Add("bus.443.h.|.GET.%2e.%%.%")
+	f.Fuzz(func(t *testing.T, text string) {
+		plane, address, err := subject.Parse(text)
+		if err != nil {
+			return
+		}
+		back, err := address.Subject(plane)
+		if err != nil || back != text {
+			t.Errorf("%q parses, but %+v becomes %q, error %v", text, address, back, err)
+		}
+	})
+}
+
+// mapped returns the subject of an address and its decoded segments, having checked the one and the way back.
+func mapped(t *testing.T, a subject.Address) (text string, segments []string, ok bool) {
+	t.Helper()
+	text, err := a.Subject("bus")
+	if err != nil {
+		return "", nil, false
+	}
+	segments, err = subject.Segments(a.Path)
+	if err != nil {
+		t.Fatalf("%+v has a subject but no segments: %v", a, err)
+	}
+	checkPublishable(t, text)
+	plane, back, err := subject.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := subject.Segments(back.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back.Path, a.Path = "", ""
+	if plane != "bus" || back != a || !slices.Equal(again, segments) {
+		t.Errorf("%q comes back as plane %q, %+v, segments %q, want %+v", text, plane, back, again, segments)
+	}
+	return text, segments, true
+}
+
+// checkPublishable checks what a broker needs of a subject that is published to.
+func checkPublishable(t *testing.T, text string) {
+	t.Helper()
+	if len(text) > subject.MaxLength {
+		t.Errorf("a subject of %d bytes", len(text))
+	}
+	for token := range strings.SplitSeq(text, ".") {
+		if token == "" || strings.ContainsAny(token, "*>") {
+			t.Errorf("token %q in %q", token, text)
+		}
+	}
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] >= 0x7f {
+			t.Errorf("byte %#x in %q", text[i], text)
+		}
+	}
+}
