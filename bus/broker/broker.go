@@ -1,0 +1,114 @@
+// Package broker runs a NATS server inside the process: for tests, for
+// examples, and for programs that should start with nothing installed.
+//
+// By default nothing outside the process can reach it. Connections travel over
+// memory, so it needs no free port and no rights:
+//
+//	embedded, err := broker.Start()
+//	if err != nil {
+//		return err
+//	}
+//	defer embedded.Close()
+//	conn, err := nats.Connect("", nats.InProcessServer(embedded))
+//
+// [Listen] opens it to other processes, [JetStream] adds storage. It asks for
+// no credentials, writes no log, handles no signals and serves no monitoring
+// page. What should outlive the process, or be shared by machines, belongs on
+// a NATS server of its own.
+//
+// This is the only package that imports nats-server.
+package broker
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// readyTimeout bounds the wait for a server that reported no fault. It is
+// ready when its own Start returns, so the wait is not expected to take time.
+const readyTimeout = 10 * time.Second
+
+// Broker is a running NATS server. Its methods may be called from any
+// goroutine.
+type Broker struct {
+	server *server.Server
+	url    string // "nats://127.0.0.1:4222"; "" when it does not listen
+}
+
+// Start runs a broker and returns when clients can connect. Without options it
+// is reached through [Broker.InProcessConn] alone, keeps nothing on disk, and
+// takes messages of up to [DefaultMaxPayload] bytes. It reports every faulty
+// option at once; after an error nothing is left running.
+func Start(options ...Option) (*Broker, error) {
+	config, err := newSettings(options)
+	if err != nil {
+		return nil, fmt.Errorf("broker: %w", err)
+	}
+	embedded, err := server.NewServer(config.serverOptions())
+	if err != nil {
+		return nil, fmt.Errorf("broker: %w", err)
+	}
+	faults := new(faultLog)
+	embedded.SetLogger(faults, false, false)
+	embedded.Start()
+	broker := &Broker{server: embedded}
+	if err := broker.awaitReady(config, faults); err != nil {
+		broker.Close()
+		return nil, err
+	}
+	broker.url = clientURL(embedded.Addr())
+	return broker, nil
+}
+
+// awaitReady tells whether the server came up, and if not why not.
+func (b *Broker) awaitReady(config *settings, faults *faultLog) error {
+	if fault := faults.first(); fault != nil {
+		return config.explain(fault)
+	}
+	if !b.server.ReadyForConnections(readyTimeout) {
+		return fmt.Errorf("broker: not ready after %s", readyTimeout)
+	}
+	return nil
+}
+
+// InProcessConn opens a connection over memory. It makes a Broker what
+// [github.com/nats-io/nats.go.InProcessServer] takes. It fails once the broker
+// is closed.
+func (b *Broker) InProcessConn() (net.Conn, error) {
+	conn, err := b.server.InProcessConn()
+	if err != nil {
+		return nil, fmt.Errorf("broker: closed: %w", err)
+	}
+	return conn, nil
+}
+
+// URL is the address for clients on this machine, such as
+// "nats://127.0.0.1:4222", or "" for a broker that was started without
+// [Listen]. It stays the same after Close.
+func (b *Broker) URL() string { return b.url }
+
+// Close ends every connection, stores what JetStream holds, and returns when
+// the server has stopped. Calling it again, or from several goroutines, is
+// fine: each call returns when the server has stopped.
+func (b *Broker) Close() {
+	b.server.Shutdown()
+	b.server.WaitForShutdown()
+}
+
+// clientURL turns the address that is listened on into one that can be dialed:
+// an unspecified one, [::] or 0.0.0.0, is every interface, loopback among them.
+func clientURL(address net.Addr) string {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok {
+		return "" // nothing listens
+	}
+	host := tcp.IP.String()
+	if tcp.IP.IsUnspecified() {
+		host = loopback
+	}
+	return "nats://" + net.JoinHostPort(host, strconv.Itoa(tcp.Port))
+}

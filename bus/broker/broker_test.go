@@ -1,0 +1,190 @@
+package broker_test
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/busline/busline/bus/broker"
+)
+
+// TestMain fails when a closed broker leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start runs a broker until the test ends.
+func start(t *testing.T, options ...broker.Option) *broker.Broker {
+	t.Helper()
+	embedded, err := broker.Start(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(embedded.Close)
+	return embedded
+}
+
+// connect opens a client connection until the test ends.
+func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
+	t.Helper()
+	conn, err := nats.Connect(url, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// exchange sends a message from one connection to the other.
+func exchange(t *testing.T, from, to *nats.Conn) {
+	t.Helper()
+	received := make(chan *nats.Msg, 1)
+	if _, err := to.ChanSubscribe("exchange", received); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := from.Publish("exchange", []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if got := string((<-received).Data); got != "hello" {
+		t.Errorf("received %q, want hello", got)
+	}
+}
+
+func TestInProcess(t *testing.T) {
+	t.Parallel()
+	embedded := start(t)
+	if url := embedded.URL(); url != "" {
+		t.Errorf("URL = %q, want none: nothing was asked to listen", url)
+	}
+	exchange(t,
+		connect(t, "", nats.InProcessServer(embedded)),
+		connect(t, "", nats.InProcessServer(embedded)))
+}
+
+// TestListen holds that an address leaves the loopback interface only when it
+// names another host, and that the URL can be dialed in any case.
+func TestListen(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		address  string
+		loopback bool
+	}{
+		{"127.0.0.1:0", true},
+		{"localhost:0", true},
+		{":0", true},
+		{"0.0.0.0:0", false},
+	}
+	for _, test := range tests {
+		t.Run(test.address, func(t *testing.T) {
+			t.Parallel()
+			embedded := start(t, broker.Listen(test.address))
+			bound := broker.BoundTo(embedded).(*net.TCPAddr)
+			if bound.IP.IsLoopback() != test.loopback {
+				t.Errorf("Listen(%q) is bound to %s", test.address, bound)
+			}
+			if !strings.HasPrefix(embedded.URL(), "nats://127.0.0.1:") {
+				t.Errorf("URL = %q, want nats://127.0.0.1 and the port", embedded.URL())
+			}
+			exchange(t,
+				connect(t, embedded.URL()),
+				connect(t, "", nats.InProcessServer(embedded)))
+		})
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	taken := broker.BoundTo(start(t, broker.Listen(":0"))).String()
+	_, err := broker.Start(broker.Listen(taken))
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("error = %v, want one that wraps %v", err, syscall.EADDRINUSE)
+	}
+	want := "broker: listen tcp " + taken + ": bind: address already in use; " +
+		"give Listen another address, port 0 takes any free port"
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v\nwant    %s", err, want)
+	}
+}
+
+func TestMaxPayload(t *testing.T) {
+	t.Parallel()
+	usual := connect(t, "", nats.InProcessServer(start(t)))
+	if got := usual.MaxPayload(); got != broker.DefaultMaxPayload {
+		t.Errorf("MaxPayload = %d by default, want %d", got, broker.DefaultMaxPayload)
+	}
+	small := connect(t, "", nats.InProcessServer(start(t, broker.MaxPayload(4096))))
+	if got := small.MaxPayload(); got != 4096 {
+		t.Errorf("MaxPayload = %d, want 4096", got)
+	}
+}
+
+// TestJetStream holds that what was stored is found by the next broker on the
+// same directory, which Start makes when it is missing.
+func TestJetStream(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir() + "/missing/store"
+
+	first := start(t, broker.JetStream(directory))
+	if _, err := bucket(t, first).PutString(t.Context(), "answer", "42"); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+
+	second := start(t, broker.JetStream(directory))
+	entry, err := bucket(t, second).Get(t.Context(), "answer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(entry.Value()); got != "42" {
+		t.Errorf("found %q after a restart, want 42", got)
+	}
+}
+
+// bucket opens a key-value bucket, which is made when it is missing.
+func bucket(t *testing.T, embedded *broker.Broker) jetstream.KeyValue {
+	t.Helper()
+	manager, err := jetstream.New(connect(t, "", nats.InProcessServer(embedded)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := manager.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "kept"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	embedded := start(t, broker.Listen(":0"))
+	address := broker.BoundTo(embedded).String()
+	closed := make(chan struct{})
+	connect(t, embedded.URL(), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
+
+	var closers sync.WaitGroup
+	for range 3 {
+		closers.Go(embedded.Close)
+	}
+	closers.Wait()
+	<-closed
+
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatalf("the port is still taken when Close has returned: %v", err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = embedded.InProcessConn()
+	if want := "broker: closed: failed to create connection"; err == nil || err.Error() != want {
+		t.Errorf("InProcessConn on a closed broker: %v, want %s", err, want)
+	}
+}

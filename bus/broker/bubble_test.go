@@ -1,0 +1,38 @@
+package broker_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// TestBubble holds what tests with time-outs build on: a broker lives in a
+// testing/synctest bubble, where half an hour of pings takes no time. Inside,
+// nats.go's Flush, Request and NextMsg are out of bounds: they share timers
+// with the whole process.
+func TestBubble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		conn, err := nats.Connect("", nats.InProcessServer(start(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		received := make(chan *nats.Msg, 1)
+		if _, err := conn.ChanSubscribe("bubble", received); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Minute)
+		if err := conn.Publish("bubble", []byte("still here")); err != nil {
+			t.Fatal(err)
+		}
+		if got := string((<-received).Data); got != "still here" {
+			t.Errorf("received %q", got)
+		}
+		if reconnects := conn.Stats().Reconnects; reconnects != 0 {
+			t.Errorf("the connection was lost %d times", reconnects)
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// faultLog is the server's logger. It prints nothing; it keeps the first fatal
+// message, the one way in which the server tells that it could not start.
+type faultLog struct {
+	mu    sync.Mutex // protects fault
+	fault error
+}
+
+// Fatalf keeps the message. The server does not stop by itself: a logger of a
+// program would exit here.
+func (l *faultLog) Fatalf(format string, arguments ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fault == nil {
+		l.fault = asError(format, arguments)
+	}
+}
+
+// first returns the first fatal message, nil when there was none.
+func (l *faultLog) first() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault
+}
+
+// asError prefers the error among the arguments, which can be unwrapped, to
+// the text about it, which cannot.
+func asError(format string, arguments []any) error {
+	for _, argument := range arguments {
+		if err, ok := argument.(error); ok {
+			return err
+		}
+	}
+	return fmt.Errorf(format, arguments...)
+}
+
+// explain adds the remedy to the reason for which the server did not start.
+func (s *settings) explain(fault error) error {
+	if _, ok := errors.AsType[*net.OpError](fault); ok {
+		return fmt.Errorf("broker: %w; give Listen another address, port 0 takes any free port", fault)
+	}
+	if s.directory != "" {
+		return fmt.Errorf("broker: JetStream in %q: %w; give it a directory that can be written", s.directory, fault)
+	}
+	return fmt.Errorf("broker: %w", fault)
+}
+
+// The rest of a logger: said by a server that runs.
+func (*faultLog) Errorf(string, ...any)  {}
+func (*faultLog) Warnf(string, ...any)   {}
+func (*faultLog) Noticef(string, ...any) {}
+func (*faultLog) Debugf(string, ...any)  {}
+func (*faultLog) Tracef(string, ...any)  {}
