@@ -1,0 +1,71 @@
+// Package strictjson is JSON as the bus reads and writes it.
+//
+// Reading takes exactly one value and refuses what a lenient reader would guess
+// about: bytes after the value, a name that is there twice, invalid UTF-8, a name
+// in another case than the field's, a number that does not fit, nesting deeper than
+// [MaxDepth]. Writing is deterministic, and a nil slice is [], a nil map {}.
+//
+//	var in struct { X, Y int }
+//	err := strictjson.Unmarshal([]byte(`{"X":"five"}`), &in)
+//	// err is &strictjson.Error{Pointer: "/X", Detail: "expects an integer"}
+//
+// An [Error] says where and what was expected, and never repeats what was sent, so
+// that it may be shown to a caller and logged.
+package strictjson
+
+import (
+	"github.com/go-json-experiment/json"
+	legacy "github.com/go-json-experiment/json/v1"
+)
+
+// dialect is what both directions have in common: where encoding/json and its
+// successor differ about a Go type, the one that people know decides.
+func dialect() [4]json.Options {
+	return [...]json.Options{
+		legacy.FormatDurationAsNano(true),
+		legacy.FormatByteArrayAsArray(true),
+		legacy.OmitEmptyWithLegacySemantics(true),
+		json.Deterministic(true),
+	}
+}
+
+// Marshal returns v as JSON, the same bytes for equal values. As in encoding/json,
+// omitempty leaves out zero numbers and false, a time.Duration is its nanoseconds,
+// and a [N]byte an array of numbers. Unlike there, a nil slice is [] and a nil map {},
+// and <, > and & stand for themselves.
+//
+// It fails for what JSON cannot hold: NaN, an infinity, invalid UTF-8, a cycle.
+// It may be called from several goroutines at once.
+func Marshal(v any) ([]byte, error) {
+	options := dialect()
+	return json.Marshal(v, options[:]...)
+}
+
+// Unmarshal reads the one JSON value that data holds into the value that v points to.
+// Members of an object without a field of that exact name are ignored; null sets the
+// zero value; what data does not mention keeps its value.
+//
+// Whatever is wrong with data is an [*Error]. Any other error means that v is at fault:
+// no pointer, or of a type that JSON cannot fill. After an error v may be partly filled.
+// It may be called from several goroutines at once.
+func Unmarshal(data []byte, v any) error {
+	options := dialect()
+	return unmarshal(data, v, options[:]...)
+}
+
+// UnmarshalAnyCase is Unmarshal for a caller's own struct: a member also fits a field
+// whose name differs in case, so that {"sum":11} fits struct{ Sum int }.
+func UnmarshalAnyCase(data []byte, v any) error {
+	options := dialect()
+	return unmarshal(data, v, append(options[:], json.MatchCaseInsensitiveNames(true), legacy.MatchCaseSensitiveDelimiter(true))...)
+}
+
+func unmarshal(data []byte, v any, options ...json.Options) error {
+	if err := checkLimits(data); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v, options...); err != nil {
+		return translate(err, data)
+	}
+	return nil
+}

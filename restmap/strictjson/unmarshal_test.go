@@ -1,0 +1,255 @@
+package strictjson_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// sample has a field of every kind that reading words differently.
+type sample struct {
+	X       int            `json:"x"`
+	Small   int8           `json:"small"`
+	Count   uint           `json:"count"`
+	Tiny    uint8          `json:"tiny"`
+	Price   float64        `json:"price"`
+	Single  float32        `json:"single"`
+	Name    string         `json:"name"`
+	Flag    bool           `json:"flag"`
+	Tags    []string       `json:"tags"`
+	Pair    [2]int         `json:"pair"`
+	Bytes   []byte         `json:"bytes"`
+	Attr    map[string]int `json:"attr"`
+	When    time.Time      `json:"when"`
+	Wait    time.Duration  `json:"wait"`
+	Color   color          `json:"color"`
+	Any     any            `json:"any"`
+	Pointer *int           `json:"pointer"`
+	Child   *sample        `json:"child"`
+}
+
+// color reads itself, and says more than a caller should be shown.
+type color int
+
+func (c *color) UnmarshalText(text []byte) error {
+	if string(text) != "red" {
+		return errors.New("secret: no such color " + string(text))
+	}
+	*c = 1
+	return nil
+}
+
+func TestUnmarshalTakes(t *testing.T) {
+	t.Parallel()
+	seven := 7
+	tests := []struct {
+		name string
+		data string
+		want sample
+	}{
+		{"an empty object", `{}`, sample{}},
+		{"surrounding blanks", " \t\r\n{} \n", sample{}},
+		{"unknown names", `{"y":1,"X":2,"ſmall":3}`, sample{}},
+		{"null as the zero value", `{"x":null,"tags":null,"child":null}`, sample{}},
+		{"the largest int64", `{"x":9223372036854775807}`, sample{X: 9223372036854775807}},
+		{"the smallest int8", `{"small":-128}`, sample{Small: -128}},
+		{"a number with an exponent", `{"price":1e2}`, sample{Price: 100}},
+		{"an escaped NUL", `{"name":"\u0000"}`, sample{Name: "\x00"}},
+		{"a surrogate pair", `{"name":"\ud83d\ude00"}`, sample{Name: "😀"}},
+		{"base64", `{"bytes":"AQI="}`, sample{Bytes: []byte{1, 2}}},
+		{"a time", `{"when":"2024-05-06T07:08:09Z"}`, sample{When: time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)}},
+		{"a duration in nanoseconds", `{"wait":1500}`, sample{Wait: 1500}},
+		{"a value that reads itself", `{"color":"red"}`, sample{Color: 1}},
+		{"pointers", `{"pointer":7,"child":{"x":1}}`, sample{Pointer: &seven, Child: &sample{X: 1}}},
+		{"a field without a type", `{"any":[1,"a",{}]}`, sample{Any: []any{1.0, "a", map[string]any{}}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got sample
+			if err := strictjson.Unmarshal([]byte(test.data), &got); err != nil {
+				t.Fatalf("Unmarshal(%s) = %v", test.data, err)
+			}
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("Unmarshal(%s) = %+v, want %+v", test.data, got, test.want)
+			}
+		})
+	}
+}
+
+func TestUnmarshalRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, data      string
+		pointer, detail string
+	}{
+		{"nothing", ``, "", "is not valid JSON: it ends too early"},
+		{"blanks", ` `, "", "is not valid JSON: it ends too early"},
+		{"half an object", `{"x":1`, "", "is not valid JSON: it ends too early"},
+		{"two values", `{"x":1}{"x":2}`, "", "is not valid JSON at byte 7"},
+		{"junk behind", `{"x":1} junk`, "", "is not valid JSON at byte 8"},
+		{"a byte order mark", "\ufeff{}", "", "is not valid JSON at byte 0"},
+		{"a trailing comma", `{"x":1,}`, "", "is not valid JSON at byte 6"},
+		{"a leading zero", `{"x":01}`, "", "is not valid JSON at byte 6"},
+		{"NaN", `{"price":NaN}`, "/price", "is not valid JSON at byte 9"},
+		{"a single quote", `{'x':1}`, "", "is not valid JSON at byte 1"},
+		{"a comment", `{/**/}`, "", "is not valid JSON at byte 1"},
+		{"a name twice", `{"x":1,"x":1}`, "/x", "is there twice"},
+		{"an unknown name twice", `{"y":{"a":1,"a":2}}`, "/y/a", "is there twice"},
+		{"invalid UTF-8", "{\"name\":\"\xff\"}", "/name", "is not valid UTF-8"},
+		{"a lone surrogate", `{"name":"\ud800"}`, "/name", "is not valid JSON at byte 9"},
+		{"a control byte in a string", "{\"name\":\"\x01\"}", "/name", "is not valid JSON at byte 9"},
+
+		{"another kind of value", `[]`, "", "expects an object"},
+		{"a string for an integer", `{"x":"five"}`, "/x", "expects an integer"},
+		{"a fraction for an integer", `{"x":1.0}`, "/x", "expects an integer"},
+		{"an exponent for an integer", `{"x":1e2}`, "/x", "expects an integer"},
+		{"an integer over 64 bits", `{"x":9223372036854775808}`, "/x",
+			"expects an integer from -9223372036854775808 to 9223372036854775807"},
+		{"an integer over 8 bits", `{"small":300}`, "/small", "expects an integer from -128 to 127"},
+		{"a negative count", `{"count":-1}`, "/count", "expects an integer of 0 or more"},
+		{"a byte over 255", `{"tiny":256}`, "/tiny", "expects an integer of 0 or more, 255 at most"},
+		{"a float64 over its range", `{"price":1e400}`, "/price", "expects a number that fits 64 bits"},
+		{"a float32 over its range", `{"single":1e39}`, "/single", "expects a number that fits 32 bits"},
+		{"a number without a type over its range", `{"any":1e400}`, "/any", "expects a number that fits 64 bits"},
+		{"a string for a number", `{"price":"1"}`, "/price", "expects a number"},
+		{"a number for a string", `{"name":1}`, "/name", "expects a string"},
+		{"a number for a boolean", `{"flag":1}`, "/flag", "expects true or false"},
+		{"an object for an array", `{"tags":{}}`, "/tags", "expects an array"},
+		{"an element of another kind", `{"tags":["a",1]}`, "/tags/1", "expects a string"},
+		{"a short array", `{"pair":[1]}`, "/pair", "expects an array of 2"},
+		{"a long array", `{"pair":[1,2,3]}`, "/pair", "expects an array of 2"},
+		{"no base64", `{"bytes":"#"}`, "/bytes", "expects a base64 string"},
+		{"an array for bytes", `{"bytes":[1]}`, "/bytes", "expects a base64 string"},
+		{"a map with another kind of value", `{"attr":{"a/b":"c"}}`, "/attr/a~1b", "expects an integer"},
+		{"no time", `{"when":"yesterday"}`, "/when", "expects a date and time (RFC 3339)"},
+		{"a duration in words", `{"wait":"3s"}`, "/wait", "expects an integer, the nanoseconds"},
+		{"what a type refuses for itself", `{"color":"#secret"}`, "/color", "expects a valid color"},
+		{"a fault deep inside", `{"child":{"child":{"x":true}}}`, "/child/child/x", "expects an integer"},
+
+		{"65 levels", strings.Repeat("[", 65) + strings.Repeat("]", 65), "", "nests deeper than 64 levels"},
+		{"65 levels of both kinds", strings.Repeat(`{"a":[`, 33), "", "nests deeper than 64 levels"},
+		{"a million levels", strings.Repeat("[", 1<<20), "", "nests deeper than 64 levels"},
+		{"a number of a million digits", `{"price":` + strings.Repeat("1", 1_000_000) + `}`, "/price",
+			"is a number or word that is too long"},
+		{"a word of a million letters", strings.Repeat("a", 1_000_000), "", "is a number or word that is too long"},
+		{"a small number of a thousand digits", `{"child":{"price": 0.` + strings.Repeat("0", 1100) + `1}}`, "/child/price",
+			"is a number or word that is too long"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			err := strictjson.Unmarshal([]byte(test.data), new(sample))
+			var got *strictjson.Error
+			if !errors.As(err, &got) {
+				t.Fatalf("Unmarshal = %v, want an *Error", err)
+			}
+			if got.Pointer != test.pointer || got.Detail != test.detail {
+				t.Errorf("Unmarshal = %q: %q, want %q: %q", got.Pointer, got.Detail, test.pointer, test.detail)
+			}
+		})
+	}
+}
+
+func TestUnmarshalDepthCountsLevelsNotBrackets(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		strings.Repeat("[", 64) + strings.Repeat("]", 64),
+		"[" + strings.Repeat("[],", 1000) + "[]]",
+		`["` + strings.Repeat("[", 1000) + `"]`,
+		`["\"` + strings.Repeat("[", 1000) + `\\"]`,
+	} {
+		var got any
+		if err := strictjson.Unmarshal([]byte(data), &got); err != nil {
+			t.Errorf("Unmarshal(%.20s…) = %v", data, err)
+		}
+	}
+}
+
+func TestUnmarshalBlamesTheTarget(t *testing.T) {
+	t.Parallel()
+	type sealed struct{ hidden int }
+	_ = sealed{hidden: 1}
+	for _, target := range []any{nil, sample{}, (*sample)(nil), new(sealed), new(func())} {
+		err := strictjson.Unmarshal([]byte(`{}`), target)
+		var fault *strictjson.Error
+		if err == nil || errors.As(err, &fault) || !strings.HasPrefix(err.Error(), "read JSON: ") {
+			t.Errorf("Unmarshal into %T = %v, want an error that does not blame the data", target, err)
+		}
+	}
+}
+
+func TestUnmarshalAnyCase(t *testing.T) {
+	t.Parallel()
+	type result struct {
+		Sum    int
+		UserID string
+	}
+	tests := []struct{ data, want string }{
+		{`{"sum":11,"userid":"a"}`, `{11 a}`},
+		{`{"Sum":11,"UserID":"a"}`, `{11 a}`},
+		{`{"user_id":"a","user-id":"b"}`, `{0 }`},
+		{`{"sum":"x"}`, `/sum expects an integer`},
+		{`{"sum":1,"SUM":2}`, `/SUM is there twice`},
+		{`{"sum":1`, `is not valid JSON: it ends too early`},
+	}
+	for _, test := range tests {
+		var got result
+		text := fmt.Sprint(strictjson.UnmarshalAnyCase([]byte(test.data), &got))
+		if text == "<nil>" {
+			text = fmt.Sprint(got)
+		}
+		if text != test.want {
+			t.Errorf("UnmarshalAnyCase(%s) = %s, want %s", test.data, text, test.want)
+		}
+	}
+}
+
+func TestErrorNamesThePlace(t *testing.T) {
+	t.Parallel()
+	err := strictjson.Unmarshal([]byte(`{"x":"five"}`), new(sample))
+	if got, want := err.Error(), "/x expects an integer"; got != want {
+		t.Errorf("Error() = %q, want %q", got, want)
+	}
+	err = strictjson.Unmarshal([]byte(`5`), new(sample))
+	if got, want := err.Error(), "expects an object"; got != want {
+		t.Errorf("Error() = %q, want %q", got, want)
+	}
+}
+
+// FuzzUnmarshal holds reading against encoding/json: what is taken here is taken there
+// with the same result, and survives being written and read again.
+func FuzzUnmarshal(f *testing.F) {
+	for _, seed := range []string{
+		`null`, `{}`, `[]`, `"\ud83d\ude00"`, `-0`, `1e400`, `{"a":1,"a":2}`, `{"a":{"b":[1,2.5,true]}} `, "\"\xff\"",
+		`{"x":1}{"x":2}`, `[[[[`, `"\u0000"`, `01`, `[1,]`, "\ufeff1",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_ = strictjson.Unmarshal(data, new(sample))
+		var got, standard, again any
+		if strictjson.Unmarshal(data, &got) != nil {
+			return
+		}
+		if err := json.Unmarshal(data, &standard); err != nil {
+			t.Fatalf("took %q, which encoding/json refuses: %v", data, err)
+		}
+		if !reflect.DeepEqual(got, standard) {
+			t.Fatalf("read %q as %#v, encoding/json as %#v", data, got, standard)
+		}
+		written, err := strictjson.Marshal(got)
+		if err != nil {
+			t.Fatalf("cannot write what was read from %q: %v", data, err)
+		}
+		if err := strictjson.Unmarshal(written, &again); err != nil || !reflect.DeepEqual(again, got) {
+			t.Fatalf("%q was written as %q and read again as %#v (%v)", data, written, again, err)
+		}
+	})
+}
