@@ -1,0 +1,187 @@
+package reflectapi_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// input makes an input value with the given fields.
+func input(m *reflectapi.Method, fields ...any) reflect.Value {
+	in := reflect.New(m.In).Elem()
+	for i, field := range fields {
+		in.Field(i).Set(reflect.ValueOf(field))
+	}
+	return in
+}
+
+func TestCall(t *testing.T) {
+	t.Parallel()
+	service := describe(t, &Calculator{})
+	for name, test := range map[string]struct {
+		method string
+		fields []any
+		want   []any
+		err    error
+	}{
+		"context and error": {"Add", []any{2, 3}, []any{5}, nil},
+		"failing":           {"Add", []any{-2, 3}, []any{-1}, errNegative},
+		"pointer receiver":  {"Distance", []any{Point{3, 0}, Point{1, 0}}, []any{2.0}, nil},
+		"variadic":          {"Sum", []any{1, []int{2, 3}}, []any{6}, nil},
+		"variadic, none":    {"Sum", []any{1}, []any{1}, nil},
+		"many types": {"Remember", []any{map[string][]*Point{"a": nil}, time.Time{}, []byte("b")},
+			[]any{[2]bool{true, true}, []byte("b")}, nil},
+		"nothing": {"Forget", nil, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := method(t, service, test.method)
+			out, err := m.Call(t.Context(), input(m, test.fields...))
+			if !errors.Is(err, test.err) {
+				t.Fatalf("error %v, want %v", err, test.err)
+			}
+			if out.Type() != m.Out || out.NumField() != len(test.want) {
+				t.Fatalf("got a %v", out.Type())
+			}
+			for i, want := range test.want {
+				if got := out.Field(i).Interface(); !reflect.DeepEqual(got, want) {
+					t.Errorf("result %d is %v, want %v", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestCallTakesAnyValueOfTheInput(t *testing.T) {
+	t.Parallel()
+	add := method(t, describe(t, &Calculator{}), "Add")
+	addressable := input(add, 1, 2)
+	for _, in := range []reflect.Value{addressable, reflect.ValueOf(addressable.Interface())} {
+		if out, err := add.Call(t.Context(), in); err != nil || out.Field(0).Int() != 3 {
+			t.Errorf("%v, %v", out, err)
+		}
+	}
+	for _, in := range []reflect.Value{{}, reflect.ValueOf(1), addressable.Addr()} {
+		if _, err := add.Call(t.Context(), in); err == nil || err.Error() != "method Add: the input is not a "+add.In.String() {
+			t.Error(err)
+		}
+	}
+}
+
+// Witness tells what reaches it.
+type Witness struct{}
+
+type witnessKey struct{}
+
+// Context returns a value of the context.
+func (Witness) Context(ctx context.Context) (value any) { return ctx.Value(witnessKey{}) }
+
+// Panic panics.
+func (Witness) Panic() { panic("on purpose") }
+
+// Page fails.
+func (Witness) Page(w http.ResponseWriter, r *http.Request) error {
+	w.WriteHeader(http.StatusAccepted)
+	return errors.New(r.Method)
+}
+
+func TestCallPassesTheContext(t *testing.T) {
+	t.Parallel()
+	m := method(t, describe(t, Witness{}), "Context")
+	out, err := m.Call(context.WithValue(t.Context(), witnessKey{}, "seen"), input(m))
+	if err != nil || out.Field(0).Interface() != "seen" {
+		t.Errorf("%v, %v", out, err)
+	}
+}
+
+func TestPanicPassesThrough(t *testing.T) {
+	t.Parallel()
+	m := method(t, describe(t, Witness{}), "Panic")
+	defer func() {
+		if fault := recover(); fault != "on purpose" {
+			t.Errorf("recovered %v", fault)
+		}
+	}()
+	_, err := m.Call(t.Context(), input(m))
+	t.Errorf("it came back with %v", err)
+}
+
+func TestServeHTTP(t *testing.T) {
+	t.Parallel()
+	home, page := method(t, describe(t, &Calculator{}), "Home"), method(t, describe(t, Witness{}), "Page")
+	for _, test := range []struct {
+		method *reflectapi.Method
+		status int
+		err    string
+	}{{home, http.StatusTeapot, "<nil>"}, {page, http.StatusAccepted, "PUT"}} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPut, "/", nil)
+		err := test.method.ServeHTTP(w, r)
+		if w.Code != test.status || errorText(err) != test.err {
+			t.Errorf("%s answers %d, %v", test.method.Name, w.Code, err)
+		}
+	}
+}
+
+func TestKindsAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	service := describe(t, &Calculator{})
+	_, err := method(t, service, "Home").Call(t.Context(), reflect.Value{})
+	if errorText(err) != "method Home is a web method: use ServeHTTP" {
+		t.Error(err)
+	}
+	err = method(t, service, "Forget").ServeHTTP(httptest.NewRecorder(), nil)
+	if errorText(err) != "method Forget is no web method: use Call" {
+		t.Error(err)
+	}
+}
+
+func TestConcurrentCalls(t *testing.T) {
+	t.Parallel()
+	add := method(t, describe(t, &Calculator{}), "Add")
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			if out, err := add.Call(t.Context(), input(add, i, i)); err != nil || out.Field(0).Int() != int64(2*i) {
+				t.Errorf("%v, %v", out, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return "<nil>"
+	}
+	return err.Error()
+}
+
+func BenchmarkCall(b *testing.B) {
+	service, err := reflectapi.Describe(&Calculator{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	add := service.Methods[0]
+	in, ctx := input(add, 1, 2), b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := add.Call(ctx, in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDescribe(b *testing.B) {
+	for b.Loop() {
+		if _, err := reflectapi.Describe(&Calculator{}, reflectapi.Source(services)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package reflectapi
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// candidate is an exported method before it is known whether it can be served.
+type candidate struct {
+	name     string
+	fn       reflect.Value // bound to its receiver
+	shape    shape
+	misfits  []string // why it cannot be served
+	subjects []*subject
+}
+
+func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
+	var candidates []*candidate
+	for m := range t.Methods() {
+		if !m.IsExported() {
+			continue // an interface may have those
+		}
+		fn := impl.MethodByName(m.Name)
+		c := &candidate{name: m.Name, fn: fn}
+		c.shape, c.misfits = shapeOf(fn.Type())
+		if t.Kind() == reflect.Interface {
+			c.subjects = append(c.subjects, &subject{method: m.Name, receiver: t, shape: c.shape})
+		}
+		c.subjects = append(c.subjects, subjectOf(impl.Type(), m.Name, c.shape))
+		candidates = append(candidates, c)
+	}
+	near := anchorOf(candidates, base(impl.Type()))
+	for _, c := range candidates {
+		for _, of := range c.subjects {
+			of.near = near
+		}
+	}
+	return candidates
+}
+
+// implementation is the candidate's subject that has code.
+func (c *candidate) implementation() *subject { return c.subjects[len(c.subjects)-1] }
+
+// describe turns the candidate into a method, or says why it cannot be served.
+func (c *candidate) describe(naming *naming, home string) (*Method, error) {
+	if len(c.misfits) > 0 {
+		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.Without(%q)", c.name, strings.Join(c.misfits, "; "), c.name)
+	}
+	m := &Method{
+		Name: c.name, Kind: c.shape.kind, home: home,
+		Args: unnamedValues(c.shape.args), Results: unnamedValues(c.shape.results),
+		TakesContext: c.shape.takesContext, ReturnsError: c.shape.returnsError, Variadic: c.shape.variadic,
+		plan: newPlan(c.fn, c.shape.kind),
+	}
+	if err := naming.name(m, c.subjects); err != nil {
+		return nil, fmt.Errorf("method %s: %w", c.name, err)
+	}
+	if m.Kind == Function {
+		m.In, m.Out = structOf(m.Args), structOf(m.Results)
+	}
+	return m, nil
+}
+
+func unnamedValues(types []reflect.Type) []Value {
+	values := make([]Value, len(types))
+	for i, t := range types {
+		values[i].Type = t
+	}
+	return values
+}

@@ -1,0 +1,283 @@
+package reflectapi
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// definitionPrefix is where jsonschema keeps its named schemas.
+const definitionPrefix = "#/$defs/"
+
+// maxSchemaDepth ends a schema that a type made by hand and that contains itself.
+const maxSchemaDepth = 200
+
+// converter rewrites JSON Schema 2020-12 as OpenAPI 3.0.0. It is total: whatever comes in,
+// what comes out is a valid Schema Object, or fault says what has no sense in either. What
+// 3.0.0 has no word for (if, contains, dependentSchemas, …) is left out, so that the result
+// accepts rather more than less.
+//
+// The Go type goes along, because jsonschema drops what it tells: pointers, the width of
+// numbers, and which of several embedded fields counts. It is nil where the schema speaks
+// for itself.
+type converter struct {
+	schemas     *Schemas
+	definitions jsonschema.Definitions
+	depth       int
+	path        []string // properties on the way to the schema at hand
+	fault       error
+}
+
+// convert converts one schema and all below it. After a fault it does no more work: a
+// schema that contains itself twice would take for ever.
+func (c *converter) convert(in *jsonschema.Schema, t reflect.Type) *Schema {
+	if c.depth >= maxSchemaDepth {
+		c.failf("it contains itself without end")
+	}
+	if c.fault != nil {
+		return anything()
+	}
+	c.depth++
+	defer func() { c.depth-- }()
+
+	null := false
+	for t != nil && t.Kind() == reflect.Pointer {
+		t, null = t.Elem(), true
+	}
+	if t != nil && replacesSchema(t) {
+		t = nil
+	}
+	in, orNull := withoutNull(in)
+	out := c.convertValue(in, t)
+	if null || orNull || t != nil && t.Kind() == reflect.Interface {
+		out = nullable(out)
+	}
+	return out
+}
+
+// convertValue converts what a value is when it is not null.
+func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema {
+	switch {
+	case in == nil || reflect.DeepEqual(in, &jsonschema.Schema{}) || reflect.DeepEqual(in, jsonschema.TrueSchema):
+		return anything()
+	case reflect.DeepEqual(in, jsonschema.FalseSchema):
+		return nothing()
+	case in.Ref != "":
+		return c.reference(in)
+	case in.Type == "null":
+		return &Schema{Nullable: true, Enum: []any{nil}}
+	}
+	out := &Schema{Type: in.Type}
+	if !slices.Contains([]string{"", "string", "number", "integer", "boolean", "array", "object"}, in.Type) {
+		c.failf("there is no type %q", in.Type)
+	}
+	c.annotations(in, out)
+	c.alternatives(in, out)
+	c.array(in, out, t)
+	c.object(in, out, t)
+	c.limits(in, out)
+	widths(out, t)
+	c.values(in, out)
+	if out.Type == "" && len(out.Enum)+len(out.AllOf)+len(out.AnyOf)+len(out.OneOf) == 0 && out.Not == nil {
+		out.Nullable = true // null is a value like any other, until a type is asked for
+	}
+	return out
+}
+
+// annotations copies what says something about a schema and restricts nothing.
+func (c *converter) annotations(in *jsonschema.Schema, out *Schema) {
+	out.Title, out.Description, out.Deprecated = in.Title, in.Description, in.Deprecated
+	out.ReadOnly, out.WriteOnly = in.ReadOnly, in.WriteOnly
+	if in.ReadOnly && in.WriteOnly {
+		c.failf("it is both readOnly and writeOnly")
+	}
+}
+
+// reference points to a component. 3.0.0 ignores everything beside a $ref, so that what
+// there is goes around it.
+func (c *converter) reference(in *jsonschema.Schema) *Schema {
+	name, local := strings.CutPrefix(in.Ref, definitionPrefix)
+	definition, known := c.definitions[name]
+	if !local || !known {
+		return anything() // a document elsewhere, which may say anything
+	}
+	c.component(name, definition)
+	ref := &Schema{Ref: componentPrefix + name}
+	around := &Schema{}
+	c.annotations(in, around)
+	if reflect.DeepEqual(around, &Schema{}) {
+		return ref
+	}
+	around.AllOf = []*Schema{ref}
+	return around
+}
+
+// component converts a definition, once. It takes its place in the collection first: its
+// own parts may refer to it.
+func (c *converter) component(name string, definition *jsonschema.Schema) {
+	if c.schemas.components[name] != nil {
+		return
+	}
+	component := &Schema{}
+	c.schemas.components[name] = component
+	path := c.path
+	c.path = []string{name}
+	*component = *c.convert(definition, c.schemas.types[name])
+	c.path = path
+	if component.Ref != "" { // by another name; two of these must not end in each other
+		*component = Schema{AllOf: []*Schema{{Ref: component.Ref}}}
+	}
+}
+
+// alternatives converts the schemas that a value is tried against.
+func (c *converter) alternatives(in *jsonschema.Schema, out *Schema) {
+	out.AllOf, _ = c.choices(in.AllOf)
+	var anyNull, oneNull bool
+	out.AnyOf, anyNull = c.choices(in.AnyOf)
+	out.OneOf, oneNull = c.choices(in.OneOf)
+	out.Nullable = anyNull || oneNull
+	if in.Not != nil {
+		out.Not = c.convert(in.Not, nil)
+	}
+}
+
+// choices converts a list of schemas, null apart: 3.0.0 has no type for it.
+func (c *converter) choices(schemas []*jsonschema.Schema) (choices []*Schema, null bool) {
+	for _, schema := range schemas {
+		if isNull(schema) {
+			null = true
+		} else {
+			choices = append(choices, c.convert(schema, nil))
+		}
+	}
+	return choices, null
+}
+
+func isNull(schema *jsonschema.Schema) bool {
+	return reflect.DeepEqual(schema, &jsonschema.Schema{Type: "null"})
+}
+
+// withoutNull takes apart "this or null", which is what the nullable tag makes of a schema.
+func withoutNull(in *jsonschema.Schema) (without *jsonschema.Schema, orNull bool) {
+	if in == nil || len(in.OneOf) != 2 || !isNull(in.OneOf[1]) {
+		return in, false
+	}
+	if alone := (&jsonschema.Schema{OneOf: in.OneOf}); !reflect.DeepEqual(in, alone) {
+		return in, false
+	}
+	return in.OneOf[0], true
+}
+
+func (c *converter) array(in *jsonschema.Schema, out *Schema, t reflect.Type) {
+	switch {
+	case len(in.PrefixItems) > 0:
+		out.Items = anything() // 3.0.0 has one schema for all elements
+	case in.Items != nil || in.Type == "array":
+		out.Items = c.convert(in.Items, elementOf(t))
+	}
+	out.MinItems, out.MaxItems, out.UniqueItems = in.MinItems, in.MaxItems, in.UniqueItems
+}
+
+func (c *converter) object(in *jsonschema.Schema, out *Schema, t reflect.Type) {
+	out.MinProperties, out.MaxProperties = in.MinProperties, in.MaxProperties
+	c.properties(in, out, t)
+	for _, name := range in.Required {
+		if !slices.Contains(out.Required, name) {
+			out.Required = append(out.Required, name)
+		}
+	}
+	switch {
+	case len(in.PatternProperties) > 0 && !accepts(in.AdditionalProperties):
+		out.AdditionalProperties = c.patternProperties(in.PatternProperties, elementOf(t))
+	case in.AdditionalProperties != nil && len(in.PatternProperties) == 0:
+		out.AdditionalProperties = c.convert(in.AdditionalProperties, elementOf(t))
+	}
+}
+
+// accepts tells whether members that nothing else speaks of may be there.
+func accepts(additional *jsonschema.Schema) bool {
+	return !reflect.DeepEqual(additional, jsonschema.FalseSchema)
+}
+
+// patternProperties lets every member be what one of the patterns says: 3.0.0 cannot tell
+// members apart by the form of their names.
+func (c *converter) patternProperties(patterns map[string]*jsonschema.Schema, element reflect.Type) *Schema {
+	var choices []*Schema
+	for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
+		choices = append(choices, c.convert(patterns[pattern], element))
+	}
+	if len(choices) == 1 {
+		return choices[0]
+	}
+	return &Schema{AnyOf: choices}
+}
+
+// properties converts the members of an object, those of a Go struct with the types of its
+// fields. A struct's members are those that JSON shows, whatever jsonschema has found.
+func (c *converter) properties(in *jsonschema.Schema, out *Schema, t reflect.Type) {
+	if in.Properties == nil {
+		return
+	}
+	fields, complete := fieldsByName(t)
+	for pair := in.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		field, known := fields[pair.Key]
+		if complete && !known {
+			continue
+		}
+		if out.Properties == nil {
+			out.Properties = map[string]*Schema{}
+		}
+		c.path = append(c.path, pair.Key)
+		out.Properties[pair.Key] = c.convert(pair.Value, field.Type)
+		c.path = c.path[:len(c.path)-1]
+	}
+}
+
+// fieldsByName indexes the members of a struct; complete says that there are no others.
+func fieldsByName(t reflect.Type) (fields map[string]jsonField, complete bool) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil, false
+	}
+	fields = map[string]jsonField{}
+	for _, f := range jsonFields(t) {
+		fields[f.Name] = f
+	}
+	return fields, !extendsSchema(t)
+}
+
+// elementOf is the type of a container's elements, nil when there is none.
+func elementOf(t reflect.Type) reflect.Type {
+	if t == nil {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return t.Elem()
+	}
+	return nil
+}
+
+// nullable lets a schema accept null, too. A reference cannot say so itself, and an enum has
+// to list it.
+func nullable(s *Schema) *Schema {
+	if s.Ref != "" {
+		s = &Schema{AllOf: []*Schema{s}}
+	}
+	if len(s.Enum) > 0 && !slices.Contains(s.Enum, nil) {
+		s.Enum = append(s.Enum, nil)
+	}
+	s.Nullable = true
+	return s
+}
+
+// failf keeps the first thing that makes no sense, and where.
+func (c *converter) failf(format string, arguments ...any) {
+	if c.fault == nil {
+		c.fault = errors.New(strings.TrimPrefix(strings.Join(c.path, ".")+": ", ": ") + fmt.Sprintf(format, arguments...))
+	}
+}

@@ -1,0 +1,257 @@
+package reflectapi_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/invopop/jsonschema"
+	"pgregory.net/rapid"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+func TestConvert(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ in, want string }{
+		"true":                  {`true`, `{"nullable":true}`},
+		"false":                 {`false`, `{"not":{"nullable":true}}`},
+		"empty":                 {`{}`, `{"nullable":true}`},
+		"null":                  {`{"type":"null"}`, `{"nullable":true,"enum":[null]}`},
+		"this or null":          {`{"oneOf":[{"type":"string"},{"type":"null"}]}`, `{"type":"string","nullable":true}`},
+		"one of two or null":    {`{"oneOf":[{"type":"string"},{"type":"integer"},{"type":"null"}]}`, `{"nullable":true,"oneOf":[{"type":"string"},{"type":"integer"}]}`},
+		"any of or null":        {`{"anyOf":[{"type":"string"},{"type":"null"}]}`, `{"nullable":true,"anyOf":[{"type":"string"}]}`},
+		"const":                 {`{"type":"string","const":"a"}`, `{"type":"string","enum":["a"]}`},
+		"examples":              {`{"type":"string","examples":["a","b"]}`, `{"type":"string","example":"a"}`},
+		"inclusive is tighter":  {`{"type":"number","minimum":3,"exclusiveMinimum":2,"maximum":5,"exclusiveMaximum":6}`, `{"type":"number","minimum":3,"maximum":5}`},
+		"exclusive is tighter":  {`{"type":"number","minimum":2,"exclusiveMinimum":3,"maximum":6,"exclusiveMaximum":5}`, `{"type":"number","minimum":3,"exclusiveMinimum":true,"maximum":5,"exclusiveMaximum":true}`},
+		"pattern properties":    {`{"type":"object","patternProperties":{"^a":{"type":"string"},"^b":{"type":"integer"}},"additionalProperties":false}`, `{"type":"object","additionalProperties":{"anyOf":[{"type":"string"},{"type":"integer"}]}}`},
+		"patterns and others":   {`{"type":"object","patternProperties":{"^a":{"type":"string"}}}`, `{"type":"object"}`},
+		"nothing else":          {`{"type":"object","additionalProperties":false}`, `{"type":"object","additionalProperties":{"not":{"nullable":true}}}`},
+		"tuple":                 {`{"type":"array","prefixItems":[{"type":"string"}],"items":false}`, `{"type":"array","items":{"nullable":true}}`},
+		"array of nothing said": {`{"type":"array"}`, `{"type":"array","items":{"nullable":true}}`},
+		"no type":               {`{"properties":{"a":{"type":"string"}},"items":{"type":"string"}}`, `{"nullable":true,"items":{"type":"string"},"properties":{"a":{"type":"string"}}}`},
+		"required twice":        {`{"type":"object","required":["a","b","a"]}`, `{"type":"object","required":["a","b"]}`},
+		"unknown reference":     {`{"$ref":"#/$defs/Nobody"}`, `{"nullable":true}`},
+		"foreign reference":     {`{"$ref":"https://example.com/x.json"}`, `{"nullable":true}`},
+		"reference and more":    {`{"$ref":"#/$defs/A","description":"d","$defs":{"A":{"type":"string"}}}`, `{"description":"d","allOf":[{"$ref":"#/components/schemas/A"}]}`},
+		"bytes":                 {`{"type":"string","contentEncoding":"base64"}`, `{"type":"string","format":"byte"}`},
+		"not":                   {`{"not":{"type":"string"}}`, `{"not":{"type":"string"}}`},
+		"all of":                {`{"allOf":[{"type":"string"},true]}`, `{"allOf":[{"type":"string"},{"nullable":true}]}`},
+		"words of 2020-12":      {`{"$id":"https://x.example/y","$anchor":"a","$comment":"c","if":{"type":"string"},"then":{"type":"string"},"else":{"type":"string"},"dependentSchemas":{"a":true},"contains":{"type":"string"},"propertyNames":{"type":"string"},"type":"array","items":true}`, `{"type":"array","items":{"nullable":true}}`},
+		"default of an object":  {`{"type":"object","default":{"a":1}}`, `{"type":"object"}`},
+		"default of a choice":   {`{"oneOf":[{"type":"string"},{"type":"integer"}],"default":"a"}`, `{"oneOf":[{"type":"string"},{"type":"integer"}]}`},
+		"default of objects":    {`{"type":"array","items":{"type":"object"},"default":[{}]}`, `{"type":"array","items":{"type":"object"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, components, err := convert(t, test.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text(t, got) != test.want {
+				t.Errorf("got:  %s\nwant: %s", text(t, got), test.want)
+			}
+			valid(t, got, components)
+		})
+	}
+}
+
+func TestConvertFaults(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ in, want string }{
+		"type":             {`{"type":"text"}`, `there is no type "text"`},
+		"where":            {`{"properties":{"a":{"properties":{"b":{"type":"text"}}}}}`, `a.b: there is no type "text"`},
+		"in a component":   {`{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"properties":{"b":{"type":"text"}}}}}`, `A.b: there is no type "text"`},
+		"pattern":          {`{"type":"string","pattern":"(?=a)"}`, `the pattern "(?=a)" is no regular expression that Go reads`},
+		"multiple":         {`{"type":"number","multipleOf":0}`, `multipleOf 0 is not above 0`},
+		"read and write":   {`{"type":"string","readOnly":true,"writeOnly":true}`, `it is both readOnly and writeOnly`},
+		"default enum":     {`{"type":"string","enum":["a"],"default":"b"}`, `the default b is none of the enum's values`},
+		"default low":      {`{"type":"integer","minimum":5,"default":4}`, `the default 4 is beyond the limits`},
+		"default at limit": {`{"type":"integer","exclusiveMaximum":5,"default":5}`, `the default 5 is beyond the limits`},
+		"default fraction": {`{"type":"integer","default":1.5}`, `the default 1.5 is no integer`},
+		"default multiple": {`{"type":"integer","multipleOf":2,"default":3}`, `the default 3 is no multiple`},
+		"default int32":    {`{"type":"integer","format":"int32","default":3000000000}`, `the default 3e+09 is beyond the limits`},
+		"default type":     {`{"type":"boolean","default":"perhaps"}`, `the default perhaps is no boolean`},
+		"default number":   {`{"type":"string","default":1}`, `the default 1 is no string`},
+		"default boolean":  {`{"type":"string","default":true}`, `the default true is no string`},
+		"default list":     {`{"type":"string","default":["a"]}`, `the default [a] is no string`},
+		"example short":    {`{"type":"string","minLength":3,"examples":["ab"]}`, `the example ab is too short`},
+		"example long":     {`{"type":"string","maxLength":1,"examples":["ab"]}`, `the example ab is too long`},
+		"example pattern":  {`{"type":"string","pattern":"^b","examples":["ab"]}`, `the example ab does not match the pattern`},
+		"example date":     {`{"type":"string","format":"date","examples":["soon"]}`, `the example soon is no date`},
+		"example time":     {`{"type":"string","format":"date-time","examples":["soon"]}`, `the example soon is no date-time`},
+		"example bytes":    {`{"type":"string","format":"byte","examples":["?"]}`, `the example ? is no byte`},
+		"few items":        {`{"type":"array","items":true,"minItems":2,"default":["a"]}`, `the default [a] is too short`},
+		"many items":       {`{"type":"array","items":true,"maxItems":1,"default":["a","b"]}`, `the default [a b] is too long`},
+		"repeated items":   {`{"type":"array","items":true,"uniqueItems":true,"default":["a","a"]}`, `the default [a a] repeats an item`},
+		"wrong item":       {`{"type":"array","items":{"type":"integer"},"default":["a"]}`, `the default [a] is no integer`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, _, err := convert(t, test.in); errorText(err) != test.want {
+				t.Errorf("got:  %v\nwant: %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestConvertEndlessSchema(t *testing.T) {
+	t.Parallel()
+	endless := &jsonschema.Schema{Type: "array"}
+	endless.Items = endless
+	endless.AllOf = []*jsonschema.Schema{endless, endless}
+	if _, _, err := reflectapi.Convert(endless); errorText(err) != "it contains itself without end" {
+		t.Error(err)
+	}
+	if schema, _, err := reflectapi.Convert(&jsonschema.Schema{AllOf: []*jsonschema.Schema{nil}}); err != nil || text(t, schema) != `{"allOf":[{"nullable":true}]}` {
+		t.Errorf("%s, %v", text(t, schema), err)
+	}
+}
+
+// FuzzConvert: whatever is converted without a fault is valid OpenAPI 3.0.0.
+func FuzzConvert(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"oneOf":[{"type":"string"},{"type":"null"}]}}}`,
+		`{"type":"string","const":"a","examples":["a"],"pattern":"^a","default":"a"}`,
+		`{"type":"array","prefixItems":[true],"items":false,"default":[1,1],"uniqueItems":true}`,
+		`{"type":"integer","exclusiveMinimum":1,"maximum":1e400,"default":2,"enum":[2,"3"]}`,
+		`{"patternProperties":{"^a":true,"^b":false},"additionalProperties":false,"required":["a","a"]}`,
+		`{"type":"array","items":false,"default":["a"]}`,
+		`{"not":{"type":"null"},"if":true,"contentEncoding":"base64","readOnly":true}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var in jsonschema.Schema
+		if json.Unmarshal(data, &in) != nil {
+			return
+		}
+		if converted, components, err := reflectapi.Convert(&in); err == nil {
+			valid(t, converted, components)
+		}
+	})
+}
+
+// The same with schemas that are mostly sensible.
+func TestConvertedSchemasAreValid(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := randomSchema(t, 3)
+		in["$defs"] = map[string]any{"A": randomSchema(t, 2), "B": randomSchema(t, 2)}
+		data, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema jsonschema.Schema
+		if err := json.Unmarshal(data, &schema); err != nil {
+			t.Fatal(err)
+		}
+		if converted, components, err := reflectapi.Convert(&schema); err == nil {
+			valid(t, converted, components)
+		}
+	})
+}
+
+func randomSchema(t *rapid.T, depth int) map[string]any {
+	schema := map[string]any{}
+	may := func(keyword string, value func() any) {
+		if rapid.IntRange(0, 3).Draw(t, keyword) == 0 {
+			schema[keyword] = value()
+		}
+	}
+	number := func() any { return rapid.Float64Range(-9, 9).Draw(t, "number") }
+	count := func() any { return rapid.IntRange(0, 4).Draw(t, "count") }
+	nested := func() any {
+		if depth == 0 {
+			return rapid.Bool().Draw(t, "boolean schema")
+		}
+		return randomSchema(t, depth-1)
+	}
+	list := func() any { return []any{nested(), nested()} }
+	named := func() any { return map[string]any{"a": nested(), "b": nested()} }
+	value := func() any {
+		return rapid.SampledFrom([]any{"a", "b", 1, 2.5, true, []any{1, "a"}, map[string]any{"a": 1}}).Draw(t, "value")
+	}
+	schema["type"] = rapid.SampledFrom([]string{"string", "integer", "number", "boolean", "array", "object", "null"}).Draw(t, "type")
+	may("$ref", func() any {
+		return rapid.SampledFrom([]string{"#/$defs/A", "#/$defs/B", "#/$defs/C", "x.json"}).Draw(t, "ref")
+	})
+	keywords := map[string]func() any{
+		"minimum": number, "maximum": number, "exclusiveMinimum": number, "exclusiveMaximum": number, "multipleOf": func() any { return 0.5 },
+		"minLength": count, "maxLength": count, "minItems": count, "maxItems": count, "minProperties": count, "maxProperties": count,
+		"items": nested, "additionalProperties": nested, "not": nested, "if": nested, "contains": nested, "propertyNames": nested,
+		"allOf": list, "anyOf": list, "oneOf": list, "prefixItems": list, "examples": func() any { return []any{value()} },
+		"properties": named, "patternProperties": named, "dependentSchemas": named, "default": value, "const": value,
+		"enum":     func() any { return []any{value(), value()} },
+		"required": func() any { return []any{"a", "a", "b"} },
+		"pattern":  func() any { return "^[ab]" }, "title": func() any { return "t" }, "$comment": func() any { return "c" },
+	}
+	for _, keyword := range slices.Sorted(maps.Keys(keywords)) {
+		may(keyword, keywords[keyword])
+	}
+	return schema
+}
+
+func convert(t *testing.T, text string) (*reflectapi.Schema, map[string]*reflectapi.Schema, error) {
+	t.Helper()
+	var in jsonschema.Schema
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		t.Fatal(err)
+	}
+	return reflectapi.Convert(&in)
+}
+
+// valid passes schemas through a strict validator, as part of a document. It returns the
+// schema as the validator read it.
+func valid(t interface {
+	Helper()
+	Fatalf(format string, arguments ...any)
+}, schema *reflectapi.Schema, components map[string]*reflectapi.Schema) *openapi3.Schema {
+	t.Helper()
+	const root = "the-root"
+	schemas := map[string]any{root: map[string]any{"allOf": []any{schema}}}
+	for name, component := range components {
+		schemas[name] = component
+	}
+	data, err := json.Marshal(map[string]any{
+		"openapi":    "3.0.0",
+		"info":       map[string]any{"title": "t", "version": "1"},
+		"paths":      map[string]any{},
+		"components": map[string]any{"schemas": schemas},
+	})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	loader := openapi3.NewLoader()
+	document, err := loader.LoadFromData(data)
+	if err == nil {
+		err = document.Validate(loader.Context)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	return document.Components.Schemas[root].Value.AllOf[0].Value
+}
+
+// A document written by others may say with true and false what we say with schemas.
+func TestSchemaRoundTrip(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{"type":"object","additionalProperties":false}`:       `{"type":"object","additionalProperties":{"not":{"nullable":true}}}`,
+		`{"type":"object","additionalProperties": true }`:      `{"type":"object","additionalProperties":{"nullable":true}}`,
+		`{"type":"string","default":"","x-order":1,"xml":{}}`:  `{"type":"string","default":""}`,
+		`{"items":{"$ref":"#/components/schemas/A"},"min":[]}`: `{"items":{"$ref":"#/components/schemas/A"}}`,
+	} {
+		var schema reflectapi.Schema
+		if err := json.Unmarshal([]byte(in), &schema); err != nil || text(t, schema) != want {
+			t.Errorf("%s becomes %s, %v", in, text(t, schema), err)
+		}
+	}
+	var schema reflectapi.Schema
+	if err := json.Unmarshal([]byte(`{"type":1}`), &schema); err == nil {
+		t.Error("a number was read as a type")
+	}
+}

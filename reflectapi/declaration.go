@@ -1,0 +1,64 @@
+package reflectapi
+
+import (
+	"fmt"
+	"go/ast"
+	"reflect"
+)
+
+// declared is one method declaration found in source.
+type declared struct {
+	file *goFile
+	fn   *ast.FuncType
+	doc  *ast.CommentGroup
+}
+
+// place is the file and line of the declaration, for messages.
+func (d declared) place() string {
+	return fmt.Sprintf("%s:%d", d.file.path, d.file.set.Position(d.fn.Pos()).Line)
+}
+
+// read takes the names, after comparing number and types with the program.
+func (d declared) read(of *subject) (declaration, error) {
+	params, err := d.names("parameter", d.fn.Params, of.shape.params)
+	if err != nil {
+		return declaration{}, err
+	}
+	results, err := d.names("result", d.fn.Results, of.shape.outcomes)
+	if err != nil {
+		return declaration{}, err
+	}
+	return declaration{params: params, results: results, doc: docText(d.doc)}, nil
+}
+
+// names lists the names of parameters or results, "" for an unnamed one.
+func (d declared) names(what string, fields *ast.FieldList, types []reflect.Type) ([]string, error) {
+	if fields.NumFields() != len(types) {
+		return nil, fmt.Errorf("%s: %d %ss are declared, the program has %d", d.place(), fields.NumFields(), what, len(types))
+	}
+	var names []string
+	if len(types) == 0 {
+		return names, nil
+	}
+	for _, field := range fields.List {
+		for _, name := range fieldNames(field) {
+			if t := types[len(names)]; !fits(field.Type, t) {
+				return nil, fmt.Errorf("%s: %s %d is not the %v that the program has", d.place(), what, len(names)+1, t)
+			}
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// fieldNames lists the names that share one type, as x and y in "x, y int".
+func fieldNames(field *ast.Field) []string {
+	if len(field.Names) == 0 {
+		return []string{""}
+	}
+	names := make([]string, len(field.Names))
+	for i, name := range field.Names {
+		names[i] = name.Name
+	}
+	return names
+}

@@ -1,0 +1,332 @@
+package reflectapi_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	service := describe(t, &Calculator{})
+	if service.Name != "Calculator" || service.Type != reflect.TypeFor[*Calculator]() {
+		t.Errorf("described %s of type %v", service.Name, service.Type)
+	}
+	if service.Doc != "Calculator does sums.\nIt forgets nothing." {
+		t.Errorf("doc comment %q", service.Doc)
+	}
+	wantSignatures(t, service,
+		"Add(x int, y int) (sum int)",
+		"Distance(p1 Point, p2 Point) (d float64)",
+		"Forget()",
+		"Home(w http.ResponseWriter, r *http.Request)",
+		"Remember(names map[string][]*Point, since time.Time, raw []byte) (known [2]bool, any any)",
+		"Sum(start int, more ...int) (result int)",
+	)
+
+	add := method(t, service, "Add")
+	if add.Doc != "Add returns the sum of x and y." {
+		t.Errorf("Add is documented as %q", add.Doc)
+	}
+	if add.Kind != reflectapi.Function || !add.TakesContext || !add.ReturnsError || add.Variadic || add.Origin != "source file" {
+		t.Errorf("Add is described as %+v", add)
+	}
+	home := method(t, service, "Home")
+	if home.Kind != reflectapi.Web || home.In != nil || home.Out != nil || home.Doc != "Home is a page." || home.Origin != "" {
+		t.Errorf("Home is described as %+v", home)
+	}
+	if sum := method(t, service, "Sum"); !sum.Variadic || sum.Args[1].Type != reflect.TypeFor[[]int]() {
+		t.Errorf("Sum is described as %+v", sum)
+	}
+}
+
+func TestInputAndOutputStructs(t *testing.T) {
+	t.Parallel()
+	add := method(t, describe(t, Calculator{}, reflectapi.Without("Distance")), "Add")
+	for i, name := range []string{"x", "y"} {
+		field := add.In.Field(i)
+		if field.Type != reflect.TypeFor[int]() || !field.IsExported() || field.Tag.Get("json") != name || field.Tag.Get("schema") != name {
+			t.Errorf("input field %d is %+v", i, field)
+		}
+	}
+	if add.In.NumField() != 2 || add.Out.NumField() != 1 || add.Out.Field(0).Tag.Get("json") != "sum" {
+		t.Errorf("Add takes %v and gives %v", add.In, add.Out)
+	}
+}
+
+func TestGenericService(t *testing.T) {
+	t.Parallel()
+	service := describe(t, &Store[string, Point]{})
+	if service.Name != "Store" || service.Doc != "Store keeps values by key." {
+		t.Errorf("described %s as %q", service.Name, service.Doc)
+	}
+	wantSignatures(t, service,
+		"Get(key string) (value Point, found bool)",
+		"Put(key string, value Point) (old Point)",
+	)
+	if doc := method(t, service, "Get").Doc; doc != "Get loads." {
+		t.Errorf("Get is documented as %q", doc)
+	}
+}
+
+// inner is embedded by pointer in middle, and middle by value in Outermost.
+type inner struct{}
+
+// Deep is two levels down.
+func (inner) Deep(level int) (depth int) { return level }
+
+// Hidden is shadowed.
+func (inner) Hidden(wrong int) (result int) { return wrong }
+
+type middle struct{ *inner }
+
+// Hidden shadows.
+func (*middle) Hidden(right int) (result int) { return right }
+
+type speaker interface {
+	// Speak comes from an interface.
+	Speak(words ...string) (loudness int)
+}
+
+type voice struct{}
+
+func (voice) Speak(...string) int { return 1 }
+
+// Outermost has no method of its own.
+type Outermost struct {
+	middle
+	speaker
+}
+
+func TestPromotedMethods(t *testing.T) {
+	t.Parallel()
+	service := describe(t, &Outermost{speaker: voice{}})
+	wantSignatures(t, service,
+		"Deep(level int) (depth int)",
+		"Hidden(right int) (result int)",
+		"Speak(words ...string) (loudness int)",
+	)
+	for name, doc := range map[string]string{
+		"Deep": "Deep is two levels down.", "Hidden": "Hidden shadows.", "Speak": "Speak comes from an interface.",
+	} {
+		if got := method(t, service, name).Doc; got != doc {
+			t.Errorf("%s is documented as %q", name, got)
+		}
+	}
+	if service.Doc != "Outermost has no method of its own." {
+		t.Errorf("the service is documented as %q", service.Doc)
+	}
+}
+
+type closer interface{ Close() }
+
+// misfits holds one method for each shape that cannot be served. It is an interface, so that
+// a table can tell what each one's message says.
+type misfits interface {
+	Channel(c chan int)
+	ChannelResult() (c <-chan int)
+	Callback(f func())
+	Pointer(p unsafe.Pointer)
+	Complex(c complex128)
+	Address(a uintptr)
+	Reader(r io.Reader)
+	ReaderResult() (r io.Reader)
+	LateContext(x int, ctx context.Context)
+	ContextResult() (ctx context.Context)
+	EarlyError() (err error, x int)
+	ErrorArgument(err error)
+	OwnError() *ownError
+	Writer(w http.ResponseWriter)
+	Request(r *http.Request)
+	ContextWeb(ctx context.Context, w http.ResponseWriter, r *http.Request)
+	WebResult(w http.ResponseWriter, r *http.Request) (x int)
+	NestedChannel(order Order)
+	NestedInterface(orders map[string][]*Holder)
+	Keys(m map[Point]int)
+	AnyKeys(m map[any]int)
+	NoFields(c closed)
+	Endless(p endless)
+	Self(s Selfish)
+	SelfInline(s []*selfInline)
+	Both(c chan int, f func())
+}
+
+type (
+	ownError struct{ Code int }
+	// Order has a field that cannot travel.
+	Order struct {
+		ID     int
+		Notify chan string
+		Hidden func() `json:"-"`
+	}
+	// Holder holds an interface.
+	Holder  struct{ Closer closer }
+	closed  struct{ _ int }
+	Selfish struct {
+		*Selfish
+		X int
+	}
+	selfInline struct {
+		Other *struct {
+			Self *selfInline `json:",inline"` //nolint:revive // an option of jsonschema
+		} `json:",inline"` //nolint:revive // an option of jsonschema
+	}
+	// endless points to itself, which is legal.
+	endless *endless
+)
+
+func (*ownError) Error() string { return "" }
+
+func TestMisfits(t *testing.T) {
+	t.Parallel()
+	const web = "a web method is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result"
+	messages := map[string]string{
+		"Channel":         "argument 1 cannot travel as JSON: it is of type chan int",
+		"ChannelResult":   "result 1 cannot travel as JSON: it is of type <-chan int",
+		"Callback":        "argument 1 cannot travel as JSON: it is of type func()",
+		"Pointer":         "argument 1 cannot travel as JSON: it is of type unsafe.Pointer",
+		"Complex":         "argument 1 cannot travel as JSON: it is of type complex128",
+		"Address":         "argument 1 cannot travel as JSON: it is of type uintptr",
+		"Reader":          "argument 1 cannot travel as JSON: it is of type io.Reader, and nothing tells which type to read back: use a struct, or any",
+		"ReaderResult":    "result 1 cannot travel as JSON: it is of type io.Reader, and nothing tells which type to read back: use a struct, or any",
+		"LateContext":     "argument 2 is a context.Context: it can only be the first argument",
+		"ContextResult":   "result 1 is a context.Context: it can only be the first argument",
+		"EarlyError":      "result 1 is an error: it can only be the last result",
+		"ErrorArgument":   "argument 1 is an error: it can only be the last result",
+		"OwnError":        "result 1 is of type *reflectapi_test.ownError, which is an error: declare it as error, or add an error after it",
+		"Writer":          "argument 1 is of type http.ResponseWriter: " + web,
+		"Request":         "argument 1 is of type *http.Request: " + web,
+		"ContextWeb":      "argument 1 is of type http.ResponseWriter: " + web + "; argument 2 is of type *http.Request: " + web,
+		"WebResult":       "argument 1 is of type http.ResponseWriter: " + web + "; argument 2 is of type *http.Request: " + web,
+		"NestedChannel":   "argument 1 cannot travel as JSON: field reflectapi_test.Order.Notify is of type chan string",
+		"NestedInterface": "argument 1 cannot travel as JSON: field reflectapi_test.Holder.Closer is of type reflectapi_test.closer, and nothing tells which type to read back: use a struct, or any",
+		"Keys":            "argument 1 cannot travel as JSON: a key of it is of type reflectapi_test.Point: use a string, an integer or a type that marshals as text",
+		"AnyKeys":         "argument 1 cannot travel as JSON: a key of it is of type interface {}: use a string, an integer or a type that marshals as text",
+		"NoFields":        "argument 1 cannot travel as JSON: it is of type reflectapi_test.closed, a struct without exported fields",
+		"Endless":         "argument 1 cannot travel as JSON: it is of type reflectapi_test.endless, a pointer that leads nowhere",
+		"Self":            "argument 1 cannot travel as JSON: it is of type reflectapi_test.Selfish, a struct that embeds itself",
+		"SelfInline":      "argument 1 cannot travel as JSON: an element of it is of type reflectapi_test.selfInline, a struct that embeds itself",
+		"Both":            "argument 1 cannot travel as JSON: it is of type chan int; argument 2 cannot travel as JSON: it is of type func()",
+	}
+	_, err := reflectapi.DescribeAs(reflect.TypeFor[misfits](), struct{ misfits }{})
+	if err == nil {
+		t.Fatal("all of them were accepted")
+	}
+	got := strings.Split(err.Error(), "\n")
+	var want []string
+	for name, message := range messages {
+		want = append(want, "method "+name+": "+message+"; change it, or leave it out with bus.Without(\""+name+"\")")
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestDescribeFaults(t *testing.T) {
+	t.Parallel()
+	type nothing struct{}
+	type unserved struct{ *Calculator }
+	for name, test := range map[string]struct {
+		impl    any
+		options []reflectapi.Option
+		want    string
+	}{
+		"nil":              {nil, nil, "nil has no methods: hand over a value"},
+		"nil pointer":      {(*Calculator)(nil), nil, "the *reflectapi_test.Calculator is nil: hand over a value"},
+		"no methods":       {nothing{}, nil, "reflectapi_test.nothing has no exported method to serve"},
+		"no name":          {struct{ Calculator }{}, nil, "struct { reflectapi_test.Calculator } has no name: declare a type"},
+		"pointer receiver": {Calculator{}, nil, `method Distance has a pointer receiver: hand over a *reflectapi_test.Calculator, or leave it out with bus.Without("Distance")`},
+		"nothing left": {&inner{}, []reflectapi.Option{reflectapi.Without("Deep", "Hidden")},
+			"*reflectapi_test.inner has no exported method to serve"},
+		"without nobody": {&Calculator{}, []reflectapi.Option{reflectapi.Without("Subtract")},
+			"bus.Without: *reflectapi_test.Calculator has no method Subtract"},
+		"names of nobody": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Subtract", "x", "")},
+			"bus.Names: *reflectapi_test.Calculator has no method Subtract"},
+		"named twice": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x, y", "sum"), reflectapi.Names("Add", "a, b", "c")},
+			"bus.Names: method Add is named twice"},
+		"no identifier": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x y", "sum")},
+			"bus.Names: method Add: \"x y\" is no identifier\n" +
+				"method Add: code: names for 1 arguments (x y) and 1 results (sum), but the method has 2 and 1, context and error not counted"},
+		"keyword": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x, type", "sum")},
+			`bus.Names: method Add: "type" is no identifier`},
+		"blank": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "_, y", "sum")},
+			`bus.Names: method Add: "_" is no identifier`},
+		"one name for two": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x, x", "sum")},
+			"bus.Names: method Add: x stands for two values"},
+		"too many": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Forget", "x", "")},
+			"method Forget: code: names for 1 arguments (x) and 0 results (), but the method has 0 and 0, context and error not counted"},
+		"web method": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Home", "w, r", "")},
+			"method Home: code: names for 2 arguments (w, r) and 0 results (), but the method has 0 and 0, context and error not counted"},
+		"all at once": {unserved{}, []reflectapi.Option{reflectapi.Without("X"), reflectapi.Names("Y", "", "")},
+			"bus.Without: reflectapi_test.unserved has no method X\nbus.Names: reflectapi_test.unserved has no method Y"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := reflectapi.Describe(test.impl, test.options...); err == nil || err.Error() != test.want {
+				t.Errorf("got:  %v\nwant: %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDescribeAsFaults(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		iface reflect.Type
+		impl  any
+		want  string
+	}{
+		"nil":             {nil, Calculator{}, "<nil> is no interface"},
+		"no interface":    {reflect.TypeFor[Calculator](), Calculator{}, "reflectapi_test.Calculator is no interface"},
+		"nil value":       {reflect.TypeFor[speaker](), nil, "nil has no methods: hand over a value"},
+		"not implemented": {reflect.TypeFor[speaker](), Calculator{}, "reflectapi_test.Calculator does not implement reflectapi_test.speaker"},
+		"no methods":      {reflect.TypeFor[any](), Calculator{}, "interface {} has no name: declare a type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := reflectapi.DescribeAs(test.iface, test.impl); err == nil || err.Error() != test.want {
+				t.Errorf("got:  %v\nwant: %s", err, test.want)
+			}
+		})
+	}
+}
+
+func describe(t *testing.T, impl any, options ...reflectapi.Option) *reflectapi.Service {
+	t.Helper()
+	service, err := reflectapi.Describe(impl, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service
+}
+
+func method(t *testing.T, service *reflectapi.Service, name string) *reflectapi.Method {
+	t.Helper()
+	for _, m := range service.Methods {
+		if m.Name == name {
+			return m
+		}
+	}
+	t.Fatalf("%s has no method %s", service.Name, name)
+	return nil
+}
+
+func wantSignatures(t *testing.T, service *reflectapi.Service, want ...string) {
+	t.Helper()
+	var got []string
+	for _, m := range service.Methods {
+		got = append(got, m.Signature())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

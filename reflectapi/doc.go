@@ -1,0 +1,25 @@
+// Package reflectapi turns a plain Go value into described methods that can be called.
+//
+// It reads what the compiler left of a type, and asks wherever the rest may be found:
+//
+//	impl ──▶ shape        which methods fit, and as what (shape.go, travel.go)
+//	     ──▶ declared     which type really declares each one (declared.go)
+//	     ──▶ naming       names and doc comments, first hit wins (naming.go, source_*.go):
+//	                      code ▸ embedded source ▸ source file ▸ DWARF
+//	     ──▶ Method       signature, input and output struct, call plan (method.go, plan.go)
+//	types ─▶ Schemas      OpenAPI 3.0.0 schemas (schemas.go, reflector.go, convert.go)
+//
+// Everything that reflection can know is worked out by Describe; a call walks the plan.
+//
+//	//go:embed *.go
+//	var source embed.FS
+//
+//	service, err := reflectapi.Describe(Calculator{}, reflectapi.Source(source))
+//	add := service.Methods[0]
+//	add.Signature()                                // Add(x int, y int) (sum int)
+//	in := reflect.New(add.In).Elem()               // struct { x, y }, ready for any decoder
+//	out, err := add.Call(ctx, in)                  // struct { sum }
+//
+// Names are never invented and no method is skipped in silence: what cannot be served or
+// named is an error that says which method, why, and what to do about it.
+package reflectapi

@@ -1,0 +1,43 @@
+package reflectapi
+
+import (
+	"go/parser"
+	"reflect"
+
+	"github.com/invopop/jsonschema"
+)
+
+// Convert converts a schema that no Go type stands behind.
+func Convert(root *jsonschema.Schema) (*Schema, map[string]*Schema, error) {
+	schemas := NewSchemas()
+	c := &converter{schemas: schemas, definitions: root.Definitions}
+	schema := c.convert(root, nil)
+	return schema, schemas.Components(), c.fault
+}
+
+// Fits tells whether a type expression can stand for a type.
+func Fits(expression string, t reflect.Type) (bool, error) {
+	parsed, err := parser.ParseExpr(expression)
+	return err == nil && fits(parsed, t), err
+}
+
+// DWARFNames reads the names of a method of receiver, which has the type fn, from one entry;
+// each variable is a name and a type.
+func DWARFNames(receiver, fn reflect.Type, params, results [][2]string) (names []string, ok bool) {
+	entry := dwarfEntry{}
+	for _, v := range params {
+		entry.params = append(entry.params, dwarfVariable{v[0], v[1]})
+	}
+	for _, v := range results {
+		entry.results = append(entry.results, dwarfVariable{v[0], v[1]})
+	}
+	of := &subject{receiver: receiver}
+	of.shape, _ = shapeOf(fn)
+	d, ok := entry.declaration(of)
+	return append(d.params, d.results...), ok
+}
+
+// FolderInModule finds the folder of a package near another.
+func FolderInModule(importPath, within string) (string, error) {
+	return folderInModule(importPath, within)
+}

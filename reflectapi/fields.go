@@ -1,0 +1,109 @@
+package reflectapi
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// jsonField is one member of the JSON object that a struct becomes.
+type jsonField struct {
+	Name   string // of the member, e.g. "sortBy"
+	Type   reflect.Type
+	Quoted bool // `json:",string"`: a number written as a JSON string
+
+	goName string
+	tag    reflect.StructTag
+	index  []int // path through embedded structs
+	tagged bool  // the tag gives the name
+	repeat bool  // an embedded struct that was met before: only its own fields count
+}
+
+// jsonFields lists the members of a struct by the rules of encoding/json: embedded structs
+// are promoted; of several fields with one name the shallowest counts, among equals the one
+// that a tag names, else none of them.
+func jsonFields(root reflect.Type) []jsonField {
+	var all []jsonField
+	level, seen := []jsonField{{Type: root}}, map[reflect.Type]bool{root: true}
+	for len(level) > 0 {
+		var next []jsonField
+		for _, outer := range level {
+			for i := range outer.Type.NumField() {
+				field, promotes := readField(outer, i)
+				switch {
+				case promotes && !outer.repeat:
+					field.repeat = seen[field.Type]
+					seen[field.Type] = true
+					next = append(next, field)
+				case !promotes && field.Name != "":
+					all = append(all, field)
+				}
+			}
+		}
+		level = next
+	}
+	return dominant(all)
+}
+
+// readField reads field i of a struct. Its Name is "" when it is no member; promotes says
+// that its own fields take its place, and its Type is then that struct.
+func readField(outer jsonField, i int) (field jsonField, promotes bool) {
+	f := outer.Type.Field(i)
+	tag := f.Tag.Get("json")
+	if tag == "-" {
+		return jsonField{}, false
+	}
+	tag, options, _ := strings.Cut(tag, ",")
+	has := func(option string) bool { return slices.Contains(strings.Split(options, ","), option) }
+	field = jsonField{
+		Name:   cmp.Or(tag, f.Name),
+		Type:   f.Type,
+		Quoted: has("string"),
+		goName: f.Name,
+		tag:    f.Tag,
+		index:  append(slices.Clone(outer.index), i),
+		tagged: tag != "",
+	}
+	if (f.Anonymous && tag == "") || has("embed") {
+		if f.Type.Kind() == reflect.Pointer {
+			field.Type = f.Type.Elem()
+		}
+		if field.Type.Kind() == reflect.Struct {
+			return field, true
+		}
+		return jsonField{}, false
+	}
+	if !f.IsExported() {
+		return jsonField{}, false
+	}
+	return field, false
+}
+
+// dominant keeps the one field of each name that JSON shows, in order of declaration.
+func dominant(all []jsonField) []jsonField {
+	byName := map[string][]jsonField{}
+	for _, f := range all {
+		byName[f.Name] = append(byName[f.Name], f)
+	}
+	var kept []jsonField
+	for _, rivals := range byName {
+		slices.SortStableFunc(rivals, stronger)
+		if len(rivals) == 1 || stronger(rivals[0], rivals[1]) < 0 {
+			kept = append(kept, rivals[0])
+		}
+	}
+	slices.SortFunc(kept, func(a, b jsonField) int { return slices.Compare(a.index, b.index) })
+	return kept
+}
+
+// stronger orders rivals for one name: shallower first, then the one that its tag names.
+func stronger(a, b jsonField) int {
+	if order := cmp.Compare(len(a.index), len(b.index)); order != 0 || a.tagged == b.tagged {
+		return order
+	}
+	if a.tagged {
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,140 @@
+package reflectapi
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"strconv"
+
+	"github.com/invopop/jsonschema"
+)
+
+// limits converts what restricts a scalar. 2020-12 has exclusive limits as numbers of their
+// own, 3.0.0 as a flag beside the inclusive one: the tighter of the two is kept.
+func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
+	out.MinLength, out.MaxLength = in.MinLength, in.MaxLength
+	out.Format, out.Pattern = in.Format, in.Pattern
+	if in.ContentEncoding == "base64" {
+		out.Format = "byte"
+	}
+	if _, err := regexp.Compile(in.Pattern); err != nil {
+		c.failf("the pattern %q is no regular expression that Go reads", in.Pattern)
+	}
+	out.Minimum, out.Maximum = number(in.Minimum), number(in.Maximum)
+	if limit := number(in.ExclusiveMinimum); limit != nil && (out.Minimum == nil || *limit >= *out.Minimum) {
+		out.Minimum, out.ExclusiveMinimum = limit, true
+	}
+	if limit := number(in.ExclusiveMaximum); limit != nil && (out.Maximum == nil || *limit <= *out.Maximum) {
+		out.Maximum, out.ExclusiveMaximum = limit, true
+	}
+	if out.MultipleOf = number(in.MultipleOf); out.MultipleOf != nil && *out.MultipleOf <= 0 {
+		c.failf("multipleOf %v is not above 0", *out.MultipleOf)
+	}
+}
+
+// number reads a JSON number, nil when there is none.
+func number(n json.Number) *float64 {
+	f, err := n.Float64()
+	if err != nil {
+		return nil
+	}
+	return &f
+}
+
+// widths adds what a Go number tells of its size. uint and uint64 have no format: half of
+// their values are beyond int64.
+func widths(out *Schema, t reflect.Type) {
+	if t == nil || out.Format != "" {
+		return
+	}
+	switch out.Type {
+	case "integer":
+		switch t.Kind() {
+		case reflect.Int, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
+			out.Format = "int64"
+		case reflect.Int8, reflect.Int16, reflect.Int32:
+			out.Format = "int32"
+		}
+		if isUnsigned(t) && out.Minimum == nil {
+			out.Minimum = new(float64)
+		}
+	case "number":
+		switch t.Kind() {
+		case reflect.Float32:
+			out.Format = "float"
+		case reflect.Float64:
+			out.Format = "double"
+		}
+	}
+}
+
+func isUnsigned(t reflect.Type) bool {
+	return reflect.Uint <= t.Kind() && t.Kind() <= reflect.Uint64
+}
+
+// values converts the values that a schema mentions. jsonschema reads them from tags and
+// leaves many as text, and a document that breaks its own rules is not valid.
+func (c *converter) values(in *jsonschema.Schema, out *Schema) {
+	for _, value := range in.Enum {
+		out.Enum = append(out.Enum, typed(value, out))
+	}
+	if in.Const != nil {
+		out.Enum = []any{typed(in.Const, out)}
+	}
+	if in.Default != nil {
+		out.Default = c.fitting("default", in.Default, out)
+	}
+	if len(in.Examples) > 0 {
+		out.Example = c.fitting("example", in.Examples[0], out)
+	}
+}
+
+// fitting returns a default or an example as its schema wants it. One that breaks the schema
+// is a fault; one that is not simple enough to be checked is left out, as it promises
+// nothing.
+func (c *converter) fitting(what string, value any, s *Schema) any {
+	value = typed(value, s)
+	reason, simple := violation(value, s)
+	if reason != "" {
+		c.failf("the %s %v %s", what, value, reason)
+	}
+	if !simple {
+		return nil
+	}
+	return value
+}
+
+// typed reads a value that a tag gives as text as what its schema says it is. What cannot
+// be read stays as it is.
+func typed(value any, s *Schema) any {
+	if list, ok := value.([]any); ok && s.Items != nil {
+		values := make([]any, len(list))
+		for i := range list {
+			values[i] = typed(list[i], s.Items)
+		}
+		return values
+	}
+	var text string
+	switch v := value.(type) {
+	case json.Number:
+		text = v.String()
+	case string:
+		text = v
+	default:
+		return value
+	}
+	switch s.Type {
+	case "integer", "number":
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+		if f, err := strconv.ParseFloat(text, 64); err == nil {
+			return f
+		}
+	case "boolean":
+		if b, err := strconv.ParseBool(text); err == nil {
+			return b
+		}
+	}
+	return text
+}

@@ -1,0 +1,285 @@
+package reflectapi_test
+
+import (
+	"embed"
+	"io/fs"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/testdata/greeting"
+)
+
+//go:embed services_test.go
+var services embed.FS
+
+// edited is the source of the services with a change that moves no line.
+func edited(t *testing.T, oldNew ...string) fs.FS {
+	t.Helper()
+	text, err := services.ReadFile("services_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.NewReplacer(oldNew...).Replace(string(text))
+	if len(oldNew) > 0 && changed == string(text) {
+		t.Fatalf("nothing to replace: %q", oldNew)
+	}
+	return fstest.MapFS{"services_test.go": {Data: []byte(changed)}}
+}
+
+func TestNamesInCodeWin(t *testing.T) {
+	t.Parallel()
+	service := describe(t, &Calculator{},
+		reflectapi.Names("Add", "left,right", " total "),
+		reflectapi.Names("Sum", "first, rest", ""),
+		reflectapi.Source(services))
+	add, sum := method(t, service, "Add"), method(t, service, "Sum")
+	if got := add.Signature(); got != "Add(left int, right int) (total int)" || add.Origin != "code" {
+		t.Errorf("%s from %s", got, add.Origin)
+	}
+	if add.Doc != "Add returns the sum of x and y." {
+		t.Errorf("the doc comment still comes from the source, but is %q", add.Doc)
+	}
+	if got := sum.Signature(); got != "Sum(first int, rest ...int) (result int)" {
+		t.Error(got)
+	}
+}
+
+func TestEmbeddedSourceBeatsTheFile(t *testing.T) {
+	t.Parallel()
+	source := edited(t, "x, y int) (sum int", "a, b int) (c int", "Add returns", "Plus returns")
+	add := method(t, describe(t, &Calculator{}, reflectapi.Source(source)), "Add")
+	if got := add.Signature(); got != "Add(a int, b int) (c int)" || add.Origin != "embedded source" {
+		t.Errorf("%s from %s", got, add.Origin)
+	}
+	if add.Doc != "Plus returns the sum of x and y." {
+		t.Errorf("doc comment %q", add.Doc)
+	}
+}
+
+func TestSeveralSources(t *testing.T) {
+	t.Parallel()
+	nested := fstest.MapFS{
+		"README.md":                  {Data: []byte("not Go")},
+		"deep/down/services_test.go": edited(t, "start int, more", "base int, more").(fstest.MapFS)["services_test.go"],
+		"deep/down/broken.go":        {Data: []byte("package reflectapi_test\nfunc {")},
+	}
+	service := describe(t, &Calculator{}, reflectapi.Source(fstest.MapFS{}), reflectapi.Source(nested))
+	if sum := method(t, service, "Sum"); sum.Origin != "embedded source" || sum.Args[0].Name != "base" {
+		t.Errorf("%s from %s", sum.Signature(), sum.Origin)
+	}
+}
+
+// A source that does not have the method where the program was compiled from is another
+// version, or somebody else's: the next source is asked.
+func TestSourceOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	moved := edited(t, "// Add returns", "//\n\n\n// Add returns", "x, y int", "wrong, worse int")
+	namesake := fstest.MapFS{"services_test.go": {Data: []byte("package elsewhere\n\ntype Calculator struct{}\n")}}
+	for name, source := range map[string]fs.FS{"moved": moved, "namesake": namesake, "empty": fstest.MapFS{}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			add := method(t, describe(t, &Calculator{}, reflectapi.Source(source)), "Add")
+			if got := add.Signature(); got != "Add(x int, y int) (sum int)" || add.Origin != "source file" {
+				t.Errorf("%s from %s", got, add.Origin)
+			}
+		})
+	}
+}
+
+// lineNumber is masked in messages: it changes with every edit of the file.
+var lineNumber = regexp.MustCompile(`go:\d+`)
+
+func TestSourceContradictsTheProgram(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		oldNew [2]string
+		want   string
+	}{
+		"argument type": {
+			[2]string{"x, y int) (sum int", "x string, y int) (sum int"},
+			"method Add: embedded source: services_test.go:N: parameter 2 is not the int that the program has",
+		},
+		"argument count": {
+			[2]string{"x, y int) (sum int", "x, y, z int) (sum int"},
+			"method Add: embedded source: services_test.go:N: 4 parameters are declared, the program has 3",
+		},
+		"result type": {
+			[2]string{"(d float64)", "(d *float64)"},
+			"method Distance: embedded source: services_test.go:N: result 1 is not the float64 that the program has",
+		},
+		"result count": {
+			[2]string{"(d float64)", "(d float64, e error)"},
+			"method Distance: embedded source: services_test.go:N: 2 results are declared, the program has 1",
+		},
+		"array length": {
+			[2]string{"known [2]bool", "known [0x3]bool"},
+			"method Remember: embedded source: services_test.go:N: result 1 is not the [2]bool that the program has",
+		},
+		"a name may be an alias": {
+			[2]string{"p1, p2 Point", "p1, p2 Place"},
+			"",
+		},
+		"map element": {
+			[2]string{"map[string][]*Point", "map[string][]bool"},
+			"method Remember: embedded source: services_test.go:N: parameter 1 is not the map[string][]*reflectapi_test.Point that the program has",
+		},
+		"variadic": {
+			[2]string{"more ...int", "more ...bool"},
+			"method Sum: embedded source: services_test.go:N: parameter 2 is not the []int that the program has",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := reflectapi.Describe(&Calculator{}, reflectapi.Source(edited(t, test.oldNew[0], test.oldNew[1])))
+			if test.want == "" && err == nil {
+				return
+			}
+			if err == nil || lineNumber.ReplaceAllString(err.Error(), "go:N") != test.want {
+				t.Errorf("got:  %v\nwant: %s", err, test.want)
+			}
+		})
+	}
+}
+
+// Names in code mend what a source is wrong about.
+func TestNamesInCodeAgainstASource(t *testing.T) {
+	t.Parallel()
+	source := edited(t, "x, y int) (sum int", "x string, y int) (sum int")
+	service := describe(t, &Calculator{}, reflectapi.Source(source), reflectapi.Names("Add", "x, y", "sum"))
+	if add := method(t, service, "Add"); add.Origin != "code" || add.Doc != "Add returns the sum of x and y." {
+		t.Errorf("Add from %s is documented as %q", add.Origin, add.Doc)
+	}
+}
+
+// Anonymous leaves names out in every way there is.
+type Anonymous struct{}
+
+func (Anonymous) Args(int, string) (ok bool)   { return false }
+func (Anonymous) Blank(_, y int) (ok bool)     { return false }
+func (Anonymous) Results(x int) (int, string)  { return 0, "" }
+func (Anonymous) HalfBlank() (a int, _ string) { return 0, "" }
+func (Anonymous) Single(x int) (_ int, _ error) {
+	return 0, nil
+}
+
+// dwarfReason is masked in messages: some builds of a test have debug information.
+var dwarfReason = regexp.MustCompile(`DWARF: [^)]*\)`)
+
+func TestMissingNames(t *testing.T) {
+	t.Parallel()
+	_, err := reflectapi.Describe(Anonymous{})
+	if err == nil {
+		t.Fatal("names were invented")
+	}
+	want := strings.Join([]string{
+		`method Args: no names for 2 arguments and 1 result (code: none given; embedded source: none given; source file: argument 1 is unnamed; DWARF: N); embed the source with bus.Source, or give them with bus.Names("Args", …)`,
+		`method Blank: no names for 2 arguments and 1 result (code: none given; embedded source: none given; source file: argument 1 is unnamed; DWARF: N); embed the source with bus.Source, or give them with bus.Names("Blank", …)`,
+		`method HalfBlank: no names for 2 results (code: none given; embedded source: none given; source file: result 2 is unnamed; DWARF: N); embed the source with bus.Source, or give them with bus.Names("HalfBlank", …)`,
+		`method Results: no names for 1 argument and 2 results (code: none given; embedded source: none given; source file: result 1 is unnamed; DWARF: N); embed the source with bus.Source, or give them with bus.Names("Results", …)`,
+	}, "\n")
+	if got := dwarfReason.ReplaceAllString(err.Error(), "DWARF: N)"); got != want {
+		t.Errorf("got:\n%v\nwant:\n%s", err, want)
+	}
+	service := describe(t, Anonymous{}, reflectapi.Without("Args", "HalfBlank", "Results"), reflectapi.Names("Blank", "x, y", "ok"))
+	wantSignatures(t, service, "Blank(x int, y int) (ok bool)", "Single(x int) (result int)")
+}
+
+// Friend implements an interface of another package.
+type Friend struct{}
+
+// Greet of a friend.
+func (Friend) Greet(who string, often int) (text string, err error) { return who, nil }
+
+// Leave of a friend.
+func (Friend) Leave(place string) (text string) { return place }
+
+// Other is not in the interface.
+func (Friend) Other(c chan int) {}
+
+func TestDescribeAsInterfaceOfAnotherPackage(t *testing.T) {
+	t.Parallel()
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), &Friend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if service.Name != "Greeter" || service.Type != reflect.TypeFor[greeting.Greeter]() || service.Doc != "Greeter greets." {
+		t.Errorf("described %s, %v, %q", service.Name, service.Type, service.Doc)
+	}
+	wantSignatures(t, service,
+		"Greet(name string, times int) (greeting string)",
+		"Leave(place string) (text string)", // unnamed in the interface: the implementation's names
+	)
+	if doc := method(t, service, "Leave").Doc; doc != "Leave says goodbye; its arguments have no names here." {
+		t.Errorf("Leave is documented as %q", doc)
+	}
+}
+
+func TestDescribeAsEmbeddedInterface(t *testing.T) {
+	t.Parallel()
+	const declaration = "package greeting\n\ntype Greeter interface {\n\tGreet(a string, b int) (c string, err error)\n\tLeave(d string) (e string)\n}\n"
+	iface := reflect.TypeFor[greeting.Greeter]()
+	service, err := reflectapi.DescribeAs(iface, Friend{}, reflectapi.Source(fstest.MapFS{"x.go": {Data: []byte(declaration)}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSignatures(t, service, "Greet(a string, b int) (c string)", "Leave(d string) (e string)")
+	if doc := method(t, service, "Greet").Doc; doc != "Greet greets somebody." {
+		t.Errorf("Greet is documented as %q: the file has a comment where the embedded source has none", doc)
+	}
+	if service.Doc != "Greeter greets." {
+		t.Errorf("the service is documented as %q", service.Doc)
+	}
+
+	twice := fstest.MapFS{
+		"a/x.go": {Data: []byte(declaration)},
+		"b/x.go": {Data: []byte(strings.Replace(declaration, "a string", "z string", 1))},
+	}
+	_, err = reflectapi.DescribeAs(iface, Friend{}, reflectapi.Source(twice))
+	if err == nil || err.Error() != "method Greet: embedded source: a/x.go:4 and b/x.go:4 declare Greet differently" {
+		t.Error(err)
+	}
+}
+
+// circular interfaces cannot be compiled, but they can be read.
+func TestCircularInterfaces(t *testing.T) {
+	t.Parallel()
+	const circular = "package greeting\n\ntype Greeter interface{ Leaver }\n\ntype Leaver interface{ Greeter }\n"
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), Friend{}, reflectapi.Source(fstest.MapFS{"x.go": {Data: []byte(circular)}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if greet := method(t, service, "Greet"); greet.Origin != "source file" {
+		t.Errorf("Greet from %s", greet.Origin)
+	}
+}
+
+func TestDescribeAsInterfaceInTheSameTestFile(t *testing.T) {
+	t.Parallel()
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[speaker](), voice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSignatures(t, service, "Speak(words ...string) (loudness int)")
+}
+
+// Test files do not count for what is declared outside of them.
+func TestTestFilesDoNotCount(t *testing.T) {
+	t.Parallel()
+	source := fstest.MapFS{"x_test.go": {Data: []byte("package greeting\n\ntype Host struct{}\n\ntype Greeter interface{ Greet(x string, y int) (z string, err error) }\n")}}
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[greeting.Greeter](), greeting.Host{}, reflectapi.Source(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if greet := method(t, service, "Greet"); greet.Origin != "source file" || greet.Args[0].Name != "name" {
+		t.Errorf("%s from %s", greet.Signature(), greet.Origin)
+	}
+	host := describe(t, greeting.Host{}, reflectapi.Source(source))
+	if host.Doc != "Host greets guests." {
+		t.Errorf("Host is documented as %q", host.Doc)
+	}
+	wantSignatures(t, host, "Greet(guest string, times int) (greeting string)", "Leave(reason string) (farewell string)")
+}

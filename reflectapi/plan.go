@@ -1,0 +1,96 @@
+package reflectapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+)
+
+// plan is all that a call needs, worked out once.
+type plan struct {
+	fn  reflect.Value                                      // Function: the method, bound to its receiver
+	web func(w http.ResponseWriter, r *http.Request) error // Web
+}
+
+// newPlan prepares a method that is bound to its receiver.
+func newPlan(fn reflect.Value, kind Kind) plan {
+	if kind == Function {
+		return plan{fn: fn}
+	}
+	if web, ok := reflect.TypeAssert[func(http.ResponseWriter, *http.Request) error](fn); ok {
+		return plan{web: web}
+	}
+	web, _ := reflect.TypeAssert[func(http.ResponseWriter, *http.Request)](fn)
+	return plan{web: func(w http.ResponseWriter, r *http.Request) error {
+		web(w, r)
+		return nil
+	}}
+}
+
+// Call runs a Function method. in is a value of m.In, addressable or not; it is read and
+// not kept. out is a value of m.Out, also when the method returns an error: then it holds
+// what the method returned beside it. ctx must not be nil. A panic of the method passes
+// through. Calling a Web method is an error.
+func (m *Method) Call(ctx context.Context, in reflect.Value) (out reflect.Value, err error) {
+	if m.Kind != Function {
+		return reflect.Value{}, fmt.Errorf("method %s is a web method: use ServeHTTP", m.Name)
+	}
+	if !in.IsValid() || in.Type() != m.In {
+		return reflect.Value{}, fmt.Errorf("method %s: the input is not a %v", m.Name, m.In)
+	}
+	results := m.plan.invoke(m.arguments(ctx, in), m.Variadic)
+	if m.ReturnsError {
+		last := len(results) - 1
+		err, _ = reflect.TypeAssert[error](results[last])
+		results = results[:last]
+	}
+	out = reflect.New(m.Out).Elem()
+	for i, result := range results {
+		out.Field(i).Set(result)
+	}
+	return out, err
+}
+
+// ServeHTTP runs a Web method and returns its error, which is nil when it declares none.
+// A panic of the method passes through. Calling a Function method is an error.
+func (m *Method) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
+	if m.Kind != Web {
+		return fmt.Errorf("method %s is no web method: use Call", m.Name)
+	}
+	return m.plan.web(w, r)
+}
+
+func (m *Method) arguments(ctx context.Context, in reflect.Value) []reflect.Value {
+	arguments := make([]reflect.Value, 0, len(m.Args)+1)
+	if m.TakesContext {
+		arguments = append(arguments, reflect.ValueOf(ctx))
+	}
+	for i := range m.Args {
+		arguments = append(arguments, in.Field(i))
+	}
+	return arguments
+}
+
+func (p plan) invoke(arguments []reflect.Value, variadic bool) []reflect.Value {
+	if variadic {
+		return p.fn.CallSlice(arguments)
+	}
+	return p.fn.Call(arguments)
+}
+
+// structOf makes the struct type that carries values by name. Field names are never seen
+// outside: the tags are what decoders and encoders go by.
+func structOf(values []Value) reflect.Type {
+	fields := make([]reflect.StructField, len(values))
+	for i, v := range values {
+		name := strconv.Quote(v.Name)
+		fields[i] = reflect.StructField{
+			Name: "Field" + strconv.Itoa(i),
+			Type: v.Type,
+			Tag:  reflect.StructTag("json:" + name + " schema:" + name),
+		}
+	}
+	return reflect.StructOf(fields)
+}

@@ -1,0 +1,141 @@
+package reflectapi_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/reflectapi/testdata/greeting"
+)
+
+// Größe has a name that a component may not have.
+type Größe struct{}
+
+// Level is no component, and has the name of no other.
+type Level int
+
+func TestNamesakesStayApart(t *testing.T) {
+	t.Parallel()
+	type Point []Level // a third one, declared inside a function
+	schemas := reflectapi.NewSchemas("Problem", "Tree")
+	for _, test := range []struct {
+		value any
+		ref   string
+	}{
+		{greeting.Point{}, "Point"},
+		{outerPoint, "reflectapi_test.Point"},
+		{Point{}, "reflectapi_test.Point2"},
+		{greeting.Point{}, "Point"},
+		{Tree{}, "reflectapi_test.Tree"},
+		{Größe{}, "Gr__e"},
+		{Pair[Level, map[string]greeting.Point]{}, "Pair_Level_map_string_Point"},
+		{[]outer{}[:0:0], ""},
+	} {
+		schema, err := schemas.Of(reflect.TypeOf(test.value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.ref != "" && schema.Ref != "#/components/schemas/"+test.ref {
+			t.Errorf("%T is %s, want %s", test.value, text(t, schema), test.ref)
+		}
+	}
+	names := slices.Sorted(maps.Keys(schemas.Components()))
+	want := []string{"Gr__e", "Pair_Level_map_string_Point", "Point", "outer", "reflectapi_test.Point", "reflectapi_test.Point2", "reflectapi_test.Tree"}
+	if !slices.Equal(names, want) {
+		t.Errorf("components %q", names)
+	}
+	if got := text(t, schemas.Components()["Point"]); got != `{"type":"object","properties":{"At":{"type":"string"}}}` {
+		t.Errorf("Point is %s", got)
+	}
+	valid(t, &reflectapi.Schema{}, schemas.Components())
+}
+
+var outerPoint Point
+
+type outer struct{ Level Level }
+
+// Described gives its own schema.
+type Described struct{ _ chan int }
+
+func (Described) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Const: "described"}
+}
+
+func (Described) MarshalText() ([]byte, error) { return []byte("described"), nil }
+
+// Extended adds to its schema.
+type Extended struct {
+	Count *int `json:"count"`
+}
+
+func (Extended) JSONSchemaExtend(s *jsonschema.Schema) {
+	s.Description = "extended"
+	s.Properties.Set("more", &jsonschema.Schema{Type: "boolean"})
+}
+
+// Aliased looks like another type.
+type Aliased struct{ X int }
+
+func (Aliased) JSONSchemaAlias() any { return Point{} }
+
+// Substituted gives one property another type.
+type Substituted struct {
+	A int `json:"a"`
+}
+
+func (Substituted) JSONSchemaProperty(name string) any { return []string{} }
+
+// Faulty breaks the reflector.
+type Faulty struct{}
+
+func (Faulty) JSONSchema() *jsonschema.Schema { panic("no schema today") }
+
+func TestTypesThatDescribeThemselves(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		value any
+		want  string
+	}{
+		{Described{}, `{"Described":{"type":"string","enum":["described"]}}`},
+		{Extended{}, `{"Extended":{"description":"extended","type":"object","properties":{"count":{"type":"integer","format":"int64","nullable":true},"more":{"type":"boolean"}}}}`},
+		{Aliased{}, `{"Point":{"type":"object","properties":{"x":{"type":"number","format":"double"},"y":{"type":"number","format":"double"}}}}`},
+		{Substituted{}, `{"Substituted":{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}}`},
+	} {
+		schemas := reflectapi.NewSchemas()
+		schema, err := schemas.Of(reflect.TypeOf(test.value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(t, schemas.Components()); got != test.want {
+			t.Errorf("%T: got %s\nwant %s", test.value, got, test.want)
+		}
+		valid(t, schema, schemas.Components())
+	}
+}
+
+func TestSchemaFaults(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		value any
+		want  string
+	}{
+		"channel":   {make(chan int), "chan int cannot travel as JSON: it is of type chan int"},
+		"reflector": {Faulty{}, "schema of reflectapi_test.Faulty: no schema today"},
+		"tag": {struct {
+			A struct {
+				B int `json:"b" jsonschema:"minimum=5,default=3"`
+			} `json:"a"`
+		}{}, `schema of struct { A struct { B int "json:\"b\" jsonschema:\"minimum=5,default=3\"" } "json:\"a\"" }: a.b: the default 3 is beyond the limits`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := reflectapi.NewSchemas().Of(reflect.TypeOf(test.value)); errorText(err) != test.want {
+				t.Errorf("got:  %v\nwant: %s", err, test.want)
+			}
+		})
+	}
+}

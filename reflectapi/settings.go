@@ -1,0 +1,91 @@
+package reflectapi
+
+import (
+	"fmt"
+	"go/token"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// settings is what the options of one Describe add up to.
+type settings struct {
+	names   []givenNames
+	sources []fs.FS
+	without []string
+}
+
+// givenNames is one Names option.
+type givenNames struct {
+	method             string
+	arguments, results []string
+}
+
+func settingsOf(options []Option) *settings {
+	s := &settings{}
+	for _, option := range options {
+		option(s)
+	}
+	return s
+}
+
+func (s *settings) leavesOut(method string) bool { return slices.Contains(s.without, method) }
+
+// faults finds the options that make no sense for a type.
+func (s *settings) faults(t reflect.Type) []error {
+	var faults []error
+	for _, method := range s.without {
+		if !hasMethod(t, method) {
+			faults = append(faults, fmt.Errorf("bus.Without: %v has no method %s", t, method))
+		}
+	}
+	for i, given := range s.names {
+		if !hasMethod(t, given.method) {
+			faults = append(faults, fmt.Errorf("bus.Names: %v has no method %s", t, given.method))
+		}
+		if slices.ContainsFunc(s.names[:i], func(g givenNames) bool { return g.method == given.method }) {
+			faults = append(faults, fmt.Errorf("bus.Names: method %s is named twice", given.method))
+		}
+		for _, names := range [][]string{given.arguments, given.results} {
+			if fault := namesFault(names); fault != "" {
+				faults = append(faults, fmt.Errorf("bus.Names: method %s: %s", given.method, fault))
+			}
+		}
+	}
+	return faults
+}
+
+// hasMethod counts the methods of a pointer too: they may be named, or left out.
+func hasMethod(t reflect.Type, name string) bool {
+	_, has := t.MethodByName(name)
+	if !has && t.Kind() != reflect.Interface {
+		_, has = reflect.PointerTo(t).MethodByName(name)
+	}
+	return has
+}
+
+// namesFault says what is wrong with names that were given for arguments or results.
+func namesFault(names []string) string {
+	for i, name := range names {
+		switch {
+		case !token.IsIdentifier(name) || name == "_":
+			return fmt.Sprintf("%q is no identifier", name)
+		case slices.Contains(names[:i], name):
+			return fmt.Sprintf("%s stands for two values", name)
+		}
+	}
+	return ""
+}
+
+// splitNames reads "x, y" as x and y, and a blank text as no names.
+func splitNames(list string) []string {
+	if strings.TrimSpace(list) == "" {
+		return nil
+	}
+	names := strings.Split(list, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
+}

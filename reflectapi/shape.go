@@ -1,0 +1,85 @@
+package reflectapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+)
+
+// shape is what a method's type alone says about how it is served.
+type shape struct {
+	kind     Kind
+	params   []reflect.Type // all of them, the context too
+	outcomes []reflect.Type // all results, the error too
+	args     []reflect.Type // what is left of params, and of outcomes, to be named
+	results  []reflect.Type
+
+	takesContext, returnsError, variadic bool
+}
+
+// shapeOf reads the type of a method without its receiver. misfits lists all reasons why it
+// cannot be served.
+func shapeOf(fn reflect.Type) (s shape, misfits []string) {
+	s = shape{params: slices.Collect(fn.Ins()), outcomes: slices.Collect(fn.Outs()), variadic: fn.IsVariadic()}
+	s.args, s.results = s.params, s.outcomes
+	if last := len(s.results) - 1; last >= 0 && s.results[last] == reflect.TypeFor[error]() {
+		s.returnsError, s.results = true, s.results[:last]
+	}
+	if isWeb(s.args, s.results) {
+		s.kind, s.args = Web, nil
+		return s, nil
+	}
+	if len(s.args) > 0 && s.args[0] == reflect.TypeFor[context.Context]() {
+		s.takesContext, s.args = true, s.args[1:]
+	}
+	for i, t := range s.args {
+		if reason := misfit(t); reason != "" {
+			misfits = append(misfits, fmt.Sprintf("argument %d %s", i+1, reason))
+		}
+	}
+	for i, t := range s.results {
+		if reason := misfit(t); reason != "" {
+			misfits = append(misfits, fmt.Sprintf("result %d %s", i+1, reason))
+		}
+	}
+	if reason := disguisedError(s); reason != "" {
+		misfits = append(misfits, reason)
+	}
+	return s, misfits
+}
+
+// isWeb tells Name(w http.ResponseWriter, r *http.Request); an error may follow.
+func isWeb(params, results []reflect.Type) bool {
+	return len(params) == 2 && len(results) == 0 &&
+		params[0] == reflect.TypeFor[http.ResponseWriter]() &&
+		params[1] == reflect.TypeFor[*http.Request]()
+}
+
+// disguisedError tells a last result that is an error by another name. It would travel as
+// plain data, and every call would seem to succeed.
+func disguisedError(s shape) string {
+	last := len(s.results) - 1
+	if last < 0 || s.returnsError || !s.results[last].Implements(reflect.TypeFor[error]()) {
+		return ""
+	}
+	return fmt.Sprintf("result %d is of type %v, which is an error: declare it as error, or add an error after it", last+1, s.results[last])
+}
+
+// misfit says why a type is neither an argument nor a result, "" when it is fine. The types
+// that are welcome elsewhere in a signature get an answer of their own.
+func misfit(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[context.Context]():
+		return "is a context.Context: it can only be the first argument"
+	case reflect.TypeFor[error]():
+		return "is an error: it can only be the last result"
+	case reflect.TypeFor[http.ResponseWriter](), reflect.TypeFor[*http.Request](), reflect.TypeFor[http.Request]():
+		return fmt.Sprintf("is of type %v: a web method is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result", t)
+	}
+	if obstacle := untransportable(t); obstacle != "" {
+		return "cannot travel as JSON: " + obstacle
+	}
+	return ""
+}

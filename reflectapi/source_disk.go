@@ -1,0 +1,77 @@
+package reflectapi
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const originDisk = "source file"
+
+// newDiskSource reads the files that the program was compiled from, where they still are.
+// That is the rule under go run and go test, which leave nothing else to read.
+func newDiskSource() *textSource {
+	folders := map[string][]*goFile{}
+	return &textSource{name: originDisk, filesFor: func(of *subject) ([]*goFile, error) {
+		folder, err := of.folder()
+		if err != nil {
+			return nil, err
+		}
+		files, listed := folders[folder]
+		if !listed {
+			files = goFilesIn(os.DirFS(folder), ".")
+			folders[folder] = files
+		}
+		if len(files) == 0 {
+			return nil, unknown(folder + " is not on this machine")
+		}
+		return files, nil
+	}}
+}
+
+// folder is where the package of the subject was compiled.
+func (of *subject) folder() (string, error) {
+	from := of.origin()
+	switch {
+	case from.file == "":
+		return "", unknown("nothing tells where it is")
+	case !filepath.IsAbs(from.file):
+		return "", unknown("the program was built with -trimpath")
+	case from.importPath == of.receiver.PkgPath():
+		return filepath.Dir(from.file), nil
+	}
+	return folderInModule(of.receiver.PkgPath(), filepath.Dir(from.file))
+}
+
+// folderInModule finds the folder of another package of the module that a folder is in: an
+// interface has no code, so nothing in the program says where it was declared.
+func folderInModule(importPath, within string) (string, error) {
+	for root := within; ; root = filepath.Dir(root) {
+		if module, ok := modulePath(filepath.Join(root, "go.mod")); ok {
+			rest, inside := strings.CutPrefix(importPath+"/", module+"/")
+			if !inside {
+				return "", unknown("package " + importPath + " is in another module")
+			}
+			return filepath.Join(root, filepath.FromSlash(rest)), nil
+		}
+		if root == filepath.Dir(root) {
+			return "", unknown("nothing tells where package " + importPath + " is")
+		}
+	}
+}
+
+// modulePath reads the module line of a go.mod file.
+func modulePath(file string) (string, bool) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", false
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if words := strings.Fields(lines.Text()); len(words) >= 2 && words[0] == "module" {
+			return strings.Trim(words[1], `"`), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,66 @@
+package reflectapi
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+)
+
+// textSource reads declarations and doc comments from Go source, wherever that lies.
+type textSource struct {
+	name string
+	// filesFor lists the files that may declare the subject, or says why there are none.
+	filesFor func(of *subject) ([]*goFile, error)
+}
+
+func (s *textSource) origin() string { return s.name }
+
+// declaration searches the package of the subject. A method with code has to be declared at
+// the very line that the program was compiled from, which tells its source from a later
+// edit and from a namesake; an interface leaves no line behind.
+func (s *textSource) declaration(of *subject) (declaration, error) {
+	files, err := s.filesFor(of)
+	if err != nil {
+		return declaration{}, err
+	}
+	found := declarationsOf(of, files)
+	if len(found) == 0 {
+		return declaration{}, absence(of)
+	}
+	first, err := found[0].read(of)
+	if err != nil {
+		return declaration{}, err
+	}
+	for _, other := range found[1:] {
+		again, err := other.read(of)
+		if err != nil || !slices.Equal(again.params, first.params) || !slices.Equal(again.results, first.results) {
+			return declaration{}, fmt.Errorf("%s and %s declare %s differently", found[0].place(), other.place(), of.method)
+		}
+	}
+	return first, nil
+}
+
+// absence says that no file has the declaration.
+func absence(of *subject) unknown {
+	if of.file == "" {
+		return unknown(fmt.Sprintf("%v is not in it", of.receiver))
+	}
+	return unknown(fmt.Sprintf("%s:%d is not in it, or not as it was compiled", filepath.Base(of.file), of.line))
+}
+
+// comment is the doc comment of the type that declares the subject, "" when none is found.
+func (s *textSource) comment(of *subject) string {
+	files, err := s.filesFor(of)
+	if err != nil {
+		return ""
+	}
+	for _, f := range files {
+		if !f.belongsTo(of) {
+			continue
+		}
+		if spec, doc := f.typeSpec(of.typeName()); spec != nil {
+			return doc
+		}
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package reflectapi
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// untransportable names what in a type no JSON text can carry, "" when all of it can:
+//
+//	"it is of type chan int", "field shop.Order.Notify is of type func()"
+//
+// Types that write their own JSON or text are trusted.
+func untransportable(t reflect.Type) string {
+	return (&transportCheck{seen: map[reflect.Type]bool{}}).obstacle(t, "it")
+}
+
+// transportCheck walks a type once, recursive ones included.
+type transportCheck struct {
+	seen map[reflect.Type]bool
+}
+
+func (c *transportCheck) obstacle(t reflect.Type, where string) string {
+	if c.seen[t] || writesJSON(t) || writesText(t) {
+		return ""
+	}
+	c.seen[t] = true
+	switch t.Kind() {
+	case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Uintptr, reflect.Complex64, reflect.Complex128:
+		return fmt.Sprintf("%s is of type %v", where, t)
+	case reflect.Interface:
+		if t.NumMethod() > 0 {
+			return fmt.Sprintf("%s is of type %v, and nothing tells which type to read back: use a struct, or any", where, t)
+		}
+	case reflect.Pointer:
+		if pointsToItself(t) {
+			return fmt.Sprintf("%s is of type %v, a pointer that leads nowhere", where, t)
+		}
+		return c.obstacle(t.Elem(), where)
+	case reflect.Slice, reflect.Array:
+		return c.obstacle(t.Elem(), "an element of "+where)
+	case reflect.Map:
+		if !isMapKey(t.Key()) {
+			return fmt.Sprintf("a key of %s is of type %v: use a string, an integer or a type that marshals as text", where, t.Key())
+		}
+		return c.obstacle(t.Elem(), "an element of "+where)
+	case reflect.Struct:
+		return c.structObstacle(t, where)
+	}
+	return ""
+}
+
+func (c *transportCheck) structObstacle(t reflect.Type, where string) string {
+	if embedsItself(t, nil) {
+		return fmt.Sprintf("%s is of type %v, a struct that embeds itself", where, t)
+	}
+	fields := jsonFields(t)
+	if len(fields) == 0 && t.NumField() > 0 && !hasJSONTag(t) {
+		return fmt.Sprintf("%s is of type %v, a struct without exported fields", where, t)
+	}
+	for _, f := range fields {
+		if obstacle := c.obstacle(f.Type, fmt.Sprintf("field %v.%s", t, f.Name)); obstacle != "" {
+			return obstacle
+		}
+	}
+	return ""
+}
+
+func hasJSONTag(t reflect.Type) bool {
+	for f := range t.Fields() {
+		if _, tagged := f.Tag.Lookup("json"); tagged {
+			return true
+		}
+	}
+	return false
+}
+
+// embedsItself tells "type T struct{ *T }", legal Go that jsonschema never comes to the end of.
+func embedsItself(t reflect.Type, within []reflect.Type) bool {
+	if slices.Contains(within, t) {
+		return true
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for f := range t.Fields() {
+		if embeds(f) && embedsItself(base(f.Type), append(within, t)) {
+			return true
+		}
+	}
+	return false
+}
+
+// pointsToItself tells "type T *T", legal Go that no walk over types comes to the end of.
+func pointsToItself(t reflect.Type) bool {
+	met := map[reflect.Type]bool{}
+	for ; t.Kind() == reflect.Pointer; t = t.Elem() {
+		if met[t] {
+			return true
+		}
+		met[t] = true
+	}
+	return false
+}
+
+func isMapKey(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return true
+	}
+	return writesText(t)
+}
+
+// writesJSON tells a type whose JSON is its own affair, also when only its pointer has the
+// method: the codec takes the address.
+func writesJSON(t reflect.Type) bool {
+	return implements[json.Marshaler](t) || implements[jsonv2.MarshalerTo](t)
+}
+
+// writesText tells a type that is a JSON string of its own making, unless it writes JSON.
+func writesText(t reflect.Type) bool {
+	return implements[encoding.TextMarshaler](t) || implements[encoding.TextAppender](t)
+}
+
+// implements tells whether t or *t has the methods of I. An interface type never does: what
+// counts is the value in it.
+func implements[I any](t reflect.Type) bool {
+	iface := reflect.TypeFor[I]()
+	return t.Kind() != reflect.Interface && (t.Implements(iface) || reflect.PointerTo(t).Implements(iface))
+}

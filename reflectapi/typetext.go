@@ -1,0 +1,79 @@
+package reflectapi
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"regexp"
+	"strings"
+)
+
+// qualifier matches a package path and the dot behind it, e.g. "github.com/acme/shop.".
+var qualifier = regexp.MustCompile(`[\pL\pN_][\pL\pN_.~%/+-]*\.`)
+
+// typeText writes a type as Go source would, types of the package home without a qualifier.
+func typeText(t reflect.Type, home string) string {
+	if t.Name() != "" {
+		return namedText(t, home)
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return "*" + typeText(t.Elem(), home)
+	case reflect.Slice:
+		return "[]" + elementText(t, home)
+	case reflect.Array:
+		return fmt.Sprintf("[%d]%s", t.Len(), elementText(t, home))
+	case reflect.Map:
+		return "map[" + typeText(t.Key(), home) + "]" + typeText(t.Elem(), home)
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			return "any"
+		}
+	}
+	return t.String()
+}
+
+// elementText writes uint8 elements as byte, which is what nearly everybody wrote.
+func elementText(t reflect.Type, home string) string {
+	if t.Elem() == reflect.TypeFor[byte]() {
+		return "byte"
+	}
+	return typeText(t.Elem(), home)
+}
+
+func namedText(t reflect.Type, home string) string {
+	name, arguments := splitGeneric(t.Name())
+	arguments = strings.NewReplacer("interface {}", "any", ",", ", ").Replace(arguments)
+	name += qualifier.ReplaceAllStringFunc(arguments, func(found string) string {
+		importPath := strings.TrimSuffix(found, ".")
+		if importPath == home {
+			return ""
+		}
+		return path.Base(importPath) + "."
+	})
+	if t.PkgPath() == "" || t.PkgPath() == home {
+		return name
+	}
+	return packageName(t) + "." + name
+}
+
+// splitGeneric parts "Page[int]" into "Page" and "[int]".
+func splitGeneric(name string) (base, arguments string) {
+	if i := strings.IndexByte(name, '['); i >= 0 {
+		return name[:i], name[i:]
+	}
+	return name, ""
+}
+
+// plainName is the name of a type without type arguments.
+func plainName(t reflect.Type) string {
+	name, _ := splitGeneric(t.Name())
+	return name
+}
+
+// packageName is the name in the package clause of the file that declares a named type,
+// which need not be the last element of its path.
+func packageName(t reflect.Type) string {
+	name, _, _ := strings.Cut(t.String(), ".")
+	return name
+}
