@@ -1,0 +1,136 @@
+package restmap
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// Request is what an endpoint reads of an HTTP request.
+type Request struct {
+	Query       string                   // "x=1&y=2", without the question mark
+	ContentType string                   // of the body: "application/json; charset=utf-8"
+	PathValue   func(name string) string // of a parameter of the path, decoded; nil when there is none
+	Body        []byte                   // whole, not compressed
+}
+
+// Decode makes the arguments of a call from a request: an addressable value of the
+// method's In type. It is for functions, not for [Web] endpoints. What comes later wins:
+// the query, the body, the path. What is missing is the zero value, what is unknown is
+// ignored.
+//
+// What is wrong with the request is an [*InputError]. Any other error means that no JSON
+// could fill the types of the method.
+func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
+	in := reflect.New(e.Method.In).Elem()
+	if err := e.input.query(in, request.Query); err != nil {
+		return in, err
+	}
+	if err := e.input.body(in, request); err != nil {
+		return in, err
+	}
+	return in, e.input.path(in, request.PathValue)
+}
+
+// query sets the arguments that the query gives.
+func (p *input) query(in reflect.Value, query string) error {
+	if query == "" {
+		return nil
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return badRequest("the query is malformed")
+	}
+	return badArguments(p.form.decode(in, values, inQuery))
+}
+
+// body sets the arguments that the body gives. An empty one is the empty JSON object.
+func (p *input) body(in reflect.Value, request *Request) error {
+	body := request.Body
+	kind := mediaKind(request.ContentType, len(body) == 0)
+	switch {
+	case kind == unsupportedMedia:
+		return unsupported("the body has to be application/json or application/x-www-form-urlencoded")
+	case kind == formMedia:
+		return p.formBody(in, string(body))
+	case len(body) == 0 && p.bodyIndex < 0:
+		return nil
+	case len(body) == 0:
+		body = []byte("{}")
+	case bytes.Equal(bytes.Trim(body, " \t\r\n"), []byte("null")):
+		return badRequest("the body is null")
+	}
+	if p.bodyIndex < 0 {
+		return p.jsonArguments(in, request.Query != "", body)
+	}
+	return jsonFault(strictjson.Unmarshal(body, in.Field(p.bodyIndex).Addr().Interface()))
+}
+
+// formBody sets the arguments, or the one that takes the whole body, from a form.
+func (p *input) formBody(in reflect.Value, body string) error {
+	values, err := url.ParseQuery(body)
+	switch {
+	case err != nil:
+		return badRequest("the form is malformed")
+	case p.bodyIndex < 0:
+		return badArguments(p.form.decode(in, values, inBody))
+	case p.bodyForm == nil:
+		return unsupported("the body has to be application/json, a form cannot hold it")
+	default:
+		return badArguments(p.bodyForm.decode(in.Field(p.bodyIndex), values))
+	}
+}
+
+// jsonArguments sets the arguments from a JSON object. One that the query gave too is
+// replaced, not merged into.
+func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error {
+	if queried {
+		var members map[string]json.RawMessage
+		if err := strictjson.Unmarshal(body, &members); err != nil {
+			return jsonFault(err)
+		}
+		for name, argument := range p.form.fields {
+			if _, given := members[name]; given {
+				in.FieldByIndex(argument.index).SetZero()
+			}
+		}
+	}
+	return jsonFault(strictjson.Unmarshal(body, in.Addr().Interface()))
+}
+
+// path sets the arguments that are in the path.
+func (p *input) path(in reflect.Value, value func(name string) string) error {
+	var faults []ArgumentError
+	for _, parameter := range p.parameters {
+		argument, fault := fromText(parameter.typ, value(parameter.name))
+		if fault != "" {
+			faults = append(faults, ArgumentError{Name: parameter.name, In: inPath, Detail: fault})
+			continue
+		}
+		in.FieldByIndex(parameter.index).Set(argument)
+	}
+	return badArguments(faults)
+}
+
+// jsonFault words what is wrong with a JSON body, naming the member at fault.
+func jsonFault(err error) error {
+	var fault *strictjson.Error
+	if !errors.As(err, &fault) {
+		return err
+	}
+	name, inside, _ := strings.Cut(strings.TrimPrefix(fault.Pointer, "/"), "/")
+	detail := fault.Detail
+	switch {
+	case name == "":
+		return badRequest("the body " + detail)
+	case inside != "":
+		detail = "/" + inside + " " + detail
+	}
+	name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name) // RFC 6901, 3
+	return badArguments([]ArgumentError{{Name: name, In: inBody, Detail: detail}})
+}

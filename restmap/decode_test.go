@@ -1,0 +1,400 @@
+package restmap_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/netip"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/restmap"
+)
+
+type point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+type line struct {
+	SKU   string            `json:"sku"`
+	N     int8              `json:"n"`
+	At    *point            `json:"at"`
+	Notes []string          `json:"notes"`
+	Attrs map[string]string `json:"attrs"`
+	Sub   []line            `json:"sub"`
+}
+
+// level reads itself from a JSON string.
+type level int
+
+func (l *level) UnmarshalJSON(data []byte) error {
+	if string(data) != `"high"` {
+		return errors.New("secret")
+	}
+	*l = 2
+	return nil
+}
+
+// Inputs has arguments of many types.
+type Inputs struct{}
+
+func (Inputs) Add(x, y int) (sum int)                                     { return }
+func (Inputs) Texts(s string, b bool, i8 int8, u uint, f float64, p *int) {}
+func (Inputs) Special(wait time.Duration, when time.Time, data []byte, addr netip.Addr, lvl level, n *big.Int) {
+}
+func (Inputs) Lists(tags []string, ids []int64, days []time.Time)            {}
+func (Inputs) Objects(p point, q *point, lines []line, attrs map[string]int) {}
+func (Inputs) Open(x any, raw json.RawMessage)                               {}
+func (Inputs) Alike(tag, Tag string, p, P point)                             {}
+func (Inputs) Echo(httpRequestBody any)                                      {}
+func (Inputs) Store(id int, httpRequestBody line, dry bool)                  {}
+func (Inputs) Count(httpRequestBody map[string][]int)                        {}
+func (Inputs) Sum(httpRequestBody []int)                                     {}
+func (Inputs) File(path string, size int)                                    {}
+
+// kind is a number with a name.
+type kind int
+
+// Embedded and embedding are what gorilla/schema is not asked to decode in parts.
+type Embedded struct {
+	Deep string `json:"deep"`
+	Over string `json:"over"`
+}
+
+type embedding struct {
+	Embedded
+	*point
+	Over  string `json:"over"`
+	Skip  string `json:"-"`
+	Plain int
+	_     int
+}
+
+func (Inputs) Odd(ids []*int64, names *[]string, kinds []kind, blobs [][]byte, pair [2]int, pp **int, e embedding, list []*embedding) {
+}
+func (Inputs) Addresses(ips []net.IP)               {}
+func (Inputs) Tally(httpRequestBody map[string]int) {}
+func (Inputs) Start(httpRequestBody time.Time)      {}
+func (Inputs) StoreOdd(httpRequestBody *embedding)  {}
+
+// endpoint returns the one endpoint of a method of Inputs.
+func endpoint(t testing.TB, method string) *restmap.Endpoint {
+	t.Helper()
+	return endpointOf(t, Inputs{}, method, restmap.Options{Methods: map[string]restmap.MethodOptions{
+		"File":  {Path: "/files/{path+}"},
+		"Store": {Path: "/lines/{id}", HTTPMethod: "PUT"},
+	}})
+}
+
+const (
+	jsonType = "application/json"
+	formType = "application/x-www-form-urlencoded"
+)
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
+	tests := []struct {
+		name, method             string
+		query, contentType, body string
+		path                     map[string]string
+		want                     []any // one for each argument
+	}{
+		{name: "a query", method: "Add", query: "x=5&y=6", want: []any{5, 6}},
+		{name: "a JSON body", method: "Add", contentType: jsonType, body: `{"x":5,"y":6}`, want: []any{5, 6}},
+		{name: "JSON of some kind", method: "Add", contentType: "application/merge-patch+json; charset=UTF-8", body: `{"x":5}`, want: []any{5, 0}},
+		{name: "a form", method: "Add", contentType: formType, body: "x=5&y=6", want: []any{5, 6}},
+		{name: "a form with a charset", method: "Add", contentType: formType + "; charset=utf-8", body: "x=5", want: []any{5, 0}},
+		{name: "nothing", method: "Add", want: []any{0, 0}},
+		{name: "an empty JSON body", method: "Add", contentType: jsonType, want: []any{0, 0}},
+		{name: "an empty form", method: "Add", contentType: formType, want: []any{0, 0}},
+		{name: "unknown names", method: "Add", query: "X=1&z=2&x.y=3", contentType: jsonType, body: `{"Y":1}`, want: []any{0, 0}},
+		{name: "a body over a query", method: "Add", query: "x=1&y=2", contentType: jsonType, body: `{"x":5}`, want: []any{5, 2}},
+		{name: "a form over a query", method: "Add", query: "x=1&y=2", contentType: formType, body: "y=6", want: []any{1, 6}},
+		{name: "a body that replaces", method: "Objects", query: "p.x=1&attrs={%22a%22:1}", contentType: jsonType, body: `{"p":{"y":2},"attrs":{"b":2}}`,
+			want: []any{point{Y: 2}, (*point)(nil), []line(nil), map[string]int{"b": 2}}},
+
+		{name: "texts", method: "Texts", query: "s=a%20b&b=true&i8=-128&u=7&f=1e3&p=3", want: []any{"a b", true, int8(-128), uint(7), 1000.0, new(3)}},
+		{name: "a ticked box", method: "Texts", query: "b=on", want: []any{"", true, int8(0), uint(0), 0.0, (*int)(nil)}},
+		{name: "empty texts", method: "Texts", query: "s=&b=&i8=&u=&f=&p=", want: []any{"", false, int8(0), uint(0), 0.0, (*int)(nil)}},
+		{name: "special texts", method: "Special", query: "wait=1.5s&when=2024-05-06T07:08:09Z&data=AQI%3D&addr=::1&lvl=high&n=12",
+			want: []any{1500 * time.Millisecond, day, []byte{1, 2}, netip.MustParseAddr("::1"), level(2), big.NewInt(12)}},
+		{name: "other special texts", method: "Special", query: "wait=1500&lvl=%22high%22",
+			want: []any{1500 * time.Nanosecond, time.Time{}, []byte(nil), netip.Addr{}, level(2), (*big.Int)(nil)}},
+		{name: "lists", method: "Lists", query: "tags=a&tags=b,c&ids=1&ids=2&days=2024-05-06T07:08:09Z&days=2024-05-06T07:08:09Z",
+			want: []any{[]string{"a", "b,c"}, []int64{1, 2}, []time.Time{day, day}}},
+		{name: "lists with gaps", method: "Lists", query: "tags=&tags=b&ids=&days=", want: []any{[]string{"b"}, []int64(nil), []time.Time(nil)}},
+
+		{name: "objects as JSON", method: "Objects", query: "p={%22x%22:1}&q={%22y%22:2}&lines=[{%22n%22:1}]&attrs={%22a%22:1}",
+			want: []any{point{X: 1}, &point{Y: 2}, []line{{N: 1}}, map[string]int{"a": 1}}},
+		{name: "objects in parts", method: "Objects", query: "p.x=1&p.y=2&q.x=3&lines.1.sku=b&lines.0.at.x=4&lines.0.notes=n&lines.0.notes=m&lines.0.sub.0.n=5",
+			want: []any{point{X: 1, Y: 2}, &point{X: 3},
+				[]line{{At: &point{X: 4}, Notes: []string{"n", "m"}, Sub: []line{{N: 5}}}, {SKU: "b"}}, map[string]int(nil)}},
+		{name: "an object as JSON, mended in parts", method: "Objects", query: "p.y=3&p={%22x%22:1,%22y%22:2}",
+			want: []any{point{X: 1, Y: 3}, (*point)(nil), []line(nil), map[string]int(nil)}},
+		{name: "unknown parts", method: "Objects", query: "p.X=1&p.x.z=1&p.z=1&attrs.a=1&lines.0.none=1",
+			want: []any{point{}, (*point)(nil), []line(nil), map[string]int(nil)}},
+		{name: "values of any type", method: "Open", query: "x=[1,%22a%22]&raw={%22a%22:1}", want: []any{[]any{1.0, "a"}, json.RawMessage(`{"a":1}`)}},
+		{name: "names that differ in case", method: "Alike", query: "tag=a&Tag=b&p={%22x%22:1}&P={%22x%22:2}&p.x=3",
+			want: []any{"a", "b", point{X: 1}, point{X: 2}}},
+
+		{name: "odd types", method: "Odd", query: "ids=1&ids=2&names=a&kinds=1&kinds=2&blobs=AQ==&blobs=Ag==&pair=[1,2]&pp=7&e={%22deep%22:%22a%22}&list=[{%22Plain%22:1},null]&e.deep=b",
+			want: []any{[]*int64{new(int64(1)), new(int64(2))}, &[]string{"a"}, []kind{1, 2}, [][]byte{{1}, {2}}, [2]int{1, 2}, new(new(7)),
+				embedding{Embedded: Embedded{Deep: "a"}}, []*embedding{{Plain: 1}, nil}}},
+		{name: "a list of what reads text", method: "Addresses", query: "ips=1.2.3.4&ips=::1", want: []any{[]net.IP{net.ParseIP("1.2.3.4"), net.ParseIP("::1")}}},
+		{name: "a list in one text", method: "Odd", query: "kinds=1,2", want: []any{[]*int64(nil), (*[]string)(nil), []kind{1, 2}}},
+		{name: "a form as an odd type", method: "StoreOdd", contentType: formType, body: "deep=a&over=b&Plain=1&x=2&Skip=c&-=d&none=3",
+			want: []any{&embedding{Embedded: Embedded{Deep: "a"}, Over: "b", Plain: 1}}},
+		{name: "a path", method: "File", path: map[string]string{"path": "a/b"}, query: "size=3", want: []any{"a/b", 3}},
+		{name: "a path over everything", method: "Store", path: map[string]string{"id": "7"}, query: "id=8&dry=true&httpRequestBody={}",
+			contentType: jsonType, body: `{"id":9,"n":3}`, want: []any{7, line{N: 3}, true}},
+		{name: "a form as the whole body", method: "Store", path: map[string]string{"id": "7"}, contentType: formType, body: "sku=a&at.x=1&notes=n&dry=true",
+			want: []any{7, line{SKU: "a", At: &point{X: 1}, Notes: []string{"n"}}, false}},
+		{name: "any whole body", method: "Echo", contentType: jsonType, body: `[1]`, want: []any{[]any{1.0}}},
+		{name: "an empty whole body", method: "Echo", want: []any{map[string]any{}}},
+		{name: "a form as any whole body", method: "Echo", contentType: formType, body: "a=1&b=2&b=3", want: []any{map[string]any{"a": "1", "b": []string{"2", "3"}}}},
+		{name: "a form as a map", method: "Count", contentType: formType, body: "a=1&b=2&b=3", want: []any{map[string][]int{"a": {1}, "b": {2, 3}}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			in, err := endpoint(t, test.method).Decode(&restmap.Request{
+				Query: test.query, ContentType: test.contentType, Body: []byte(test.body),
+				PathValue: func(name string) string { return test.path[name] },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range test.want {
+				if got := in.Field(i).Interface(); !reflect.DeepEqual(got, want) {
+					t.Errorf("argument %d is %#v, want %#v", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, method             string
+		query, contentType, body string
+		path                     string
+		want                     string // name (in): detail; …
+	}{
+		{name: "a text for a number", method: "Add", query: "x=five", want: "x (query): expects an integer"},
+		{name: "every argument", method: "Add", query: "y=1.0&x=0x1", want: "x (query): expects an integer; y (query): expects an integer"},
+		{name: "JSON of another type", method: "Add", contentType: jsonType, body: `{"x":"five"}`, want: "x (body): expects an integer"},
+		{name: "a form of another type", method: "Add", contentType: formType, body: "x=five", want: "x (body): expects an integer"},
+		{name: "a path of another type", method: "Store", path: "seven", want: "id (path): expects an integer"},
+		{name: "a number that does not fit", method: "Texts", query: "i8=128&u=-1", want: "i8 (query): expects an integer from -128 to 127; u (query): expects an integer of 0 or more"},
+		{name: "no finite number", method: "Texts", query: "f=NaN", want: "f (query): expects a number"},
+		{name: "an infinity", method: "Texts", query: "f=-Inf", want: "f (query): expects a number"},
+		{name: "null", method: "Texts", query: "i8=null&b=null", want: "b (query): expects true or false; i8 (query): expects an integer"},
+		{name: "a name twice", method: "Texts", query: "s=a&s=b", want: "s (query): is given more than once"},
+		{name: "an object twice", method: "Objects", query: "p={}&p={}", want: "p (query): is given more than once"},
+		{name: "a part twice", method: "Objects", query: "p.x=1&p.x=1", want: "p.x (query): is given more than once"},
+		{name: "invalid UTF-8", method: "Texts", query: "s=%ff", want: "s (query): is not valid UTF-8"},
+		{name: "special texts", method: "Special", query: "wait=soon&when=now&data=%23&addr=x&lvl=low&n=x",
+			want: "addr (query): expects a valid Addr; data (query): expects a base64 string; lvl (query): expects a valid level; " +
+				"n (query): expects a valid Int; wait (query): expects a duration as in 1.5s, or its nanoseconds; when (query): expects a date and time (RFC 3339)"},
+		{name: "an element", method: "Lists", query: "ids=1&ids=x&days=now", want: "days (query): expects a date and time (RFC 3339); ids (query): expects an integer"},
+		{name: "broken JSON in a query", method: "Objects", query: "p={", want: "p (query): is not valid JSON: it ends too early"},
+		{name: "JSON of another type in a query", method: "Objects", query: "p={%22x%22:%221%22}", want: "p (query): /x expects a number"},
+		{name: "deep JSON in a query", method: "Open", query: "x=" + strings.Repeat("[", 65), want: "x (query): nests deeper than 64 levels"},
+		{name: "a part of another type", method: "Objects", query: "lines.0.at.x=a", want: "lines.0.at.x (query): expects a number"},
+		{name: "a part that is no text", method: "Objects", query: "lines.0.attrs=a&lines.0=x&lines.0.at={}",
+			want: "lines.0 (query): is no plain value; write lines as one JSON value; lines.0.at (query): is no plain value; write lines as one JSON value; " +
+				"lines.0.attrs (query): is no plain value; write lines as one JSON value"},
+		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index over 999"},
+		{name: "a sparse list inside another", method: "Objects", query: "lines.0.sub.1000.n=1", want: "lines.0.sub.1000.n (query): has an index over 999"},
+		{name: "a negative index", method: "Objects", query: "lines.-1.n=1", want: "lines.-1.n (query): needs an index behind its name, as in 0.name"},
+		{name: "an index with a zero in front", method: "Objects", query: "lines.01.n=1", want: "lines.01.n (query): needs an index behind its name, as in 0.name"},
+		{name: "an index that is none", method: "Objects", query: "lines.n=1", want: "lines.n (query): needs an index behind its name, as in 0.name"},
+		{name: "brackets", method: "Lists", query: "tags[]=a&ids[999999999]=1&none[]=1",
+			want: "ids[999999999] (query): is written with brackets; repeat ids, or write ids.0.name; tags[] (query): is written with brackets; repeat tags, or write tags.0.name"},
+		{name: "endless parts", method: "Objects", query: "lines" + strings.Repeat(".0.sub", 17) + ".0.n=1", want: ("lines" + strings.Repeat(".0.sub", 17))[:100] + "… (query): has more than 32 parts"},
+		{name: "a semicolon", method: "Add", query: "x=1;y=2", want: "the query is malformed"},
+		{name: "a broken escape", method: "Add", query: "x=%zz", want: "the query is malformed"},
+		{name: "a broken form", method: "Add", contentType: formType, body: "x=%zz", want: "the form is malformed"},
+		{name: "too many parameters", method: "Add", query: strings.Repeat("a&", 10_001), want: "the query is malformed"},
+
+		{name: "null as a body", method: "Add", contentType: jsonType, body: " null\n", want: "the body is null"},
+		{name: "null as a whole body", method: "Echo", contentType: jsonType, body: "null", want: "the body is null"},
+		{name: "an array as a body", method: "Add", contentType: jsonType, body: "[]", want: "the body expects an object"},
+		{name: "an array as a body, with a query", method: "Add", query: "x=1", contentType: jsonType, body: "[]", want: "the body expects an object"},
+		{name: "two bodies", method: "Add", contentType: jsonType, body: `{"x":1}{"x":2}`, want: "the body is not valid JSON at byte 7"},
+		{name: "a name twice in JSON", method: "Add", contentType: jsonType, body: `{"x":1,"x":2}`, want: "x (body): is there twice"},
+		{name: "a fault inside", method: "Objects", contentType: jsonType, body: `{"lines":[{"n":300}]}`, want: "lines (body): /0/n expects an integer from -128 to 127"},
+		{name: "a fault behind a name with a slash", method: "Objects", contentType: jsonType, body: `{"a/b":1,"a/b":2}`, want: "a/b (body): is there twice"},
+		{name: "a fault in a whole body", method: "Store", path: "1", contentType: jsonType, body: `{"n":"x"}`, want: "n (body): expects an integer"},
+		{name: "a fault in a form as a whole body", method: "Store", path: "1", contentType: formType, body: "n=x&sku=a&sku=b", want: "n (body): expects an integer; sku (body): is given more than once"},
+		{name: "a fault in a form as a map", method: "Count", contentType: formType, body: "b=x&a=1", want: "b (body): expects an integer"},
+		{name: "a fault in a list in one text", method: "Odd", query: "kinds=1,x", want: "kinds (query): expects an integer"},
+		{name: "an element of an odd list", method: "Odd", query: "ids=1&ids=x&pair=[1]", want: "ids (query): expects an integer; pair (query): expects an array of 2"},
+		{name: "an element that does not read its text", method: "Addresses", query: "ips=1.2.3.4&ips=x", want: "ips (query): expects a valid IP"},
+		{name: "a name twice in a form as a map", method: "Tally", contentType: formType, body: "a=1&a=2", want: "a (body): is given more than once"},
+		{name: "broken JSON for a list", method: "Odd", query: "pair=x", want: "pair (query): is not valid JSON at byte 0"},
+		{name: "an empty body for an array", method: "Sum", want: "the body expects an array"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := endpoint(t, test.method).Decode(&restmap.Request{
+				Query: test.query, ContentType: test.contentType, Body: []byte(test.body),
+				PathValue: func(string) string { return test.path },
+			})
+			var got *restmap.InputError
+			if !errors.As(err, &got) {
+				t.Fatalf("Decode = %v, want an *InputError", err)
+			}
+			if got.Status != 400 || got.Error() != test.want {
+				t.Errorf("Decode = %d %s\nwant  400 %s", got.Status, got, test.want)
+			}
+		})
+	}
+}
+
+func TestDecodeListsArgumentsAtFault(t *testing.T) {
+	t.Parallel()
+	_, err := endpoint(t, "Add").Decode(&restmap.Request{Query: "x=a&y=b"})
+	var got *restmap.InputError
+	if !errors.As(err, &got) {
+		t.Fatalf("Decode = %v, want an *InputError", err)
+	}
+	text, err := json.Marshal(got.Arguments)
+	want := `[{"name":"x","in":"query","detail":"expects an integer"},{"name":"y","in":"query","detail":"expects an integer"}]`
+	if err != nil || string(text) != want {
+		t.Errorf("Arguments = %s (%v), want %s", text, err, want)
+	}
+}
+
+func TestDecodeTellsNoMoreThanIsUseful(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, "lines.%d.n=x&", i)
+	}
+	for _, test := range []struct {
+		request *restmap.Request
+		faults  int
+		name    string
+	}{
+		{&restmap.Request{Query: many.String()}, 20, "lines.0.n"},
+		{&restmap.Request{Query: "lines." + strings.Repeat("x", 1000)}, 1, "lines." + strings.Repeat("x", 94) + "…"},
+		{&restmap.Request{ContentType: jsonType, Body: []byte(`{"` + strings.Repeat("é", 1000) + `":1,"` + strings.Repeat("é", 1000) + `":1}`)},
+			1, strings.Repeat("é", 50) + "…"},
+	} {
+		_, err := endpoint(t, "Objects").Decode(test.request)
+		var got *restmap.InputError
+		if !errors.As(err, &got) {
+			t.Fatalf("Decode = %v, want an *InputError", err)
+		}
+		if len(got.Arguments) != test.faults || got.Arguments[0].Name != test.name {
+			t.Errorf("Decode = %d faults, the first of %q; want %d, %q", len(got.Arguments), got.Arguments[0].Name, test.faults, test.name)
+		}
+	}
+}
+
+func TestDecodeRefusesMedia(t *testing.T) {
+	t.Parallel()
+	const either = "the body has to be application/json or application/x-www-form-urlencoded"
+	tests := []struct{ method, contentType, body, want string }{
+		{"Add", "", `{"x":1}`, either},
+		{"Add", "text/plain", `{"x":1}`, either},
+		{"Add", "text/plain", "", either},
+		{"Add", "multipart/form-data; boundary=x", "--x--", either},
+		{"Add", "application/json; charset=utf-16", `{"x":1}`, either},
+		{"Add", "application/json; charset", `{"x":1}`, either},
+		{"Add", "application", `{"x":1}`, either},
+		{"Start", formType, "a=1", "the body has to be application/json, a form cannot hold it"},
+		{"Sum", formType, "a=1", "the body has to be application/json, a form cannot hold it"},
+	}
+	for _, test := range tests {
+		_, err := endpoint(t, test.method).Decode(&restmap.Request{ContentType: test.contentType, Body: []byte(test.body)})
+		var got *restmap.InputError
+		if !errors.As(err, &got) || got.Status != 415 || got.Error() != test.want {
+			t.Errorf("Decode of %q with %q = %v, want 415 %s", test.body, test.contentType, err, test.want)
+		}
+	}
+}
+
+func TestDecodeOfSparseListsAllocatesLittle(t *testing.T) {
+	e := endpoint(t, "Objects")
+	var all strings.Builder
+	for i := range 9000 {
+		fmt.Fprintf(&all, "lines.%d.sub.%d.n=1&", i%1000, 999-i%10)
+	}
+	for _, query := range []string{"lines.999999999.n=1", "lines[999999999]=1", all.String()} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := e.Decode(&restmap.Request{Query: query})
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Errorf("Decode of %.30s… = nil, want an error", query)
+		}
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8<<20 {
+			t.Errorf("Decode of %.30s… allocates %d bytes", query, allocated)
+		}
+	}
+}
+
+// FuzzDecodeForm feeds queries to every method: they end as arguments or as an InputError.
+func FuzzDecodeForm(f *testing.F) {
+	for _, seed := range []string{
+		"x=5&y=6", "p={\"x\":1}&p.y=2", "lines.0.sub.0.n=1&lines.3.notes=a", "tags=a&tags=b&ids=1,2", "s=%ff&b=on", "x=1;y", "raw=[1",
+		"lines.-1.n=1", "q.x=1&q=null", "days=2024-05-06T07:08:09Z", "tag=1&Tag=2", "wait=3s&data=AQI=", "sku=a&at.x=1",
+	} {
+		f.Add(seed)
+	}
+	endpoints, err := restmap.Map(describe(f, Inputs{}), restmap.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		for _, e := range endpoints {
+			for _, request := range []*restmap.Request{{Query: query}, {ContentType: formType, Body: []byte(query)}} {
+				in, err := e.Decode(request)
+				var fault *restmap.InputError
+				if err != nil && !errors.As(err, &fault) {
+					t.Fatalf("%s with %q: %v is no InputError", e.Name, query, err)
+				}
+				if err == nil && in.Type() != e.Method.In {
+					t.Fatalf("%s with %q: arguments of type %v", e.Name, query, in.Type())
+				}
+			}
+		}
+	})
+}
+
+func TestDecodeOfJSONAllocatesLittle(t *testing.T) {
+	e := endpoint(t, "Add")
+	request := &restmap.Request{ContentType: jsonType, Body: []byte(`{"x":5,"y":6}`)}
+	allocations := testing.AllocsPerRun(200, func() { _, _ = e.Decode(request) })
+	if allocations > 8 { // 2, and more under the race detector, which empties pools
+		t.Errorf("Decode allocates %v times", allocations)
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	e := endpoint(b, "Add")
+	for name, request := range map[string]*restmap.Request{
+		"JSON":  {ContentType: jsonType, Body: []byte(`{"x":5,"y":6}`)},
+		"query": {Query: "x=5&y=6"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := e.Decode(request); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,20 @@
+// Package restmap says under which routes a Go method is served, and carries values
+// between an HTTP message and the method's arguments and results.
+//
+//	Map        a described service     → endpoints: routes, and a plan for each direction
+//	Decode     path, query and body    → the struct that the method is called with
+//	Encode     the struct of results   → status, content type and body
+//
+// A method is served in RPC style, unless it is written for REST:
+//
+//	Add(x, y int) (sum int)                                      GET, POST /add
+//	Read(id int) (httpResponseBody Product)                      GET       /products/{id}
+//	Create(httpRequestBody Product) (id, httpStatusCode int)     POST      /products
+//	Home(w http.ResponseWriter, r *http.Request)                 any       /home
+//
+// Three names connect an argument or a result with the message itself, in either style:
+// [RequestBody], [ResponseBody] and [StatusCode], the magic arguments.
+//
+// Everything that can be known about a method is worked out once, in Map. The package
+// knows neither the broker nor net/http.
+package restmap

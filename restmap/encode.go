@@ -1,0 +1,92 @@
+package restmap
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// Response is what an endpoint writes of an HTTP response.
+type Response struct {
+	Status      int    // 200 unless the method says otherwise
+	ContentType string // "application/json"; empty when there is no body
+	Body        []byte
+}
+
+// output is the plan by which the results of one endpoint become a response.
+type output struct {
+	statusIndex int          // of the result that is the status, -1 for none
+	bodyIndex   int          // of the result that is the whole body, -1 for none
+	object      reflect.Type // of the other results, nil when it is the method's Out type
+	members     []int        // of the object, as indexes of results
+}
+
+// newOutput plans the results of a method.
+func newOutput(method *reflectapi.Method) *output {
+	p := &output{
+		statusIndex: indexOf(method.Results, StatusCode),
+		bodyIndex:   indexOf(method.Results, ResponseBody),
+	}
+	if p.statusIndex < 0 || p.bodyIndex >= 0 {
+		return p
+	}
+	var fields []reflect.StructField
+	for i := range method.Results {
+		if i != p.statusIndex {
+			fields = append(fields, method.Out.Field(i))
+			p.members = append(p.members, i)
+		}
+	}
+	p.object = reflect.StructOf(fields)
+	return p
+}
+
+// Encode makes a response from a method's results, a value of its Out type. It is for
+// functions, not for [Web] endpoints. An error means that the method returned what cannot
+// be sent: its own fault, not the caller's.
+func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
+	response := Response{Status: 200}
+	if i := e.output.statusIndex; i >= 0 {
+		if status := int(out.Field(i).Int()); status != 0 {
+			response.Status = status
+		}
+	}
+	if response.Status < 200 || response.Status > 599 {
+		return Response{}, fmt.Errorf("method %s: %s is %d; it has to be from 200 to 599, or 0 for 200", e.Method.Name, StatusCode, response.Status)
+	}
+	if response.Status == 204 || response.Status == 304 { // RFC 9110, 6.4.1: no content
+		return response, nil
+	}
+	body, err := strictjson.Marshal(e.output.content(out))
+	if err != nil {
+		return Response{}, fmt.Errorf("method %s: its results cannot be written as JSON: %w", e.Method.Name, err)
+	}
+	response.ContentType, response.Body = "application/json", body
+	return response, nil
+}
+
+// content returns what the body is to hold.
+func (p *output) content(out reflect.Value) any {
+	switch {
+	case p.bodyIndex >= 0:
+		return pointerTo(out.Field(p.bodyIndex))
+	case p.object == nil:
+		return pointerTo(out)
+	}
+	object := reflect.New(p.object).Elem()
+	for i, member := range p.members {
+		object.Field(i).Set(out.Field(member))
+	}
+	return pointerTo(object)
+}
+
+// pointerTo returns a pointer to a value where there can be one, which spares a copy,
+// else the value.
+func pointerTo(v reflect.Value) any {
+	if v.CanAddr() {
+		return v.Addr().Interface()
+	}
+	return v.Interface()
+}

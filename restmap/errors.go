@@ -1,0 +1,49 @@
+package restmap
+
+import "strings"
+
+// InputError is a request that cannot become the arguments of a method: the caller's
+// fault, worded for the caller. It never repeats what was sent.
+type InputError struct {
+	Status    int             // 400, or 415 for a content type that is neither JSON nor a form
+	Detail    string          // one sentence that names every argument at fault
+	Arguments []ArgumentError // one for each argument at fault, 20 at most; empty when the request as a whole is
+}
+
+// Error returns the detail.
+func (e *InputError) Error() string { return e.Detail }
+
+// ArgumentError is what is wrong with one argument.
+type ArgumentError struct {
+	Name   string `json:"name"`   // as the caller writes it: "x"
+	In     string `json:"in"`     // "query", "path" or "body"
+	Detail string `json:"detail"` // "expects an integer"
+}
+
+// Limits of what an InputError tells, so that it cannot be made longer than is useful.
+const (
+	maxFaults     = 20
+	maxNameLength = 100 // bytes
+)
+
+// badArguments is the answer to a request with these faults, nil when there are none.
+func badArguments(faults []ArgumentError) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	faults = faults[:min(len(faults), maxFaults)]
+	var details []string
+	for i, fault := range faults {
+		if len(fault.Name) > maxNameLength {
+			faults[i].Name = strings.ToValidUTF8(fault.Name[:maxNameLength], "") + "…"
+		}
+		details = append(details, faults[i].Name+" ("+fault.In+"): "+fault.Detail)
+	}
+	return &InputError{Status: 400, Detail: strings.Join(details, "; "), Arguments: faults}
+}
+
+// badRequest is the answer to a request that is malformed as a whole.
+func badRequest(detail string) error { return &InputError{Status: 400, Detail: detail} }
+
+// unsupported is the answer to a body in a content type that is not read here.
+func unsupported(detail string) error { return &InputError{Status: 415, Detail: detail} }

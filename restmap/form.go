@@ -1,0 +1,172 @@
+package restmap
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/schema"
+
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// form is the plan by which name=value pairs, of a query or of a form, fill the fields of
+// a struct: the arguments of a method, or the object that its body is.
+//
+//	x=5&wait=3s        texts
+//	tag=a&tag=b        a list of texts, by repeating its name
+//	p={"x":1}          anything else, as JSON
+//	p.x=1&line.0.n=2   a struct or a list of structs, in parts
+//
+// gorilla/schema decodes all that it can tell apart, into a struct of its own, the shape,
+// so that what a request does not mention keeps its value. It is handed nothing but names
+// that are known to the letter, with no more values and no higher index than they may have.
+type form struct {
+	fields  map[string]formField
+	shape   reflect.Type
+	decoder *schema.Decoder
+}
+
+// formField is one field of the struct that a form fills.
+type formField struct {
+	formPart
+	index []int // in the struct to fill, see reflect.Value.FieldByIndex
+	shape int   // in the shape; -1 when gorilla/schema could not tell it apart
+}
+
+// decode fills dst, an addressable struct, and returns what is wrong with the values,
+// sorted by name. Names that it does not know are ignored.
+func (f *form) decode(dst reflect.Value, values url.Values, place string) []ArgumentError {
+	d := &formDecoding{form: f, dst: dst, place: place}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		d.take(name, values[name])
+	}
+	d.decodeShape()
+	slices.SortStableFunc(d.faults, func(a, b ArgumentError) int { return cmp.Compare(a.Name, b.Name) })
+	return d.faults
+}
+
+// formDecoding is one form on its way into a struct.
+type formDecoding struct {
+	form      *form
+	dst       reflect.Value
+	place     string              // "query" or "body"
+	shape     reflect.Value       // made when first needed
+	mentioned map[int]formField   // the fields of the shape that have a value
+	values    map[string][]string // what gorilla/schema decodes into the shape
+	lists     listSizes
+	faults    []ArgumentError
+}
+
+func (d *formDecoding) fault(name, detail string) {
+	d.faults = append(d.faults, ArgumentError{Name: name, In: d.place, Detail: detail})
+}
+
+// take sorts the values of one name: set at once, left to gorilla/schema, or at fault.
+func (d *formDecoding) take(name string, texts []string) {
+	argument, behind, dotted := strings.Cut(name, ".")
+	field, known := d.form.fields[argument]
+	if !known {
+		d.refuseBrackets(argument)
+		return
+	}
+	part := field.formPart
+	if dotted {
+		var err error
+		part, known, err = part.follow(argument, behind, &d.lists)
+		if err != nil {
+			d.fault(name, err.Error())
+		}
+		if err != nil || !known {
+			return
+		}
+	}
+	switch {
+	case len(texts) > 1 && !part.list:
+		d.fault(name, "is given more than once")
+	case part.decodable && (dotted || texts[0] != ""):
+		d.mention(field)
+		d.values[name] = texts
+	default:
+		d.set(name, field, texts)
+	}
+}
+
+// refuseBrackets tells a caller who writes tag[]=a, as some libraries do, what to write.
+// Only names in front of a bracket that are known are at fault.
+func (d *formDecoding) refuseBrackets(name string) {
+	argument, _, found := strings.Cut(name, "[")
+	if _, known := d.form.fields[argument]; found && known {
+		d.fault(name, "is written with brackets; repeat "+argument+", or write "+argument+".0.name")
+	}
+}
+
+// set sets a field that gorilla/schema is not asked about.
+func (d *formDecoding) set(name string, field formField, texts []string) {
+	value, fault := fromTexts(field.typ, texts)
+	switch {
+	case fault != "":
+		d.fault(name, fault)
+	case field.shape >= 0:
+		d.mention(field).Set(value) // its parts may follow
+	default:
+		d.dst.FieldByIndex(field.index).Set(value)
+	}
+}
+
+// mention returns the place of a field in the shape, and remembers to take it over.
+func (d *formDecoding) mention(field formField) reflect.Value {
+	if d.mentioned == nil {
+		d.mentioned = make(map[int]formField)
+		d.values = make(map[string][]string)
+		d.shape = reflect.New(d.form.shape).Elem()
+	}
+	d.mentioned[field.shape] = field
+	return d.shape.Field(field.shape)
+}
+
+// decodeShape lets gorilla/schema decode what was left to it, and takes over the fields
+// that the form mentions.
+func (d *formDecoding) decodeShape() {
+	if len(d.mentioned) == 0 {
+		return
+	}
+	if err := d.form.decoder.Decode(d.shape.Addr().Interface(), d.values); err != nil {
+		d.translate(err)
+		return
+	}
+	for i, field := range d.mentioned {
+		d.dst.FieldByIndex(field.index).Set(d.shape.Field(i))
+	}
+}
+
+// translate turns the errors of gorilla/schema into faults, one for each name.
+func (d *formDecoding) translate(err error) {
+	var failed schema.MultiError
+	if !errors.As(err, &failed) {
+		d.fault("form", "cannot be decoded")
+	}
+	for name, err := range failed {
+		if conversion, ok := errors.AsType[schema.ConversionError](err); ok {
+			d.fault(name, conversionFault(conversion, d.values[name]))
+		} else {
+			d.fault(name, "cannot be decoded")
+		}
+	}
+}
+
+// conversionFault says what was expected of the one text that could not be converted.
+func conversionFault(err schema.ConversionError, texts []string) string {
+	t, text := err.Type, texts[max(0, err.Index)]
+	if err.Index >= 0 && t.Kind() == reflect.Slice && !isText(t) {
+		t = t.Elem()
+	}
+	if _, fault := fromText(t, text); fault != "" {
+		return fault
+	}
+	return "expects " + strictjson.Expected(t, nil)
+}

@@ -1,0 +1,71 @@
+package restmap
+
+import (
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+)
+
+// formBody is the plan by which a form becomes the one value that is a whole body: a
+// struct, a map with strings for keys, or any, which becomes a map.
+type formBody struct {
+	object  *form        // for a struct
+	element reflect.Type // of a map
+}
+
+// newFormBody plans bodies of type t, nil when a form cannot be one.
+func newFormBody(t reflect.Type) *formBody {
+	t = pointed(t)
+	switch {
+	case t.Kind() == reflect.Interface:
+		return &formBody{element: t}
+	case readsText(t) || readsJSON(t):
+		return nil
+	case t.Kind() == reflect.Struct:
+		return &formBody{object: newForm(targetsOf(t))}
+	case t.Kind() == reflect.Map && t.Key() == reflect.TypeFor[string]():
+		return &formBody{element: t.Elem()}
+	default:
+		return nil
+	}
+}
+
+// decode sets dst, an addressable value of the type planned for.
+func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError {
+	dst = allocated(dst)
+	if b.object != nil {
+		return b.object.decode(dst, values, inBody)
+	}
+	members := dst.Type()
+	if members.Kind() == reflect.Interface {
+		members = reflect.TypeFor[map[string]any]()
+	}
+	object := reflect.MakeMap(members)
+	var faults []ArgumentError
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value, fault := member(b.element, values[name])
+		if fault != "" {
+			faults = append(faults, ArgumentError{Name: name, In: inBody, Detail: fault})
+			continue
+		}
+		object.SetMapIndex(reflect.ValueOf(name), value)
+	}
+	dst.Set(object)
+	return faults
+}
+
+// member makes one member of a map from the texts of its name. Where any will do it is a
+// string, or a list of strings for a name that is repeated.
+func member(t reflect.Type, texts []string) (value reflect.Value, fault string) {
+	switch {
+	case t.Kind() == reflect.Interface && len(texts) == 1:
+		return fromText(reflect.TypeFor[string](), texts[0])
+	case t.Kind() == reflect.Interface:
+		return fromTexts(reflect.TypeFor[[]string](), texts)
+	case len(texts) > 1 && !isTextList(t):
+		return value, "is given more than once"
+	default:
+		return fromTexts(t, texts)
+	}
+}

@@ -1,0 +1,83 @@
+package restmap
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Limits of what a form may make of dotted names.
+const (
+	maxParts    = 32     // names between dots
+	maxElements = 1000   // of one list
+	maxAllLists = 10_000 // elements of all lists of a form together
+)
+
+// formPart is what one name of a form stands for: a whole argument, or what is behind a dot.
+type formPart struct {
+	typ       reflect.Type
+	list      bool                // its name may be repeated
+	decodable bool                // gorilla/schema decodes its texts
+	indexed   bool                // a list of structs: an index comes before its parts
+	parts     map[string]formPart // the names behind a dot; nil when there can be none
+}
+
+// follow walks from an argument along what is behind its dot: "x", "0.sku", "child.name".
+// It returns the part at the end, and whether all names on the way are known.
+func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, bool, error) {
+	if strings.Count(behind, ".") >= maxParts {
+		return p, false, fmt.Errorf("has more than %d parts", maxParts)
+	}
+	names := strings.Split(behind, ".")
+	for i, name := range names {
+		switch {
+		case p.parts == nil:
+			return p, false, nil
+		case p.indexed:
+			if err := lists.grow(argument+"."+strings.Join(names[:i], "."), name); err != nil {
+				return p, false, err
+			}
+			p.indexed = false
+		default:
+			next, known := p.parts[name]
+			if !known {
+				return p, false, nil
+			}
+			p = next
+		}
+	}
+	if !p.decodable {
+		return p, false, errors.New("is no plain value; write " + argument + " as one JSON value")
+	}
+	return p, true, nil
+}
+
+// listSizes counts what the indexes of a form make the lists grow to.
+type listSizes struct {
+	sizes map[string]int // by the name in front of the index
+	total int
+}
+
+// grow notes that the list of this name has an element at an index.
+func (l *listSizes) grow(list, index string) error {
+	i, err := strconv.ParseUint(index, 10, 31)
+	if err != nil || strconv.FormatUint(i, 10) != index {
+		return errors.New("needs an index behind its name, as in 0.name")
+	}
+	if i >= maxElements {
+		return fmt.Errorf("has an index over %d", maxElements-1)
+	}
+	if l.sizes == nil {
+		l.sizes = make(map[string]int)
+	}
+	if more := int(i) + 1 - l.sizes[list]; more > 0 {
+		l.sizes[list] += more
+		l.total += more
+	}
+	if l.total > maxAllLists {
+		return fmt.Errorf("makes the lists hold more than %d elements", maxAllLists)
+	}
+	return nil
+}

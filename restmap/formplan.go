@@ -1,0 +1,183 @@
+package restmap
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorilla/schema"
+)
+
+// formTag is the tag whose names forms use, so that they are the names of the JSON.
+const formTag = "json"
+
+// target is a field that a form may fill.
+type target struct {
+	name  string
+	typ   reflect.Type
+	index []int // in the struct to fill
+}
+
+// targetsOf returns the fields of a struct type that JSON has names for, those of embedded
+// structs among them; of two with one name the one that is less deep. What hangs on an
+// embedded pointer is left out.
+func targetsOf(t reflect.Type) []target {
+	var all []target
+	for i := range t.NumField() {
+		f := t.Field(i)
+		inlined := f.Anonymous && f.Tag.Get(formTag) == ""
+		switch name := jsonName(f); {
+		case inlined && f.Type.Kind() == reflect.Struct:
+			for _, inner := range targetsOf(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				all = append(all, inner)
+			}
+		case inlined && f.Type.Kind() == reflect.Pointer:
+		case name != "":
+			all = append(all, target{name, f.Type, []int{i}})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b target) int { return len(a.index) - len(b.index) })
+	seen := make(map[string]bool)
+	return slices.DeleteFunc(all, func(t target) bool {
+		hidden := seen[t.name]
+		seen[t.name] = true
+		return hidden
+	})
+}
+
+// jsonName returns the name of a field in JSON, "" when it has none.
+func jsonName(f reflect.StructField) string {
+	tag := f.Tag.Get(formTag)
+	name, _, _ := strings.Cut(tag, ",")
+	switch {
+	case tag == "-" || !f.IsExported():
+		return ""
+	case name == "":
+		return f.Name
+	default:
+		return name
+	}
+}
+
+// formPlanner makes one form.
+type formPlanner struct {
+	decoder *schema.Decoder
+	parts   map[reflect.Type]map[string]formPart // of the struct types seen, so that they may be recursive
+}
+
+// newForm plans a form that fills these fields.
+func newForm(targets []target) *form {
+	planner := &formPlanner{decoder: schema.NewDecoder(), parts: make(map[reflect.Type]map[string]formPart)}
+	planner.decoder.SetAliasTag(formTag)
+	planner.decoder.IgnoreUnknownKeys(true)
+	planner.decoder.MaxSize(maxElements)
+
+	f := &form{fields: make(map[string]formField), decoder: planner.decoder}
+	var shape []reflect.StructField
+	for _, t := range targets {
+		field := formField{formPart: planner.part(t.typ), index: t.index, shape: -1}
+		if (field.decodable || field.parts != nil) && !alike(targets, t.name) {
+			field.shape = len(shape)
+			shape = append(shape, reflect.StructField{
+				Name: "F" + strconv.Itoa(len(shape)),
+				Type: t.typ,
+				Tag:  reflect.StructTag(formTag + ":" + strconv.Quote(t.name)),
+			})
+		} else {
+			field.decodable, field.parts = false, nil
+		}
+		f.fields[t.name] = field
+	}
+	f.shape = reflect.StructOf(shape)
+	return f
+}
+
+// alike reports whether several names differ in case at most, which gorilla/schema does
+// not tell apart.
+func alike(targets []target, name string) bool {
+	same := func(t target) bool { return strings.EqualFold(t.name, name) }
+	first := slices.IndexFunc(targets, same)
+	return slices.ContainsFunc(targets[first+1:], same)
+}
+
+// part plans a value of type t. gorilla/schema takes one pointer away itself, no more.
+func (p *formPlanner) part(t reflect.Type) formPart {
+	part := formPart{typ: t, list: isTextList(t)}
+	switch whole := withoutPointer(t); {
+	case isText(t):
+		part.decodable = p.convertible(whole)
+	case readsJSON(whole):
+	case whole.Kind() == reflect.Struct:
+		part.parts = p.structParts(whole)
+	case part.list && whole.Kind() == reflect.Slice:
+		element := withoutPointer(whole.Elem())
+		part.decodable = element.Kind() != reflect.Struct && p.convertible(element)
+	case whole.Kind() == reflect.Slice && withoutPointer(whole.Elem()).Kind() == reflect.Struct:
+		part.parts = p.structParts(withoutPointer(whole.Elem()))
+		part.indexed = true
+	}
+	return part
+}
+
+func withoutPointer(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// convertible teaches gorilla/schema to convert texts to a type, if that is safe there.
+func (p *formPlanner) convertible(t reflect.Type) bool {
+	if !decodable(t, make(map[reflect.Type]bool)) {
+		return false
+	}
+	p.decoder.RegisterConverter(reflect.Zero(t).Interface(), func(text string) reflect.Value {
+		value, fault := fromText(t, text)
+		if fault != "" {
+			return reflect.Value{}
+		}
+		return value
+	})
+	return true
+}
+
+// structParts plans the fields of a struct type; nil when it cannot be given in parts.
+func (p *formPlanner) structParts(t reflect.Type) map[string]formPart {
+	if readsJSON(t) || !decodable(t, make(map[reflect.Type]bool)) {
+		return nil
+	}
+	if parts, seen := p.parts[t]; seen {
+		return parts
+	}
+	parts := make(map[string]formPart)
+	p.parts[t] = parts
+	for _, target := range targetsOf(t) {
+		parts[target.name] = p.part(target.typ)
+	}
+	return parts
+}
+
+// decodable reports whether gorilla/schema handles a struct type and all that it holds
+// without surprises: no embedded fields (it makes embedded pointers that nobody mentions,
+// and fails for some), no two names that differ in case alone, and no tag that it would
+// read as an instruction. Types that are no structs are.
+func decodable(t reflect.Type, seen map[reflect.Type]bool) bool {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || seen[t] {
+		return true
+	}
+	seen[t] = true
+	for f := range t.Fields() {
+		_, options, _ := strings.Cut(f.Tag.Get(formTag), ",")
+		instruction := strings.Contains(options, "required") || strings.Contains(options, "default:")
+		if f.Anonymous || instruction || !decodable(f.Type, seen) {
+			return false
+		}
+	}
+	targets := targetsOf(t)
+	return !slices.ContainsFunc(targets, func(f target) bool { return alike(targets, f.name) })
+}

@@ -1,0 +1,77 @@
+package restmap
+
+import (
+	"slices"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// Where an argument is found.
+const (
+	inPath  = "path"
+	inQuery = "query"
+	inBody  = "body"
+)
+
+// input is the plan by which requests become the arguments of one endpoint.
+type input struct {
+	parameters []target  // the arguments in the path
+	form       *form     // the arguments of a query or a form
+	bodyIndex  int       // of the argument that takes the whole body, -1 for none
+	bodyForm   *formBody // how a form becomes that argument, nil when it cannot
+}
+
+// newInput plans the arguments of a method behind this path.
+func newInput(method *reflectapi.Method, path Pattern) *input {
+	p := &input{bodyIndex: indexOf(method.Args, RequestBody)}
+	var named []target
+	for i, argument := range method.Args {
+		t := target{argument.Name, argument.Type, []int{i}}
+		switch {
+		case i == p.bodyIndex:
+			p.bodyForm = newFormBody(argument.Type)
+		case slices.Contains(path.names, argument.Name):
+			p.parameters = append(p.parameters, t)
+		default:
+			named = append(named, t)
+		}
+	}
+	p.form = newForm(named)
+	return p
+}
+
+// Argument is an argument of a function, and where a caller puts it.
+type Argument struct {
+	reflectapi.Value
+	In   string // "path", "query" or "body"
+	JSON bool   // it is written as JSON; else as text, a list by repeating its name
+}
+
+// Arguments returns the arguments of a function as its callers are told to give them with
+// an HTTP method, in the order of the function: those of the path; the one that is the
+// whole body; the rest as members of the body where the method comes with one that is
+// free, else in the query. It returns none for a [Web] endpoint.
+//
+// [Endpoint.Decode] is more generous, and takes the rest from the query or the body.
+func (e *Endpoint) Arguments(httpMethod string) []Argument {
+	if e.input == nil {
+		return nil
+	}
+	rest := inQuery
+	if e.input.bodyIndex < 0 && (httpMethod == "POST" || httpMethod == "PUT" || httpMethod == "PATCH") {
+		rest = inBody
+	}
+	var arguments []Argument
+	for i, value := range e.Method.Args {
+		argument := Argument{Value: value, In: rest, JSON: !isText(value.Type) && !isTextList(value.Type)}
+		switch {
+		case i == e.input.bodyIndex:
+			argument.In = inBody
+		case slices.Contains(e.Path().names, value.Name):
+			argument.In = inPath
+		}
+		argument.JSON = argument.JSON || argument.In == inBody
+		arguments = append(arguments, argument)
+	}
+	return arguments
+}

@@ -1,0 +1,54 @@
+package restmap
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// The magic arguments: names that connect an argument or a result of a method with the
+// HTTP message itself.
+const (
+	// RequestBody is the argument that takes the whole body of the request.
+	RequestBody = "httpRequestBody"
+	// ResponseBody is the result that is the whole body of the response.
+	ResponseBody = "httpResponseBody"
+	// StatusCode is the int result that is the status of the response; 0 is the default, 200.
+	StatusCode = "httpStatusCode"
+)
+
+// indexOf returns the index of the value of that name, -1 when there is none.
+func indexOf(values []reflectapi.Value, name string) int {
+	return slices.IndexFunc(values, func(v reflectapi.Value) bool { return v.Name == name })
+}
+
+// usesMagic reports whether a method has a magic argument.
+func usesMagic(m *reflectapi.Method) bool {
+	return indexOf(m.Args, RequestBody) >= 0 || indexOf(m.Results, ResponseBody) >= 0 || indexOf(m.Results, StatusCode) >= 0
+}
+
+// checkMagic refuses magic arguments that stand where they mean nothing.
+func checkMagic(m *reflectapi.Method) error {
+	var faults []error
+	for _, name := range []string{ResponseBody, StatusCode} {
+		if indexOf(m.Args, name) >= 0 {
+			faults = append(faults, fmt.Errorf("%s is an argument; it has to be a result", name))
+		}
+	}
+	if indexOf(m.Results, RequestBody) >= 0 {
+		faults = append(faults, fmt.Errorf("%s is a result; it has to be an argument", RequestBody))
+	}
+	status, body := indexOf(m.Results, StatusCode), indexOf(m.Results, ResponseBody)
+	if status >= 0 && m.Results[status].Type.Kind() != reflect.Int {
+		faults = append(faults, fmt.Errorf("%s is of type %v; it has to be an int", StatusCode, m.Results[status].Type))
+	}
+	for i, result := range m.Results {
+		if body >= 0 && i != body && i != status {
+			faults = append(faults, fmt.Errorf("%s is the whole body, which leaves no place for the result %s", ResponseBody, result.Name))
+		}
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,128 @@
+package restmap
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// Map returns the endpoints of a service, in the order of its methods: one for each
+// method, two for one that is served both ways. It works out everything that does not
+// depend on a request, and returns every fault at once, each naming its method.
+//
+// A method is served in REST style when its name ends in REST, or when its name is a
+// CRUD verb (Create; Read, Get, Load; Update; Patch; Delete; List, ListAll), alone or
+// before a noun, and one of the methods with that noun uses a magic argument. A method
+// beside its namesake with REST at the end (Read beside ReadREST) is served in RPC style.
+func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
+	m := newMapper(service, options)
+	var endpoints []*Endpoint
+	faults := m.unknownMethods()
+	for _, method := range service.Methods {
+		made, err := m.endpoints(method)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("method %s: %w", method.Name, err))
+		}
+		endpoints = append(endpoints, made...)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return endpoints, nil
+}
+
+// mapper is what the methods of one service have in common.
+type mapper struct {
+	options     Options
+	methods     map[string]*reflectapi.Method
+	collections collections
+	magic       map[string]bool // collections of the nouns with a method that uses a magic argument
+}
+
+func newMapper(service *reflectapi.Service, options Options) *mapper {
+	m := &mapper{
+		options:     options,
+		methods:     make(map[string]*reflectapi.Method),
+		collections: newCollections(service.Name, options.Resource),
+		magic:       make(map[string]bool),
+	}
+	for _, method := range service.Methods {
+		m.methods[method.Name] = method
+		name := parseName(method.Name)
+		if name.crud && !name.suffixed && usesMagic(method) {
+			m.magic[m.collections.of(name.noun)] = true
+		}
+	}
+	return m
+}
+
+// unknownMethods returns a fault for each option of a method that is not there.
+func (m *mapper) unknownMethods() []error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(m.options.Methods)) {
+		if m.methods[name] == nil {
+			faults = append(faults, fmt.Errorf("method %s: has options, but the service has no such method", name))
+		}
+	}
+	return faults
+}
+
+// endpoints returns the endpoints of one method.
+func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
+	options := m.options.Methods[method.Name]
+	if method.Kind == reflectapi.Web {
+		return webEndpoint(method, options)
+	}
+	if err := checkMagic(method); err != nil {
+		return nil, err
+	}
+	styles := []Style{RPC}
+	switch {
+	case options.Both:
+		styles = []Style{RPC, REST}
+	case m.isREST(method):
+		styles = []Style{REST}
+	}
+	var endpoints []*Endpoint
+	for _, style := range styles {
+		routes, err := m.routes(method, style, options)
+		if err != nil {
+			return nil, err
+		}
+		endpoint, err := newFunction(method, style, routes)
+		if err != nil {
+			return nil, err
+		}
+		endpoints = append(endpoints, endpoint)
+	}
+	return endpoints, nil
+}
+
+// isREST reports whether a method's name, and what its siblings do, make it REST.
+func (m *mapper) isREST(method *reflectapi.Method) bool {
+	name := parseName(method.Name)
+	if name.suffixed {
+		return true
+	}
+	return name.crud && m.methods[method.Name+restSuffix] == nil && m.magic[m.collections.of(name.noun)]
+}
+
+// webEndpoint returns the endpoint of a method that is a handler: its name in
+// kebab-case, any method.
+func webEndpoint(method *reflectapi.Method, options MethodOptions) ([]*Endpoint, error) {
+	if options.Both {
+		return nil, errors.New("a web endpoint is neither RPC nor REST; leave out the option that serves it both ways")
+	}
+	path := options.Path
+	if path == "" {
+		path = "/" + Kebab(method.Name)
+	}
+	route, err := newRoute(options.HTTPMethod, path)
+	if err != nil {
+		return nil, err
+	}
+	return []*Endpoint{{Name: method.Name, Style: Web, Routes: []Route{route}, Method: method}}, nil
+}

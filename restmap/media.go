@@ -1,0 +1,37 @@
+package restmap
+
+import (
+	"mime"
+	"strings"
+)
+
+// media is a content type as far as it matters here.
+type media int
+
+const (
+	unsupportedMedia media = iota
+	jsonMedia
+	formMedia
+)
+
+// mediaKind reads a content type. A missing one is that of JSON when there is no body.
+func mediaKind(contentType string, empty bool) media {
+	switch {
+	case contentType == "application/json" || contentType == "" && empty:
+		return jsonMedia
+	case contentType == "":
+		return unsupportedMedia
+	}
+	mediaType, parameters, err := mime.ParseMediaType(contentType)
+	charset, given := parameters["charset"]
+	switch {
+	case err != nil || given && !strings.EqualFold(charset, "utf-8"):
+		return unsupportedMedia
+	case mediaType == "application/json" || strings.HasSuffix(mediaType, "+json"): // RFC 6839, 3.1
+		return jsonMedia
+	case mediaType == "application/x-www-form-urlencoded":
+		return formMedia
+	default:
+		return unsupportedMedia
+	}
+}

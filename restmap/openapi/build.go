@@ -1,0 +1,124 @@
+package openapi
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+)
+
+// Service is what [Build] describes: the public endpoints of one host on one port.
+type Service struct {
+	Host        string // "calculator.example"
+	Port        int    // 443
+	Version     string // of the service; "" is written "0", as a document needs one
+	Description string
+	BaseURL     string // where the paths are reached, "http://127.0.0.1:8080"; "" leaves it open
+	Endpoints   []*Described
+}
+
+// Described is an endpoint with a description.
+type Described struct {
+	*restmap.Endpoint
+	Description string // instead of the method's doc comment; "" is the doc comment
+}
+
+// Build returns the document of a service. A function in RPC style is listed under POST
+// alone, every other endpoint under its own method, one that takes any under the first
+// that is free, GET in general. Of /a/{x} and /a/{x+}, which OpenAPI cannot tell apart, the
+// first is listed. Its errors name the endpoint, all at once: a type without a schema, an
+// HTTP method that OpenAPI does not know.
+func Build(service Service) (*Document, error) {
+	b := newBuilder(service)
+	var faults []error
+	for _, endpoint := range service.Endpoints {
+		if err := b.add(endpoint); err != nil {
+			faults = append(faults, fmt.Errorf("endpoint %s: %w", endpoint.Name, err))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return b.document(), nil
+}
+
+// builder makes one document.
+type builder struct {
+	service Service
+	names   *names
+	schemas *reflectapi.Schemas
+	objects map[string]*reflectapi.Schema // the components <Name>_in and <Name>_out
+	problem *reflectapi.Schema            // the reference to the component of a restmap.Problem
+	listed  []listed
+}
+
+// listed is an operation, and the endpoint that it describes.
+type listed struct {
+	endpoint  *Described
+	method    string // "POST"; restmap.AnyMethod as long as it is open
+	operation *Operation
+}
+
+func newBuilder(service Service) *builder {
+	names := newNames(service.Endpoints)
+	return &builder{
+		service: service,
+		names:   names,
+		schemas: reflectapi.NewSchemas(names.components()...),
+		objects: make(map[string]*reflectapi.Schema),
+	}
+}
+
+// document puts together what was added.
+func (b *builder) document() *Document {
+	d := &Document{
+		OpenAPI: Version,
+		Info:    Info{Title: b.service.Host, Description: b.service.Description, Version: cmp.Or(b.service.Version, "0")},
+		Servers: servers(b.service.BaseURL),
+		Paths:   newPaths(b.service, b.listed),
+	}
+	if len(b.listed) > 0 {
+		d.Tags = []Tag{{Name: b.service.Host, Description: b.service.Description}}
+	}
+	for _, schemas := range []map[string]*reflectapi.Schema{b.schemas.Components(), b.objects} {
+		for name, schema := range schemas {
+			d.Components.add(name, schema)
+		}
+	}
+	return d.Filter(func(string, string, *Operation) bool { return true }) // drops the schemas of what is not listed
+}
+
+// servers returns the one server of a document, none for "".
+func servers(baseURL string) []Server {
+	if baseURL == "" {
+		return nil
+	}
+	return []Server{{URL: baseURL}}
+}
+
+// problemSchema returns a reference to the component of a [restmap.Problem], made when it
+// is first asked for.
+func (b *builder) problemSchema() (*reflectapi.Schema, error) {
+	var err error
+	if b.problem == nil {
+		b.problem, err = b.schemas.Of(reflect.TypeFor[restmap.Problem]())
+	}
+	return b.problem, err
+}
+
+// object adds a component with these values as its properties, and returns a reference to it.
+func (b *builder) object(name string, values []reflectapi.Value) (*reflectapi.Schema, error) {
+	object := &reflectapi.Schema{Type: "object", Properties: make(map[string]*reflectapi.Schema)}
+	for _, value := range values {
+		schema, err := b.schemas.Of(value.Type)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", value.Name, err)
+		}
+		object.Properties[value.Name] = schema
+	}
+	b.objects[name] = object
+	return &reflectapi.Schema{Ref: schemaPrefix + name}, nil
+}

@@ -1,0 +1,242 @@
+package openapi_test
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/openapi"
+)
+
+func TestBuildListsEveryEndpoint(t *testing.T) {
+	t.Parallel()
+	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: []*openapi.Described{
+		handler(t, "*", "/x"),
+		handler(t, "GET", "/x"),
+		handler(t, "POST", "/x"),
+		handler(t, "GET", "/files/{path+}"),
+		handler(t, "GET", "/files/{name}"),
+		handler(t, "DELETE", "/files/{id}"),
+		handler(t, "GET", "/a%20b/%7Bc%7D"),
+		handler(t, "TRACE", "/"),
+	}})
+	validate(t, document)
+	var got []string
+	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
+		for method, operation := range document.Paths[path].Operations() {
+			got = append(got, method+" "+path+" is "+operation.Summary+", "+operation.OperationID)
+		}
+	}
+	want := []string{
+		"TRACE /h.example:443/ is TRACE /, TRACE",
+		"GET /h.example:443/a%20b/%7Bc%7D is GET /a%20b/%7Bc%7D, GET_a_20b_7Bc_7D",
+		"GET /h.example:443/files/{name} is GET /files/{name}, GET_files_name",
+		"DELETE /h.example:443/files/{name} is DELETE /files/{id}, DELETE_files_id",
+		"GET /h.example:443/x is GET /x, GET_x",
+		"POST /h.example:443/x is POST /x, POST_x",
+		"PUT /h.example:443/x is PUT /x, x",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the document lists\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Two has two methods that OpenAPI cannot tell apart on one path.
+type Two struct{}
+
+func (Two) One(name string) (p Point)   { return }
+func (Two) All(path string) (p Product) { return }
+
+func TestBuildListsTheMoreSpecificOfTwo(t *testing.T) {
+	t.Parallel()
+	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Two{}, restmap.Options{
+		Methods: map[string]restmap.MethodOptions{"One": {Path: "/files/{name}"}, "All": {Path: "/files/{path+}"}},
+	})})
+	validate(t, document)
+	if item := document.Paths["/h.example:443/files/{name}"]; len(document.Paths) != 1 || item == nil || item.Post.OperationID != "One" {
+		t.Errorf("the paths are %v, want One alone", document.Paths)
+	}
+	if data := text(t, document); bytes.Contains(data, []byte("Product")) || bytes.Contains(data, []byte("All")) {
+		t.Errorf("what is not listed left something behind:\n%s", indented(t, data))
+	}
+}
+
+func TestBuildOfNothing(t *testing.T) {
+	t.Parallel()
+	document := build(t, openapi.Service{Host: "h.example", Port: 443})
+	validate(t, document)
+	data, err := document.JSON()
+	want := `{"openapi":"3.0.0","info":{"title":"h.example","version":"0"},"paths":{}}`
+	if err != nil || string(data) != want {
+		t.Errorf("JSON = %s, %v, want %s", data, err, want)
+	}
+}
+
+func TestBuildKeepsMethodsApartThatShareAName(t *testing.T) {
+	t.Parallel()
+	document := products(t)
+	post, get := document.Paths["/products.example:443/count"].Post, document.Paths["/products.example:443/products/count"].Get
+	if post.OperationID != "Count" || get.OperationID != "CountREST" {
+		t.Errorf("the two ways to count are called %s and %s, want Count and CountREST", post.OperationID, get.OperationID)
+	}
+	twice := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: []*openapi.Described{
+		handler(t, "GET", "/a/b"), handler(t, "GET", "/a_b"), handler(t, "GET", "/a-b"),
+	}})
+	validate(t, twice)
+	if id := twice.Paths["/h.example:443/a_b"].Get.OperationID; id != "GET_a_b2" {
+		t.Errorf("the second GET_a_b is called %s, want GET_a_b2", id)
+	}
+}
+
+// Problem has the name of the component for errors, and Get_in one of an endpoint's.
+type (
+	Problem struct{ Mine bool }
+	Get_in  struct{ Mine bool } //nolint:revive,staticcheck // the underscore is what this is about
+)
+
+// Clashes uses types whose names are taken.
+type Clashes struct{}
+
+func (Clashes) Get(p Problem, in Get_in, list []Problem) (out restmap.Problem) { return }
+
+func TestBuildKeepsTypesApartThatShareAName(t *testing.T) {
+	t.Parallel()
+	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Clashes{}, restmap.Options{})})
+	validate(t, document)
+	schemas := document.Components.Schemas
+	in := schemas["Get_in"].Properties
+	for argument, want := range map[string]string{"p": "Mine", "in": "Mine"} {
+		name := strings.TrimPrefix(in[argument].Ref, "#/components/schemas/")
+		if schemas[name] == nil || schemas[name].Properties[want] == nil {
+			t.Errorf("argument %s is %s, which has no property %s: %v", argument, name, want, schemas[name])
+		}
+	}
+	if in["p"].Ref != in["list"].Items.Ref {
+		t.Errorf("one type has two names, %s and %s", in["p"].Ref, in["list"].Items.Ref)
+	}
+	problem := document.Paths["/h.example:443/get"].Post.Responses["default"].Content[restmap.ProblemType].Schema.Ref
+	if result := schemas["Get_out"].Properties["out"].Ref; result != problem || result == in["p"].Ref {
+		t.Errorf("the result is %s, an error %s, the argument %s; want the first two to be one", result, problem, in["p"].Ref)
+	}
+}
+
+// Unlisted cannot be described.
+type Unlisted struct{}
+
+func (Unlisted) Purge()               {}
+func (Unlisted) Argument(in BadIn)    {}
+func (Unlisted) Result() (out BadOut) { return }
+
+// BadIn and BadOut have a pattern that is none.
+type (
+	BadIn struct {
+		S string `jsonschema:"pattern=("`
+	}
+	BadOut struct {
+		S string `jsonschema:"pattern=("`
+	}
+)
+
+func TestBuildRefuses(t *testing.T) {
+	t.Parallel()
+	_, err := openapi.Build(openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Unlisted{}, restmap.Options{
+		Methods: map[string]restmap.MethodOptions{"Purge": {HTTPMethod: "PURGE"}},
+	})})
+	if err == nil {
+		t.Fatal("Build = nil, want errors")
+	}
+	for _, want := range []string{
+		"endpoint Purge: OpenAPI has no HTTP method PURGE; hide it from the documents",
+		"endpoint Argument: argument in: ",
+		"endpoint Result: result out: ",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Build = %v\nwant in it: %s", err, want)
+		}
+	}
+}
+
+func TestBuildDescribes(t *testing.T) {
+	t.Parallel()
+	all := endpoints(t, Calculator{}, restmap.Options{})
+	all[0].Description = "Adds."
+	document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: all})
+	if got := document.Paths["/h.example:443/add"].Post.Description; got != "Adds." {
+		t.Errorf("the description is %q, want the one that was given", got)
+	}
+}
+
+// Live returns values of many shapes.
+type Live struct{}
+
+func (Live) None()                                                        {}
+func (Live) Plain() (n int, f float32, u uint8, b []byte)                 { return }
+func (Live) Times() (when time.Time, d time.Duration)                     { return }
+func (Live) Empty() (list []Product, m map[string]*Part, p *Point, a any) { return }
+func (Live) Whole() (httpResponseBody *Product)                           { return }
+func (Live) Status() (n int, httpStatusCode int)                          { return }
+
+// TestLiveResponsesFitTheirDocument holds what Encode writes against the document.
+func TestLiveResponsesFitTheirDocument(t *testing.T) {
+	t.Parallel()
+	all := endpoints(t, Live{}, restmap.Options{})
+	strict := validate(t, build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: all}))
+	part := &Part{Product: &Product{Name: "a"}}
+	tests := []struct {
+		method string
+		values []any
+	}{
+		{"None", nil},
+		{"Plain", nil},
+		{"Plain", []any{-1, float32(1.5), uint8(255), []byte{1}}},
+		{"Times", nil},
+		{"Times", []any{time.Unix(1, 2), time.Second}},
+		{"Empty", nil},
+		{"Empty", []any{[]Product{{Name: "a", Parts: []*Part{part, nil}}}, map[string]*Part{"a": part, "b": nil}, &Point{}, []any{1, nil}}},
+		{"Whole", nil},
+		{"Whole", []any{&Product{Name: "a"}}},
+		{"Status", nil},
+		{"Status", []any{1, 201}},
+		{"Status", []any{1, 204}},
+		{"Status", []any{1, 304}},
+		{"Status", []any{1, 404}},
+	}
+	for _, test := range tests {
+		i := slices.IndexFunc(all, func(e *openapi.Described) bool { return e.Name == test.method })
+		out := reflect.New(all[i].Method.Out).Elem()
+		for i, value := range test.values {
+			if value != nil {
+				out.Field(i).Set(reflect.ValueOf(value))
+			}
+		}
+		response, err := all[i].Encode(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "/h.example:443/" + restmap.Kebab(test.method)
+		err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+			RequestValidationInput: &openapi3filter.RequestValidationInput{
+				Request: &http.Request{Method: "POST", URL: &url.URL{Path: path}},
+				Route:   &routers.Route{Spec: strict, Path: path, Method: "POST", Operation: strict.Paths.Value(path).Post},
+			},
+			Status:  response.Status,
+			Header:  http.Header{"Content-Type": {response.ContentType}},
+			Body:    io.NopCloser(bytes.NewReader(response.Body)),
+			Options: &openapi3filter.Options{IncludeResponseStatus: true},
+		})
+		if err != nil {
+			t.Errorf("%s %v answers %d %s, which does not fit its document: %v", test.method, test.values, response.Status, response.Body, err)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package openapi
+
+import "github.com/busline/busline/reflectapi"
+
+// Version is the OpenAPI version of every document here.
+const Version = "3.0.0"
+
+// Document is an OpenAPI 3.0.0 document: https://spec.openapis.org/oas/v3.0.0. It has
+// the parts that services of the bus use.
+type Document struct {
+	OpenAPI    string               `json:"openapi"` // Version
+	Info       Info                 `json:"info"`
+	Servers    []Server             `json:"servers,omitempty"`
+	Tags       []Tag                `json:"tags,omitempty"`
+	Paths      map[string]*PathItem `json:"paths"` // "/calculator.example:443/add"
+	Components Components           `json:"components,omitzero"`
+}
+
+// Info says what is described.
+type Info struct {
+	Title       string `json:"title"` // the host
+	Description string `json:"description,omitempty"`
+	Version     string `json:"version"` // of the service, never empty
+}
+
+// Server is an address at which the paths are reached.
+type Server struct {
+	URL string `json:"url"`
+}
+
+// Tag is a group of operations: a host.
+type Tag struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// PathItem holds the operations of one path, nil where a method has none.
+type PathItem struct {
+	Get     *Operation `json:"get,omitempty"`
+	Put     *Operation `json:"put,omitempty"`
+	Post    *Operation `json:"post,omitempty"`
+	Delete  *Operation `json:"delete,omitempty"`
+	Options *Operation `json:"options,omitempty"`
+	Head    *Operation `json:"head,omitempty"`
+	Patch   *Operation `json:"patch,omitempty"`
+	Trace   *Operation `json:"trace,omitempty"`
+}
+
+// Operation is one endpoint under one method.
+type Operation struct {
+	Tags        []string             `json:"tags,omitempty"` // the host
+	Summary     string               `json:"summary,omitempty"`
+	Description string               `json:"description,omitempty"`
+	OperationID string               `json:"operationId,omitempty"`
+	Parameters  []*Parameter         `json:"parameters,omitempty"`
+	RequestBody *RequestBody         `json:"requestBody,omitempty"`
+	Responses   map[string]*Response `json:"responses"` // "200", "default"
+}
+
+// Parameter is an argument in the path or the query.
+type Parameter struct {
+	Name     string                `json:"name"`
+	In       string                `json:"in"` // "path" or "query"
+	Required bool                  `json:"required,omitempty"`
+	Schema   *reflectapi.Schema    `json:"schema,omitempty"`  // either this
+	Content  map[string]*MediaType `json:"content,omitempty"` // or, for a value given as JSON text, this
+}
+
+// RequestBody is the body of a request.
+type RequestBody struct {
+	Required bool                  `json:"required,omitempty"`
+	Content  map[string]*MediaType `json:"content"`
+}
+
+// Response is the answer with one status.
+type Response struct {
+	Description string                `json:"description"`
+	Content     map[string]*MediaType `json:"content,omitempty"`
+}
+
+// MediaType is a body in one content type.
+type MediaType struct {
+	Schema *reflectapi.Schema `json:"schema,omitempty"`
+}
+
+// Components holds the schemas that references point to.
+type Components struct {
+	Schemas map[string]*reflectapi.Schema `json:"schemas,omitempty"`
+}
+
+// add adds a schema.
+func (c *Components) add(name string, schema *reflectapi.Schema) {
+	if c.Schemas == nil {
+		c.Schemas = make(map[string]*reflectapi.Schema)
+	}
+	c.Schemas[name] = schema
+}

@@ -1,0 +1,73 @@
+package openapi
+
+import (
+	"slices"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// Filter returns a copy of the document with the operations that keep is true for, and
+// with nothing that only the others had: no empty path, no unused tag, no schema that is
+// not referred to. It shares the operations with d. Keep is called with the key of the
+// path and the method in capital letters; an operation is not to be changed there.
+func (d *Document) Filter(keep func(path, method string, operation *Operation) bool) *Document {
+	filtered := *d
+	filtered.Paths = make(map[string]*PathItem)
+	var kept []*Operation
+	for path, item := range d.Paths {
+		rest := new(PathItem)
+		for method, operation := range item.Operations() {
+			if keep(path, method, operation) {
+				*rest.slot(method) = operation
+				kept = append(kept, operation)
+			}
+		}
+		if *rest != (PathItem{}) {
+			filtered.Paths[path] = rest
+		}
+	}
+	filtered.Tags = usedTags(d.Tags, kept)
+	filtered.Components = usedSchemas(d.Components, kept)
+	return &filtered
+}
+
+// usedTags returns the tags that one of the operations has.
+func usedTags(tags []Tag, operations []*Operation) []Tag {
+	used := make(map[string]bool)
+	for _, operation := range operations {
+		for _, name := range operation.Tags {
+			used[name] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(tags), func(t Tag) bool { return !used[t.Name] })
+}
+
+// usedSchemas returns the components that the operations refer to, and those that these
+// refer to in turn.
+func usedSchemas(all Components, operations []*Operation) Components {
+	used := make(map[string]bool)
+	var walk func(*reflectapi.Schema)
+	walk = func(s *reflectapi.Schema) {
+		if name := reference(s); name != "" && !used[name] {
+			used[name] = true
+			if component := all.Schemas[name]; component != nil {
+				walk(component)
+			}
+		}
+		for part := range inside(s) {
+			walk(part)
+		}
+	}
+	for _, operation := range operations {
+		for schema := range schemasOf(operation) {
+			walk(schema)
+		}
+	}
+	var rest Components
+	for name, schema := range all.Schemas {
+		if used[name] {
+			rest.add(name, schema)
+		}
+	}
+	return rest
+}

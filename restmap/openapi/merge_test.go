@@ -1,0 +1,89 @@
+package openapi_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap/openapi"
+)
+
+func TestMergeListsAMemberUnderItsOwnNameAlone(t *testing.T) {
+	t.Parallel()
+	ref := func(to string) *reflectapi.Schema { return &reflectapi.Schema{Ref: to} }
+	operation := func(schemas ...*reflectapi.Schema) *openapi.Operation {
+		return &openapi.Operation{
+			Tags:        []string{"victim.example"},
+			OperationID: "Steal",
+			Responses: map[string]*openapi.Response{"200": {Description: "OK", Content: map[string]*openapi.MediaType{
+				"application/json": {Schema: &reflectapi.Schema{AllOf: schemas}},
+			}}},
+		}
+	}
+	stranger := &openapi.Document{
+		OpenAPI: openapi.Version,
+		Info:    openapi.Info{Title: "stranger", Version: "1", Description: "A stranger."},
+		Servers: []openapi.Server{{URL: "https://evil.example"}},
+		Tags:    []openapi.Tag{{Name: "victim.example", Description: "evil"}},
+		Paths: map[string]*openapi.PathItem{
+			"/stranger.example:443/own": {Get: operation(ref("https://evil.example/schema.json"), ref("#/components/schemas/Missing"),
+				ref("other.json#/components/schemas/Own"), ref("#/components/schemas/Own"))},
+			"/stranger.example:4430/x":  {Get: operation()},
+			"/stranger.example:443":     {Get: operation()},
+			"/victim.example:443/login": {Get: operation()},
+			"/":                         {Get: operation()},
+		},
+		Components: openapi.Components{Schemas: map[string]*reflectapi.Schema{"Own": {Type: "string"}}},
+	}
+	all := openapi.Merge(openapi.Info{Title: "bus"}, "", []openapi.Member{
+		{Host: "stranger.example", Port: 443, Document: stranger},
+		{Host: "silent.example", Port: 443},
+		{Host: "calculator.example", Port: 443, Document: calculator(t)},
+	})
+	validate(t, all)
+	var paths []string
+	for path := range all.Paths {
+		if path[:10] == "/stranger." || path[:7] == "/victim" {
+			paths = append(paths, path)
+		}
+	}
+	if !slices.Equal(paths, []string{"/stranger.example:443/own"}) {
+		t.Errorf("the stranger is listed under %q", paths)
+	}
+	own := all.Paths["/stranger.example:443/own"].Get
+	if own.OperationID != "stranger.example_443_Steal" || !slices.Equal(own.Tags, []string{"stranger.example"}) {
+		t.Errorf("the stranger's operation is %s in %q", own.OperationID, own.Tags)
+	}
+	for i, schema := range own.Responses["200"].Content["application/json"].Schema.AllOf {
+		want := ""
+		if i == 3 {
+			want = "#/components/schemas/stranger.example_443_Own"
+		}
+		if schema.Ref != want {
+			t.Errorf("reference %d leads to %q, want %q", i, schema.Ref, want)
+		}
+	}
+	wantTags := []openapi.Tag{{Name: "calculator.example", Description: "Does sums."}, {Name: "stranger.example", Description: "A stranger."}}
+	if !slices.Equal(all.Tags, wantTags) || all.Servers != nil {
+		t.Errorf("the tags are %v, the servers %v; want %v and none", all.Tags, all.Servers, wantTags)
+	}
+}
+
+func TestMergeKeepsPortsApart(t *testing.T) {
+	t.Parallel()
+	document := func(port int) *openapi.Document {
+		return build(t, openapi.Service{Host: "h.example", Port: port, Endpoints: []*openapi.Described{handler(t, "GET", "/")}})
+	}
+	all := openapi.Merge(openapi.Info{Title: "bus", Version: "7"}, "", []openapi.Member{
+		{Host: "h.example", Port: 443, Document: document(443)},
+		{Host: "h.example", Port: 80, Document: document(80)},
+	})
+	validate(t, all)
+	if got, want := slices.Sorted(maps.Keys(all.Paths)), []string{"/h.example:443/", "/h.example:80/"}; !slices.Equal(got, want) {
+		t.Errorf("the paths are %q, want %q", got, want)
+	}
+	if len(all.Tags) != 1 || all.Info.Version != "7" {
+		t.Errorf("the tags are %v, the version %s; want one tag and version 7", all.Tags, all.Info.Version)
+	}
+}

@@ -1,0 +1,219 @@
+package openapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/openapi"
+)
+
+var update = flag.Bool("update", false, "write the golden files under testdata")
+
+// Point is a place in the plane.
+type Point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// Calculator does sums.
+type Calculator struct{}
+
+// Add returns the sum of x and y.
+func (Calculator) Add(x int, y int) (sum int) { return x + y }
+
+// Distance returns how far p1 is from p2.
+func (Calculator) Distance(p1 Point, p2 Point) (d float64) { return 0 }
+
+// Reset forgets everything.
+func (Calculator) Reset() {}
+
+// Product is something that can be bought.
+type Product struct {
+	Name  string   `json:"name" jsonschema:"minLength=1"`
+	Price float64  `json:"price" jsonschema:"minimum=0"`
+	Tags  []string `json:"tags"`
+	Parts []*Part  `json:"parts,omitempty"`
+}
+
+// Part is what a product is made of.
+type Part struct {
+	Product *Product      `json:"product"`
+	Age     time.Duration `json:"age"`
+}
+
+// Filter narrows a list down.
+type Filter struct {
+	MaxPrice float64 `json:"maxPrice"`
+}
+
+// Products keeps products.
+type Products struct{}
+
+// Create adds a product.
+func (Products) Create(httpRequestBody Product) (id int, httpStatusCode int) { return 1, 201 }
+
+// Read returns a product.
+func (Products) Read(id int) (httpResponseBody Product) { return }
+
+// Update replaces a product.
+func (Products) Update(id int, httpRequestBody Product, force bool) {}
+
+// Delete removes a product.
+func (Products) Delete(key string) {}
+
+// ListAll returns all products.
+func (Products) ListAll(sortBy string, tags []string, filter Filter) (httpResponseBody []Product) {
+	return
+}
+
+// Count counts the products.
+func (Products) Count() (count int) { return }
+
+// Site answers browsers.
+type Site struct{}
+
+// Home is the first page.
+func (Site) Home(w http.ResponseWriter, r *http.Request) {}
+
+// Files serves files.
+func (Site) Files(w http.ResponseWriter, r *http.Request) {}
+
+// endpoints describes and maps a service.
+func endpoints(t testing.TB, impl any, options restmap.Options) []*openapi.Described {
+	t.Helper()
+	service, err := reflectapi.Describe(impl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := restmap.Map(service, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described []*openapi.Described
+	for _, endpoint := range mapped {
+		described = append(described, &openapi.Described{Endpoint: endpoint})
+	}
+	return described
+}
+
+// handler is a plain handler as an endpoint.
+func handler(t testing.TB, method, path string) *openapi.Described {
+	t.Helper()
+	endpoint, err := restmap.Handler(method, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &openapi.Described{Endpoint: endpoint}
+}
+
+func build(t testing.TB, service openapi.Service) *openapi.Document {
+	t.Helper()
+	document, err := openapi.Build(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+func calculator(t testing.TB) *openapi.Document {
+	t.Helper()
+	return build(t, openapi.Service{
+		Host: "calculator.example", Port: 443, Version: "1", Description: "Does sums.", BaseURL: "http://127.0.0.1:8080",
+		Endpoints: endpoints(t, Calculator{}, restmap.Options{}),
+	})
+}
+
+func products(t testing.TB) *openapi.Document {
+	t.Helper()
+	return build(t, openapi.Service{
+		Host: "products.example", Port: 443, Version: "2",
+		Endpoints: endpoints(t, Products{}, restmap.Options{Methods: map[string]restmap.MethodOptions{"Count": {Both: true, Path: "/products/count", HTTPMethod: "GET"}}}),
+	})
+}
+
+func web(t testing.TB) *openapi.Document {
+	t.Helper()
+	all := endpoints(t, Site{}, restmap.Options{Methods: map[string]restmap.MethodOptions{"Files": {Path: "/files/{path+}", HTTPMethod: "GET"}}})
+	all = append(all, handler(t, "", "/assets/{name}"), handler(t, "GET", "/assets/{file}"))
+	all[len(all)-1].Description = "One asset."
+	return build(t, openapi.Service{Host: "www.example", Port: 80, Endpoints: all})
+}
+
+// validate holds a document against a strict validator, and returns what that read.
+func validate(t testing.TB, document *openapi.Document) *openapi3.T {
+	t.Helper()
+	data, err := document.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := openapi3.NewLoader().LoadFromData(data)
+	if err == nil {
+		err = read.Validate(context.Background(), openapi3.EnableSchemaFormatValidation())
+	}
+	if err != nil {
+		t.Errorf("the document is not valid: %v\n%s", err, indented(t, data))
+	}
+	return read
+}
+
+func indented(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, data, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	all := openapi.Merge(openapi.Info{Title: "bus"}, "http://127.0.0.1:8080", []openapi.Member{
+		{Host: "www.example", Port: 80, Document: web(t)},
+		{Host: "products.example", Port: 443, Document: products(t)},
+		{Host: "calculator.example", Port: 443, Document: calculator(t)},
+	})
+	for name, document := range map[string]*openapi.Document{
+		"calculator": calculator(t), "products": products(t), "web": web(t), "merged": all,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			validate(t, document)
+			data, err := document.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", name+".json")
+			if *update {
+				if err := os.WriteFile(file, indented(t, data), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := indented(t, data); !bytes.Equal(got, want) {
+				t.Errorf("%s is not what it was; run the test with -update and read the difference\n%s", file, got)
+			}
+			again, err := openapi.Parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reread, err := again.JSON(); err != nil || !bytes.Equal(reread, data) {
+				t.Errorf("parsed and written again it is another document (%v)\n%s", err, reread)
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+)
+
+const jsonType = "application/json"
+
+// add describes one endpoint.
+func (b *builder) add(endpoint *Described) error {
+	method := endpoint.Routes[0].Method
+	if endpoint.Style == restmap.RPC && slices.ContainsFunc(endpoint.Routes, takesPost) {
+		method = http.MethodPost
+	}
+	if method != restmap.AnyMethod && new(PathItem).slot(method) == nil {
+		return fmt.Errorf("OpenAPI has no HTTP method %s; hide it from the documents", method)
+	}
+	operation := &Operation{
+		Tags:        []string{b.service.Host},
+		Description: endpoint.Description,
+		OperationID: b.names.of[endpoint],
+	}
+	l := listed{endpoint: endpoint, method: method, operation: operation}
+	b.listed = append(b.listed, l)
+	if endpoint.Method != nil {
+		operation.Description = cmp.Or(endpoint.Description, endpoint.Method.Doc)
+	}
+	if endpoint.Style == restmap.Web {
+		describeWeb(l)
+		return nil
+	}
+	operation.Summary = endpoint.Method.Signature()
+	if err := b.describeInput(l); err != nil {
+		return err
+	}
+	return b.describeOutput(l)
+}
+
+func takesPost(route restmap.Route) bool {
+	return route.Method == http.MethodPost || route.Method == restmap.AnyMethod
+}
+
+// describeWeb describes a handler, of which no more is known than its path.
+func describeWeb(l listed) {
+	for _, name := range l.endpoint.Path().Names() {
+		l.operation.Parameters = append(l.operation.Parameters, pathParameter(name, &reflectapi.Schema{Type: "string"}))
+	}
+	l.operation.Responses = map[string]*Response{
+		"200":     {Description: "OK"},
+		"default": {Description: "Any other answer"},
+	}
+}
+
+func pathParameter(name string, schema *reflectapi.Schema) *Parameter {
+	return &Parameter{Name: name, In: "path", Required: true, Schema: schema}
+}
+
+// describeInput describes the arguments of a function: parameters, and perhaps a body.
+func (b *builder) describeInput(l listed) error {
+	var members []reflectapi.Value
+	for _, argument := range l.endpoint.Arguments(l.method) {
+		if argument.In == "body" && argument.Name != restmap.RequestBody {
+			members = append(members, argument.Value)
+			continue
+		}
+		schema, err := b.schemas.Of(argument.Type)
+		if err != nil {
+			return fmt.Errorf("argument %s: %w", argument.Name, err)
+		}
+		switch {
+		case argument.In == "body":
+			l.operation.RequestBody = jsonBody(schema)
+		case argument.In == "path":
+			l.operation.Parameters = append(l.operation.Parameters, pathParameter(argument.Name, schema))
+		default:
+			l.operation.Parameters = append(l.operation.Parameters, queryParameter(argument, schema))
+		}
+	}
+	isCall := l.endpoint.Style == restmap.RPC && l.method == http.MethodPost
+	if l.operation.RequestBody != nil || len(members) == 0 && !isCall {
+		return nil
+	}
+	object, err := b.object(l.operation.OperationID+"_in", members)
+	if err != nil {
+		return fmt.Errorf("argument %w", err)
+	}
+	l.operation.RequestBody = jsonBody(object)
+	return nil
+}
+
+func queryParameter(argument restmap.Argument, schema *reflectapi.Schema) *Parameter {
+	parameter := &Parameter{Name: argument.Name, In: "query"}
+	if argument.JSON {
+		parameter.Content = map[string]*MediaType{jsonType: {Schema: schema}}
+	} else {
+		parameter.Schema = schema
+	}
+	return parameter
+}
+
+func jsonBody(schema *reflectapi.Schema) *RequestBody {
+	return &RequestBody{Required: true, Content: map[string]*MediaType{jsonType: {Schema: schema}}}
+}
+
+// describeOutput describes the results of a function, and its errors.
+func (b *builder) describeOutput(l listed) error {
+	schema, err := b.resultSchema(l)
+	if err != nil {
+		return fmt.Errorf("result %w", err)
+	}
+	problem, err := b.problemSchema()
+	if err != nil {
+		return err
+	}
+	result := &MediaType{Schema: schema}
+	failure := map[string]*MediaType{restmap.ProblemType: {Schema: problem}}
+	l.operation.Responses = map[string]*Response{
+		"200":     {Description: "OK", Content: map[string]*MediaType{jsonType: result}},
+		"default": {Description: "Error", Content: failure},
+	}
+	if hasResult(l.endpoint.Method, restmap.StatusCode) { // then the result may come with any status
+		failure[jsonType] = result
+		l.operation.Responses["204"] = &Response{Description: "No Content"}
+		l.operation.Responses["default"].Description = "The result with another status, or an error"
+	}
+	return nil
+}
+
+// resultSchema returns the schema of a successful response.
+func (b *builder) resultSchema(l listed) (*reflectapi.Schema, error) {
+	var members []reflectapi.Value
+	for _, result := range l.endpoint.Method.Results {
+		switch result.Name {
+		case restmap.ResponseBody:
+			schema, err := b.schemas.Of(result.Type)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", result.Name, err)
+			}
+			return schema, nil
+		case restmap.StatusCode:
+		default:
+			members = append(members, result)
+		}
+	}
+	return b.object(l.operation.OperationID+"_out", members)
+}
+
+func hasResult(method *reflectapi.Method, name string) bool {
+	return slices.ContainsFunc(method.Results, func(v reflectapi.Value) bool { return v.Name == name })
+}

@@ -1,0 +1,101 @@
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/busline/busline/restmap"
+)
+
+// paths are the paths of a document in the making. OpenAPI tells paths apart by their
+// shape alone: /a/{x} and /a/{y} are one, and so are /a/{x} and /a/{x+}. Of two operations
+// that come to the same place the more specific one is listed.
+type paths struct {
+	prefix string // "/calculator.example:443"
+	items  map[string]*PathItem
+	keys   map[string]string   // by shape
+	names  map[string][]string // of the parameters of a key
+}
+
+// newPaths lists operations: the more specific path first, those that take any method last.
+func newPaths(service Service, all []listed) map[string]*PathItem {
+	p := &paths{
+		prefix: fmt.Sprintf("/%s:%d", service.Host, service.Port),
+		items:  make(map[string]*PathItem),
+		keys:   make(map[string]string),
+		names:  make(map[string][]string),
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b listed) int {
+		return cmp.Or(rank(a.method)-rank(b.method), a.endpoint.Path().Compare(b.endpoint.Path()))
+	})
+	for _, l := range sorted {
+		p.list(l)
+	}
+	return p.items
+}
+
+func rank(method string) int {
+	if method == restmap.AnyMethod {
+		return 1
+	}
+	return 0
+}
+
+// list lists one operation under its path.
+func (p *paths) list(l listed) {
+	pattern := l.endpoint.Path()
+	path := p.prefix + strings.ReplaceAll(pattern.String(), "+}", "}")
+	shape := shapeOf(path)
+	key, known := p.keys[shape]
+	if !known {
+		key = path
+		p.keys[shape], p.names[key], p.items[key] = key, pattern.Names(), new(PathItem)
+	}
+	rename(l.operation, pattern.Names(), p.names[key])
+	method, slot := p.items[key].free(l.method)
+	if l.endpoint.Style == restmap.Web {
+		l.operation.Summary = method + " " + pattern.String()
+	}
+	if *slot == nil {
+		*slot = l.operation
+	}
+}
+
+// free returns the slot of a method; of the first that is free for any method.
+func (p *PathItem) free(method string) (string, **Operation) {
+	if method != restmap.AnyMethod {
+		return method, p.slot(method)
+	}
+	for _, method := range methods() {
+		if slot := p.slot(method); *slot == nil {
+			return method, slot
+		}
+	}
+	return "GET", &p.Get
+}
+
+// shapeOf returns a path without the names of its parameters: /a/{} for /a/{x}.
+func shapeOf(path string) string {
+	var shape strings.Builder
+	for {
+		before, behind, found := strings.Cut(path, "{")
+		shape.WriteString(before)
+		if !found {
+			return shape.String()
+		}
+		shape.WriteString("{}")
+		_, path, _ = strings.Cut(behind, "}")
+	}
+}
+
+// rename gives the parameters of a path the names that its key has for them.
+func rename(operation *Operation, from, to []string) {
+	for _, parameter := range operation.Parameters {
+		if i := slices.Index(from, parameter.Name); parameter.In == "path" && i >= 0 {
+			parameter.Name = to[i]
+		}
+	}
+}

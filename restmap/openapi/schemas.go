@@ -1,0 +1,83 @@
+package openapi
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// schemaPrefix is where references to schemas point.
+const schemaPrefix = "#/components/schemas/"
+
+// reference returns the name of the component that a schema refers to, "" when it is no
+// reference to one.
+func reference(s *reflectapi.Schema) string {
+	name, _ := strings.CutPrefix(s.Ref, schemaPrefix)
+	if name == s.Ref {
+		return ""
+	}
+	return name
+}
+
+// inside yields the schemas right inside a schema.
+func inside(s *reflectapi.Schema) iter.Seq[*reflectapi.Schema] {
+	return func(yield func(*reflectapi.Schema) bool) {
+		for _, one := range []*reflectapi.Schema{s.Items, s.AdditionalProperties, s.Not} {
+			if one != nil && !yield(one) {
+				return
+			}
+		}
+		for _, one := range s.Properties {
+			if one != nil && !yield(one) {
+				return
+			}
+		}
+		for _, several := range [][]*reflectapi.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+			for _, one := range several {
+				if one != nil && !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// schemasOf yields the schemas right inside an operation.
+func schemasOf(o *Operation) iter.Seq[*reflectapi.Schema] {
+	return func(yield func(*reflectapi.Schema) bool) {
+		for media := range mediaOf(o) {
+			if media.Schema != nil && !yield(media.Schema) {
+				return
+			}
+		}
+		for _, parameter := range o.Parameters {
+			if parameter.Schema != nil && !yield(parameter.Schema) {
+				return
+			}
+		}
+	}
+}
+
+// mediaOf yields the media types of an operation.
+func mediaOf(o *Operation) iter.Seq[*MediaType] {
+	contents := make([]map[string]*MediaType, 0, len(o.Parameters)+len(o.Responses)+1)
+	for _, parameter := range o.Parameters {
+		contents = append(contents, parameter.Content)
+	}
+	for _, response := range o.Responses {
+		contents = append(contents, response.Content)
+	}
+	if o.RequestBody != nil {
+		contents = append(contents, o.RequestBody.Content)
+	}
+	return func(yield func(*MediaType) bool) {
+		for _, content := range contents {
+			for _, media := range content {
+				if !yield(media) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package restmap
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Pattern is the path of a route: literal segments, parameters that take one segment
+// each, and, at the end, perhaps one that takes all the rest.
+//
+//	/products/{id}     /files/{path+}     /dir/     /
+//
+// The zero Pattern has no segments and matches nothing.
+type Pattern struct {
+	segments []Segment
+	names    []string // of the parameters, in order
+}
+
+// Segment is what stands between two slashes of a [Pattern].
+type Segment struct {
+	Literal string // decoded, "a/b" for a%2Fb; only when Name is empty
+	Name    string // "id" for {id} and {id+}
+	Rest    bool   // {id+}: this segment and all that follow
+}
+
+// ParsePattern reads a path. Its literal segments are written as in a URL, escaped or
+// not; a parameter is a whole segment, its name of letters, digits and underscores and
+// not twice in one path; {name+} stands at the end.
+func ParsePattern(path string) (Pattern, error) {
+	rest, rooted := strings.CutPrefix(path, "/")
+	if !rooted {
+		return Pattern{}, fmt.Errorf("path %q: does not start with a slash", path)
+	}
+	var p Pattern
+	for text := range strings.SplitSeq(rest, "/") {
+		if len(p.segments) > 0 && p.segments[len(p.segments)-1].Rest {
+			return Pattern{}, fmt.Errorf("path %q: {name+} takes all the rest, nothing may follow it", path)
+		}
+		segment, err := parseSegment(text)
+		if err != nil {
+			return Pattern{}, fmt.Errorf("path %q: %w", path, err)
+		}
+		if segment.Name != "" {
+			if slices.Contains(p.names, segment.Name) {
+				return Pattern{}, fmt.Errorf("path %q: parameter %q is there twice", path, segment.Name)
+			}
+			p.names = append(p.names, segment.Name)
+		}
+		p.segments = append(p.segments, segment)
+	}
+	return p, nil
+}
+
+// parseSegment reads the text between two slashes.
+func parseSegment(text string) (Segment, error) {
+	if !strings.ContainsAny(text, "{}") {
+		literal, err := url.PathUnescape(text)
+		if err != nil {
+			return Segment{}, fmt.Errorf("segment %q: a %% needs two hexadecimal digits behind it", text)
+		}
+		return Segment{Literal: literal}, nil
+	}
+	name, opened := strings.CutPrefix(text, "{")
+	name, closed := strings.CutSuffix(name, "}")
+	name, rest := strings.CutSuffix(name, "+")
+	if !opened || !closed || !isName(name) {
+		return Segment{}, fmt.Errorf("segment %q: a parameter is a whole segment, {name} or {name+}", text)
+	}
+	return Segment{Name: name, Rest: rest}, nil
+}
+
+// isName reports whether a parameter may be called s: like a variable of Go.
+func isName(s string) bool {
+	for i, r := range s {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// String returns the path in its canonical form: literals escaped where they have to be.
+func (p Pattern) String() string {
+	return p.path(func(s Segment) string {
+		if s.Rest {
+			return "{" + s.Name + "+}"
+		}
+		return "{" + s.Name + "}"
+	})
+}
+
+// path writes the pattern with its parameters replaced.
+func (p Pattern) path(parameter func(Segment) string) string {
+	var b strings.Builder
+	for _, s := range p.segments {
+		b.WriteByte('/')
+		if s.Name != "" {
+			b.WriteString(parameter(s))
+		} else {
+			b.WriteString(url.PathEscape(s.Literal))
+		}
+	}
+	return b.String()
+}
+
+// Segments returns a copy of the segments: [{Literal: "products"} {Name: "id"}]. The
+// path / has one segment, the empty literal.
+func (p Pattern) Segments() []Segment { return slices.Clone(p.segments) }
+
+// Names returns a copy of the names of the parameters, in the order of the path.
+func (p Pattern) Names() []string { return slices.Clone(p.names) }

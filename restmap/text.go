@@ -1,0 +1,168 @@
+package restmap
+
+import (
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// fromText makes a value of type t from its text. The empty text is the zero value.
+// When the text is no such value, the fault says what was expected.
+func fromText(t reflect.Type, text string) (value reflect.Value, fault string) {
+	value = reflect.New(t).Elem()
+	if text == "" {
+		return value, ""
+	}
+	if !utf8.ValidString(text) {
+		return value, "is not valid UTF-8"
+	}
+	if err := setText(value, text); err != nil {
+		return value, err.Error()
+	}
+	return value, ""
+}
+
+// fromTexts makes a value of type t from the texts of one name: for a list from all that
+// are not empty, else from the one.
+func fromTexts(t reflect.Type, texts []string) (value reflect.Value, fault string) {
+	if !isTextList(t) {
+		return fromText(t, texts[0])
+	}
+	value = reflect.New(t).Elem()
+	list := allocated(value)
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		element, fault := fromText(list.Type().Elem(), text)
+		if fault != "" {
+			return value, fault
+		}
+		list.Set(reflect.Append(list, element))
+	}
+	return value, ""
+}
+
+// allocated follows the pointers of an addressable value, making what they point to.
+func allocated(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	return v
+}
+
+// setText sets an addressable value from its text.
+func setText(v reflect.Value, text string) error {
+	v = allocated(v)
+	t := v.Type()
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return setDuration(v, text)
+	case readsText(t):
+		reader, _ := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
+		if reader.UnmarshalText([]byte(text)) != nil {
+			return expects(t, nil)
+		}
+		return nil
+	case readsJSON(t):
+		return setJSONOrString(v, text)
+	case isBytes(t):
+		data, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return expects(t, nil)
+		}
+		v.SetBytes(data)
+		return nil
+	default:
+		return setKind(v, text)
+	}
+}
+
+// expects is the fault of a text that is no value of type t, for this cause.
+func expects(t reflect.Type, cause error) error {
+	return errors.New("expects " + strictjson.Expected(t, cause))
+}
+
+// setKind sets a value by its kind: a number, a boolean, a string, else JSON.
+func setKind(v reflect.Value, text string) error {
+	t := v.Type()
+	var err error
+	switch t.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		var yes bool
+		if yes, err = strconv.ParseBool(text); text == "on" { // what a browser sends for a ticked box
+			yes, err = true, nil
+		}
+		v.SetBool(yes)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		var n int64
+		n, err = strconv.ParseInt(text, 10, t.Bits())
+		v.SetInt(n)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		var n uint64
+		n, err = strconv.ParseUint(text, 10, t.Bits())
+		v.SetUint(n)
+	case reflect.Float32, reflect.Float64:
+		var x float64
+		if x, err = strconv.ParseFloat(text, t.Bits()); err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			err = strconv.ErrSyntax
+		}
+		v.SetFloat(x)
+	default:
+		return setJSON(v, []byte(text))
+	}
+	if err != nil {
+		return expects(t, err)
+	}
+	return nil
+}
+
+// setDuration takes 1.5s, and the number of nanoseconds that JSON has.
+func setDuration(v reflect.Value, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		nanoseconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return errors.New("expects a duration as in 1.5s, or its nanoseconds")
+		}
+		d = time.Duration(nanoseconds)
+	}
+	v.SetInt(int64(d))
+	return nil
+}
+
+// setJSON sets a value from JSON.
+func setJSON(v reflect.Value, data []byte) error {
+	err := strictjson.Unmarshal(data, v.Addr().Interface())
+	var fault *strictjson.Error
+	if err != nil && !errors.As(err, &fault) {
+		return expects(v.Type(), nil) // the type is at fault, which is no news for a caller
+	}
+	return err
+}
+
+// setJSONOrString takes JSON for a type that reads JSON itself; when that is refused, the
+// text as a JSON string, so that the quotes around a name may be left out.
+func setJSONOrString(v reflect.Value, text string) error {
+	err := setJSON(v, []byte(text))
+	if err == nil || v.Type() == reflect.TypeFor[json.RawMessage]() {
+		return err
+	}
+	quoted, err := strictjson.Marshal(text)
+	if err != nil {
+		return err
+	}
+	v.SetZero()
+	return setJSON(v, quoted)
+}
