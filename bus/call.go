@@ -1,0 +1,139 @@
+package bus
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// Args are the arguments of a call by name.
+type Args map[string]any
+
+// Call calls a function endpoint by its address, "https://calculator.example/add", and decodes what it answers.
+//
+// The arguments, [Args] or a struct with json tags, travel as one JSON object; nil stands for none. The result
+// points to a struct or a map with a field for each return value, whatever its case; nil ignores what comes. By default the method
+// is POST; another stands in front of the address, "GET https://products.example/products/1": with GET, HEAD
+// and DELETE the arguments travel as query.
+//
+// A response of status 400 or above, and every failure on the way, is an [*Error]. The call takes as long as
+// ctx allows: within a handler what is left of the time budget, else 20 s unless ctx ends earlier or later.
+func Call(ctx context.Context, conn *Conn, address string, arguments, result any) error {
+	request, err := newCall(address, arguments)
+	if err != nil {
+		return unsent(err)
+	}
+	response, err := conn.roundTrip(ctx, request)
+	if err != nil {
+		return err
+	}
+	if response.Status >= http.StatusBadRequest {
+		return responseError(response)
+	}
+	if result == nil || len(response.Body) == 0 {
+		return nil
+	}
+	if err := strictjson.UnmarshalAnyCase(response.Body, result); err != nil {
+		return newError(http.StatusBadGateway, WasExecuted, err, "the response of %s does not fit %T: %s", address, result, err)
+	}
+	return nil
+}
+
+// newCall builds the request of a call.
+func newCall(address string, arguments any) (*outgoing, error) {
+	method := http.MethodPost
+	if before, after, ok := strings.Cut(address, " "); ok {
+		method, address = before, after
+	}
+	to, err := url.Parse(address)
+	if err != nil {
+		return nil, newError(http.StatusBadRequest, NotExecuted, err, "address %q is not a URL", address)
+	}
+	var body []byte
+	if arguments != nil {
+		if body, err = strictjson.Marshal(arguments); err != nil {
+			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments cannot be written as JSON: %s", err)
+		}
+	}
+	switch {
+	case method == http.MethodGet, method == http.MethodHead, method == http.MethodDelete:
+		if err := addQuery(to, body); err != nil {
+			return nil, err
+		}
+		return newOutgoing(method, to, nil, nil)
+	case body == nil:
+		return newOutgoing(method, to, nil, nil)
+	default:
+		return newOutgoing(method, to, wire.Header{{Name: "Content-Type", Value: "application/json"}}, body)
+	}
+}
+
+// addQuery writes the members of a JSON object into the query: text as it is, anything else as JSON.
+func addQuery(to *url.URL, object []byte) error {
+	if object == nil {
+		return nil
+	}
+	var members map[string]any
+	if err := strictjson.Unmarshal(object, &members); err != nil {
+		return newError(http.StatusBadRequest, NotExecuted, err, "the arguments of a query are the fields of an object: %s", err)
+	}
+	query := to.Query()
+	for name, value := range members {
+		text, isText := value.(string)
+		if !isText {
+			encoded, err := strictjson.Marshal(value)
+			if err != nil {
+				return fmt.Errorf("argument %s: %w", name, err)
+			}
+			text = string(encoded)
+		}
+		query.Set(name, text)
+	}
+	to.RawQuery = query.Encode()
+	return nil
+}
+
+// newOutgoing addresses a request. HEAD travels as GET, and the caller drops the body.
+func newOutgoing(method string, to *url.URL, header wire.Header, body []byte) (*outgoing, error) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	address, err := subject.FromURL(method, to)
+	if err != nil {
+		return nil, err
+	}
+	target := address.Path
+	if to.RawQuery != "" {
+		target += "?" + to.RawQuery
+	}
+	return &outgoing{
+		address: address,
+		Request: wire.Request{Method: method, Target: target, Host: address.Host, Header: header, Body: body},
+	}, nil
+}
+
+// seal gives a request all that depends on who sends it and when. An error means that it must not leave.
+func (c *Conn) seal(ctx context.Context, request *outgoing) (err error) {
+	request.FromHost, request.FromID = c.host, c.id
+	if request.subject, err = request.address.Subject(c.plane); err != nil {
+		return unsent(err)
+	}
+	continueChain(ctx, &request.Request)
+	return nil
+}
+
+// stamp makes an attempt of a request: an id of its own, and the time that is left now.
+func stamp(ctx context.Context, request *outgoing) *outgoing {
+	attempt := *request
+	attempt.MsgID = rand.Text() // 130 bits
+	attempt.TimeBudget = budget(ctx).Truncate(time.Millisecond)
+	return &attempt
+}

@@ -1,0 +1,93 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Close leaves the bus without losing a call: it takes no further requests, lets handlers finish and their own
+// calls be answered, sends what they answer, and closes. It waits no longer than ctx allows and reports what was
+// cut off then. Calling it again waits for the first one, which has told what there is to tell.
+//
+// Calls that are made once Close has begun fail with [ErrClosed], but for those of handlers that still run.
+func (c *Conn) Close(ctx context.Context) error {
+	c.mu.Lock()
+	if begun := c.closing; begun != nil {
+		c.mu.Unlock()
+		await(ctx, begun)
+		return ctx.Err()
+	}
+	closed := make(chan struct{})
+	defer close(closed)
+	c.closing = closed
+	c.mu.Unlock()
+	return c.drain(ctx)
+}
+
+// drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
+// responses, and only then the connection.
+func (c *Conn) drain(ctx context.Context) error {
+	connected := c.Connected()
+	callsEnded := c.calls.close()
+	c.link.local.remove(c)
+	if connected {
+		c.drainSubscriptions(ctx)
+		c.announce(ctx, "bye")
+	}
+	await(ctx, c.handlers.close())
+	await(ctx, c.controls.close())
+	await(ctx, callsEnded)
+	handlers, calls := c.handlers.count(), c.calls.count()
+	c.stop()
+	var flushed error
+	if connected {
+		flushed = c.link.flush(ctx)
+	}
+	c.abandon()
+	switch {
+	case handlers > 0 || calls > 0:
+		return fmt.Errorf("close %s: %d handlers and %d calls were cut off: %w", c.host, handlers, calls, context.Cause(ctx))
+	case flushed != nil && ctx.Err() == nil:
+		return fmt.Errorf("close %s: the last responses may not have left: %w", c.host, flushed)
+	}
+	return nil
+}
+
+// drainSubscriptions ends all subscriptions but those for responses, once what was delivered before is taken.
+func (c *Conn) drainSubscriptions(ctx context.Context) {
+	c.mu.Lock()
+	subscriptions := slices.Clone(c.subscriptions[responseSubscriptions:])
+	c.mu.Unlock()
+	var draining sync.WaitGroup
+	for _, s := range subscriptions {
+		draining.Add(1)
+		ended := sync.OnceFunc(draining.Done)
+		s.SetClosedHandler(func(string) { ended() })
+		if s.Drain() != nil { // it is closed already
+			ended()
+		}
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		draining.Wait()
+	}()
+	await(ctx, drained)
+}
+
+// abandon gives up everything at once.
+func (c *Conn) abandon() {
+	c.stop()
+	c.link.local.remove(c)
+	c.unsubscribe(0)
+	c.link.release()
+}
+
+func await(ctx context.Context, ended <-chan struct{}) {
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,99 @@
+package bus
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/subject"
+)
+
+// connectConfig is what Connect works with: defaults, then the environment, then options.
+type connectConfig struct {
+	plane        string
+	version      string
+	description  string
+	baseURL      string
+	shortCircuit bool
+	handlerLimit int
+	ackWait      time.Duration
+	logger       zerolog.Logger
+	linkConfig   linkConfig
+	ownLink      bool
+}
+
+// linkConfig says which broker to reach, and as whom. It is comparable: connections of a process with equal
+// values share one link.
+type linkConfig struct {
+	url            string // several are separated by commas
+	provider       InProcessBroker
+	nats           *nats.Conn
+	credentials    string // file
+	nkeySeed       string // file
+	user, password string
+	token          string
+	ca, cert, key  string // files
+	connectTimeout time.Duration
+}
+
+// Defaults, where no option and no variable says otherwise.
+const (
+	defaultPlane          = "bus"
+	defaultHandlerLimit   = 10_000
+	defaultAckWait        = time.Second // under load 250 ms give false alarms
+	defaultConnectTimeout = 5 * time.Second
+)
+
+// newConnectConfig reads the environment; nothing else in this package does.
+func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
+	logger, err := environmentLogger()
+	if err != nil {
+		return nil, err
+	}
+	config := &connectConfig{
+		plane:        cmp.Or(os.Getenv("BUS_PLANE"), defaultPlane),
+		baseURL:      strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
+		shortCircuit: os.Getenv("BUS_SHORT_CIRCUIT") != "0",
+		handlerLimit: defaultHandlerLimit,
+		ackWait:      defaultAckWait,
+		logger:       logger,
+		linkConfig: linkConfig{
+			url:            cmp.Or(os.Getenv("BUS_NATS_URL"), nats.DefaultURL),
+			credentials:    os.Getenv("BUS_NATS_CREDS"),
+			nkeySeed:       os.Getenv("BUS_NATS_NKEY"),
+			user:           os.Getenv("BUS_NATS_USER"),
+			password:       os.Getenv("BUS_NATS_PASSWORD"),
+			token:          os.Getenv("BUS_NATS_TOKEN"),
+			ca:             os.Getenv("BUS_NATS_CA"),
+			cert:           os.Getenv("BUS_NATS_CERT"),
+			key:            os.Getenv("BUS_NATS_KEY"),
+			connectTimeout: defaultConnectTimeout,
+		},
+	}
+	for _, option := range options {
+		option(config)
+	}
+	return config, config.validate()
+}
+
+func (c *connectConfig) validate() error {
+	if err := subject.ValidPlane(c.plane); err != nil {
+		return fmt.Errorf("plane %q (BUS_PLANE or bus.WithPlane): %w", c.plane, err)
+	}
+	if c.handlerLimit < 1 {
+		return fmt.Errorf("handler limit %d: at least one handler has to run; see bus.WithHandlerLimit", c.handlerLimit)
+	}
+	if c.ackWait <= 0 {
+		return fmt.Errorf("ack wait %s: an ack takes some time; see bus.WithAckWait", c.ackWait)
+	}
+	if (c.linkConfig.cert == "") != (c.linkConfig.key == "") {
+		return errors.New("BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing")
+	}
+	return nil
+}

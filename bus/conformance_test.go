@@ -1,0 +1,527 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// calculator is the service that most tests call.
+type calculator struct{ id string }
+
+// Add returns the sum of x and y.
+func (calculator) Add(x, y int) (sum int) { return x + y }
+
+// Divide fails where it must.
+func (calculator) Divide(x, y int) (quotient int, err error) {
+	if y == 0 {
+		return 0, bus.Errorf(http.StatusUnprocessableEntity, "%d cannot be divided by zero", x)
+	}
+	return x / y, nil
+}
+
+// Broken fails for a reason of its own.
+func (calculator) Broken() error { return errors.New("the disk is full") }
+
+// Panic panics.
+func (calculator) Panic() { panic("boom") }
+
+// Exit leaves its goroutine.
+func (calculator) Exit() { runtime.Goexit() }
+
+// Who answers with the instance's id.
+func (c calculator) Who() (id string) { return c.id }
+
+// Context tells what a handler can know.
+func (calculator) Context(ctx context.Context) (host, id, msgID string, depth int, left time.Duration) {
+	caller, _ := bus.CallerOf(ctx)
+	left, _ = bus.TimeLeft(ctx)
+	return caller.Host, caller.ID, caller.MsgID, caller.Depth, left
+}
+
+// Wait waits for the end of its context.
+func (calculator) Wait(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+const (
+	calculatorHost = "calculator.example"
+	calculatorURL  = "https://calculator.example"
+)
+
+func newCalculator(t *testing.T, w *world) (caller, callee *bus.Conn) {
+	t.Helper()
+	callee = w.connect(calculatorHost)
+	serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+	return w.connect("caller.example"), callee
+}
+
+func do(t *testing.T, conn *bus.Conn, method, url, contentType, body string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	response, err := conn.Do(request)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, url, err)
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(read)
+}
+
+func TestFunctionAnswersInEveryForm(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, callee := newCalculator(t, w)
+		for _, test := range []struct{ method, path, contentType, body string }{
+			{"GET", "/add?x=5&y=6", "", ""},
+			{"POST", "/add", "application/json", `{"x":5,"y":6}`},
+			{"POST", "/add", "application/json; charset=utf-8", `{"x":5,"y":6}`},
+			{"POST", "/add", "application/x-www-form-urlencoded", "x=5&y=6"},
+			{"POST", "/add?x=1&y=6", "application/json", `{"x":5}`},
+		} {
+			response, body := do(t, caller, test.method, calculatorURL+test.path, test.contentType, test.body)
+			if response.StatusCode != 200 || body != `{"sum":11}` {
+				t.Errorf("%v: %d %s", test, response.StatusCode, body)
+			}
+			if got := response.Header.Get("Content-Type"); got != "application/json" {
+				t.Errorf("%v: content type %q", test, got)
+			}
+			if got := response.Header.Get("Bus-From-Id"); got != callee.ID() {
+				t.Errorf("%v: answered by %q", test, got)
+			}
+		}
+	})
+}
+
+func TestCallDecodesTheResult(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		var out struct{ Sum int }
+		for _, address := range []string{calculatorURL + "/add", "GET " + calculatorURL + "/add", "https://Calculator.Example:443/add"} {
+			out.Sum = 0
+			if err := bus.Call(t.Context(), caller, address, bus.Args{"x": 5, "y": 6}, &out); err != nil || out.Sum != 11 {
+				t.Errorf("%s: %v, %v", address, out, err)
+			}
+		}
+	})
+}
+
+func TestErrorsKeepTheirStatusAndSender(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, callee := newCalculator(t, w)
+		for _, test := range []struct {
+			address  string
+			args     any
+			status   int
+			detail   string
+			executed bus.Executed
+		}{
+			{"/divide", bus.Args{"x": 1, "y": 0}, 422, "1 cannot be divided by zero", bus.WasExecuted},
+			{"/broken", nil, 500, "the disk is full", bus.WasExecuted},
+			{"/panic", nil, 500, "the handler panicked: boom", bus.WasExecuted},
+			{"/exit", nil, 500, "the handler exited its goroutine", bus.WasExecuted},
+			{"/add", bus.Args{"x": "five"}, 400, "x", bus.WasExecuted},
+			{"/subtract", nil, 404, "serves nothing at /subtract", bus.WasExecuted},
+		} {
+			err := bus.Call(t.Context(), caller, calculatorURL+test.address, test.args, nil)
+			failed, ok := errors.AsType[*bus.Error](err)
+			if !ok {
+				t.Errorf("%s: %v is no bus.Error", test.address, err)
+				continue
+			}
+			if failed.Status != test.status || !strings.Contains(failed.Error(), test.detail) || failed.Executed != test.executed {
+				t.Errorf("%s: %v, executed %v", test.address, failed, failed.Executed)
+			}
+			if failed.Instance != test.address {
+				t.Errorf("%s: instance %q", test.address, failed.Instance)
+			}
+			if test.status != 404 && (failed.Host != calculatorHost || failed.ID != callee.ID() || failed.MsgID == "") {
+				t.Errorf("%s: failed at %s %s, message %q", test.address, failed.Host, failed.ID, failed.MsgID)
+			}
+		}
+	})
+}
+
+func TestBadArgumentIsNamed(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": "five"}, nil)
+		failed, ok := errors.AsType[*bus.Error](err)
+		if !ok || len(failed.Arguments) != 1 || failed.Arguments[0].Name != "x" || failed.Arguments[0].In != "body" {
+			t.Errorf("got %+v", failed)
+		}
+	})
+}
+
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, callee := newCalculator(t, w)
+		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add", "https://nobody.example:888/allow"} {
+			err := bus.Call(t.Context(), caller, address, nil, nil)
+			failed, ok := errors.AsType[*bus.Error](err)
+			if !ok || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) || failed.Executed != bus.NotExecuted {
+				t.Errorf("%s: %v", address, err)
+			}
+		}
+		response, body := do(t, caller, "DELETE", calculatorURL+"/add", "", "")
+		if response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD, POST" {
+			t.Errorf("wrong method: %d %q %s", response.StatusCode, response.Header.Get("Allow"), body)
+		}
+		response, body = do(t, caller, "GET", calculatorURL+":444/add", "", "")
+		if response.StatusCode != 404 || !strings.Contains(body, "port 444") {
+			t.Errorf("wrong port: %d %s", response.StatusCode, body)
+		}
+		direct := "https://" + callee.ID() + "." + calculatorHost
+		response, _ = do(t, caller, "GET", direct+"/nothing", "", "")
+		if response.StatusCode != 404 {
+			t.Errorf("wrong path of an instance: %d", response.StatusCode)
+		}
+		response, _ = do(t, caller, "PUT", direct+"/add", "", "")
+		if response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD, POST" {
+			t.Errorf("wrong method of an instance: %d %q", response.StatusCode, response.Header.Get("Allow"))
+		}
+	})
+}
+
+func TestUnicastIsBalancedAndDirectAddressingIsNot(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, first := newCalculator(t, w)
+		second := w.connect(calculatorHost)
+		serve(t, second, calculator{second.ID()}, bus.Method("Who", bus.NoQueue()))
+		answered := make(map[string]int)
+		for range 200 {
+			response, _ := do(t, caller, "GET", calculatorURL+"/add?x=1", "", "")
+			answered[response.Header.Get("Bus-From-Id")]++
+		}
+		if len(answered) != 2 || answered[first.ID()] < 20 || answered[second.ID()] < 20 {
+			t.Errorf("unicast answered by %v", answered)
+		}
+		for _, path := range []string{"/add?x=1", "/who"} {
+			for range 20 {
+				response, _ := do(t, caller, "GET", "https://"+second.ID()+"."+calculatorHost+path, "", "")
+				if got := response.Header.Get("Bus-From-Id"); got != second.ID() {
+					t.Fatalf("%s answered by %s", path, got)
+				}
+			}
+		}
+	})
+}
+
+func publish(t *testing.T, conn *bus.Conn, url string) (ids []string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for response, err := range conn.Publish(request) {
+		if err != nil {
+			t.Fatalf("%s: %v", url, err)
+		}
+		_ = response.Body.Close()
+		ids = append(ids, response.Header.Get("Bus-From-Id"))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestMulticastReachesAllOnce(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, first := newCalculator(t, w)
+		all := []string{first.ID()}
+		for range 3 {
+			next := w.connect(calculatorHost)
+			serve(t, next, calculator{next.ID()}, bus.Method("Who", bus.NoQueue()))
+			all = append(all, next.ID())
+			slices.Sort(all)
+			// the newcomer is found at once, and again when the responders are known
+			for range 3 {
+				if ids := publish(t, caller, calculatorURL+"/who"); !slices.Equal(ids, all) {
+					t.Fatalf("multicast answered by %v, want %v", ids, all)
+				}
+			}
+		}
+		if ids := publish(t, caller, "https://"+first.ID()+"."+calculatorHost+"/who"); !slices.Equal(ids, []string{first.ID()}) {
+			t.Errorf("direct multicast answered by %v", ids)
+		}
+		if ids := publish(t, caller, calculatorURL+"/add"); len(ids) != 1 {
+			t.Errorf("multicast to a queue answered by %v", ids)
+		}
+		if ids := publish(t, caller, "https://nobody.example/who"); len(ids) != 0 {
+			t.Errorf("nobody answered as %v", ids)
+		}
+	})
+}
+
+func TestHandlerKnowsItsCaller(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		var told struct {
+			Host, ID string
+			MsgID    string `json:"msgID"`
+			Depth    int
+			Left     time.Duration
+		}
+		told.ID = "?"
+		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+		defer cancel()
+		if err := bus.Call(ctx, caller, calculatorURL+"/context", nil, &told); err != nil {
+			t.Fatal(err)
+		}
+		if told.Host != "caller.example" || told.MsgID == "" || told.Depth != 1 {
+			t.Errorf("told %+v", told)
+		}
+		if told.Left <= 0 || told.Left > 7*time.Second {
+			t.Errorf("time left %s of 7s", told.Left)
+		}
+	})
+}
+
+// relay calls the next service with the context it was given.
+type relay struct {
+	conn *bus.Conn
+	next string
+}
+
+func (r relay) Pass(ctx context.Context, hops int) (depth int, budget time.Duration, err error) {
+	if hops == 0 {
+		caller, _ := bus.CallerOf(ctx)
+		left, _ := bus.TimeLeft(ctx)
+		return caller.Depth, left, nil
+	}
+	var out struct {
+		Depth  int           `json:"depth"`
+		Budget time.Duration `json:"budget"`
+	}
+	err = bus.Call(ctx, r.conn, r.next, bus.Args{"hops": hops - 1}, &out)
+	return out.Depth, out.Budget, err
+}
+
+func TestChainGoesDeeperWithLessTime(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("relay.example")
+		serve(t, conn, relay{conn, "https://relay.example/pass"})
+		var out struct {
+			Depth  int           `json:"depth"`
+			Budget time.Duration `json:"budget"`
+		}
+		if err := bus.Call(t.Context(), conn, "https://relay.example/pass", bus.Args{"hops": 9}, &out); err != nil {
+			t.Fatal(err)
+		}
+		if out.Depth != 10 || out.Budget <= 0 || out.Budget > 20*time.Second {
+			t.Errorf("the tenth handler saw depth %d and %s left", out.Depth, out.Budget)
+		}
+		err := bus.Call(t.Context(), conn, "https://relay.example/pass", bus.Args{"hops": 1000}, &out)
+		if bus.StatusOf(err) != http.StatusLoopDetected {
+			t.Errorf("an endless chain: %v", err)
+		}
+		if running := conn.Stats().Handlers; running != 0 {
+			t.Errorf("%d handlers still run", running)
+		}
+	})
+}
+
+func TestTimeBudgetEndsTheCall(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		err := bus.Call(ctx, caller, calculatorURL+"/wait", nil, nil)
+		if bus.StatusOf(err) != http.StatusGatewayTimeout {
+			t.Errorf("got %v", err)
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+		cancel()
+		err = bus.Call(ctx, caller, calculatorURL+"/wait", nil, nil)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+	})
+}
+
+func TestEndpointTimeBudget(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect(calculatorHost)
+		serve(t, conn, calculator{}, bus.Method("Wait", bus.TimeBudget(20*time.Millisecond)))
+		err := bus.Call(t.Context(), conn, calculatorURL+"/wait", nil, nil)
+		failed, _ := errors.AsType[*bus.Error](err)
+		if failed == nil || failed.Status != http.StatusGatewayTimeout || failed.Executed != bus.WasExecuted {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestHandlerLimit(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		callee := w.connect(calculatorHost, bus.WithHandlerLimit(1))
+		hold, held := make(chan struct{}), make(chan struct{})
+		err := callee.Handle("GET", "/hold", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			held <- struct{}{}
+			<-hold
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		caller := w.connect("caller.example")
+		var calls sync.WaitGroup
+		calls.Go(func() { do(t, caller, "GET", calculatorURL+"/hold", "", "") })
+		<-held
+		response, body := do(t, caller, "GET", calculatorURL+"/hold", "", "")
+		if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || !strings.Contains(body, "too busy") {
+			t.Errorf("beyond the limit: %d %v %s", response.StatusCode, response.Header, body)
+		}
+		close(hold)
+		calls.Wait()
+	})
+}
+
+func TestWebHandler(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		callee, caller := w.connect("web.example"), w.connect("caller.example")
+		err := callee.Handle("", "/files/{dir}/{path+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			w.Header().Set("X-Seen", r.Method+" "+r.URL.String())
+			w.WriteHeader(http.StatusTeapot)
+			fmt.Fprintf(w, "%s|%s|%s|%s", r.PathValue("dir"), r.PathValue("path"), body, r.Header.Get("X-Sent"))
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, body := do(t, caller, "PATCH", "https://web.example/files/a%2Fb/c//d.txt?q=1", "text/plain", "hello")
+		if response.StatusCode != http.StatusTeapot || body != "a/b|c//d.txt|hello|" {
+			t.Errorf("%d %q", response.StatusCode, body)
+		}
+		if got := response.Header.Get("X-Seen"); got != "PATCH https://web.example/files/a%2Fb/c//d.txt?q=1" {
+			t.Errorf("the handler saw %q", got)
+		}
+		response, body = do(t, caller, "HEAD", "https://web.example/files/a/b", "", "")
+		if response.StatusCode != http.StatusTeapot || body != "" || !strings.HasPrefix(response.Header.Get("X-Seen"), "GET ") {
+			t.Errorf("HEAD: %d %q %v", response.StatusCode, body, response.Header)
+		}
+		response, _ = do(t, caller, "GET", "https://web.example/files//b", "", "")
+		if response.StatusCode != 404 {
+			t.Errorf("an empty segment matched {dir}: %d", response.StatusCode)
+		}
+	})
+}
+
+func TestHeadersOfTheChainAreForwarded(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		front, back := w.connect("front.example"), w.connect("back.example")
+		seen := make(chan http.Header, 1)
+		err := back.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := http.Client{Transport: front}
+		err = front.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			request, _ := http.NewRequestWithContext(r.Context(), http.MethodGet, "https://back.example/", nil)
+			response, err := client.Do(request)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = response.Body.Close()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://front.example/", nil)
+		request.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+		request.Header.Set("Accept-Language", "de")
+		request.Header.Set("X-Private", "stays")
+		response, err := front.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		header := <-seen
+		if header.Get("Traceparent") == "" || header.Get("Accept-Language") != "de" || header.Get("X-Private") != "" {
+			t.Errorf("the second service saw %v", header)
+		}
+	})
+}
+
+func TestMostSpecificEndpointAnswers(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		callee, caller := w.connect("routes.example"), w.connect("caller.example")
+		for _, route := range []string{"GET /a/{x}", "GET /a/search", "* /a/any", "GET /a/{rest+}", "GET /{x}/b", "POST /a/search"} {
+			method, path, _ := strings.Cut(route, " ")
+			err := callee.Handle(method, path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, route) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for call, want := range map[string]string{
+			"GET /a/search":  "GET /a/search",
+			"POST /a/search": "POST /a/search",
+			"GET /a/other":   "GET /a/{x}",
+			"GET /a/any":     "* /a/any",
+			"GET /a/b":       "GET /a/{x}",
+			"GET /z/b":       "GET /{x}/b",
+			"GET /a/b/c":     "GET /a/{rest+}",
+			"GET /a/":        "GET /a/{rest+}",
+		} {
+			for range 20 {
+				method, path, _ := strings.Cut(call, " ")
+				if _, body := do(t, caller, method, "https://routes.example"+path, "", ""); body != want {
+					t.Fatalf("%s answered by %s, want %s", call, body, want)
+				}
+			}
+		}
+	})
+}
+
+func TestOverlapWithoutQueueRunsOnce(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		callee, caller := w.connect("routes.example"), w.connect("caller.example")
+		runs := make(chan string, 100)
+		for _, path := range []string{"/a/{x}", "/a/search", "/{x}/search"} {
+			err := callee.Handle("GET", path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- path }), bus.NoQueue())
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 10 {
+			do(t, caller, "GET", "https://routes.example/a/search", "", "")
+		}
+		do(t, caller, "GET", "https://"+callee.ID()+".routes.example/a/search", "", "")
+		if len(runs) != 11 {
+			t.Errorf("%d runs for 11 calls", len(runs))
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// Conn is one instance of a service, or a mere caller, on the bus: it has a hostname and an instance ID of its
+// own. Make one with [Connect]; all its methods may be used by many goroutines at once.
+type Conn struct {
+	host, id, plane      string
+	version, description string
+	baseURL              string
+	ackWait              time.Duration
+	logger               zerolog.Logger
+
+	link      *link
+	nats      *natsTransport
+	transport transport // what unicast calls leave through: the short circuit, or nats
+
+	pending    *pending
+	responders *responders
+	router     *router
+	documents  *documents
+	calls      *gate // calls made by this connection
+	handlers   *gate // requests that it handles
+	controls   *gate // requests of the framework, which are answered however busy the handlers are
+
+	base context.Context    // of every handler; ends when Close gives up on them
+	stop context.CancelFunc // ends base
+
+	registering sync.Mutex // one registration at a time; protects serving
+	serving     bool       // something was registered
+
+	mu            sync.Mutex // protects what stands below
+	subscriptions []*nats.Subscription
+	closing       chan struct{} // of the first Close: closed when it is done
+
+	dropped, strangers atomic.Int64
+}
+
+// Connect joins the bus as host, a hostname such as "calculator.example", with a new instance ID. Several
+// connections may have one hostname: they are instances of one service.
+//
+// It reads the environment (BUS_NATS_URL, BUS_PLANE, …), tries to reach the broker for 5 s (see
+// [WithConnectTimeout]) or until ctx ends, and returns when calls can be made. On an error nothing is left open.
+func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn, error) {
+	if err := validOwnHost(host); err != nil {
+		return nil, fmt.Errorf("connect %q: %w", host, err)
+	}
+	config, err := newConnectConfig(options)
+	if err != nil {
+		return nil, fmt.Errorf("connect %s: %w", host, err)
+	}
+	id := subject.NewID()
+	link, err := acquireLink(ctx, id+"."+host, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect %s: %w", host, err)
+	}
+	conn := newConn(host, id, link, config)
+	if err := conn.open(ctx, config); err != nil {
+		conn.abandon()
+		return nil, fmt.Errorf("connect %s: %w", host, err)
+	}
+	return conn, nil
+}
+
+func validOwnHost(host string) error {
+	if host == hostAll {
+		return fmt.Errorf("the host %q is reserved: every service answers on it", host)
+	}
+	return subject.ValidHost(host)
+}
+
+func newConn(host, id string, link *link, config *connectConfig) *Conn {
+	conn := &Conn{
+		host: host, id: id, plane: config.plane,
+		version: config.version, description: config.description, baseURL: config.baseURL,
+		ackWait:    config.ackWait,
+		logger:     config.logger.With().Str("host", host).Str("id", id).Logger(),
+		link:       link,
+		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
+		responders: newResponders(),
+		router:     newRouter(),
+		documents:  newDocuments(),
+		calls:      newGate(0),
+		handlers:   newGate(config.handlerLimit),
+		controls:   newGate(0),
+	}
+	conn.transport = conn.nats
+	conn.pending = newPending(conn.stranger)
+	conn.base, conn.stop = context.WithCancel(context.Background())
+	return conn
+}
+
+// open subscribes to everything that an instance listens to before it serves anything, and greets the others.
+func (c *Conn) open(ctx context.Context, config *connectConfig) error {
+	subscribe := func(to string, receive nats.MsgHandler) error {
+		return c.subscribe(to, "", receive)
+	}
+	if err := subscribe(c.nats.response, c.receiveResponse); err != nil {
+		return err
+	}
+	if err := subscribe(c.nats.response+".*", c.receiveAbsence); err != nil {
+		return err
+	}
+	direct := &subscription{}
+	if err := subscribe(subject.Instance(c.plane, c.host, c.id), direct.into(c)); err != nil {
+		return err
+	}
+	endpoints, err := c.controlEndpoints()
+	if err != nil {
+		return err
+	}
+	if err := c.install(ctx, endpoints); err != nil {
+		return err
+	}
+	c.announce(ctx, "hello")
+	if config.shortCircuit {
+		c.link.local.add(c)
+		c.transport = &shortCircuit{caller: c, beyond: c.nats}
+	}
+	return nil
+}
+
+// responseSubscriptions is how many subscriptions bring responses: the first ones, which Close ends last.
+const responseSubscriptions = 2
+
+func (c *Conn) subscribe(to, queue string, receive nats.MsgHandler) error {
+	made, err := c.link.nats.QueueSubscribe(to, queue, receive)
+	if err != nil {
+		return fmt.Errorf("subscribe to %s: %w", to, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.subscriptions = append(c.subscriptions, made)
+	return nil
+}
+
+// Host returns the hostname.
+func (c *Conn) Host() string { return c.host }
+
+// ID returns the instance ID.
+func (c *Conn) ID() string { return c.id }
+
+// Plane returns the communication plane.
+func (c *Conn) Plane() string { return c.plane }
+
+// Version returns what [WithVersion] set.
+func (c *Conn) Version() string { return c.version }
+
+// Logger returns the connection's logger, which adds the fields host and id.
+func (c *Conn) Logger() zerolog.Logger { return c.logger }
+
+// NATS returns the broker connection beneath, for what Busline does not do: JetStream, key-value buckets. It
+// may be shared with other connections of the process and must not be closed or drained.
+func (c *Conn) NATS() *nats.Conn { return c.link.nats }
+
+// Connected says whether the broker can be reached at this moment.
+func (c *Conn) Connected() bool { return c.link.nats.IsConnected() }
+
+// Stats counts what a connection passed over since it was opened.
+type Stats struct {
+	// Dropped messages were not understood, or had no sender who could be answered. Each has a log line.
+	Dropped int64
+	// Strangers are acks and responses that nobody waits for: most came after their caller gave up.
+	Strangers int64
+	// Handlers is the number of requests that are handled at this moment.
+	Handlers int
+}
+
+// Stats returns the counters.
+func (c *Conn) Stats() Stats {
+	return Stats{Dropped: c.dropped.Load(), Strangers: c.strangers.Load(), Handlers: c.handlers.count()}
+}
+
+// drop counts and logs a message that is not answered.
+func (c *Conn) drop(subject string, why error) {
+	c.dropped.Add(1)
+	c.logger.Warn().Str("subject", subject).Err(why).Msg("message dropped")
+}
+
+// stranger takes acks and responses without a slot. An ack of a multicast that has ended is learnt from.
+func (c *Conn) stranger(response *wire.Response) {
+	c.strangers.Add(1)
+	if response.OpCode == wire.OpAck {
+		c.responders.late(response)
+	}
+}

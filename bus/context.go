@@ -1,0 +1,87 @@
+package bus
+
+import (
+	"context"
+	"time"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// Caller says who made the request that a handler is serving.
+type Caller struct {
+	// Host and ID are the hostname and the instance ID of the caller. They are its own word; what a service
+	// may publish is up to the broker's permissions.
+	Host, ID string
+	// MsgID is the Bus-Msg-Id of the request, unique to it.
+	MsgID string
+	// Depth is 1 for a call made by the service that started the chain, 2 for the next one, and so on.
+	Depth int
+}
+
+// CallerOf returns who made the request that ctx belongs to; false outside a handler.
+func CallerOf(ctx context.Context) (Caller, bool) {
+	s := servingOf(ctx)
+	if s == nil {
+		return Caller{}, false
+	}
+	return Caller{Host: s.request.FromHost, ID: s.request.FromID, MsgID: s.request.MsgID, Depth: s.request.CallDepth}, true
+}
+
+// TimeLeft returns how much of the time budget is left, zero or less when it is spent; false when ctx has no end.
+func TimeLeft(ctx context.Context) (time.Duration, bool) {
+	deadline, ok := ctx.Deadline()
+	if s := servingOf(ctx); s != nil && (!ok || s.deadline.Before(deadline)) {
+		deadline, ok = s.deadline, true
+	}
+	if !ok {
+		return 0, false
+	}
+	return time.Until(deadline), true
+}
+
+// serving is what the context of a handler knows of the request. A call made with that context continues its
+// chain: one deeper, with what is left of its time.
+type serving struct {
+	conn     *Conn
+	request  *wire.Request
+	deadline time.Time
+}
+
+type servingKey struct{}
+
+func servingOf(ctx context.Context) *serving {
+	s, _ := ctx.Value(servingKey{}).(*serving)
+	return s
+}
+
+// forwarded are the headers that travel along a chain of calls. No other header does.
+func forwarded() [8]string {
+	return [...]string{
+		"Traceparent", "Tracestate", "Baggage", "Accept-Language",
+		"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Prefix",
+	}
+}
+
+// continueChain gives a call the depth, the headers and the time left of the request that ctx serves.
+func continueChain(ctx context.Context, request *wire.Request) {
+	request.CallDepth = 1
+	s := servingOf(ctx)
+	if s == nil {
+		return
+	}
+	request.CallDepth = s.request.CallDepth + 1
+	for _, name := range forwarded() {
+		if value := s.request.Header.Get(name); value != "" && request.Header.Get(name) == "" {
+			request.Header.Add(name, value)
+		}
+	}
+}
+
+// budget returns how long a call may take: until ctx or the chain ends, by default 20 s, at most 600 s.
+func budget(ctx context.Context) time.Duration {
+	left, ok := TimeLeft(ctx)
+	if !ok {
+		return wire.DefaultTimeBudget
+	}
+	return min(left, wire.MaxTimeBudget)
+}

@@ -1,0 +1,99 @@
+package bus
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// hostAll is the host that every service answers on, besides its own.
+const hostAll = "all"
+
+// control is what the framework itself tells and asks every instance, on port 888 of its host and of "all". It is
+// served like any other struct.
+type control struct{ conn *Conn }
+
+// Ping says who is there: discovery is a multicast to https://all:888/ping.
+func (c control) Ping() (host, id, version string, ports []int) {
+	return c.conn.host, c.conn.id, c.conn.version, c.conn.router.servedPorts()
+}
+
+// Hello says that the caller serves something new: what was known of who answers is no longer complete.
+func (c control) Hello(ctx context.Context) { c.forgetCaller(ctx) }
+
+// Bye says that the caller has left.
+func (c control) Bye(ctx context.Context) { c.forgetCaller(ctx) }
+
+func (c control) forgetCaller(ctx context.Context) {
+	caller, _ := CallerOf(ctx)
+	c.conn.responders.forget(func(about string) bool {
+		_, address, err := subject.Parse(about)
+		return err != nil || address.Host == hostAll || address.Host == caller.Host
+	})
+}
+
+// directory is what a caller asks a host when the broker says that nobody subscribes to a path. It is served
+// once there is something to tell.
+type directory struct{ conn *Conn }
+
+// Allow says under which methods a path is served.
+func (d directory) Allow(port int, path string) (methods []string) {
+	return d.conn.router.methods(port, path)
+}
+
+func (c *Conn) controlEndpoints() ([]*endpoint, error) {
+	endpoints, _, err := plan(nil, control{c}, newServiceConfig([]ServeOption{
+		Port(controlPort), Hidden(), NoQueue(),
+		Names("Ping", "", "host, id, version, ports"), Method("Ping", HTTPMethod(http.MethodGet)),
+		Names("Hello", "", ""), Method("Hello", HTTPMethod(http.MethodPost)),
+		Names("Bye", "", ""), Method("Bye", HTTPMethod(http.MethodPost)),
+	}))
+	for _, e := range endpoints {
+		e.onAll = true
+	}
+	return endpoints, err
+}
+
+func (c *Conn) directoryEndpoints() ([]*endpoint, error) {
+	endpoints, _, err := plan(nil, directory{c}, newServiceConfig([]ServeOption{
+		Port(controlPort), Hidden(),
+		Names("Allow", "port, path", "methods"), Method("Allow", HTTPMethod(http.MethodGet)),
+	}))
+	return endpoints, err
+}
+
+// newAllowed asks a host under which methods it serves a path.
+func newAllowed(address subject.Address) (*outgoing, error) {
+	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
+	return newOutgoing(http.MethodGet, &url.URL{
+		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(controlPort), Path: "/allow", RawQuery: query.Encode(),
+	}, nil, nil)
+}
+
+// parseAllowed reads the answer; false when it is none.
+func parseAllowed(body []byte) (methods []string, ok bool) {
+	var answer struct {
+		Methods []string `json:"methods"`
+	}
+	err := strictjson.Unmarshal(body, &answer)
+	return answer.Methods, err == nil
+}
+
+// announce tells every instance of the plane something, and awaits nothing.
+func (c *Conn) announce(ctx context.Context, what string) {
+	to := &url.URL{Scheme: "https", Host: hostAll + ":" + strconv.Itoa(controlPort), Path: "/" + what}
+	request, err := newOutgoing(http.MethodPost, to, nil, nil)
+	if err == nil {
+		err = c.seal(ctx, request)
+	}
+	if err == nil {
+		err = c.nats.send(stamp(ctx, request))
+	}
+	if err != nil {
+		c.logger.Warn().Err(err).Msg(what + " was not sent; a multicast of others may miss this instance once")
+	}
+}

@@ -1,0 +1,96 @@
+package bus
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
+)
+
+// endpoint is the plan of one endpoint, made when it is registered. A call walks it and searches nothing.
+type endpoint struct {
+	endpointConfig
+	mapped *restmap.Endpoint
+	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
+}
+
+// Ports by convention.
+const (
+	publicPort  = 443 // where an endpoint is served unless an option says otherwise
+	controlPort = 888 // what the framework itself asks, never from outside
+)
+
+// Body limits, where no option says otherwise.
+const (
+	functionBodyLimit = 4 << 20
+	webBodyLimit      = 32 << 20
+)
+
+// endpointConfig is what the options of an endpoint set.
+type endpointConfig struct {
+	port        int
+	queue       bool
+	hidden      bool
+	onAll       bool // served on the host "all" too
+	bodyLimit   int  // bytes; 0: the default of its kind
+	timeBudget  time.Duration
+	description string
+}
+
+func newEndpointConfig() endpointConfig { return endpointConfig{port: publicPort, queue: true} }
+
+// name is how messages speak of the endpoint.
+func (e *endpoint) name() string { return e.mapped.Name }
+
+// queueName is the queue that an instance answers under. Without a queue each instance is one of its own.
+func (e *endpoint) queueName(c *Conn) string {
+	if e.queue {
+		return c.host
+	}
+	return c.id + "." + c.host
+}
+
+// brokerQueue is the queue that the broker balances over, "" for none.
+func (e *endpoint) brokerQueue(c *Conn) string {
+	if e.queue {
+		return c.host
+	}
+	return ""
+}
+
+// hosts are the hostnames that the endpoint is served on.
+func (e *endpoint) hosts(c *Conn) []string {
+	if e.onAll {
+		return []string{c.host, hostAll}
+	}
+	return []string{c.host}
+}
+
+// tokens are the pattern's segments as a subscription has them.
+func tokens(pattern restmap.Pattern) []string {
+	segments := pattern.Segments()
+	made := make([]string, len(segments))
+	for i, segment := range segments {
+		switch {
+		case segment.Rest:
+			made[i] = ">"
+		case segment.Name != "":
+			made[i] = "*"
+		default:
+			made[i] = subject.Escape(segment.Literal)
+		}
+	}
+	return made
+}
+
+// limitBody refuses a request body that is too large for the endpoint.
+func limitBody(body []byte, limit int) error {
+	if len(body) <= limit {
+		return nil
+	}
+	return newError(http.StatusRequestEntityTooLarge, NotExecuted, nil,
+		"a body of %d bytes exceeds this endpoint's limit of %d", len(body), limit)
+}

@@ -1,0 +1,151 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
+)
+
+// What callers branch on. Each is found in the chain of an [Error] with errors.Is.
+var (
+	// ErrNoResponder says that nobody serves the host, the instance or the plane that was called.
+	ErrNoResponder = errors.New("no responder")
+	// ErrTimeout says that a server took the call and did not answer within the time budget.
+	ErrTimeout = errors.New("timeout")
+	// ErrDisconnected says that the broker is out of reach; the call was not sent.
+	ErrDisconnected = errors.New("disconnected from the broker")
+	// ErrClosed says that the connection was closed with Close.
+	ErrClosed = errors.New("connection closed")
+)
+
+// Executed tells whether a call that failed may have had an effect.
+type Executed int
+
+const (
+	// ExecutedUnknown means that the request left and no answer came: it may have run, or may run yet.
+	ExecutedUnknown Executed = iota
+	// NotExecuted means that no handler has seen the request. Calling again is safe.
+	NotExecuted
+	// WasExecuted means that the service answered, and this error is its answer.
+	WasExecuted
+)
+
+// String returns "unknown", "no" or "yes".
+func (e Executed) String() string {
+	switch e {
+	case NotExecuted:
+		return "no"
+	case WasExecuted:
+		return "yes"
+	default:
+		return "unknown"
+	}
+}
+
+// Error is a call that failed, on either side of it. On the bus it travels as problem+json (RFC 9457), so that
+// the status, the detail and who failed survive any number of hops.
+//
+// An Error is not changed after it was made and may be shared.
+type Error struct {
+	// Status is the HTTP status, 400 to 599.
+	Status int
+	// Detail is a sentence for people, "no product 7".
+	Detail string
+	// Host and ID are those of the instance that failed; empty when the failure happened before any was reached.
+	Host, ID string
+	// MsgID is the Bus-Msg-Id of the request that failed.
+	MsgID string
+	// Instance is the path of the request, as the caller sent it.
+	Instance string
+	// Arguments tells what is wrong with which argument, on bad input.
+	Arguments []restmap.ArgumentError
+	// Executed tells whether a handler has run.
+	Executed Executed
+
+	allow string // the Allow header of a 405
+	busy  bool   // the caller may try again in a second
+	cause error
+}
+
+// Error returns one line: status, detail, and who said so.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	if e.Host != "" {
+		text += " (" + e.Host + " " + e.ID + ")"
+	}
+	return text
+}
+
+// Unwrap returns the cause: one of the sentinels, or what a handler returned in this process.
+func (e *Error) Unwrap() error { return e.cause }
+
+// StatusCode returns the HTTP status. Any error type with this method decides the status of the response when a
+// handler returns it.
+func (e *Error) StatusCode() int { return e.Status }
+
+// Errorf makes the error that a handler returns to answer with a status, 400 to 599. Anything else is answered
+// 500. The format is that of fmt.Errorf, %w included; the text reaches the caller as the detail.
+func Errorf(status int, format string, arguments ...any) error {
+	if status < 400 || status > 599 {
+		status = http.StatusInternalServerError
+	}
+	cause := fmt.Errorf(format, arguments...)
+	return &Error{Status: status, Detail: cause.Error(), Executed: WasExecuted, cause: errors.Unwrap(cause)}
+}
+
+// StatusOf returns the HTTP status that an error stands for: 200 for nil, that of the first error in the chain
+// that has one, 504 for a context whose deadline passed, else 500.
+func StatusOf(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	return asError(err).Status
+}
+
+// asError is the one border at which any error becomes an Error.
+func asError(err error) *Error {
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known
+	}
+	if input, ok := errors.AsType[*restmap.InputError](err); ok {
+		return &Error{Status: input.Status, Detail: input.Detail, Arguments: input.Arguments, cause: err}
+	}
+	if message, ok := errors.AsType[*wire.Error](err); ok {
+		return &Error{Status: http.StatusBadRequest, Detail: message.Detail, cause: err}
+	}
+	if address, ok := errors.AsType[*subject.Error](err); ok {
+		return &Error{Status: address.Status, Detail: address.Detail, cause: err}
+	}
+	if coded, ok := errors.AsType[interface {
+		error
+		StatusCode() int
+	}](err); ok && coded.StatusCode() >= 400 && coded.StatusCode() <= 599 {
+		return &Error{Status: coded.StatusCode(), Detail: err.Error(), cause: err}
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{Status: http.StatusGatewayTimeout, Detail: "the time budget ended", cause: err}
+	case errors.Is(err, context.Canceled):
+		return &Error{Status: http.StatusServiceUnavailable, Detail: "the call was cancelled", cause: err}
+	}
+	return &Error{Status: http.StatusInternalServerError, Detail: err.Error(), cause: err}
+}
+
+// unsent wraps an error that arose before anything was published.
+func unsent(err error) *Error {
+	failed := *asError(err)
+	failed.Executed = NotExecuted
+	return &failed
+}
+
+func newError(status int, executed Executed, cause error, format string, arguments ...any) *Error {
+	return &Error{Status: status, Executed: executed, cause: cause, Detail: fmt.Sprintf(format, arguments...)}
+}

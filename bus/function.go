@@ -1,0 +1,57 @@
+package bus
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
+)
+
+// runFunction makes the run of a function endpoint: request → arguments → method → results → response.
+func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, error) {
+	if e.bodyLimit == 0 {
+		e.bodyLimit = functionBodyLimit
+	}
+	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
+		arguments, err := e.decode(in)
+		if err != nil {
+			return nil, err
+		}
+		results, err := e.mapped.Method.Call(ctx, arguments)
+		if err != nil {
+			return nil, err
+		}
+		encoded, err := e.mapped.Encode(results)
+		if err != nil {
+			return nil, err
+		}
+		return &wire.Response{Status: encoded.Status, Header: contentType(encoded.ContentType), Body: encoded.Body}, nil
+	}
+}
+
+// decode turns a request into the arguments of the method.
+func (e *endpoint) decode(in *incoming) (reflect.Value, error) {
+	if err := limitBody(in.request.Body, e.bodyLimit); err != nil {
+		return reflect.Value{}, err
+	}
+	if coding := in.request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return reflect.Value{}, newError(http.StatusUnsupportedMediaType, NotExecuted, nil, "content encoding %q: send the body as it is", coding)
+	}
+	_, query, _ := strings.Cut(in.request.Target, "?")
+	return e.mapped.Decode(&restmap.Request{
+		Query:       query,
+		ContentType: in.request.Header.Get("Content-Type"),
+		PathValue:   in.value,
+		Body:        in.request.Body,
+	})
+}
+
+func contentType(value string) wire.Header {
+	if value == "" {
+		return nil
+	}
+	return wire.Header{{Name: "Content-Type", Value: value}}
+}

@@ -1,0 +1,246 @@
+package bus_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+)
+
+// hostile is a raw client that publishes what no connection of ours would.
+type hostile struct {
+	t       *testing.T
+	raw     *nats.Conn
+	plane   string
+	answers chan *nats.Msg
+}
+
+func newHostile(t *testing.T, w *world) *hostile {
+	t.Helper()
+	h := &hostile{t: t, raw: rawClient(t, w), plane: w.Plane(), answers: make(chan *nats.Msg, 64)}
+	if _, err := h.raw.ChanSubscribe(h.plane+".r.example.evil.e1aaaaaaaa", h.answers); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.raw.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// send publishes a message and returns the response that comes after the ack.
+func (h *hostile) send(subject, text string) (*http.Response, string) {
+	h.t.Helper()
+	if err := h.raw.Publish(h.plane+"."+subject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
+		h.t.Fatal(err)
+	}
+	if ack, _ := h.read(); ack.StatusCode != http.StatusAccepted || ack.Header.Get("Bus-Op-Code") != "Ack" {
+		h.t.Errorf("%q: first answer is %d %v", text, ack.StatusCode, ack.Header)
+	}
+	return h.read()
+}
+
+func (h *hostile) read() (*http.Response, string) {
+	h.t.Helper()
+	select {
+	case message := <-h.answers:
+		response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(message.Data)), nil)
+		if err != nil {
+			h.t.Fatalf("%q: %v", message.Data, err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return response, string(body)
+	case <-time.After(10 * time.Second): // far more than it takes
+		h.t.Fatal("no answer")
+		return nil, ""
+	}
+}
+
+const addSubject = "443.example.calculator.|.GET.add"
+
+// request writes a request of evil.example with the given first line, host and further fields.
+func request(line, host string, fields ...string) string {
+	text := line + "\nHost: " + host + "\nBus-From-Host: evil.example\nBus-From-Id: e1aaaaaaaa\nBus-Msg-Id: m1\nBus-Op-Code: Req\n"
+	return text + strings.Join(append(fields, ""), "\n") + "\n"
+}
+
+func TestHostileRequestsAreAnswered(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	newCalculator(t, w)
+	evil := newHostile(t, w)
+	good := "GET /add?x=1&y=2 HTTP/1.1"
+	for name, test := range map[string]struct {
+		subject, text string
+		status        int
+		told          string
+	}{
+		"a good one":            {addSubject, request(good, calculatorHost), 200, `{"sum":3}`},
+		"no depth, no budget":   {addSubject, request(good, calculatorHost), 200, `{"sum":3}`},
+		"host with port":        {addSubject, request(good, calculatorHost+":443"), 200, `{"sum":3}`},
+		"absolute form":         {addSubject, request("GET https://calculator.example/add?x=1&y=2 HTTP/1.1", calculatorHost), 200, `{"sum":3}`},
+		"another path":          {addSubject, request("GET /panic HTTP/1.1", calculatorHost), 400, "was published to"},
+		"another host":          {addSubject, request(good, "payroll.example"), 400, "was published to"},
+		"another method":        {addSubject, request("POST /add HTTP/1.1", calculatorHost), 400, "was published to"},
+		"another port":          {addSubject, request(good, calculatorHost+":444"), 400, "port 444"},
+		"absolute, other host":  {addSubject, request("GET https://evil:888/add HTTP/1.1", calculatorHost), 400, ""},
+		"budget not a number":   {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 1e3"), 400, "Bus-Time-Budget"},
+		"budget too long":       {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 9223372036854775807"), 400, "Bus-Time-Budget"},
+		"budget spent":          {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 0"), 504, "time budget"},
+		"budget below zero":     {addSubject, request(good, calculatorHost, "Bus-Time-Budget: -1"), 504, "time budget"},
+		"budget above the most": {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 999999999"), 200, `{"sum":3}`},
+		"depth not a number":    {addSubject, request(good, calculatorHost, "Bus-Call-Depth: x"), 400, "Bus-Call-Depth"},
+		"depth zero":            {addSubject, request(good, calculatorHost, "Bus-Call-Depth: 0"), 400, "Bus-Call-Depth"},
+		"depth 64":              {addSubject, request(good, calculatorHost, "Bus-Call-Depth: 64"), 200, `{"sum":3}`},
+		"depth 65":              {addSubject, request(good, calculatorHost, "Bus-Call-Depth: 65"), 508, "nested"},
+		"two budgets":           {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 1000", "Bus-Time-Budget: 2000"), 400, "Bus-Time-Budget"},
+		"chunked":               {addSubject, request(good, calculatorHost, "Transfer-Encoding: chunked"), 400, "Transfer-Encoding"},
+		"body without length":   {addSubject, request(good, calculatorHost) + "tail", 400, ""},
+		"body too short":        {addSubject, request(good, calculatorHost, "Content-Length: 5") + "tail", 400, "Content-Length"},
+		"folded line":           {addSubject, request(good, calculatorHost, "X-A: 1", " 2"), 400, ""},
+		"HTTP/1.0":              {addSubject, request("GET /add HTTP/1.0", calculatorHost), 400, "HTTP/1.1"},
+		"bad path escape":       {addSubject, request("GET /add%zz HTTP/1.1", calculatorHost), 400, ""},
+		"gzip":                  {"443.example.calculator.|.POST.add", request("POST /add HTTP/1.1", calculatorHost, "Content-Encoding: gzip", "Content-Type: application/json"), 415, "content encoding"},
+	} {
+		response, body := evil.send(test.subject, test.text)
+		if response.StatusCode != test.status || !strings.Contains(body, test.told) {
+			t.Errorf("%s: %d %s", name, response.StatusCode, body)
+		}
+		if response.Header.Get("Bus-Msg-Id") != "m1" || response.Header.Get("Bus-Op-Code") != "Res" {
+			t.Errorf("%s: answered with %v", name, response.Header)
+		}
+	}
+}
+
+func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	caller, callee := newCalculator(t, w)
+	evil := newHostile(t, w)
+	response := fmt.Sprintf("r.example.caller.%s", caller.ID())
+	good := request("GET /add?x=1&y=2 HTTP/1.1", calculatorHost)
+	messages := map[string][]string{
+		addSubject: {
+			"", "nonsense", "GET /add HTTP/1.1\n\n", strings.Repeat("A", 1<<17),
+			strings.Replace(good, "evil.example", "a b.> *", 1), strings.Replace(good, "e1aaaaaaaa", "*", 1),
+			strings.Replace(good, "e1aaaaaaaa", "", 1), strings.Replace(good, "m1", "m 1", 1),
+			strings.Replace(good, "Code: Req", "Code: Ack", 1), strings.Replace(good, "Code: Req", "Code: Quux", 1),
+		},
+		response:            {"", "HTTP/1.1 200 OK\n\n", good},
+		response + ".guess": {"a body"},
+	}
+	var callees, callers int64
+	for subject, texts := range messages {
+		for _, text := range texts {
+			if err := evil.raw.Publish(evil.plane+"."+subject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
+				t.Fatal(err)
+			}
+			if subject == addSubject {
+				callees++
+			} else {
+				callers++
+			}
+		}
+	}
+	// once these calls are answered, what was published before has been looked at
+	if err := evil.raw.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	evil.send(addSubject, good)
+	for range 3 {
+		do(t, caller, "GET", calculatorURL+"/add?x=1", "", "")
+	}
+	if got := callee.Stats().Dropped; got != callees {
+		t.Errorf("the service dropped %d messages of %d", got, callees)
+	}
+	if got := caller.Stats().Dropped; got > callers || got < callers-1 {
+		t.Errorf("the caller dropped %d messages of %d", got, callers)
+	}
+	if len(evil.answers) != 0 {
+		t.Errorf("%d dropped messages were answered", len(evil.answers))
+	}
+}
+
+func TestForgedAnswersAreIgnored(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	caller := w.connect("caller.example")
+	evil := newHostile(t, w)
+	// evil.example serves a subject of victim.example, as a broker without permissions allows, under its own name
+	_, err := evil.raw.Subscribe(evil.plane+".443.example.victim.|.GET.secret", func(message *nats.Msg) {
+		id := strings.TrimPrefix(message.Reply[strings.LastIndexByte(message.Reply, '.'):], ".")
+		for _, host := range []string{"evil.example", "victim.example"} {
+			answer := "HTTP/1.1 200 OK\nConnection: close\nContent-Length: " + fmt.Sprint(len(host)) + "\nBus-From-Host: " + host +
+				"\nBus-From-Id: v1aaaaaaaa\nBus-Msg-Id: " + id + "\nBus-Op-Code: Res\n\n" + host
+			_ = evil.raw.Publish(fmt.Sprintf("%s.r.example.caller.%s", evil.plane, caller.ID()), []byte(strings.ReplaceAll(answer, "\n", "\r\n")))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := evil.raw.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := do(t, caller, "GET", "https://victim.example/secret", "", ""); body != "victim.example" {
+		t.Errorf("answered by %q", body)
+	}
+	if caller.Stats().Strangers == 0 {
+		t.Error("the forged answer was not counted")
+	}
+}
+
+func TestBadAddressesDoNotLeave(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		long := "/" + strings.Repeat("a", 5000)
+		for address, status := range map[string]int{
+			"https://calculator.example" + long:                 414,
+			"https://calculator.example/add" + "/x%20%0d%0a*.>": 404,
+			"https://a..b/add":                                  400,
+			"https://calculator.example./add":                   400,
+			"https://calc*.example/add":                         400,
+			"https://calculator.example:99999/add":              400,
+			"https://calculator.example:0888/add":               400,
+			"ftp://calculator.example/add":                      400,
+			"get https://calculator.example/add":                400,
+			"A.B https://calculator.example/add":                400,
+			"https://user@calculator.example/add":               400,
+			"://":                                               400,
+		} {
+			err := bus.Call(t.Context(), caller, address, nil, nil)
+			if bus.StatusOf(err) != status {
+				t.Errorf("%.60s: %v", address, err)
+			}
+			var out struct{ Sum int }
+			if err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1}, &out); err != nil || out.Sum != 1 {
+				t.Fatalf("after %.60s: %v", address, err)
+			}
+		}
+	})
+}
+
+func TestPlanesDoNotMeet(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		other := w.connect("caller.example", bus.WithPlane("other"))
+		if err := bus.Call(t.Context(), other, calculatorURL+"/add", nil, nil); bus.StatusOf(err) != 503 {
+			t.Errorf("from another plane: %v", err)
+		}
+		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", nil, nil); err != nil {
+			t.Errorf("from the same plane: %v", err)
+		}
+	})
+}

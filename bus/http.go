@@ -1,0 +1,105 @@
+package bus
+
+import (
+	"bytes"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// Do makes a unicast call with an *http.Request whose URL is an address on the bus. One instance answers;
+// where the endpoint has no queue, it is the first. The response has the status that the service chose, its
+// body is complete, and the headers Bus-From-Host and Bus-From-Id say who answered.
+//
+// A path or a method that the host does not serve is a 404 or 405 response. That no response could be had is an
+// [*Error]: nobody there, no time left, the broker away. The request body is read and closed.
+func (c *Conn) Do(r *http.Request) (*http.Response, error) {
+	request, err := fromHTTP(r)
+	if err != nil {
+		return nil, unsent(err)
+	}
+	response, err := c.roundTrip(r.Context(), request)
+	if err != nil {
+		return nil, err
+	}
+	return toHTTP(response, r), nil
+}
+
+// RoundTrip is Do, so that any HTTP client can speak over the bus: http.Client{Transport: conn}. It implements
+// http.RoundTripper.
+func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(r) }
+
+// Publish makes a multicast call: every instance that serves the address answers, those of this process
+// included, and each answer is yielded as it comes, in no order; the header Bus-From-Id says whose it is.
+// On an endpoint with a queue one instance answers. Nobody there is no error: nothing is yielded. An instance
+// that took the request and gave no answer in time is yielded as an [*Error].
+//
+// The call starts when the sequence is ranged over, and ends when all instances that answered the last time
+// have done so again, when no further one has turned up for 250 ms, or with the time budget. The sequence can
+// be ranged over once.
+func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
+	return func(yield func(*http.Response, error) bool) {
+		request, err := fromHTTP(r)
+		if err != nil {
+			yield(nil, unsent(err))
+			return
+		}
+		for response, err := range c.multicast(r.Context(), request) {
+			if err != nil {
+				if !yield(nil, err) {
+					return
+				}
+				continue
+			}
+			if !yield(toHTTP(response, r), nil) {
+				return
+			}
+		}
+	}
+}
+
+// fromHTTP turns an HTTP request into a message. A body has to be there as a whole.
+func fromHTTP(r *http.Request) (*outgoing, error) {
+	var body []byte
+	if r.Body != nil {
+		read, err := io.ReadAll(r.Body)
+		if closed := r.Body.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the request body cannot be read: %s", err)
+		}
+		body = read
+	}
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	return newOutgoing(method, r.URL, wire.FromHTTP(r.Header), body)
+}
+
+// toHTTP turns a response into what an HTTP client expects.
+func toHTTP(response *wire.Response, r *http.Request) *http.Response {
+	header := response.Header.HTTP()
+	header.Set("Content-Length", strconv.Itoa(len(response.Body)))
+	for name, value := range map[string]string{
+		wire.HeaderFromHost: response.FromHost, wire.HeaderFromID: response.FromID, wire.HeaderMsgID: response.MsgID,
+		wire.HeaderOpCode: string(response.OpCode), wire.HeaderQueue: response.Queue,
+	} {
+		if value != "" {
+			header.Set(name, value)
+		}
+	}
+	body := response.Body
+	if r.Method == http.MethodHead {
+		body = nil
+	}
+	return &http.Response{
+		Status: strconv.Itoa(response.Status) + " " + http.StatusText(response.Status), StatusCode: response.Status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}

@@ -1,0 +1,132 @@
+package bus_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+)
+
+// echo answers with what it was sent.
+type echo struct{}
+
+func (echo) Echo(text string) (same string) { return text }
+
+func TestBodyLimits(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("echo.example")
+		serve(t, conn, echo{}, bus.BodyLimit(100))
+		err := conn.Handle("POST", "/web", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), bus.BodyLimit(200))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, limit := range map[string]int{"/echo": 100, "/web": 200} {
+			for _, size := range []int{limit, limit + 1} {
+				body := `{"text":"` + strings.Repeat("a", size-len(`{"text":""}`)) + `"}`
+				response, told := do(t, conn, "POST", "https://echo.example"+path, "application/json", body)
+				want := http.StatusOK
+				if size > limit {
+					want = http.StatusRequestEntityTooLarge
+				}
+				if response.StatusCode != want {
+					t.Errorf("%s with %d bytes: %d %s", path, size, response.StatusCode, told)
+				}
+				if want != 200 && !strings.Contains(told, fmt.Sprintf("limit of %d", limit)) {
+					t.Errorf("%s: %s", path, told)
+				}
+			}
+		}
+	})
+}
+
+// TestMaxPayload sends what the broker does not carry, in both directions.
+func TestMaxPayload(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	conn := w.connect("echo.example")
+	serve(t, conn, echo{})
+	err := conn.Handle("GET", "/large", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, 5000))
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = bus.Call(t.Context(), conn, "https://echo.example/echo", bus.Args{"text": strings.Repeat("a", 5000)}, nil)
+	failed, _ := errors.AsType[*bus.Error](err)
+	if failed == nil || failed.Status != 413 || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, "4096") {
+		t.Errorf("a request too large: %v", err)
+	}
+	response, body := do(t, conn, "GET", "https://echo.example/large", "", "")
+	if response.StatusCode != 413 || !strings.Contains(body, "the response cannot travel") {
+		t.Errorf("a response too large: %d %s", response.StatusCode, body)
+	}
+	if err := bus.Call(t.Context(), conn, "https://echo.example/echo", bus.Args{"text": "small"}, nil); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestWebHandlerFaults(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("web.example")
+		handlers := map[string]http.HandlerFunc{
+			"/status0":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(0) },
+			"/status99": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(99) },
+			"/status1k": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(1000) },
+			"/abort":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			"/halfway": func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write([]byte("half"))
+				panic("boom")
+			},
+			"/nil": func(_ http.ResponseWriter, r *http.Request) { _ = r.Response.Status },
+		}
+		for path, handler := range handlers {
+			if err := conn.Handle("GET", path, handler); err != nil {
+				t.Fatal(err)
+			}
+			response, body := do(t, conn, "GET", "https://web.example"+path, "", "")
+			if response.StatusCode != 500 || !strings.Contains(body, `"status":500`) || strings.Contains(body, "half\"") {
+				t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			}
+		}
+	})
+}
+
+func TestHeadersCannotInjectAnything(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("web.example")
+		err := conn.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			header := w.Header()
+			header["X-Value"] = []string{"a\r\nX-Injected: 1\r\n\r\nbody"}
+			header["X-Name\r\nX-Injected"] = []string{"1"}
+			header["Bus-Msg-Id"] = []string{"forged"}
+			header["Bus-Secret"] = []string{"forged"}
+			header["Connection"] = []string{"keep-alive"}
+			header["X-Seen"] = []string{fmt.Sprintf("%q", r.Header["X-Value"])}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := mustRequest(t, "https://web.example/")
+		request.Header["X-Value"] = []string{"a\r\nX-Injected: 1"}
+		request.Header["Bus-From-Host"] = []string{"forged.example"}
+		response, err := conn.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		header := response.Header
+		if header.Get("X-Value") != "a  X-Injected: 1    body" || header.Get("X-Seen") != `["a  X-Injected: 1"]` {
+			t.Errorf("values: %q", header)
+		}
+		if header.Get("X-Injected") != "" || header.Get("Bus-Secret") != "" || header.Get("Bus-Msg-Id") == "forged" || header.Get("Connection") != "" {
+			t.Errorf("injected: %q", header)
+		}
+	})
+}

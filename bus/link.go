@@ -1,0 +1,219 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+)
+
+// link is one broker connection with the connections of this process that share it. Its last user closes it.
+type link struct {
+	nats  *nats.Conn
+	owned bool // dialled by us, hence ours to close
+	local *locals
+
+	users int // protected by links.mu
+}
+
+// links are the broker connections of this process. Sharing them is a process-wide fact, hence the only
+// variable of the package: a service costs a few KiB on a shared connection, and 64 KiB and three goroutines
+// on one of its own.
+var links = struct { //nolint:gochecknoglobals // docs/decisions/0002
+	mu   sync.Mutex
+	open map[linkConfig]*link
+}{open: map[linkConfig]*link{}}
+
+// acquireLink returns the link that the configuration asks for, dialled when there is none yet.
+func acquireLink(ctx context.Context, name string, config *connectConfig) (*link, error) {
+	if config.ownLink {
+		return dial(ctx, name, config)
+	}
+	links.mu.Lock()
+	defer links.mu.Unlock()
+	key := config.linkConfig
+	key.connectTimeout = 0
+	if shared := links.open[key]; shared != nil && !shared.nats.IsClosed() {
+		shared.users++
+		return shared, nil
+	}
+	opened, err := dial(ctx, name, config)
+	if err != nil {
+		return nil, err
+	}
+	links.open[key] = opened
+	return opened, nil
+}
+
+// release gives the link back; the last one closes the broker connection, if it is ours.
+func (l *link) release() {
+	links.mu.Lock()
+	defer links.mu.Unlock()
+	if l.users--; l.users > 0 {
+		return
+	}
+	for key, open := range links.open {
+		if open == l {
+			delete(links.open, key)
+		}
+	}
+	if l.owned {
+		l.nats.Close()
+	}
+}
+
+func dial(ctx context.Context, name string, config *connectConfig) (*link, error) {
+	opened := &link{nats: config.linkConfig.nats, local: newLocals(), users: 1}
+	if opened.nats != nil {
+		return opened, nil
+	}
+	options, err := natsOptions(name, config)
+	if err != nil {
+		return nil, err
+	}
+	if opened.nats, err = dialUntil(ctx, config.linkConfig, options); err != nil {
+		return nil, err
+	}
+	opened.owned = true
+	return opened, nil
+}
+
+// dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started
+// before its broker.
+func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*nats.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, config.connectTimeout)
+	defer cancel()
+	for {
+		connection, err := nats.Connect(config.url, options...)
+		if err == nil {
+			return connection, nil
+		}
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+			return nil, fmt.Errorf("broker %s refuses the credentials: %w; see BUS_NATS_CREDS and its neighbours", config.address(), err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("no broker at %s: %w; start one, or set BUS_NATS_URL", config.address(), err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// address returns where the broker is, without the password that a URL may hold.
+func (c linkConfig) address() string {
+	if c.provider != nil {
+		return "the broker of this process"
+	}
+	addresses := strings.Split(c.url, ",")
+	for i, address := range addresses {
+		if scheme, rest, ok := strings.Cut(address, "://"); ok {
+			if _, host, ok := strings.Cut(rest, "@"); ok {
+				addresses[i] = scheme + "://" + host
+			}
+		}
+	}
+	return strings.Join(addresses, ", ")
+}
+
+// natsOptions returns the settings that were measured to suit calls: never give up reconnecting, try often,
+// notice a dead peer in seconds, and keep nothing for later: a request in a reconnect buffer would run long
+// after its caller gave up.
+func natsOptions(name string, config *connectConfig) ([]nats.Option, error) {
+	logger := config.logger
+	options := []nats.Option{
+		nats.Name(name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(100 * time.Millisecond),
+		nats.ReconnectJitter(500*time.Millisecond, time.Second),
+		nats.ReconnectBufSize(-1),
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(func(_ *nats.Conn, subscription *nats.Subscription, err error) {
+			event := logger.Error().Err(err)
+			if subscription != nil {
+				event = event.Str("subject", subscription.Subject)
+			}
+			event.Msg("broker")
+		}),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { logDisconnect(logger, err) }),
+		nats.ReconnectHandler(func(connection *nats.Conn) {
+			logger.Info().Str("url", connection.ConnectedUrlRedacted()).Msg("broker is back")
+		}),
+		nats.LameDuckModeHandler(func(*nats.Conn) { logger.Info().Msg("broker is about to leave") }),
+	}
+	credentials, err := config.linkConfig.credentialOptions()
+	return append(options, credentials...), err
+}
+
+func logDisconnect(logger zerolog.Logger, err error) {
+	if err != nil { // nil: we closed it
+		logger.Warn().Err(err).Msg("broker is out of reach")
+	}
+}
+
+func (c linkConfig) credentialOptions() (options []nats.Option, err error) {
+	if c.provider != nil {
+		options = append(options, nats.InProcessServer(c.provider))
+	}
+	if c.credentials != "" {
+		options = append(options, nats.UserCredentials(c.credentials))
+	}
+	if c.nkeySeed != "" {
+		option, err := nats.NkeyOptionFromSeed(c.nkeySeed)
+		if err != nil {
+			return nil, fmt.Errorf("BUS_NATS_NKEY: %w", err)
+		}
+		options = append(options, option)
+	}
+	if c.user != "" {
+		options = append(options, nats.UserInfo(c.user, c.password))
+	}
+	if c.token != "" {
+		options = append(options, nats.Token(c.token))
+	}
+	if c.ca != "" {
+		options = append(options, nats.RootCAs(c.ca))
+	}
+	if c.cert != "" {
+		options = append(options, nats.ClientCert(c.cert, c.key))
+	}
+	return options, nil
+}
+
+// flush waits until the broker has processed everything sent so far.
+func (l *link) flush(ctx context.Context) error {
+	// Not nats.Conn.Flush: its timers come from a pool shared by the whole process.
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, defaultConnectTimeout)
+		defer cancel()
+	}
+	return l.nats.FlushWithContext(ctx)
+}
+
+// publish sends bytes now or not at all.
+func (l *link) publish(subject, reply string, payload []byte) error {
+	if limit := l.nats.MaxPayload(); limit > 0 && int64(len(payload)) > limit {
+		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+			"a message of %d bytes exceeds the broker's limit of %d", len(payload), limit)
+	}
+	if status := l.nats.Status(); status != nats.CONNECTED && status != nats.DRAINING_SUBS {
+		return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker is out of reach")
+	}
+	var err error
+	if reply == "" {
+		err = l.nats.Publish(subject, payload)
+	} else {
+		err = l.nats.PublishRequest(subject, reply, payload)
+	}
+	if err != nil {
+		return newError(http.StatusServiceUnavailable, NotExecuted, fmt.Errorf("%w: %w", ErrDisconnected, err), "the broker does not take the message: %s", err)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// multicastQuiet is how long no new ack has to come before a caller takes it that all instances have heard.
+const multicastQuiet = 250 * time.Millisecond
+
+// multicast makes one call to every instance that serves the address, and yields what each answers, as it
+// comes. It goes over the broker even to instances of this process, so that each gets it once. An instance that
+// has acked and does not answer in time is yielded as an error. Nobody there: nothing is yielded.
+func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire.Response, error] {
+	return func(yield func(*wire.Response, error) bool) {
+		leave, err := c.enter(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer leave()
+		ctx, cancel := context.WithTimeout(ctx, budget(ctx))
+		defer cancel()
+		defer context.AfterFunc(c.base, cancel)()
+		if err := c.seal(ctx, request); err != nil {
+			yield(nil, err)
+			return
+		}
+		c.gather(ctx, stamp(ctx, request), yield)
+	}
+}
+
+func (c *Conn) gather(ctx context.Context, sent *outgoing, yield func(*wire.Response, error) bool) {
+	waiting := newMulticastSlot(sent.address.Host, c.responders.of(sent.subject))
+	c.pending.open(sent.MsgID, waiting)
+	defer c.pending.close(sent.MsgID)
+	if err := c.nats.send(sent); err != nil {
+		yield(nil, unsent(err))
+		return
+	}
+	for {
+		response, err := waiting.next(ctx)
+		switch {
+		case err != nil:
+			waiting.missing(ctx, yield)
+			return
+		case response == nil: // all have answered; a call that ends before has not seen all
+			c.responders.replace(sent.subject, sent.MsgID, waiting.responders())
+			return
+		case !yield(response, nil):
+			return
+		}
+	}
+}
+
+// multicastSlot collects the acks and the responses of one multicast.
+type multicastSlot struct {
+	host  string
+	known map[string]struct{} // who answered last time; not changed
+	news  chan struct{}       // room for one: something below has changed
+
+	mu       sync.Mutex // protects all below
+	acked    map[string]*wire.Response
+	answered map[string]struct{}
+	inbox    []*wire.Response
+	lastAck  time.Time
+	nobody   bool
+}
+
+func newMulticastSlot(host string, known map[string]struct{}) *multicastSlot {
+	return &multicastSlot{
+		host: host, known: known, news: make(chan struct{}, 1), lastAck: time.Now(),
+		acked: make(map[string]*wire.Response), answered: make(map[string]struct{}),
+	}
+}
+
+func (s *multicastSlot) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
+
+func (s *multicastSlot) acknowledge(ack *wire.Response) {
+	s.mu.Lock()
+	name := responderName(ack)
+	if s.acked[name] == nil {
+		s.acked[name] = ack
+		s.lastAck = time.Now()
+	}
+	s.mu.Unlock()
+	s.wake()
+}
+
+// respond keeps the first response of each responder. One without an ack before it counts.
+func (s *multicastSlot) respond(response *wire.Response) {
+	s.mu.Lock()
+	name := responderName(response)
+	if _, twice := s.answered[name]; !twice {
+		s.answered[name] = struct{}{}
+		s.inbox = append(s.inbox, response)
+		if s.acked[name] == nil {
+			s.acked[name] = response
+			s.lastAck = time.Now()
+		}
+	}
+	s.mu.Unlock()
+	s.wake()
+}
+
+func (s *multicastSlot) absent() {
+	s.mu.Lock()
+	s.nobody = true
+	s.mu.Unlock()
+	s.wake()
+}
+
+func (s *multicastSlot) wake() {
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// next returns the next response, nil when all have answered, or the error of ctx.
+func (s *multicastSlot) next(ctx context.Context) (*wire.Response, error) {
+	for {
+		response, complete, silence := s.look()
+		if response != nil || complete {
+			return response, nil
+		}
+		timer := time.NewTimer(silence)
+		select {
+		case <-s.news:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+		timer.Stop()
+	}
+}
+
+// look takes a response out of the inbox, or says whether the call is complete, or how long to wait for another
+// ack until it is looked at again.
+func (s *multicastSlot) look() (response *wire.Response, complete bool, silence time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.inbox) > 0 {
+		response, s.inbox = s.inbox[0], s.inbox[1:]
+		return response, false, 0
+	}
+	if s.nobody && len(s.acked) == 0 {
+		return nil, true, 0
+	}
+	if len(s.answered) < len(s.acked) {
+		return nil, false, wire.MaxTimeBudget // only news or the end of ctx matter now
+	}
+	if s.allKnownAnswered() {
+		return nil, true, 0
+	}
+	silence = time.Until(s.lastAck.Add(multicastQuiet))
+	return nil, silence <= 0, silence
+}
+
+func (s *multicastSlot) allKnownAnswered() bool {
+	for name := range s.known {
+		if _, ok := s.answered[name]; !ok {
+			return false
+		}
+	}
+	return len(s.known) > 0
+}
+
+// missing yields an error for each instance that acked and did not answer.
+func (s *multicastSlot) missing(ctx context.Context, yield func(*wire.Response, error) bool) {
+	s.mu.Lock()
+	var silent []*wire.Response
+	for name, ack := range s.acked {
+		if _, ok := s.answered[name]; !ok {
+			silent = append(silent, ack)
+		}
+	}
+	s.mu.Unlock()
+	status, cause := http.StatusGatewayTimeout, errors.Join(ErrTimeout, context.DeadlineExceeded)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		status, cause = http.StatusServiceUnavailable, context.Canceled
+	}
+	for _, ack := range silent {
+		failed := newError(status, ExecutedUnknown, cause, "acked, but no response within the time budget")
+		failed.Host, failed.ID, failed.MsgID = ack.FromHost, ack.FromID, ack.MsgID
+		if !yield(nil, failed) {
+			return
+		}
+	}
+}
+
+// responders returns who has acked or answered.
+func (s *multicastSlot) responders() map[string]struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make(map[string]struct{}, len(s.acked))
+	for name := range s.acked {
+		names[name] = struct{}{}
+	}
+	return names
+}

@@ -1,0 +1,120 @@
+package bus
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// natsTransport carries messages over the broker, as text.
+type natsTransport struct {
+	link     *link
+	plane    string
+	response string // the response subject of this instance
+
+	buffers sync.Pool // of *[]byte, to write messages in; the broker client copies what it is given
+}
+
+// send publishes with a reply subject of the request's own, on which the broker tells when nobody subscribes.
+// Acks and responses come to the response subject all the same.
+func (t *natsTransport) send(request *outgoing) error {
+	return t.publish(request.subject, t.response+"."+request.MsgID, func(buffer []byte) []byte {
+		return wire.AppendRequest(buffer, &request.Request)
+	})
+}
+
+func (t *natsTransport) publish(to, reply string, write func([]byte) []byte) error {
+	buffer, ok := t.buffers.Get().(*[]byte)
+	if !ok {
+		buffer = new([]byte)
+	}
+	defer t.buffers.Put(buffer)
+	*buffer = write((*buffer)[:0])
+	return t.link.publish(to, reply, *buffer)
+}
+
+// natsReplier answers one request over the broker.
+type natsReplier struct {
+	*natsTransport
+	to string // the response subject of the caller
+}
+
+func (r natsReplier) reply(response *wire.Response) error {
+	return r.publish(r.to, "", func(buffer []byte) []byte { return wire.AppendResponse(buffer, response) })
+}
+
+// receiveResponse takes what arrives on the response subject.
+func (c *Conn) receiveResponse(message *nats.Msg) {
+	var response wire.Response
+	if err := wire.ParseResponse(message.Data, &response); err != nil {
+		c.drop(message.Subject, err)
+		return
+	}
+	c.pending.deliver(&response)
+}
+
+// receiveAbsence takes what arrives on <response subject>.<message id>: the broker's word that nobody
+// subscribes to the subject of that message.
+func (c *Conn) receiveAbsence(message *nats.Msg) {
+	if len(message.Data) != 0 || message.Header.Get("Status") != strconv.Itoa(http.StatusServiceUnavailable) {
+		c.drop(message.Subject, errors.New("only the broker may publish here"))
+		return
+	}
+	c.pending.absent(message.Subject[strings.LastIndexByte(message.Subject, '.')+1:])
+}
+
+// receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
+func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) {
+	request := new(wire.Request)
+	fault := wire.ParseRequest(message.Data, request)
+	if subject.ValidHost(request.FromHost) != nil || subject.ValidID(request.FromID) != nil || request.MsgID == "" {
+		c.drop(message.Subject, errors.Join(errNoSender, fault)) // nobody to answer, or no request at all
+		return
+	}
+	in := &incoming{
+		request: request,
+		through: through,
+		back:    natsReplier{c.nats, subject.Response(c.plane, request.FromHost, request.FromID)},
+	}
+	if fault == nil {
+		in.address, fault = addressOf(request, message.Subject)
+	}
+	c.receive(in, fault)
+}
+
+var errNoSender = errors.New("the message does not tell a valid Bus-From-Host, Bus-From-Id and Bus-Msg-Id")
+
+// addressOf returns the address that a request was published to. The subject decides, because that is what the
+// broker's permissions speak of; a request that says otherwise is refused.
+func addressOf(request *wire.Request, published string) (subject.Address, error) {
+	_, rest, _ := strings.Cut(published, ".")
+	digits, _, _ := strings.Cut(rest, ".")
+	port, err := strconv.Atoi(digits)
+	if err != nil {
+		return subject.Address{}, err
+	}
+	host, named, hasPort := strings.Cut(request.Host, ":")
+	if hasPort && named != digits {
+		return subject.Address{}, newError(http.StatusBadRequest, NotExecuted, nil,
+			"the Host header names port %s, the message was published to port %d", named, port)
+	}
+	path, _, _ := strings.Cut(request.Target, "?")
+	address := subject.Address{Port: port, Host: strings.ToLower(host), Method: request.Method, Path: path}
+	plane, _, _ := strings.Cut(published, ".")
+	said, err := address.Subject(plane)
+	if err != nil {
+		return address, err
+	}
+	if said != published {
+		return address, newError(http.StatusBadRequest, NotExecuted, nil,
+			"the request says %s %s on host %s, but was published to %s", request.Method, path, request.Host, published)
+	}
+	return address, nil
+}

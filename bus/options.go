@@ -1,0 +1,93 @@
+package bus
+
+import (
+	"net"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+)
+
+// ConnectOption configures a connection. Connection options start with With; what describes a service or an
+// endpoint is a plain noun (see [ServeOption]). An option wins over the environment.
+type ConnectOption func(*connectConfig)
+
+// InProcessBroker is a broker in this process; *broker.Broker of bus/broker is one, and so is a nats-server.
+type InProcessBroker interface {
+	InProcessConn() (net.Conn, error)
+}
+
+// WithURL sets the broker's address, or several separated by commas. Default: BUS_NATS_URL, else
+// nats://127.0.0.1:4222.
+func WithURL(url string) ConnectOption {
+	return func(c *connectConfig) { c.linkConfig.url = url }
+}
+
+// WithBroker connects to a broker in this process, without a socket. Default: none.
+func WithBroker(broker InProcessBroker) ConnectOption {
+	return func(c *connectConfig) { c.linkConfig.provider = broker }
+}
+
+// WithNATS uses a broker connection that the application already has. Its callbacks and settings are left as
+// they are, and it is never closed. Its reconnect buffer should be off (nats.ReconnectBufSize(-1)), or requests
+// made during an outage may be delivered late. Default: a connection of our own.
+func WithNATS(connection *nats.Conn) ConnectOption {
+	return func(c *connectConfig) { c.linkConfig.nats = connection }
+}
+
+// WithoutSharing gives the connection a broker connection of its own, and no short circuit to others. Default:
+// the connections of a process that reach the same broker as the same user share one.
+func WithoutSharing() ConnectOption {
+	return func(c *connectConfig) { c.ownLink = true }
+}
+
+// WithConnectTimeout sets how long Connect tries to reach the broker. Default: 5 s.
+func WithConnectTimeout(timeout time.Duration) ConnectOption {
+	return func(c *connectConfig) { c.linkConfig.connectTimeout = timeout }
+}
+
+// WithPlane sets the communication plane, [A-Za-z0-9_-]+. Services on different planes never meet. Default:
+// BUS_PLANE, else "bus".
+func WithPlane(plane string) ConnectOption {
+	return func(c *connectConfig) { c.plane = plane }
+}
+
+// WithVersion sets the service's version, shown in its documents. Default: "".
+func WithVersion(version string) ConnectOption {
+	return func(c *connectConfig) { c.version = version }
+}
+
+// WithDescription describes the service in its documents. Default: the doc comments of the types it serves.
+func WithDescription(description string) ConnectOption {
+	return func(c *connectConfig) { c.description = description }
+}
+
+// WithBaseURL sets the address under which people reach the ingress, shown in documents. Default: BUS_BASE_URL,
+// else the address under which the ingress was reached.
+func WithBaseURL(url string) ConnectOption {
+	return func(c *connectConfig) { c.baseURL = strings.TrimSuffix(url, "/") }
+}
+
+// WithShortCircuit says whether a call to an instance in the same process stays in the process. Default: yes,
+// unless BUS_SHORT_CIRCUIT is 0.
+func WithShortCircuit(on bool) ConnectOption {
+	return func(c *connectConfig) { c.shortCircuit = on }
+}
+
+// WithHandlerLimit sets how many handlers run at once; beyond it requests are answered 503. Default: 10 000.
+func WithHandlerLimit(limit int) ConnectOption {
+	return func(c *connectConfig) { c.handlerLimit = limit }
+}
+
+// WithAckWait sets how long a call waits for an ack before it takes it that no server is available. It matters
+// where the broker cannot tell at once that nobody is there. Default: 1 s.
+func WithAckWait(wait time.Duration) ConnectOption {
+	return func(c *connectConfig) { c.ackWait = wait }
+}
+
+// WithLogger sets the logger; fields host and id are added to it. Default: to standard error, at BUS_LOG_LEVEL
+// (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text.
+func WithLogger(logger zerolog.Logger) ConnectOption {
+	return func(c *connectConfig) { c.logger = logger }
+}

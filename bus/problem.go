@@ -1,0 +1,70 @@
+package bus
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// ServeError writes err as problem+json. It is for http.Handlers on the bus and for whoever passes an error of
+// a call on to an HTTP client. The status is that of [StatusOf].
+func ServeError(w http.ResponseWriter, r *http.Request, err error) {
+	failed := *asError(err)
+	if failed.Instance == "" {
+		failed.Instance = r.URL.EscapedPath()
+	}
+	header := w.Header()
+	for _, field := range failed.header() {
+		header.Set(field.Name, field.Value)
+	}
+	w.WriteHeader(failed.Status)
+	_, _ = w.Write(failed.body()) // the client is gone when this fails, and there is nobody left to tell
+}
+
+// header returns the fields of the response that carries the error.
+func (e *Error) header() wire.Header {
+	fields := wire.Header{{Name: "Content-Type", Value: restmap.ProblemType}}
+	if e.allow != "" {
+		fields.Add("Allow", e.allow)
+	}
+	if e.busy {
+		fields.Add("Retry-After", "1")
+	}
+	return fields
+}
+
+func (e *Error) body() []byte {
+	body, err := strictjson.Marshal(restmap.Problem{
+		Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status, Detail: strings.ToValidUTF8(e.Detail, "�"),
+		Instance: e.Instance, Host: e.Host, ID: e.ID, MsgID: e.MsgID, Errors: e.Arguments,
+	})
+	if err != nil {
+		return nil // only text and numbers: the status alone has to do
+	}
+	return body
+}
+
+// response turns the error into the response that a service answers with.
+func (e *Error) response() *wire.Response {
+	return &wire.Response{Status: e.Status, Header: e.header(), Body: e.body()}
+}
+
+// responseError turns a response of status 400 or above into the error that a caller gets. A body that is not
+// problem+json, from a foreign service say, is not shown: it may be a page.
+func responseError(res *wire.Response) *Error {
+	failed := &Error{
+		Status: res.Status, Host: res.FromHost, ID: res.FromID, MsgID: res.MsgID,
+		Executed: WasExecuted, allow: res.Header.Get("Allow"), busy: res.Header.Get("Retry-After") != "",
+	}
+	var told restmap.Problem
+	if strings.HasPrefix(res.Header.Get("Content-Type"), restmap.ProblemType) && strictjson.Unmarshal(res.Body, &told) == nil {
+		failed.Detail, failed.Instance, failed.Arguments = told.Detail, told.Instance, told.Errors
+		if told.Host != "" {
+			failed.Host, failed.ID, failed.MsgID = told.Host, told.ID, told.MsgID
+		}
+	}
+	return failed
+}

@@ -1,0 +1,196 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+)
+
+// Serve registers the exported methods of impl as endpoints of conn's host. They are live when it returns; on an
+// error none is, and the error names every fault that was found, with its remedy.
+//
+// A method is a function, Name([ctx context.Context,] arguments…) ([results…] [, error]), or a web endpoint,
+// Name(w http.ResponseWriter, r *http.Request) [error]. Functions are served as RPC, /name under GET and POST,
+// or as REST when they are named like Create, Read, Update, Delete, List and use a magic argument
+// (httpRequestBody, httpResponseBody, httpStatusCode). With an interface as type parameter,
+// Serve[calculator.API](conn, impl), only its methods are served.
+//
+// Handlers run concurrently, each on a goroutine of its own; impl must allow that.
+func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
+	var as reflect.Type
+	if named := reflect.TypeFor[T](); named.Kind() == reflect.Interface && named.NumMethod() > 0 {
+		as = named
+	}
+	return conn.serve(as, impl, newServiceConfig(options))
+}
+
+func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
+	endpoints, doc, err := plan(as, impl, config)
+	if err != nil {
+		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
+	}
+	if err := c.register(endpoints); err != nil {
+		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
+	}
+	if slices.ContainsFunc(endpoints, func(e *endpoint) bool { return !e.hidden }) {
+		c.documents.describe(doc)
+	}
+	return nil
+}
+
+// plan discovers the methods of impl and makes their endpoints.
+func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, doc string, err error) {
+	var service *reflectapi.Service
+	if as != nil {
+		service, err = reflectapi.DescribeAs(as, impl, config.describe...)
+	} else {
+		service, err = reflectapi.Describe(impl, config.describe...)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	mapped, err := restmap.Map(service, config.routing())
+	if err != nil {
+		return nil, "", err
+	}
+	for _, m := range mapped {
+		planned := &endpoint{endpointConfig: config.method(m.Method.Name).endpointConfig, mapped: m}
+		if m.Style == restmap.Web {
+			planned.run = runWeb(planned, m.Method.ServeHTTP)
+		} else {
+			planned.run = runFunction(planned)
+		}
+		endpoints = append(endpoints, planned)
+	}
+	return endpoints, service.Doc, nil
+}
+
+// Handle serves an http.Handler under a method and a path of conn's host: "GET", "/files/{path+}". The method ""
+// or "*" stands for any. {name} stands for one segment of the path, {name+} at the end for the rest; the handler
+// finds them with r.PathValue. The request's URL has the whole path. Live when it returns.
+func (c *Conn) Handle(method, path string, handler http.Handler, options ...HandleOption) error {
+	if handler == nil {
+		return fmt.Errorf("handle %s %s on %s: the handler is nil", method, path, c.host)
+	}
+	mapped, err := restmap.Handler(method, path)
+	if err != nil {
+		return fmt.Errorf("handle on %s: %w", c.host, err)
+	}
+	planned := &endpoint{endpointConfig: newEndpointConfig(), mapped: mapped}
+	for _, option := range options {
+		option.applyToEndpoint(&planned.endpointConfig)
+	}
+	planned.run = runWeb(planned, plainHandler(handler))
+	if err := c.register([]*endpoint{planned}); err != nil {
+		return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, err)
+	}
+	return nil
+}
+
+// register makes endpoints live, all or none, and tells the others that there is something new.
+func (c *Conn) register(endpoints []*endpoint) error {
+	c.registering.Lock()
+	defer c.registering.Unlock()
+	if c.handlers.isShut() {
+		return ErrClosed
+	}
+	if err := validEndpoints(endpoints); err != nil {
+		return err
+	}
+	if !c.serving {
+		directory, err := c.directoryEndpoints()
+		if err != nil {
+			return err
+		}
+		endpoints = append(endpoints, directory...)
+	}
+	documents, err := c.documents.missing(c, endpoints)
+	if err != nil {
+		return err
+	}
+	endpoints = append(endpoints, documents...)
+	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
+	defer cancel()
+	if err := c.install(ctx, endpoints); err != nil {
+		return err
+	}
+	c.serving = true
+	c.documents.add(endpoints)
+	c.announce(ctx, "hello")
+	return nil
+}
+
+func validEndpoints(endpoints []*endpoint) error {
+	var faults []error
+	for _, e := range endpoints {
+		if err := subject.ValidPort(e.port); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w; see bus.Port", e.name(), err))
+		}
+		if e.port == controlPort {
+			faults = append(faults, fmt.Errorf("%s: port %d is the framework's own; use another, such as 444 for what is internal", e.name(), controlPort))
+		}
+		if e.bodyLimit < 0 || e.timeBudget < 0 {
+			faults = append(faults, fmt.Errorf("%s: a body limit or a time budget below zero", e.name()))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
+// the broker knows of them.
+func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
+	if err := c.router.add(endpoints); err != nil {
+		return err
+	}
+	before := c.subscribed()
+	err := c.subscribeAll(endpoints)
+	if err == nil {
+		err = c.link.flush(ctx)
+	}
+	if err != nil {
+		c.unsubscribe(before)
+		c.router.remove(endpoints)
+	}
+	return err
+}
+
+func (c *Conn) subscribeAll(endpoints []*endpoint) error {
+	for _, e := range endpoints {
+		into := (&subscription{endpoint: e}).into(c)
+		for _, host := range e.hosts(c) {
+			for _, route := range e.mapped.Routes {
+				to := subject.Subscription(c.plane, strconv.Itoa(e.port), host, route.Method, tokens(route.Pattern)...)
+				if err := c.subscribe(to, e.brokerQueue(c), into); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// subscribed returns how many subscriptions there are.
+func (c *Conn) subscribed() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.subscriptions)
+}
+
+// unsubscribe ends the subscriptions made since there were as many as kept.
+func (c *Conn) unsubscribe(kept int) {
+	c.mu.Lock()
+	ended := slices.Clone(c.subscriptions[kept:])
+	c.subscriptions = c.subscriptions[:kept]
+	c.mu.Unlock()
+	for _, s := range ended {
+		_ = s.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
+	}
+}

@@ -1,0 +1,98 @@
+package bus_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// faulty has methods that cannot be endpoints.
+type faulty struct{}
+
+func (faulty) Channel(c chan int) {}
+
+func (faulty) Pair() (int, string) { return 0, "" }
+
+func TestServeReportsEveryFault(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect("faulty.example")
+	err := bus.Serve(conn, faulty{})
+	for _, told := range []string{"faulty.example", "Channel", "Pair", "bus.Without"} {
+		if err == nil || !strings.Contains(err.Error(), told) {
+			t.Errorf("%v does not tell %q", err, told)
+		}
+	}
+	if err := bus.Serve(conn, faulty{}, bus.Without("Channel", "Pair")); err == nil || !strings.Contains(err.Error(), "no exported method") {
+		t.Errorf("nothing left: %v", err)
+	}
+}
+
+func TestRegistrationFaults(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect("calculator.example")
+	serve(t, conn, calculator{})
+	handler := http.NotFoundHandler()
+	for name, test := range map[string]struct {
+		register func() error
+		told     string
+	}{
+		"twice": {func() error { return bus.Serve(conn, calculator{}) }, "Add and Add both serve GET /add on port 443"},
+		"a handler on a function": {
+			func() error { return conn.Handle("GET", "/add", handler) }, "GET /add and Add both serve GET /add on port 443",
+		},
+		"parameters alike": {func() error {
+			if err := conn.Handle("GET", "/x/{a}", handler); err != nil {
+				return err
+			}
+			return conn.Handle("GET", "/x/{b}", handler)
+		}, "both serve GET /x/"},
+		"the documents' path": {func() error { return conn.Handle("GET", "/openapi.json", handler) }, "/openapi.json"},
+		"port 0":              {func() error { return bus.Serve(conn, relay{}, bus.Port(0)) }, "bus.Port"},
+		"port 888":            {func() error { return bus.Serve(conn, relay{}, bus.Port(888)) }, "888"},
+		"unknown method": {
+			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Hidden())) }, "Jump",
+		},
+		"bad path":    {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
+		"bad method":  {func() error { return conn.Handle("get", "/y", handler) }, "capital"},
+		"nil handler": {func() error { return conn.Handle("GET", "/y", nil) }, "nil"},
+		"wrong names": {
+			func() error { return bus.Serve(conn, relay{}, bus.Names("Pass", "a, b", "depth, budget")) }, "Pass",
+		},
+	} {
+		if err := test.register(); err == nil || !strings.Contains(err.Error(), test.told) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// nothing of what failed is left behind
+	serve(t, conn, relay{})
+}
+
+func TestConnectFaults(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	for host, told := range map[string]string{
+		"": "", "all": "reserved", "Upper.example": "", "a..b": "", "a_b": "", "-a.b": "", strings.Repeat("a", 254): "",
+	} {
+		_, err := bus.Connect(t.Context(), host, bus.WithBroker(b.Broker()))
+		if err == nil || !strings.Contains(err.Error(), told) {
+			t.Errorf("host %q: %v", host, err)
+		}
+	}
+	_, err := bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), bus.WithPlane("a.b"))
+	if err == nil || !strings.Contains(err.Error(), "BUS_PLANE") {
+		t.Errorf("plane: %v", err)
+	}
+	_, err = bus.Connect(t.Context(), "x.example", bus.WithURL("nats://user:secret@127.0.0.1:1"), bus.WithConnectTimeout(time.Millisecond))
+	if err == nil || !strings.Contains(err.Error(), "no broker at nats://127.0.0.1:1") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("no broker: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = bus.Connect(ctx, "x.example", bus.WithURL("nats://127.0.0.1:1")); err == nil {
+		t.Error("connected with a context that has ended")
+	}
+}

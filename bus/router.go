@@ -1,0 +1,242 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/restmap"
+)
+
+// router finds the endpoint that serves an address. The broker only decides that this service gets a message:
+// it treats subscriptions that overlap as one, so that which endpoint handles it is decided here, always the
+// same way: from left to right, a literal segment over {name}, {name} over {name+}; then an exact method over
+// any.
+type router struct {
+	mu    sync.RWMutex // protects ports and what is below
+	ports map[int]*node
+}
+
+// node is one segment further down the path.
+type node struct {
+	literal map[string]*node
+	param   *node            // {name}
+	rest    map[string]*spot // {name+}, by method
+	spots   map[string]*spot // paths that end here, by method
+}
+
+// spot is one route of an endpoint.
+type spot struct {
+	endpoint *endpoint
+	pattern  restmap.Pattern
+}
+
+// match is a route that was found, with the values of its parameters in their order; the zero value is none.
+type match struct {
+	*spot
+	values []string
+}
+
+func (m match) found() bool { return m.spot != nil }
+
+const anyMethod = "*"
+
+func newRouter() *router { return &router{ports: make(map[int]*node)} }
+
+// add takes in all endpoints or none. It reports every pair that no path can tell apart.
+func (r *router) add(endpoints []*endpoint) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var faults []error
+	for _, added := range endpoints {
+		for _, route := range added.mapped.Routes {
+			spots := r.leaf(added.port, route.Pattern)
+			if taken := spots[route.Method]; taken != nil {
+				faults = append(faults, conflict(added, taken.endpoint, route))
+				continue
+			}
+			spots[route.Method] = &spot{endpoint: added, pattern: route.Pattern}
+		}
+	}
+	if len(faults) > 0 {
+		r.removeAll(endpoints)
+	}
+	return errors.Join(faults...)
+}
+
+func conflict(added, taken *endpoint, route restmap.Route) error {
+	method := route.Method
+	if method == anyMethod {
+		method = "any method"
+	}
+	return fmt.Errorf("%s and %s both serve %s %s on port %d: give one of them another path, with bus.Path",
+		added.name(), taken.name(), method, route.Pattern.Example(), added.port)
+}
+
+// leaf returns the table of methods at the end of a pattern, made where there was none.
+func (r *router) leaf(port int, pattern restmap.Pattern) map[string]*spot {
+	at := r.ports[port]
+	if at == nil {
+		at = &node{}
+		r.ports[port] = at
+	}
+	for _, segment := range pattern.Segments() {
+		switch {
+		case segment.Rest:
+			if at.rest == nil {
+				at.rest = make(map[string]*spot)
+			}
+			return at.rest
+		case segment.Name != "":
+			if at.param == nil {
+				at.param = &node{}
+			}
+			at = at.param
+		default:
+			if at.literal == nil {
+				at.literal = make(map[string]*node)
+			}
+			if at.literal[segment.Literal] == nil {
+				at.literal[segment.Literal] = &node{}
+			}
+			at = at.literal[segment.Literal]
+		}
+	}
+	if at.spots == nil {
+		at.spots = make(map[string]*spot)
+	}
+	return at.spots
+}
+
+// remove takes endpoints out again.
+func (r *router) remove(endpoints []*endpoint) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.removeAll(endpoints)
+}
+
+func (r *router) removeAll(endpoints []*endpoint) {
+	for _, removed := range endpoints {
+		for _, route := range removed.mapped.Routes {
+			spots := r.leaf(removed.port, route.Pattern)
+			if at := spots[route.Method]; at != nil && at.endpoint == removed {
+				delete(spots, route.Method)
+			}
+		}
+	}
+}
+
+// servedPorts returns the ports that something is served on, sorted, without the framework's own.
+func (r *router) servedPorts() []int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	ports := make([]int, 0, len(r.ports))
+	for port := range r.ports {
+		if port != controlPort {
+			ports = append(ports, port)
+		}
+	}
+	slices.Sort(ports)
+	return ports
+}
+
+// find returns the most specific route for an address. HEAD is served where GET is.
+func (r *router) find(address subject.Address) match {
+	segments, err := subject.Segments(address.Path)
+	if err != nil {
+		return match{}
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.ports[address.Port].find(segments, nil, func(spots map[string]*spot) *spot {
+		return choose(spots, address.Method)
+	})
+}
+
+func choose(spots map[string]*spot, method string) *spot {
+	if exact := spots[method]; exact != nil {
+		return exact
+	}
+	if get := spots[http.MethodGet]; get != nil && method == http.MethodHead {
+		return get
+	}
+	return spots[anyMethod]
+}
+
+// find walks down the segments, most specific first, and back up where accept finds nothing.
+func (n *node) find(segments, values []string, accept func(map[string]*spot) *spot) match {
+	if n == nil {
+		return match{}
+	}
+	if len(segments) == 0 {
+		return match{accept(n.spots), values}
+	}
+	first, others := segments[0], segments[1:]
+	if m := n.literal[first].find(others, values, accept); m.found() {
+		return m
+	}
+	if first != "" { // {name} stands for something
+		if m := n.param.find(others, append(values, first), accept); m.found() {
+			return m
+		}
+	}
+	// the value of {name+} is the decoded segments with slashes between
+	return match{accept(n.rest), append(values, strings.Join(segments, "/"))}
+}
+
+// methods returns under which methods a path is served, sorted; HEAD comes with GET.
+func (r *router) methods(port int, path string) []string {
+	segments, err := subject.Segments(path)
+	if err != nil {
+		return nil
+	}
+	served := make(map[string]bool)
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	r.ports[port].find(segments, nil, func(spots map[string]*spot) *spot {
+		for method := range spots {
+			served[method] = true
+		}
+		return nil // so that less specific routes are looked at too
+	})
+	return sortedMethods(served)
+}
+
+func sortedMethods(served map[string]bool) []string {
+	methods := make([]string, 0, len(served)+1)
+	if served[anyMethod] {
+		for _, method := range []string{
+			http.MethodDelete, http.MethodGet, http.MethodOptions, http.MethodPatch, http.MethodPost, http.MethodPut,
+		} {
+			served[method] = true
+		}
+		delete(served, anyMethod)
+	}
+	if served[http.MethodGet] {
+		served[http.MethodHead] = true
+	}
+	for method := range served {
+		methods = append(methods, method)
+	}
+	slices.Sort(methods)
+	return methods
+}
+
+// value returns a parameter of the path, "" when there is none of that name.
+func (m match) value(name string) string {
+	at := 0
+	for _, segment := range m.pattern.Segments() {
+		if segment.Name == "" {
+			continue
+		}
+		if segment.Name == name {
+			return m.values[at]
+		}
+		at++
+	}
+	return ""
+}

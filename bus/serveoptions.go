@@ -1,0 +1,171 @@
+package bus
+
+import (
+	"io/fs"
+	"time"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+)
+
+// ServeOption says something about a service as a whole; [Method] narrows it down to one method.
+type ServeOption interface{ applyToService(*serviceConfig) }
+
+// MethodOption says something about one method, inside [Method].
+type MethodOption interface{ applyToMethod(*methodConfig) }
+
+// HandleOption says something about an http.Handler, in [Conn.Handle].
+type HandleOption interface{ applyToEndpoint(*endpointConfig) }
+
+// EndpointOption may stand anywhere: in [Serve] it holds for all methods, unless Method says otherwise.
+type EndpointOption interface {
+	ServeOption
+	MethodOption
+	HandleOption
+}
+
+// serviceConfig is what the options of Serve set.
+type serviceConfig struct {
+	describe  []reflectapi.Option
+	resource  string
+	endpoints endpointConfig
+	methods   map[string][]MethodOption
+}
+
+// methodConfig is what the options of one method set.
+type methodConfig struct {
+	restmap.MethodOptions
+	endpointConfig
+}
+
+func newServiceConfig(options []ServeOption) *serviceConfig {
+	config := &serviceConfig{endpoints: newEndpointConfig(), methods: make(map[string][]MethodOption)}
+	for _, option := range options {
+		option.applyToService(config)
+	}
+	return config
+}
+
+// method returns the configuration of one method: that of the service, then its own.
+func (s *serviceConfig) method(name string) methodConfig {
+	config := methodConfig{endpointConfig: s.endpoints}
+	for _, option := range s.methods[name] {
+		option.applyToMethod(&config)
+	}
+	return config
+}
+
+// routing returns what restmap needs to know of the options.
+func (s *serviceConfig) routing() restmap.Options {
+	options := restmap.Options{Resource: s.resource, Methods: make(map[string]restmap.MethodOptions, len(s.methods))}
+	for name := range s.methods {
+		options.Methods[name] = s.method(name).MethodOptions
+	}
+	return options
+}
+
+type serveOption func(*serviceConfig)
+
+func (o serveOption) applyToService(c *serviceConfig) { o(c) }
+
+// Resource names the collection of a REST service whose methods are bare verbs: Resource("products") serves
+// Create as POST /products. Default: from the type's name.
+func Resource(collection string) ServeOption {
+	return serveOption(func(c *serviceConfig) { c.resource = collection })
+}
+
+// Names gives the names of a method's arguments and results, in order and separated by commas, without those of
+// the context and the error: Names("Add", "x, y", "sum"). Default: from the source or the executable.
+func Names(method, arguments, results string) ServeOption {
+	return describeOption(reflectapi.Names(method, arguments, results))
+}
+
+// Source hands over the source of the service, from which names and doc comments are read. It survives every
+// way of building:
+//
+//	//go:embed *.go
+//	var source embed.FS
+//
+// Default: the source on disk, else the executable's debug data.
+func Source(files fs.FS) ServeOption { return describeOption(reflectapi.Source(files)) }
+
+// Without leaves methods out.
+func Without(methods ...string) ServeOption { return describeOption(reflectapi.Without(methods...)) }
+
+func describeOption(option reflectapi.Option) ServeOption {
+	return serveOption(func(c *serviceConfig) { c.describe = append(c.describe, option) })
+}
+
+// Method sets options of one method, by its Go name.
+func Method(name string, options ...MethodOption) ServeOption {
+	return serveOption(func(c *serviceConfig) { c.methods[name] = append(c.methods[name], options...) })
+}
+
+type methodOption func(*methodConfig)
+
+func (o methodOption) applyToMethod(c *methodConfig) { o(c) }
+
+// Path sets the path of a method, "/objects/{id}"; {name} stands for an argument, {name+} at the end for the
+// rest of the path. Default: from the method's name.
+func Path(path string) MethodOption {
+	return methodOption(func(c *methodConfig) { c.MethodOptions.Path = path })
+}
+
+// HTTPMethod sets the only HTTP method that a method is served under. Default: GET and POST for RPC, that of
+// the verb for REST, any for web endpoints.
+func HTTPMethod(method string) MethodOption {
+	return methodOption(func(c *methodConfig) { c.MethodOptions.HTTPMethod = method })
+}
+
+// Both serves one method both ways, as RPC and as REST. Default: one of them.
+func Both() MethodOption {
+	return methodOption(func(c *methodConfig) { c.MethodOptions.Both = true })
+}
+
+type endpointOption func(*endpointConfig)
+
+func (o endpointOption) applyToService(c *serviceConfig)   { o(&c.endpoints) }
+func (o endpointOption) applyToMethod(c *methodConfig)     { o(&c.endpointConfig) }
+func (o endpointOption) applyToEndpoint(c *endpointConfig) { o(c) }
+
+// Port sets the port, 1 to 65535. By convention 443 is public, 444 internal; 888 is the framework's own.
+// Default: 443.
+func Port(port int) EndpointOption {
+	return endpointOption(func(c *endpointConfig) { c.port = port })
+}
+
+// NoQueue has every instance answer each request, instead of one of them. Default: one.
+func NoQueue() EndpointOption {
+	return endpointOption(func(c *endpointConfig) { c.queue = false })
+}
+
+// Hidden leaves endpoints out of the documents. They can be called all the same. Default: shown.
+func Hidden() EndpointOption {
+	return endpointOption(func(c *endpointConfig) { c.hidden = true })
+}
+
+// TimeBudget sets the longest time that a handler gets, whatever its caller allows. Default: what the caller
+// allows, 20 s unless it says otherwise.
+func TimeBudget(longest time.Duration) EndpointOption {
+	return endpointOption(func(c *endpointConfig) { c.timeBudget = longest })
+}
+
+// BodyLimit sets the largest request body in bytes; beyond it the answer is 413. Default: 4 MiB for functions,
+// 32 MiB for web endpoints and http.Handlers.
+func BodyLimit(bytes int) EndpointOption {
+	return endpointOption(func(c *endpointConfig) { c.bodyLimit = bytes })
+}
+
+// descriptionOption may stand in Method and Handle: one text does not fit all methods.
+type descriptionOption string
+
+func (o descriptionOption) applyToMethod(c *methodConfig)     { c.description = string(o) }
+func (o descriptionOption) applyToEndpoint(c *endpointConfig) { c.description = string(o) }
+
+// Description describes an endpoint in the documents. Default: the method's doc comment.
+func Description(text string) interface {
+	MethodOption
+	HandleOption
+} {
+	return descriptionOption(text)
+}

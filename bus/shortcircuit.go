@@ -1,0 +1,102 @@
+package bus
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// shortCircuit keeps a call in the process when one of its instances can answer it, and passes the message
+// itself instead of its text. Neither side changes a message once it was handed over.
+type shortCircuit struct {
+	caller *Conn
+	beyond transport // for everything else
+}
+
+func (s *shortCircuit) send(request *outgoing) error {
+	in := &incoming{
+		request: &request.Request,
+		address: request.address,
+		through: &subscription{},
+		back:    localReplier{s.caller},
+	}
+	if s.caller.link.local.deliver(s.caller.plane, in) {
+		return nil
+	}
+	return s.beyond.send(request)
+}
+
+// localReplier hands acks and responses to a caller in the same process.
+type localReplier struct{ caller *Conn }
+
+func (r localReplier) reply(response *wire.Response) error {
+	r.caller.pending.deliver(response)
+	return nil
+}
+
+// locals are the instances of this process that can be reached over a link's short circuit.
+type locals struct {
+	mu        sync.RWMutex // protects instances
+	instances map[localHost][]*Conn
+}
+
+type localHost struct{ plane, host string }
+
+func newLocals() *locals { return &locals{instances: make(map[localHost][]*Conn)} }
+
+func (l *locals) add(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := localHost{c.plane, c.host}
+	l.instances[key] = append(l.instances[key], c)
+}
+
+func (l *locals) remove(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := localHost{c.plane, c.host}
+	rest := make([]*Conn, 0, len(l.instances[key]))
+	for _, other := range l.instances[key] {
+		if other != c {
+			rest = append(rest, other)
+		}
+	}
+	if l.instances[key] = rest; len(rest) == 0 {
+		delete(l.instances, key)
+	}
+}
+
+// deliver hands a request to an instance that serves its address; false when there is none. An instance that was
+// picked cannot be removed before it has taken the request, so that Close waits for the handler.
+func (l *locals) deliver(plane string, in *incoming) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	callee := l.pick(plane, in.address)
+	if callee != nil {
+		callee.receive(in, nil)
+	}
+	return callee != nil
+}
+
+// pick returns a random instance that serves the address, or the one that it names, or nil.
+func (l *locals) pick(plane string, address subject.Address) *Conn {
+	if among := l.instances[localHost{plane, address.Host}]; len(among) > 0 {
+		first := rand.IntN(len(among)) //nolint:gosec // balancing is no secret
+		for i := range among {
+			candidate := among[(first+i)%len(among)]
+			if candidate.router.find(address).found() {
+				return candidate
+			}
+		}
+	}
+	id, host, _ := strings.Cut(address.Host, ".")
+	for _, candidate := range l.instances[localHost{plane, host}] {
+		if candidate.id == id {
+			return candidate
+		}
+	}
+	return nil
+}

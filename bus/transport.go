@@ -1,0 +1,27 @@
+package bus
+
+import (
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// transport carries a request to where it belongs. There are two: NATS, and the short circuit for calls that
+// stay in the process. Both hand acks and responses to the pending slot of the request (see pending.go), and
+// requests to Conn.receive (see receive.go); what happens between is the same for both.
+type transport interface {
+	// send carries a request to the instances that serve the address. It returns once the request is on its
+	// way; an error means that it is not, and that nothing has run.
+	send(request *outgoing) error
+}
+
+// outgoing is a request about to leave, with where it goes.
+type outgoing struct {
+	wire.Request
+	address subject.Address
+	subject string // of the address, on the connection's plane
+}
+
+// replier carries the ack and the response of one request back to the instance that sent it.
+type replier interface {
+	reply(response *wire.Response) error
+}

@@ -1,0 +1,212 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// How long a caller waits before it tries again when nobody is there.
+const (
+	firstPause    = 5 * time.Millisecond   // before the second attempt at a subject that nobody subscribes to
+	longestPause  = 50 * time.Millisecond  // between later attempts
+	replaceWindow = 500 * time.Millisecond // how long a host that was there before may be away
+)
+
+// errAbsent is the broker's word that nobody subscribes to the subject. Nothing has run.
+var errAbsent = errors.New("nobody subscribes")
+
+// roundTrip makes one unicast call: it sends, waits for the ack and the response, and finds out why when nobody
+// is there. Only a request that has provably reached no one is sent again.
+func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response, error) {
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, budget(ctx))
+	defer cancel()
+	if err := c.seal(ctx, request); err != nil {
+		return nil, err
+	}
+	retry := c.newPatience(request.address.Host)
+	for {
+		response, err := c.attempt(ctx, request)
+		if err == nil {
+			c.responders.heard(request.address.Host)
+		}
+		if !errors.Is(err, errAbsent) {
+			return response, err
+		}
+		methods, present := c.askAllowed(ctx, request.address)
+		if present && !slices.Contains(methods, request.Method) {
+			return c.absentResponse(request, methods), nil
+		}
+		if !retry.pause(ctx) {
+			return nil, newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
+				"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
+		}
+	}
+}
+
+// enter counts a call until leave. Once closing has begun, only handlers that still run may make calls; these
+// are waited for as handlers.
+func (c *Conn) enter(ctx context.Context) (leave func(), err error) {
+	if s := servingOf(ctx); s != nil && s.conn == c && c.base.Err() == nil {
+		return func() {}, nil
+	}
+	if c.calls.enter() != admitted {
+		return nil, newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the connection of %s is closed", c.host)
+	}
+	return c.calls.leave, nil
+}
+
+// attempt sends a request once and waits.
+func (c *Conn) attempt(ctx context.Context, request *outgoing) (*wire.Response, error) {
+	sent := stamp(ctx, request)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, newError(http.StatusServiceUnavailable, NotExecuted, context.Canceled, "the caller stopped waiting before the call was sent")
+	case sent.TimeBudget <= 0:
+		return nil, newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget is spent")
+	}
+	waiting := newUnicastSlot(sent.address.Host, c.ackWait)
+	c.pending.open(sent.MsgID, waiting)
+	defer c.pending.close(sent.MsgID)
+	if err := c.transport.send(sent); err != nil {
+		return nil, unsent(err)
+	}
+	response, err := waiting.wait(ctx, c.base.Done())
+	if failed, ok := errors.AsType[*Error](err); ok {
+		failed.MsgID = sent.MsgID
+	}
+	return response, err
+}
+
+// unicastSlot waits for one ack and one response. An ack does not wake the caller.
+type unicastSlot struct {
+	host     string // as called, with the instance in front when one was addressed
+	ackWait  time.Duration
+	acked    atomic.Bool
+	answered chan *wire.Response // room for one
+	nobody   chan struct{}       // room for one
+}
+
+func newUnicastSlot(host string, ackWait time.Duration) *unicastSlot {
+	return &unicastSlot{host: host, ackWait: ackWait, answered: make(chan *wire.Response, 1), nobody: make(chan struct{}, 1)}
+}
+
+func (s *unicastSlot) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
+
+func (s *unicastSlot) acknowledge(*wire.Response) { s.acked.Store(true) }
+
+// respond keeps the first response; an endpoint without a queue may send several.
+func (s *unicastSlot) respond(response *wire.Response) {
+	select {
+	case s.answered <- response:
+	default:
+	}
+}
+
+func (s *unicastSlot) absent() {
+	select {
+	case s.nobody <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns the response, or why there is none.
+func (s *unicastSlot) wait(ctx context.Context, closed <-chan struct{}) (*wire.Response, error) {
+	ackTimer := time.NewTimer(s.ackWait)
+	defer ackTimer.Stop()
+	for {
+		select {
+		case response := <-s.answered:
+			return response, nil
+		case <-s.nobody:
+			return nil, errAbsent
+		case <-ackTimer.C:
+			if !s.acked.Load() {
+				return nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrNoResponder, "no ack from %s within %s", s.host, s.ackWait)
+			}
+		case <-ctx.Done():
+			return nil, s.gaveUp(ctx)
+		case <-closed:
+			return nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrClosed, "the connection was closed while waiting for %s", s.host)
+		}
+	}
+}
+
+// gaveUp says why a caller stopped waiting.
+func (s *unicastSlot) gaveUp(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Canceled, "the caller stopped waiting for %s", s.host)
+	}
+	told := "no ack came"
+	if s.acked.Load() {
+		told = "it was acked"
+	}
+	return newError(http.StatusGatewayTimeout, ExecutedUnknown, errors.Join(ErrTimeout, context.DeadlineExceeded),
+		"no response from %s within the time budget; %s", s.host, told)
+}
+
+// askAllowed asks a host under which methods it serves a path; false when nobody is there.
+func (c *Conn) askAllowed(ctx context.Context, address subject.Address) (methods []string, present bool) {
+	if address.Port == controlPort {
+		return nil, false // who does not answer there is not there
+	}
+	question, err := newAllowed(address)
+	if err != nil || c.seal(ctx, question) != nil {
+		return nil, false
+	}
+	response, err := c.attempt(ctx, question)
+	if err != nil || response.Status != http.StatusOK {
+		return nil, false
+	}
+	return parseAllowed(response.Body)
+}
+
+// absentResponse is what the host itself would have answered, had the broker delivered the request.
+func (c *Conn) absentResponse(request *outgoing, methods []string) *wire.Response {
+	refused := absent(request.address, methods)
+	refused.Host, refused.ID, refused.Instance = c.host, c.id, request.address.Path
+	response := refused.response()
+	response.OpCode, response.FromHost, response.FromID = wire.OpRes, c.host, c.id
+	return response
+}
+
+// patience says how often to try a host that nobody answers for: once more when it has never been heard of,
+// for a while when it has: it is likely being replaced.
+type patience struct {
+	known bool
+	next  time.Duration
+	until time.Time
+}
+
+func (c *Conn) newPatience(host string) *patience {
+	return &patience{known: c.responders.heardOf(host), next: firstPause, until: time.Now().Add(replaceWindow)}
+}
+
+// pause waits before the next attempt; false when there is none.
+func (p *patience) pause(ctx context.Context) bool {
+	if p.next == 0 || time.Now().After(p.until) {
+		return false
+	}
+	timer := time.NewTimer(p.next)
+	defer timer.Stop()
+	if p.next = min(2*p.next, longestPause); !p.known {
+		p.next = 0
+	}
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,110 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// webHandler is an http.Handler that may fail.
+type webHandler func(w http.ResponseWriter, r *http.Request) error
+
+func plainHandler(handler http.Handler) webHandler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		handler.ServeHTTP(w, r)
+		return nil
+	}
+}
+
+// runWeb makes the run of a web endpoint: the message becomes an *http.Request, what the handler writes becomes
+// the response.
+func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*wire.Response, error) {
+	if e.bodyLimit == 0 {
+		e.bodyLimit = webBodyLimit
+	}
+	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
+		if err := limitBody(in.request.Body, e.bodyLimit); err != nil {
+			return nil, err
+		}
+		request, err := httpRequest(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		recorder := &recorder{header: make(http.Header)}
+		if err := handler(recorder, request); err != nil {
+			return nil, err
+		}
+		return recorder.response()
+	}
+}
+
+// httpRequest builds the request that an http.Handler expects.
+func httpRequest(ctx context.Context, in *incoming) (*http.Request, error) {
+	message := in.request
+	address, err := url.ParseRequestURI(message.Target)
+	if err != nil {
+		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the request target is not a path")
+	}
+	address.Scheme, address.Host = "https", message.Host
+	if in.address.Port != publicPort {
+		address.Host += ":" + strconv.Itoa(in.address.Port)
+	}
+	request := &http.Request{
+		Method: message.Method, URL: address, RequestURI: message.Target,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: message.Header.HTTP(), Host: address.Host, RemoteAddr: message.FromID + "." + message.FromHost,
+		Body: io.NopCloser(bytes.NewReader(message.Body)), ContentLength: int64(len(message.Body)),
+	}
+	request.Pattern = in.pattern.String()
+	for _, segment := range in.pattern.Segments() {
+		if segment.Name != "" {
+			request.SetPathValue(segment.Name, in.value(segment.Name))
+		}
+	}
+	return request.WithContext(ctx), nil
+}
+
+// recorder is the http.ResponseWriter of a web endpoint: it keeps everything until the handler returns, so that
+// a handler that fails halfway answers with its error alone.
+type recorder struct {
+	header http.Header
+	sent   http.Header // the header as it was when the status was written
+	wrote  bool
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+// WriteHeader sets the status once; informational ones are passed over, as there is nobody to see them.
+func (r *recorder) WriteHeader(status int) {
+	if r.wrote || (status >= 100 && status < 200) {
+		return
+	}
+	r.wrote, r.status, r.sent = true, status, r.header.Clone()
+}
+
+func (r *recorder) Write(data []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(data)
+}
+
+func (r *recorder) response() (*wire.Response, error) {
+	r.WriteHeader(http.StatusOK)
+	if r.status < 200 || r.status > 599 {
+		return nil, fmt.Errorf("the handler wrote status %d; use 200 to 599", r.status)
+	}
+	if r.status == http.StatusNoContent || r.status == http.StatusNotModified {
+		r.body.Reset() // these have none (RFC 9110, 15.3.5 and 15.4.5)
+	}
+	if r.body.Len() > 0 && r.sent.Get("Content-Type") == "" {
+		r.sent.Set("Content-Type", http.DetectContentType(r.body.Bytes()))
+	}
+	return &wire.Response{Status: r.status, Header: wire.FromHTTP(r.sent), Body: r.body.Bytes()}, nil
+}
