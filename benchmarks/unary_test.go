@@ -1,0 +1,39 @@
+package benchmarks_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+// service is what is called.
+type service struct{}
+
+// Add returns the sum of x and y.
+func (service) Add(x, y int) (sum int) { return x + y }
+
+// Echo returns the text.
+func (service) Echo(text string) (echo string) { return text }
+
+func BenchmarkAdd(b *testing.B) {
+	overPaths(b, func(b *testing.B, call caller) {
+		var out struct{ Sum int }
+		if err := call("https://service.example/add", bus.Args{"x": 5, "y": 6}, &out); err != nil || out.Sum != 11 {
+			b.Errorf("%v, %v", out, err) // not Fatal: parallel callers are on goroutines of their own
+		}
+	})
+}
+
+func BenchmarkEcho1KiB(b *testing.B)  { benchmarkEcho(b, 1<<10) }
+func BenchmarkEcho64KiB(b *testing.B) { benchmarkEcho(b, 64<<10) }
+
+func benchmarkEcho(b *testing.B, size int) {
+	arguments := bus.Args{"text": strings.Repeat("a", size)}
+	overPaths(b, func(b *testing.B, call caller) {
+		var out struct{ Echo string }
+		if err := call("https://service.example/echo", arguments, &out); err != nil || len(out.Echo) != size {
+			b.Errorf("%d bytes, %v", len(out.Echo), err)
+		}
+	})
+}
