@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/restmap/openapi"
 )
 
 // connectConfig is what Connect works with: defaults, then the environment, then options.
@@ -85,6 +86,9 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 func (c *connectConfig) validate() error {
 	if err := subject.ValidPlane(c.plane); err != nil {
 		return fmt.Errorf("plane %q (BUS_PLANE or bus.WithPlane): %w", c.plane, err)
+	}
+	if err := openapi.CheckBaseURL(c.baseURL); err != nil {
+		return fmt.Errorf("base URL (BUS_BASE_URL or bus.WithBaseURL): %w", err)
 	}
 	if c.handlerLimit < 1 {
 		return fmt.Errorf("handler limit %d: at least one handler has to run; see bus.WithHandlerLimit", c.handlerLimit)

@@ -72,7 +72,7 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	document := &endpoint{endpointConfig: newEndpointConfig(), mapped: mapped}
 	document.port, document.hidden = port, true
 	document.run = runWeb(document, func(w http.ResponseWriter, r *http.Request) error {
-		body, err := d.render(c, port, cmp.Or(c.baseURL, forwardedBaseURL(r), defaultBaseURL))
+		body, err := d.render(c, port, c.BaseURL(r))
 		if err != nil {
 			return err
 		}
@@ -120,12 +120,15 @@ func (d *documents) render(c *Conn, port int, baseURL string) ([]byte, error) {
 	return body, err
 }
 
-// forwardedBaseURL is the address under which the ingress was reached, which it tells in these headers; "" when
-// the request did not come through it.
-func forwardedBaseURL(r *http.Request) string {
+// BaseURL returns the address under which people reach the ingress, without a slash at the end: that of [WithBaseURL]
+// or BUS_BASE_URL, else the one that the ingress told with the request r, else http://127.0.0.1:8080.
+func (c *Conn) BaseURL(r *http.Request) string {
+	if c.baseURL != "" {
+		return c.baseURL
+	}
 	host, proto := r.Header.Get("X-Forwarded-Host"), r.Header.Get("X-Forwarded-Proto")
 	if host == "" || proto == "" {
-		return ""
+		return defaultBaseURL
 	}
 	return proto + "://" + host + strings.TrimSuffix(r.Header.Get("X-Forwarded-Prefix"), "/")
 }

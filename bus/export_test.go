@@ -1,7 +1,11 @@
 package bus
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
 )
 
@@ -27,6 +31,37 @@ func (t *Table) Find(method, path string) (name string, values []string) {
 		return "", nil
 	}
 	return found.endpoint.name(), found.values
+}
+
+// Knowledge is what a caller knows of those who answer a multicast.
+type Knowledge struct{ responders *responders }
+
+// NewKnowledge returns an empty one.
+func NewKnowledge() *Knowledge { return &Knowledge{newResponders()} }
+
+// Call begins a multicast with an id and returns its end, which says who answered.
+func (k *Knowledge) Call(id string) (end func(names ...string)) {
+	before := k.responders.begin("subject", id)
+	return func(names ...string) {
+		answered := make(map[string]struct{})
+		for _, name := range names {
+			answered[name] = struct{}{}
+		}
+		k.responders.learn("subject", before, answered)
+	}
+}
+
+// Late takes an ack that nobody waits for any more.
+func (k *Knowledge) Late(id, name string) {
+	k.responders.late(&wire.Response{OpCode: wire.OpAck, MsgID: id, Queue: name})
+}
+
+// Forget forgets everything.
+func (k *Knowledge) Forget() { k.responders.forget(func(string) bool { return true }) }
+
+// Names returns who is expected to answer, sorted.
+func (k *Knowledge) Names() []string {
+	return slices.Sorted(maps.Keys(k.responders.begin("subject", "names").names))
 }
 
 // Methods returns what the table answers to "allow".

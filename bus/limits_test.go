@@ -97,6 +97,24 @@ func TestWebHandlerFaults(t *testing.T) {
 	})
 }
 
+func TestServeErrorTellsWhoFailed(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("web.example")
+		err := conn.Handle("GET", "/x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			bus.ServeError(w, r, bus.Errorf(http.StatusNotFound, "no such thing"))
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = bus.Call(t.Context(), conn, "GET https://web.example/x", nil, nil)
+		failed, _ := errors.AsType[*bus.Error](err)
+		if failed == nil || failed.Status != 404 || failed.Detail != "no such thing" || failed.Instance != "/x" || failed.ID != conn.ID() || failed.MsgID == "" {
+			t.Errorf("%+v", failed)
+		}
+	})
+}
+
 func TestHeadersCannotInjectAnything(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
@@ -107,7 +125,8 @@ func TestHeadersCannotInjectAnything(t *testing.T) {
 			header["X-Name\r\nX-Injected"] = []string{"1"}
 			header["Bus-Msg-Id"] = []string{"forged"}
 			header["Bus-Secret"] = []string{"forged"}
-			header["Connection"] = []string{"keep-alive"}
+			header["Connection"] = []string{"keep-alive, X-Hop"}
+			header["X-Hop"] = []string{"goes no further"}
 			header["X-Seen"] = []string{fmt.Sprintf("%q", r.Header["X-Value"])}
 		}))
 		if err != nil {
@@ -125,7 +144,7 @@ func TestHeadersCannotInjectAnything(t *testing.T) {
 		if header.Get("X-Value") != "a  X-Injected: 1    body" || header.Get("X-Seen") != `["a  X-Injected: 1"]` {
 			t.Errorf("values: %q", header)
 		}
-		if header.Get("X-Injected") != "" || header.Get("Bus-Secret") != "" || header.Get("Bus-Msg-Id") == "forged" || header.Get("Connection") != "" {
+		if header.Get("X-Injected") != "" || header.Get("Bus-Secret") != "" || header.Get("Bus-Msg-Id") == "forged" || header.Get("Connection") != "" || header.Get("X-Hop") != "" {
 			t.Errorf("injected: %q", header)
 		}
 	})

@@ -37,7 +37,8 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 }
 
 func (c *Conn) gather(ctx context.Context, sent *outgoing, yield func(*wire.Response, error) bool) {
-	waiting := newMulticastSlot(sent.address.Host, c.responders.of(sent.subject))
+	before := c.responders.begin(sent.subject, sent.MsgID)
+	waiting := newMulticastSlot(sent.address.Host, before.names)
 	c.pending.open(sent.MsgID, waiting)
 	defer c.pending.close(sent.MsgID)
 	if err := c.nats.send(sent); err != nil {
@@ -51,7 +52,7 @@ func (c *Conn) gather(ctx context.Context, sent *outgoing, yield func(*wire.Resp
 			waiting.missing(ctx, yield)
 			return
 		case response == nil: // all have answered; a call that ends before has not seen all
-			c.responders.replace(sent.subject, sent.MsgID, waiting.responders())
+			c.responders.learn(sent.subject, before, waiting.seal())
 			return
 		case !yield(response, nil):
 			return
@@ -70,7 +71,9 @@ type multicastSlot struct {
 	answered map[string]struct{}
 	inbox    []*wire.Response
 	lastAck  time.Time
-	nobody   bool
+	nobody   bool // the broker knows of no subscriber
+	direct   bool // a single instance was addressed, and has acked
+	sealed   bool // the call has ended
 }
 
 func newMulticastSlot(host string, known map[string]struct{}) *multicastSlot {
@@ -82,37 +85,43 @@ func newMulticastSlot(host string, known map[string]struct{}) *multicastSlot {
 
 func (s *multicastSlot) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
 
-func (s *multicastSlot) acknowledge(ack *wire.Response) {
+// acknowledge takes an ack; false when it comes too late.
+func (s *multicastSlot) acknowledge(ack *wire.Response) bool {
 	s.mu.Lock()
-	name := responderName(ack)
-	if s.acked[name] == nil {
-		s.acked[name] = ack
-		s.lastAck = time.Now()
+	defer s.mu.Unlock()
+	if !s.sealed {
+		s.heard(ack)
 	}
-	s.mu.Unlock()
+	return !s.sealed
+}
+
+// heard notes who owes a response. The lock is held.
+func (s *multicastSlot) heard(response *wire.Response) {
+	name := responderName(response)
+	if s.acked[name] == nil {
+		s.acked[name] = response
+		s.lastAck = time.Now()
+		s.direct = response.FromID+"."+response.FromHost == s.host
+	}
 	s.wake()
 }
 
 // respond keeps the first response of each responder. One without an ack before it counts.
 func (s *multicastSlot) respond(response *wire.Response) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	name := responderName(response)
 	if _, twice := s.answered[name]; !twice {
 		s.answered[name] = struct{}{}
 		s.inbox = append(s.inbox, response)
-		if s.acked[name] == nil {
-			s.acked[name] = response
-			s.lastAck = time.Now()
-		}
+		s.heard(response)
 	}
-	s.mu.Unlock()
-	s.wake()
 }
 
 func (s *multicastSlot) absent() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.nobody = true
-	s.mu.Unlock()
 	s.wake()
 }
 
@@ -157,7 +166,7 @@ func (s *multicastSlot) look() (response *wire.Response, complete bool, silence 
 	if len(s.answered) < len(s.acked) {
 		return nil, false, wire.MaxTimeBudget // only news or the end of ctx matter now
 	}
-	if s.allKnownAnswered() {
+	if s.direct || s.allKnownAnswered() {
 		return nil, true, 0
 	}
 	silence = time.Until(s.lastAck.Add(multicastQuiet))
@@ -196,10 +205,11 @@ func (s *multicastSlot) missing(ctx context.Context, yield func(*wire.Response, 
 	}
 }
 
-// responders returns who has acked or answered.
-func (s *multicastSlot) responders() map[string]struct{} {
+// seal ends the call and returns who has acked or answered.
+func (s *multicastSlot) seal() map[string]struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.sealed = true
 	names := make(map[string]struct{}, len(s.acked))
 	for name := range s.acked {
 		names[name] = struct{}{}

@@ -20,7 +20,7 @@ type pending struct {
 type slot interface {
 	// expects says whether an ack or a response may come from that instance.
 	expects(response *wire.Response) bool
-	acknowledge(ack *wire.Response)
+	acknowledge(ack *wire.Response) (inTime bool)
 	respond(response *wire.Response)
 	// absent tells that nobody subscribes: the request has reached no one.
 	absent()
@@ -56,7 +56,9 @@ func (p *pending) deliver(response *wire.Response) {
 	case s == nil || !s.expects(response):
 		p.stranger(response)
 	case response.OpCode == wire.OpAck:
-		s.acknowledge(response)
+		if !s.acknowledge(response) {
+			p.stranger(response)
+		}
 	default:
 		s.respond(response)
 	}

@@ -9,12 +9,15 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// ServeError writes err as problem+json. It is for http.Handlers on the bus and for whoever passes an error of
+// ServeError writes err as problem+json (RFC 9457). It is for http.Handlers on the bus and for whoever passes an error of
 // a call on to an HTTP client. The status is that of [StatusOf].
 func ServeError(w http.ResponseWriter, r *http.Request, err error) {
 	failed := *asError(err)
 	if failed.Instance == "" {
 		failed.Instance = r.URL.EscapedPath()
+	}
+	if s := servingOf(r.Context()); s != nil {
+		failed.sentBy(s.conn, s.request)
 	}
 	header := w.Header()
 	for _, field := range failed.header() {
@@ -22,6 +25,13 @@ func ServeError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.WriteHeader(failed.Status)
 	_, _ = w.Write(failed.body()) // the client is gone when this fails, and there is nobody left to tell
+}
+
+// sentBy names the instance that answers a request with the error, unless another one has failed.
+func (e *Error) sentBy(c *Conn, request *wire.Request) {
+	if e.Host == "" {
+		e.Host, e.ID, e.MsgID = c.host, c.id, request.MsgID
+	}
 }
 
 // header returns the fields of the response that carries the error.

@@ -155,9 +155,7 @@ func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 // refusal completes an error: it names the path, and this instance unless another one failed.
 func (c *Conn) refusal(in *incoming, err error) *Error {
 	failed := *asError(err)
-	if failed.Host == "" {
-		failed.Host, failed.ID, failed.MsgID = c.host, c.id, in.request.MsgID
-	}
+	failed.sentBy(c, in.request)
 	if failed.Instance == "" {
 		failed.Instance = in.address.Path
 	}

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/busline/busline/bus/wire"
@@ -9,62 +10,74 @@ import (
 // responders remembers who has answered what, so that a multicast can end when all have, instead of waiting for
 // a silence. A responder is a queue: an instance, on an endpoint without one.
 type responders struct {
-	mu      sync.Mutex                     // protects all below
-	known   map[string]map[string]struct{} // subject → queue names
-	hosts   map[string]struct{}            // hosts that have answered this connection
-	ended   map[string]string              // message id of a multicast that has ended → its subject
-	ordered []string                       // the ids in ended, oldest first
+	mu        sync.Mutex                     // protects all below
+	known     map[string]map[string]struct{} // subject → queue names
+	forgotten int                            // how often anything was forgotten
+	hosts     map[string]struct{}            // hosts that have answered this connection
+	begun     map[string]string              // message id of a recent multicast → its subject
+	ordered   []string                       // the ids in begun, oldest first
 }
 
 // Bounds of what is remembered. Beyond them the oldest, or any, is forgotten, which costs a caller one wait.
 const (
-	maxKnownSubjects   = 4096
-	maxEndedMulticasts = 4096
+	maxKnownSubjects = 4096
+	maxMulticasts    = 4096
 )
 
 func newResponders() *responders {
 	return &responders{
 		known: make(map[string]map[string]struct{}),
 		hosts: make(map[string]struct{}),
-		ended: make(map[string]string),
+		begun: make(map[string]string),
 	}
 }
 
-// of returns a copy of the responders known for a subject.
-func (r *responders) of(subject string) map[string]struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	names := make(map[string]struct{}, len(r.known[subject]))
-	for name := range r.known[subject] {
-		names[name] = struct{}{}
-	}
-	return names
+// memory is what was known of a subject when a multicast to it began.
+type memory struct {
+	names     map[string]struct{}
+	forgotten int // how often anything had been forgotten
 }
 
-// replace says who has answered a multicast that ended with the id.
-func (r *responders) replace(subject, id string, names map[string]struct{}) {
+// begin returns what is known of a subject, and remembers the id of a multicast to it for acks that come late.
+func (r *responders) begin(subject, id string) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for forgotten := range r.known {
+	if len(r.ordered) == maxMulticasts {
+		delete(r.begun, r.ordered[0])
+		r.ordered = r.ordered[1:]
+	}
+	r.begun[id] = subject
+	r.ordered = append(r.ordered, id)
+	return memory{names: maps.Clone(r.known[subject]), forgotten: r.forgotten}
+}
+
+// learn says who has answered a multicast that ended. It leaves alone what was learnt from late acks since it began,
+// and learns nothing when something was forgotten since: it may have missed whoever came.
+func (r *responders) learn(subject string, before memory, names map[string]struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.forgotten != before.forgotten {
+		return
+	}
+	for late := range r.known[subject] {
+		if _, old := before.names[late]; !old {
+			names[late] = struct{}{}
+		}
+	}
+	for other := range r.known {
 		if len(r.known) < maxKnownSubjects {
 			break
 		}
-		delete(r.known, forgotten)
+		delete(r.known, other)
 	}
 	r.known[subject] = names
-	if len(r.ordered) == maxEndedMulticasts {
-		delete(r.ended, r.ordered[0])
-		r.ordered = r.ordered[1:]
-	}
-	r.ended[id] = subject
-	r.ordered = append(r.ordered, id)
 }
 
 // late learns from an ack that came after its multicast had ended.
 func (r *responders) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if names := r.known[r.ended[ack.MsgID]]; names != nil {
+	if names := r.known[r.begun[ack.MsgID]]; names != nil {
 		names[responderName(ack)] = struct{}{}
 	}
 }
@@ -73,6 +86,7 @@ func (r *responders) late(ack *wire.Response) {
 func (r *responders) forget(concerns func(subject string) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forgotten++
 	for subject := range r.known {
 		if concerns(subject) {
 			delete(r.known, subject)

@@ -104,7 +104,10 @@ func newUnicastSlot(host string, ackWait time.Duration) *unicastSlot {
 
 func (s *unicastSlot) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
 
-func (s *unicastSlot) acknowledge(*wire.Response) { s.acked.Store(true) }
+func (s *unicastSlot) acknowledge(*wire.Response) bool {
+	s.acked.Store(true)
+	return true
+}
 
 // respond keeps the first response; an endpoint without a queue may send several.
 func (s *unicastSlot) respond(response *wire.Response) {

@@ -25,7 +25,7 @@ const importTable = `
 	bus:                bus/wire bus/subject reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
 	bus/bustest:        bus bus/broker
-	portal:             bus restmap/openapi
+	portal:             bus bus/subject restmap/openapi
 	msgsvc:             bus
 	mocks:
 	examples/...:       ...

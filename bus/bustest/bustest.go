@@ -37,6 +37,7 @@ type Bus struct {
 	t      testing.TB
 	broker *broker.Broker
 	plane  string
+	log    *log
 }
 
 // New starts a broker in this process; it is stopped when the test ends. The options are those of the broker:
@@ -48,7 +49,7 @@ func New(t testing.TB, options ...broker.Option) *Bus {
 		t.Fatalf("bustest: %v", err)
 	}
 	t.Cleanup(started.Close)
-	return &Bus{t: t, broker: started, plane: "test-" + rand.Text()}
+	return &Bus{t: t, broker: started, plane: "test-" + rand.Text(), log: newLog(t)}
 }
 
 // Connect joins the test's bus. The connection logs to the test, and is closed when the test ends: handlers that
@@ -74,7 +75,7 @@ func (b *Bus) options() []bus.ConnectOption {
 		bus.WithBroker(b.broker),
 		bus.WithPlane(b.plane),
 		bus.WithAckWait(ackWait),
-		bus.WithLogger(zerolog.New(zerolog.NewTestWriter(b.t)).Level(zerolog.WarnLevel)),
+		bus.WithLogger(zerolog.New(b.log).Level(zerolog.WarnLevel)),
 	}
 }
 

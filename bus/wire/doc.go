@@ -95,7 +95,7 @@ const (
 // Limits of a message. The parsers refuse one that exceeds the first two; a longer time budget counts as the
 // longest; the call depth is the server's to refuse.
 const (
-	MaxHeadBytes      = 64 << 10          // start line, fields and blank line
+	MaxHeadBytes      = 80 << 10          // start line, fields and blank line: what fits an ingress, 64 KiB and 8 KiB of URI, and the Bus- fields
 	MaxFields         = 256               // header fields, whatever their names
 	DefaultTimeBudget = 20 * time.Second  // of a request that names none
 	MaxTimeBudget     = 600 * time.Second // of any request

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"slices"
+	"strings"
 )
 
 // Field is one header field, "Content-Type" and "application/json".
@@ -46,7 +47,8 @@ func (h Header) HTTP() http.Header {
 
 // FromHTTP returns the fields of a map sorted by name, so that equal maps are written as equal bytes, the values of
 // each name in order. They are as they will be after a parse: reserved names and what is no name are left out, control
-// bytes in a value are blanks, and blanks around it are gone.
+// bytes in a value are blanks, and blanks around it are gone. What Connection names goes no further either (RFC 9110,
+// 7.6.1).
 func FromHTTP(h http.Header) Header {
 	size := 0
 	for _, values := range h {
@@ -54,7 +56,7 @@ func FromHTTP(h http.Header) Header {
 	}
 	header := make(Header, 0, size)
 	for _, name := range slices.Sorted(maps.Keys(h)) {
-		if Reserved(name) || !isToken(name) {
+		if Reserved(name) || !isToken(name) || ofConnection(h, name) {
 			continue
 		}
 		for _, value := range h[name] {
@@ -62,4 +64,16 @@ func FromHTTP(h http.Header) Header {
 		}
 	}
 	return header
+}
+
+// ofConnection says whether the map's Connection fields name a header.
+func ofConnection(h http.Header, name string) bool {
+	for _, value := range h["Connection"] {
+		for option := range strings.SplitSeq(value, ",") {
+			if same(trim(option), name) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -161,7 +161,7 @@ func TestParseRequestRefuses(t *testing.T) {
 		"depth no number":       {"Depth: 1", "Depth: one", `header Bus-Call-Depth: "one" is not a number from 1 of at most 9 digits`},
 		"depth of 10 digits":    {"Depth: 1", "Depth: 1000000000", `header Bus-Call-Depth: "1000000000" is not a number from 1 of at most 9 digits`},
 		"too many fields":       {content, strings.Repeat("a:\r\n", 248) + "a:", `head: more than 256 fields`},
-		"too long a head":       {content, "a: " + long, `head: longer than 65536 bytes`},
+		"too long a head":       {content, "a: " + long, `head: longer than 81920 bytes`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestParseRequestRefusesFragments(t *testing.T) {
 		"half a head":    {string(whole[:100]), `head: ends before the blank line`},
 		"half a CRLF":    {"GET / HTTP/1.1\r", `head: ends before the blank line`},
 		"one line":       {"GET / HTTP/1.1\r\n", `head: ends before the blank line`},
-		"endless letter": {strings.Repeat("A", 1<<20), `head: longer than 65536 bytes`},
+		"endless letter": {strings.Repeat("A", 1<<20), `head: longer than 81920 bytes`},
 		"two messages":   {string(whole) + string(whole), fmt.Sprintf("body: %d trailing bytes after Content-Length 13", len(whole))},
 	}
 	for name, test := range tests {
@@ -211,7 +211,7 @@ func TestHeadLimits(t *testing.T) {
 		t.Errorf("a head of %d bytes: %v", len(payload), err)
 	}
 	payload = bytes.Replace(payload, []byte("a: x"), []byte("a: xx"), 1)
-	wantError(t, wire.ParseRequest(payload, req), "head: longer than 65536 bytes")
+	wantError(t, wire.ParseRequest(payload, req), "head: longer than 81920 bytes")
 
 	req = usualRequest()
 	for range wire.MaxFields - 9 {
