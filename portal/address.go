@@ -1,0 +1,42 @@
+package portal
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+)
+
+const (
+	hostAll    = "all"    // every service answers on it, for the framework's own purposes
+	hostPortal = "portal" // where the page is served
+)
+
+// address turns the path /calculator.example:443/add into the address https://calculator.example:443/add. The path is
+// taken as it is spelled: nothing is decoded, cleaned or redirected, so that what is checked here is what is called.
+func (c *ingressConfig) address(path string) (*url.URL, error) {
+	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	host, digits, hasPort := strings.Cut(service, ":")
+	host = strings.ToLower(host)
+	if subject.ValidHost(host) != nil {
+		return nil, bus.Errorf(http.StatusNotFound, "%.80q is not a hostname; a path is /<host>[:<port>]/<path>", service)
+	}
+	if host == hostAll {
+		return nil, bus.Errorf(http.StatusNotFound, "the host %s is not open to the outside", hostAll)
+	}
+	if !hasPort {
+		digits = "443"
+	}
+	if !slices.ContainsFunc(c.ports, func(open int) bool { return digits == strconv.Itoa(open) }) {
+		return nil, bus.Errorf(http.StatusNotFound, "port %.10q is not open to the outside", digits)
+	}
+	decoded, err := url.PathUnescape(rest)
+	if err != nil {
+		return nil, bus.Errorf(http.StatusBadRequest, "the path has a percent sign without two hex digits")
+	}
+	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + rest}, nil
+}

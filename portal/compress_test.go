@@ -1,0 +1,102 @@
+package portal_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+)
+
+func TestCompression(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	long := strings.Repeat("The bus is a bus is a bus. ", 100)
+	door.serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		header, query := w.Header(), r.URL.Query()
+		header.Set("Content-Type", "text/plain; charset=utf-8")
+		header.Set("ETag", `"one"`)
+		for name := range query {
+			header.Set(name, query.Get(name))
+		}
+		if r.URL.Path == "/part" {
+			w.WriteHeader(http.StatusPartialContent)
+		}
+		if r.URL.Path != "/short" {
+			fmt.Fprint(w, long)
+		}
+	})
+	tests := []struct {
+		path, accept string
+		encoding     string
+		vary         string
+	}{
+		{"/", "gzip", "gzip", "Accept-Encoding"},
+		{"/", "br", "br", "Accept-Encoding"},
+		{"/", "gzip, br", "br", "Accept-Encoding"},
+		{"/", "gzip, br;q=0", "gzip", "Accept-Encoding"},
+		{"/", "*", "br", "Accept-Encoding"},
+		{"/", "", "", "Accept-Encoding"},
+		{"/", "deflate", "", "Accept-Encoding"},
+		{"/", "gzip;q=0", "", "Accept-Encoding"},
+		{"/?Vary=Cookie", "gzip", "gzip", "Cookie, Accept-Encoding"},
+		{"/?Content-Type=application/json", "gzip", "gzip", "Accept-Encoding"},
+		{"/?Content-Type=application/problem%2Bjson", "gzip", "gzip", "Accept-Encoding"},
+		{"/?Content-Type=image/svg%2Bxml", "gzip", "gzip", "Accept-Encoding"},
+		{"/?Content-Type=image/png", "gzip", "", ""},
+		{"/?Content-Type=text/event-stream", "gzip", "", ""},
+		{"/?Content-Encoding=zstd", "gzip", "zstd", ""},
+		{"/?Cache-Control=no-transform", "gzip", "", ""},
+		{"/part", "gzip", "", ""},
+		{"/short", "gzip", "", ""},
+	}
+	for _, test := range tests {
+		for _, method := range []string{"GET", "HEAD"} {
+			got := door.send(method+" /text.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: "+test.accept+"\r\n\r\n", method)
+			name := fmt.Sprintf("%s %s accepting %q", method, test.path, test.accept)
+			if encoding := got.Header.Get("Content-Encoding"); encoding != test.encoding {
+				t.Errorf("%s: Content-Encoding %q, want %q", name, encoding, test.encoding)
+			}
+			if vary := strings.Join(got.Header.Values("Vary"), ", "); vary != test.vary {
+				t.Errorf("%s: Vary %q, want %q", name, vary, test.vary)
+			}
+			compressed := test.encoding == "br" || test.encoding == "gzip"
+			if tag := got.Header.Get("ETag"); strings.HasPrefix(tag, "W/") != compressed {
+				t.Errorf("%s: ETag %s", name, tag)
+			}
+			if known := got.ContentLength >= 0; method == "HEAD" && known == compressed {
+				t.Errorf("%s: Content-Length %d", name, got.ContentLength)
+			}
+			if text := decompress(t, got); method == "GET" && test.path != "/short" && text != long {
+				t.Errorf("%s: the body is %.100q", name, text)
+			}
+		}
+	}
+}
+
+// decompress returns the body as the service wrote it.
+func decompress(t *testing.T, got answer) string {
+	t.Helper()
+	if got.text == "" {
+		return ""
+	}
+	body := io.Reader(strings.NewReader(got.text))
+	switch got.Header.Get("Content-Encoding") {
+	case "br":
+		body = brotli.NewReader(body)
+	case "gzip":
+		unzipped, err := gzip.NewReader(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = unzipped
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

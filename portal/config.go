@@ -1,0 +1,78 @@
+package portal
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// ingressConfig is what an ingress works with: defaults, then options.
+type ingressConfig struct {
+	ports      []int
+	proxies    []string       // as given
+	trusted    []netip.Prefix // parsed
+	origins    []string
+	timeBudget time.Duration
+	bodyLimit  int64
+}
+
+func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
+	config := &ingressConfig{ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: defaultBodyLimit}
+	for _, option := range options {
+		option.applyToIngress(config)
+	}
+	return config, errors.Join(
+		validPorts(config.ports), config.parseProxies(), validOrigins(config.origins), config.validLimits())
+}
+
+// validPorts refuses what must not be open to the outside.
+func validPorts(ports []int) error {
+	const control, last = 888, 65535
+	if len(ports) == 0 {
+		return errors.New("portal.WithPorts: no port is open; name one such as 443")
+	}
+	for _, port := range ports {
+		if port < 1 || port > last {
+			return fmt.Errorf("portal.WithPorts: port %d is not from 1 to %d", port, last)
+		}
+		if port == control {
+			return fmt.Errorf("portal.WithPorts: port %d is what the framework itself asks; it is never open to the outside", port)
+		}
+	}
+	return nil
+}
+
+func (c *ingressConfig) parseProxies() error {
+	for _, network := range c.proxies {
+		parsed, err := netip.ParsePrefix(network)
+		if err != nil {
+			return fmt.Errorf("portal.WithTrustedProxies: %q is not a network such as 10.0.0.0/8", network)
+		}
+		c.trusted = append(c.trusted, parsed.Masked())
+	}
+	return nil
+}
+
+// validOrigins refuses what no browser would send, which would allow nobody.
+func validOrigins(origins []string) error {
+	for _, origin := range origins {
+		parsed, err := url.Parse(origin)
+		if origin != anyOrigin && (err != nil || parsed.Host == "" || parsed.Scheme+"://"+strings.ToLower(parsed.Host) != origin) {
+			return fmt.Errorf("portal.WithOrigins: %q is not an origin such as https://app.example.com, nor *", origin)
+		}
+	}
+	return nil
+}
+
+func (c *ingressConfig) validLimits() error {
+	if c.timeBudget <= 0 {
+		return fmt.Errorf("portal.WithTimeBudget: %s leaves no time for a call", c.timeBudget)
+	}
+	if c.bodyLimit < 0 {
+		return fmt.Errorf("portal.WithBodyLimit: %d bytes is below zero", c.bodyLimit)
+	}
+	return nil
+}

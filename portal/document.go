@@ -1,0 +1,26 @@
+package portal
+
+import (
+	"net/http"
+
+	"github.com/busline/busline/bus"
+)
+
+// documentHandler serves the aggregated document.
+type documentHandler struct {
+	conn    *bus.Conn
+	catalog *catalog
+}
+
+// ServeHTTP serves the document as JSON. It is not to be kept by anybody: the bus changes.
+func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	current, err := h.catalog.read(r.Context())
+	if err != nil {
+		bus.ServeError(w, r, err)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	_, _ = w.Write(current.json(h.conn.BaseURL(r))) // a handler of the bus cannot fail here
+}

@@ -1,0 +1,115 @@
+package portal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/busline/busline/bus"
+)
+
+// Ingress lets outside HTTP onto the bus: it maps /<host>[:<port>]/<path> to https://<host>:<port>/<path>, where an
+// instance ID may stand in front of the host. It is an http.Handler that may be mounted anywhere, and may be used by
+// many goroutines at once. Make one with [NewIngress].
+//
+// Besides, it redirects / and /portal to the portal's page, and tells operators how it is at /-/healthy (it runs) and
+// /-/ready (the broker is there).
+//
+// A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. The detail of a status
+// 500 is for the service's log alone: from outside only the message's id is seen.
+type Ingress struct {
+	conn    *bus.Conn
+	config  *ingressConfig
+	handler http.Handler // serve, behind the rules for other origins
+}
+
+// NewIngress makes an ingress that calls with conn, which is best connected as "ingress": that is the host which
+// services see as their caller. The connection stays the caller's to close, after the server has stopped.
+// An error names the option that is wrong.
+func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
+	config, err := newIngressConfig(options)
+	if err != nil {
+		return nil, fmt.Errorf("ingress: %w", err)
+	}
+	ingress := &Ingress{conn: conn, config: config}
+	ingress.handler = config.guardOrigins(ingress)
+	return ingress, nil
+}
+
+// ServeHTTP carries one request to the bus and its response back.
+func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) { i.handler.ServeHTTP(w, r) }
+
+// serve decides what a request is for.
+func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
+	if err := i.config.checkRequest(r); err != nil {
+		i.refuse(w, r, err)
+		return
+	}
+	switch path := r.URL.EscapedPath(); {
+	case leadsToPortal(path):
+		i.redirectToPortal(w, r)
+	case forOperators(path):
+		i.tellOperator(w, r, path)
+	default:
+		i.carry(w, r, path)
+	}
+}
+
+// carry makes the call that a request stands for. Its time begins when the body has arrived, and ends when the client
+// goes away.
+func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
+	to, err := i.config.address(path)
+	if err != nil {
+		i.refuse(w, r, err)
+		return
+	}
+	body, err := i.config.readBody(w, r)
+	if err != nil {
+		i.refuse(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), i.config.budget(r))
+	defer cancel()
+	response, err := i.conn.Do(i.request(ctx, r, to, body))
+	if err != nil {
+		i.refuse(w, r, err)
+		return
+	}
+	i.relay(w, r, response)
+}
+
+// request is what goes onto the bus.
+func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, body []byte) *http.Request {
+	to.RawQuery = r.URL.RawQuery
+	request := &http.Request{
+		Method: r.Method, URL: to, Header: inward(r.Header),
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+	i.config.forwarding(r).writeTo(request.Header)
+	return request.WithContext(ctx)
+}
+
+// relay passes the response of a service on.
+func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.Response) {
+	if response.StatusCode < http.StatusOK || response.StatusCode > maxStatus {
+		i.refuse(w, r, bus.Errorf(http.StatusBadGateway, "the service answered with status %d", response.StatusCode))
+		return
+	}
+	if err := adaptProblem(r, response); err != nil {
+		i.refuse(w, r, err)
+		return
+	}
+	outward(w.Header(), response.Header)
+	body := newResponseBody(w, r, response)
+	w.WriteHeader(response.StatusCode)
+	if r.Method != http.MethodHead {
+		_, _ = io.Copy(body, response.Body) // it fails when the client is gone, and there is nobody left to tell
+		_ = body.Close()
+	}
+}
+
+// maxStatus is the largest status that HTTP knows (RFC 9110, 15).
+const maxStatus = 599

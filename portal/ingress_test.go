@@ -1,0 +1,292 @@
+package portal_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/busline/busline/portal"
+)
+
+func TestMapping(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("calculator.example", 443, echo)
+	door.serve("calculator.example", 80, echo)
+	tests := []struct{ request, host, target string }{
+		{"GET /calculator.example/add", "calculator.example", "/add"},
+		{"GET /calculator.example/add?x=5&y=6", "calculator.example", "/add?x=5&y=6"},
+		{"GET /calculator.example/add?", "calculator.example", "/add"},
+		{"GET /calculator.example:443/add", "calculator.example", "/add"},
+		{"GET /calculator.example:80/add", "calculator.example:80", "/add"},
+		{"GET /Calculator.EXAMPLE/Add", "calculator.example", "/Add"},
+		{"GET /calculator.example", "calculator.example", "/"},
+		{"GET /calculator.example/", "calculator.example", "/"},
+		{"GET /calculator.example?x=1", "calculator.example", "/?x=1"},
+		{"GET /calculator.example//a//b/", "calculator.example", "//a//b/"},
+		{"GET /calculator.example/a/../b/./c", "calculator.example", "/a/../b/./c"},
+		{"GET /calculator.example/%2e%2e/portal/", "calculator.example", "/%2e%2e/portal/"},
+		{"GET /calculator.example/a%2Fb%20c", "calculator.example", "/a%2Fb%20c"},
+		{"GET /calculator.example/é?q=é", "calculator.example", "/%C3%A9?q=é"},
+		{"GET http://elsewhere.example:888/calculator.example/add", "calculator.example", "/add"},
+		{"PUT /calculator.example/add", "calculator.example", "/add"},
+		{"DELETE /calculator.example/add", "calculator.example", "/add"},
+		{"OPTIONS /calculator.example/add", "calculator.example", "/add"},
+		{"PROPFIND /calculator.example/add", "calculator.example", "/add"},
+	}
+	for _, test := range tests {
+		t.Run(test.request, func(t *testing.T) {
+			t.Parallel()
+			method, _, _ := strings.Cut(test.request, " ")
+			got := door.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", method).echoed(t)
+			if got.Method != method || got.Host != test.host || got.Target != test.target {
+				t.Errorf("the service got %s %s on %s, want %s %s on %s",
+					got.Method, got.Target, got.Host, method, test.target, test.host)
+			}
+		})
+	}
+}
+
+func TestInstance(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	one := door.bus.Connect("calculator.example")
+	door.serve("calculator.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another") })
+	if err := one.Handle("GET", "/who", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, one.ID())
+	})); err != nil {
+		t.Fatal(err)
+	}
+	if got := door.get("/" + one.ID() + ".calculator.example/who"); got.text != one.ID() {
+		t.Errorf("instance %s answered %q", one.ID(), got.text)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	var reached atomic.Int64
+	count := func(http.ResponseWriter, *http.Request) { reached.Add(1) }
+	for _, port := range []int{443, 444} {
+		door.serve("calculator.example", port, count)
+	}
+	tests := []struct {
+		request string
+		status  int
+		detail  string
+	}{
+		{"GET /calculator.example:444/add", 404, `port "444" is not open`},
+		{"GET /calculator.example:888/ping", 404, `port "888" is not open`},
+		{"GET /calculator.example:0443/add", 404, `port "0443" is not open`},
+		{"GET /calculator.example:+443/add", 404, `port "+443" is not open`},
+		{"GET /calculator.example:/add", 404, `port "" is not open`},
+		{"GET /calculator.example:443:888/add", 404, `port "443:888" is not open`},
+		{"GET /calculator.example:４４３/add", 404, `port "%EF%BC%94%" is not open`},
+		{"GET /calculator.example%3a443/add", 404, `is not a hostname`},
+		{"GET /calculator.example:443%2fadd", 404, `port "443%2fadd" is not open`},
+		{"GET /user@calculator.example/add", 404, `is not a hostname`},
+		{"GET /calculator..example/add", 404, `"calculator..example" is not a hostname`},
+		{"GET /calculator.example./add", 404, `is not a hostname`},
+		{"GET /.calculator.example/add", 404, `is not a hostname`},
+		{"GET /-calculator.example/add", 404, `is not a hostname`},
+		{"GET /calculator_example/add", 404, `is not a hostname`},
+		{"GET /*.example/add", 404, `is not a hostname`},
+		{"GET />/add", 404, `is not a hostname`},
+		{"GET /|/add", 404, `is not a hostname`},
+		{"GET /[::1]/add", 404, `"[::1]" is not a hostname`},
+		{"GET /\u212aalculator.example/add", 404, `is not a hostname`}, // the Kelvin sign, not a K
+		{"GET /" + strings.Repeat("a", 64) + "/add", 404, `is not a hostname`},
+		{"GET /" + strings.Repeat("a.", 127) + "a/add", 404, `is not a hostname`},
+		{"GET //calculator.example/add", 404, `"" is not a hostname`},
+		{"GET /../calculator.example/add", 404, `".." is not a hostname`},
+		{"GET /%2e%2e/calculator.example/add", 404, `is not a hostname`},
+		{"GET /\\calculator.example/add", 404, `is not a hostname`},
+		{"GET /all/ping", 404, `the host all is not open`},
+		{"GET /ALL:443/ping", 404, `the host all is not open`},
+		{"GET /-/else", 404, "there are /-/healthy and /-/ready"},
+		{"GET /-", 404, `"-" is not a hostname`},
+		{"POST /", 405, "only GET and HEAD"},
+		{"POST /-/ready", 405, "only GET and HEAD"},
+		{"TRACE /calculator.example/add", 501, `"TRACE" is not carried`},
+		{"CONNECT calculator.example:443", 501, `"CONNECT" is not carried`},
+		{"get /calculator.example/add", 501, `"get" is not carried`},
+		{"M-SEARCH /calculator.example/add", 501, `"M-SEARCH" is not carried`},
+	}
+	for _, test := range tests {
+		got := door.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "GET")
+		if got.StatusCode != test.status {
+			t.Errorf("%s: status %d, want %d: %s", test.request, got.StatusCode, test.status, got.text)
+			continue
+		}
+		told := got.problem(t)
+		if !strings.Contains(told.Detail, test.detail) || told.Host != "ingress" || told.ID == "" {
+			t.Errorf("%s: %+v, want a detail with %s", test.request, told, test.detail)
+		}
+		if allow := got.Header.Get("Allow"); (test.status == 405) != (allow == "GET, HEAD") {
+			t.Errorf("%s: Allow is %q", test.request, allow)
+		}
+	}
+	if got := reached.Load(); got != 0 {
+		t.Errorf("%d requests reached a service", got)
+	}
+}
+
+// TestMalformed is about what net/http refuses before the ingress sees it.
+func TestMalformed(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("calculator.example", 443, echo)
+	for _, head := range []string{
+		"GET /calculator.example/%zz HTTP/1.1\r\nHost: a\r\n",
+		"GET /calculator.example/add HTTP/1.1\r\n",
+		"GET /calculator.example/add HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
+		"GET /calculator.example/add HTTP/1.1\r\nHost: a b\r\n",
+		"GET /calculator.example/add HTTP/1.1\r\nHost: a\r\nBus-Op-Code : Req\r\n",
+		"POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n",
+	} {
+		if got := door.send(head+"Connection: close\r\n\r\n", "GET"); got.StatusCode != http.StatusBadRequest {
+			t.Errorf("%q: status %d", head, got.StatusCode)
+		}
+	}
+}
+
+func TestTwoLengths(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("calculator.example", 443, echo)
+	raw := "POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" +
+		"Content-Length: 3\r\nTransfer-Encoding: chunked\r\nTrailer: Bus-From-Host\r\n\r\n" +
+		"5\r\nwhole\r\n0\r\nBus-From-Host: forged.example\r\n\r\n"
+	got := door.send(raw, "POST").echoed(t)
+	if got.Body != "whole" {
+		t.Errorf("the service got the body %q", got.Body)
+	}
+	if length := got.Header.Values("Content-Length"); len(length) > 0 {
+		t.Errorf("the service got Content-Length %q", length)
+	}
+}
+
+func TestHead(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("calculator.example", 443, echo)
+	want := door.get("/calculator.example/add")
+	got := door.send("HEAD /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "HEAD")
+	if got.StatusCode != http.StatusOK || got.text != "" || got.ContentLength != want.ContentLength {
+		t.Errorf("status %d, %d bytes, Content-Length %d, want 200, none and %d",
+			got.StatusCode, len(got.text), got.ContentLength, want.ContentLength)
+	}
+}
+
+func TestRedirectToPortal(t *testing.T) {
+	t.Parallel()
+	door := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
+	mounted := http.StripPrefix("/bus", door.ingress)
+	tests := []struct {
+		handler  http.Handler
+		path     string
+		location string
+	}{
+		{door.ingress, "/", "/portal/"},
+		{door.ingress, "/portal", "/portal/"},
+		{door.ingress, "/PORTAL", "/portal/"},
+		{door.ingress, "/portal:443", "/portal/"},
+		{door.ingress, "/?q=1", "/portal/?q=1"},
+		{mounted, "/bus", "/bus/portal/"},
+		{mounted, "/bus/", "/bus/portal/"},
+		{mounted, "/bus/portal", "/bus/portal/"},
+		{http.StripPrefix("/bus/", door.ingress), "/bus/portal", "/bus/portal/"},
+		{http.StripPrefix("//evil.example", door.ingress), "//evil.example/", "/evil.example/portal/"},
+	}
+	for _, test := range tests {
+		w := httptest.NewRecorder()
+		test.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, test.path, http.NoBody))
+		if w.Code != http.StatusFound || w.Header().Get("Location") != test.location {
+			t.Errorf("%s: status %d, Location %q, want 302 and %q", test.path, w.Code, w.Header().Get("Location"), test.location)
+		}
+	}
+	got := door.get("/", "X-Forwarded-Prefix: /outer/")
+	if location := got.Header.Get("Location"); location != "/outer/portal/" {
+		t.Errorf("behind a proxy: Location %q", location)
+	}
+}
+
+func TestOperators(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	for path, text := range map[string]string{"/-/healthy": "healthy\n", "/-/ready": "ready\n"} {
+		if got := door.get(path); got.StatusCode != http.StatusOK || got.text != text {
+			t.Errorf("%s: status %d: %s", path, got.StatusCode, got.text)
+		}
+	}
+	door.bus.Broker().Close()
+	if got := door.get("/-/healthy"); got.StatusCode != http.StatusOK {
+		t.Errorf("healthy without a broker: status %d: %s", got.StatusCode, got.text)
+	}
+	got := door.get("/-/ready")
+	for got.StatusCode == http.StatusOK { // until the connection has noticed
+		got = door.get("/-/ready")
+	}
+	if got.StatusCode != http.StatusServiceUnavailable || got.problem(t).Detail != "the broker is out of reach" {
+		t.Errorf("ready without a broker: status %d: %s", got.StatusCode, got.text)
+	}
+}
+
+func TestClientGoesAway(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	arrived, release, served := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	door.serve("slow.example", 443, func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-release
+	})
+	t.Cleanup(func() { close(release) })
+	watched := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(served)
+		door.ingress.ServeHTTP(w, r)
+	}))
+	t.Cleanup(watched.Close)
+	ctx, leave := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, watched.URL+"/slow.example/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-arrived
+		leave()
+	}()
+	if response, err := http.DefaultClient.Do(request); err == nil {
+		response.Body.Close()
+		t.Errorf("a response of status %d", response.StatusCode)
+	}
+	<-served // long before the time budget ends, or the test times out
+}
+
+func TestIngressOptions(t *testing.T) {
+	t.Parallel()
+	conn := open(t).bus.Connect("ingress")
+	tests := []struct {
+		option portal.IngressOption
+		want   string
+	}{
+		{portal.WithPorts(), "portal.WithPorts: no port is open; name one such as 443"},
+		{portal.WithPorts(0), "portal.WithPorts: port 0 is not from 1 to 65535"},
+		{portal.WithPorts(443, 888), "portal.WithPorts: port 888 is what the framework itself asks; it is never open to the outside"},
+		{portal.WithTrustedProxies("10.0.0.1"), `portal.WithTrustedProxies: "10.0.0.1" is not a network such as 10.0.0.0/8`},
+		{portal.WithOrigins("app.example.com"), `portal.WithOrigins: "app.example.com" is not an origin such as https://app.example.com, nor *`},
+		{portal.WithOrigins("https://app.example.com/"), "is not an origin"},
+		{portal.WithOrigins("https://App.example.com"), "is not an origin"},
+		{portal.WithOrigins("null"), "is not an origin"},
+		{portal.WithTimeBudget(0), "portal.WithTimeBudget: 0s leaves no time for a call"},
+		{portal.WithBodyLimit(-1), "portal.WithBodyLimit: -1 bytes is below zero"},
+	}
+	for _, test := range tests {
+		if _, err := portal.NewIngress(conn, test.option); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("error %v, want %s", err, test.want)
+		}
+	}
+}

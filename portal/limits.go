@@ -1,0 +1,97 @@
+package portal
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// Limits of a request, where no option says otherwise.
+const (
+	maxURILength      = 8 << 10
+	maxHeaderBytes    = 64 << 10
+	maxHeaderFields   = 240 // a message on the bus has 256 at most, and some are the bus's own
+	defaultBodyLimit  = 32 << 20
+	defaultTimeBudget = 20 * time.Second
+)
+
+// checkRequest refuses what can be told before the body is read.
+func (c *ingressConfig) checkRequest(r *http.Request) error {
+	if !carried(r.Method) {
+		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not carried", r.Method)
+	}
+	if length := len(cmp.Or(r.RequestURI, r.URL.RequestURI())); length > maxURILength {
+		return bus.Errorf(http.StatusRequestURITooLong, "a URI of %d bytes exceeds the limit of %d", length, maxURILength)
+	}
+	if err := checkHeader(r); err != nil {
+		return err
+	}
+	if r.ContentLength > c.bodyLimit {
+		return tooLarge(c.bodyLimit)
+	}
+	return nil
+}
+
+// carried says whether a method means anything on the bus. CONNECT and TRACE are about the way to a server, not about
+// what it serves (RFC 9110, 9.3.6 and 9.3.8).
+func carried(method string) bool {
+	for i := range len(method) {
+		if method[i] < 'A' || 'Z' < method[i] {
+			return false
+		}
+	}
+	return method != "" && method != http.MethodConnect && method != http.MethodTrace
+}
+
+// checkHeader counts the header as it is written, with a colon, a blank and a line end for each field.
+func checkHeader(r *http.Request) error {
+	const perField = len(": \r\n")
+	size, fields := len("Host")+len(r.Host)+perField, 1
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name) + len(value) + perField
+		}
+		fields += len(values)
+	}
+	if size > maxHeaderBytes {
+		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "a header of %d bytes exceeds the limit of %d", size, maxHeaderBytes)
+	}
+	if fields > maxHeaderFields {
+		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "%d header fields exceed the limit of %d", fields, maxHeaderFields)
+	}
+	return nil
+}
+
+// readBody reads the request's body, and no more than is allowed.
+func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.bodyLimit))
+	switch _, exceeded := errors.AsType[*http.MaxBytesError](err); {
+	case exceeded:
+		return nil, tooLarge(c.bodyLimit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, bus.Errorf(http.StatusRequestTimeout, "the request body did not arrive in time")
+	case err != nil:
+		return nil, bus.Errorf(http.StatusBadRequest, "the request body cannot be read: %w", err)
+	}
+	return body, nil
+}
+
+func tooLarge(limit int64) error {
+	return bus.Errorf(http.StatusRequestEntityTooLarge, "the request body exceeds the limit of %d bytes", limit)
+}
+
+// budget is how long a call may take. A client may ask for less, in whole seconds: "Request-Timeout: 5".
+func (c *ingressConfig) budget(r *http.Request) time.Duration {
+	const bits = 32 // more seconds than any budget has, and no overflow
+	seconds, err := strconv.ParseUint(r.Header.Get("Request-Timeout"), 10, bits)
+	if err != nil || seconds == 0 {
+		return c.timeBudget
+	}
+	return min(c.timeBudget, time.Duration(seconds)*time.Second)
+}

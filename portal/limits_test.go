@@ -1,0 +1,96 @@
+package portal_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal"
+)
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	door := open(t, portal.WithBodyLimit(1000))
+	door.serve("calculator.example", 443, echo)
+	const get, post = "GET /calculator.example/add", "POST /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+	const end = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	fill := func(size int) string { return strings.Repeat("a", size) }
+	fields := func(count int) string { return strings.Repeat("A: b\r\n", count) }
+	tests := []struct {
+		name   string
+		raw    string
+		status int
+		detail string
+	}{
+		{"URI at the limit", get + "?" + fill(8192-len(get)+len("GET ")-1) + end, 200, ""},
+		{"URI above", get + "?" + fill(8193-len(get)+len("GET ")-1) + end, 414, "a URI of 8193 bytes exceeds the limit of 8192"},
+		{"URI far above", get + "?" + fill(900_000) + end, 414, "exceeds the limit of 8192"},
+		{"path too long for a subject", get + "/" + fill(5000) + end, 414, ""},
+		{"header at half the limit", get + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: " + fill(32<<10) + "\r\n\r\n", 200, ""},
+		{"header above", get + " HTTP/1.1\r\nHost: a\r\nX: " + fill(64<<10) + "\r\n\r\n", 431, "exceeds the limit of 65536"},
+		{"200 fields", get + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + fields(200) + "\r\n", 200, ""},
+		{"241 fields", get + " HTTP/1.1\r\nHost: a\r\n" + fields(240) + "\r\n", 431, "241 header fields exceed the limit of 240"},
+		{"body at the limit", post + "Content-Length: 1000\r\n\r\n" + fill(1000), 200, ""},
+		{"body above", post + "Content-Length: 1001\r\n\r\n" + fill(1001), 413, "the request body exceeds the limit of 1000 bytes"},
+		{"body announced above", post + "Content-Length: 99999999999\r\n\r\n", 413, "the request body exceeds the limit of 1000 bytes"},
+		{"chunks at the limit", post + "Transfer-Encoding: chunked\r\n\r\n3e8\r\n" + fill(1000) + "\r\n0\r\n\r\n", 200, ""},
+		{"chunks above", post + "Transfer-Encoding: chunked\r\n\r\n3e9\r\n" + fill(1001) + "\r\n0\r\n\r\n", 413, "exceeds the limit of 1000 bytes"},
+		{"chunks broken off", post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "the request body cannot be read"},
+		{"the next one", get + end, 200, ""},
+	}
+	for _, test := range tests {
+		method, _, _ := strings.Cut(test.raw, " ")
+		got := door.send(test.raw, method)
+		if got.StatusCode != test.status {
+			t.Errorf("%s: status %d, want %d: %.200s", test.name, got.StatusCode, test.status, got.text)
+		} else if got.StatusCode != http.StatusOK && !strings.Contains(got.problem(t).Detail, test.detail) {
+			t.Errorf("%s: %s, want %s", test.name, got.text, test.detail)
+		}
+	}
+}
+
+// TestRequestTimeout asks a service how much time it was given.
+func TestRequestTimeout(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("clock.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		left, _ := bus.TimeLeft(r.Context())
+		fmt.Fprint(w, left.Nanoseconds())
+	})
+	tests := []struct {
+		asked string
+		most  time.Duration
+	}{
+		{"", 20 * time.Second}, {"5", 5 * time.Second}, {"1", time.Second}, {"19", 19 * time.Second},
+		{"21", 20 * time.Second}, {"4294967295", 20 * time.Second}, {"99999999999999999999", 20 * time.Second},
+		{"0", 20 * time.Second}, {"-1", 20 * time.Second}, {"+5", 20 * time.Second}, {"5s", 20 * time.Second},
+		{"1e0", 20 * time.Second}, {"0x5", 20 * time.Second}, {"soon", 20 * time.Second}, {"5, 6", 20 * time.Second},
+	}
+	const slack = 900 * time.Millisecond // that the call may take before the service looks at the clock
+	for _, test := range tests {
+		got := door.get("/clock.example/", "Request-Timeout: "+test.asked)
+		left, err := strconv.ParseInt(got.text, 10, 64)
+		if err != nil {
+			t.Fatalf("%q: status %d: %s", test.asked, got.StatusCode, got.text)
+		}
+		if spent := test.most - time.Duration(left); spent < 0 || spent > slack {
+			t.Errorf("asked for %q, the service has %s left, want %s", test.asked, time.Duration(left), test.most)
+		}
+	}
+}
+
+func TestTimeBudget(t *testing.T) {
+	t.Parallel()
+	door := open(t, portal.WithTimeBudget(time.Millisecond))
+	release := make(chan struct{})
+	door.serve("slow.example", 443, func(http.ResponseWriter, *http.Request) { <-release })
+	got := door.get("/slow.example/hang")
+	close(release)
+	if told := got.problem(t); told.Status != http.StatusGatewayTimeout || told.Instance != "/slow.example/hang" {
+		t.Errorf("%+v, want status 504", told)
+	}
+}

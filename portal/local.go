@@ -1,0 +1,72 @@
+package portal
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/busline/busline/bus"
+)
+
+// The paths that the ingress answers itself. No hostname is a hyphen, so that they hide no service.
+const (
+	operatorPrefix = "/-/"
+	healthyPath    = "/-/healthy"
+	readyPath      = "/-/ready"
+	portalPath     = "/" + hostPortal + "/"
+)
+
+// leadsToPortal says whether a path stands for the portal's page. The page is found under portalPath alone: the slash
+// at the end is what its links are relative to.
+func leadsToPortal(path string) bool {
+	name := strings.ToLower(strings.TrimPrefix(path, "/"))
+	return name == "" || name == hostPortal || name == hostPortal+":443"
+}
+
+// redirectToPortal sends a browser to the page, under whatever prefix the ingress is mounted.
+func (i *Ingress) redirectToPortal(w http.ResponseWriter, r *http.Request) {
+	if !i.allowRead(w, r) {
+		return
+	}
+	to := i.config.forwarding(r).prefix + portalPath
+	if r.URL.RawQuery != "" {
+		to += "?" + r.URL.RawQuery
+	}
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusFound)
+}
+
+func forOperators(path string) bool { return strings.HasPrefix(path, operatorPrefix) }
+
+// tellOperator answers what a load balancer or a scheduler asks.
+func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path string) {
+	if !i.allowRead(w, r) {
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	switch {
+	case path == healthyPath:
+		tell(w, "healthy\n")
+	case path == readyPath && i.conn.Connected():
+		tell(w, "ready\n")
+	case path == readyPath:
+		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "the broker is out of reach"))
+	default:
+		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "there are %s and %s", healthyPath, readyPath))
+	}
+}
+
+func tell(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, text) // it fails when the client is gone
+}
+
+// allowRead refuses every method but GET and HEAD.
+func (i *Ingress) allowRead(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	i.refuse(w, r, bus.Errorf(http.StatusMethodNotAllowed, "only GET and HEAD are served here, not %s", r.Method))
+	return false
+}

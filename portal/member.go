@@ -1,0 +1,72 @@
+package portal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/restmap/openapi"
+)
+
+// maxMemberBytes bounds the document of one place.
+const maxMemberBytes = 4 << 20
+
+// fetch returns the document of a place, nil when it has none. An error is a sentence about why it is left out.
+func (c *catalog) fetch(ctx context.Context, from place) (*openapi.Document, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+from.String()+"/openapi.json", http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.conn.Do(request)
+	if err != nil {
+		return nil, notFetched(err)
+	}
+	defer response.Body.Close()
+	switch {
+	case response.StatusCode == http.StatusNotFound: // all that is served there is hidden
+		return nil, nil
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("asked for its document it answers %d", response.StatusCode)
+	case response.ContentLength > maxMemberBytes:
+		return nil, fmt.Errorf("its document exceeds %d bytes", maxMemberBytes)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	return parseMember(body, from)
+}
+
+// notFetched returns nil for a place that is there no more, which is no fault.
+func notFetched(err error) error {
+	failed, ok := errors.AsType[*bus.Error](err)
+	switch {
+	case !ok:
+		return err
+	case errors.Is(err, bus.ErrNoResponder) && failed.Executed == bus.NotExecuted:
+		return nil
+	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoResponder):
+		return fmt.Errorf("it did not answer within %s", gatherTimeout)
+	default:
+		return errors.New(failed.Detail)
+	}
+}
+
+// parseMember reads the document of a place, which may speak of that place alone.
+func parseMember(body []byte, from place) (*openapi.Document, error) {
+	document, err := openapi.Parse(body)
+	if err != nil {
+		return nil, fmt.Errorf("its document cannot be read: %w", err)
+	}
+	prefix := "/" + from.String() + "/"
+	for path := range document.Paths {
+		if !strings.HasPrefix(path, prefix) {
+			return nil, fmt.Errorf("its document speaks of %.80q, which is not its own", path)
+		}
+	}
+	return document, nil
+}

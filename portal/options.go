@@ -1,0 +1,89 @@
+package portal
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// IngressOption configures an ingress, in [NewIngress].
+type IngressOption interface{ applyToIngress(*ingressConfig) }
+
+// RegisterOption configures the portal, in [Register].
+type RegisterOption interface{ applyToPortal(*portalConfig) }
+
+// ServerOption configures a server, in [Listen].
+type ServerOption interface{ applyToServer(*serverConfig) }
+
+// WithPorts sets the ports of the bus that are open to the outside: the ingress carries calls to them, the portal
+// describes what is served on them. Give both the same. Default: 443 and 80.
+func WithPorts(ports ...int) interface {
+	IngressOption
+	RegisterOption
+} {
+	return portsOption(slices.Clone(ports))
+}
+
+type portsOption []int
+
+func (o portsOption) applyToIngress(c *ingressConfig) { c.ports = o }
+func (o portsOption) applyToPortal(c *portalConfig)   { c.ports = o }
+
+// defaultPorts are those that are public by convention.
+func defaultPorts() []int { return []int{443, 80} }
+
+type ingressOption func(*ingressConfig)
+
+func (o ingressOption) applyToIngress(c *ingressConfig) { o(c) }
+
+// WithTrustedProxies names the networks, such as "10.0.0.0/8", of the proxies in front of the ingress. What they say
+// in X-Forwarded headers is kept and added to; what anybody else says there is replaced. Default: none.
+func WithTrustedProxies(networks ...string) IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.proxies = slices.Clone(networks) })
+}
+
+// WithOrigins names the origins, such as "https://app.example.com", whose pages may call through the ingress (CORS);
+// "*" stands for any. They are compared exactly, and credentials such as cookies are never allowed. Default: none.
+func WithOrigins(origins ...string) IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.origins = slices.Clone(origins) })
+}
+
+// WithTimeBudget sets how long a call may take once the request has arrived. A client can ask for less with the
+// header Request-Timeout. Default: 20 s.
+func WithTimeBudget(longest time.Duration) IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.timeBudget = longest })
+}
+
+// WithBodyLimit sets the largest request body in bytes. Default: 32 MiB.
+func WithBodyLimit(bytes int64) IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.bodyLimit = bytes })
+}
+
+type serverOption func(*serverConfig)
+
+func (o serverOption) applyToServer(c *serverConfig) { o(c) }
+
+// WithAddress sets the address to listen on, host:port; port 0 is any that is free. Default: BUS_HTTP_ADDR, else
+// 127.0.0.1:8080.
+func WithAddress(address string) ServerOption {
+	return serverOption(func(c *serverConfig) { c.address = address })
+}
+
+// WithBaseURL sets the address that people use, such as "https://api.example.com". Default: BUS_BASE_URL, else the
+// address listened on. What documents say is up to the connections: see bus.WithBaseURL.
+func WithBaseURL(url string) ServerOption {
+	return serverOption(func(c *serverConfig) { c.baseURL = strings.TrimSuffix(url, "/") })
+}
+
+// WithGracePeriod sets how long requests in flight may take once the server was told to stop. Default: 25 s, more
+// than the time budget of a call.
+func WithGracePeriod(longest time.Duration) ServerOption {
+	return serverOption(func(c *serverConfig) { c.grace = longest })
+}
+
+// WithLogger sets the logger for faults of HTTP connections. Default: none are logged.
+func WithLogger(logger zerolog.Logger) ServerOption {
+	return serverOption(func(c *serverConfig) { c.logger = logger })
+}

@@ -1,0 +1,84 @@
+package portal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"time"
+)
+
+// pageFiles are all that the page needs.
+//
+//go:embed page
+var pageFiles embed.FS
+
+// pageFile is one file of the page.
+type pageFile struct {
+	content     []byte
+	contentType string
+	tag         string // of the content, so that a browser loads it once
+}
+
+// pageHandlers returns a handler for each file of the page, by its path.
+func pageHandlers() (map[string]http.Handler, error) {
+	handlers := make(map[string]http.Handler)
+	entries, err := fs.ReadDir(pageFiles, "page")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		file, err := readPageFile(entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		if entry.Name() == "index.html" {
+			handlers["/"] = file
+		} else {
+			handlers["/"+entry.Name()] = file
+		}
+	}
+	return handlers, nil
+}
+
+func readPageFile(name string) (*pageFile, error) {
+	content, err := pageFiles.ReadFile("page/" + name)
+	if err != nil {
+		return nil, err
+	}
+	contentType, err := contentTypeOf(name)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(content)
+	return &pageFile{content, contentType, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}, nil
+}
+
+// contentTypeOf does not ask the operating system, which may say otherwise.
+func contentTypeOf(name string) (string, error) {
+	switch extension := path.Ext(name); extension {
+	case ".html":
+		return "text/html; charset=utf-8", nil
+	case ".css":
+		return "text/css; charset=utf-8", nil
+	case ".js":
+		return "text/javascript; charset=utf-8", nil
+	case ".svg":
+		return "image/svg+xml", nil
+	default:
+		return "", fmt.Errorf("page/%s: no content type is known for %s", name, extension)
+	}
+}
+
+// ServeHTTP serves the file; a browser asks each time whether it has changed.
+func (f *pageFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Type", f.contentType)
+	header.Set("Cache-Control", "no-cache")
+	header.Set("ETag", f.tag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.content))
+}

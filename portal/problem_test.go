@@ -1,0 +1,139 @@
+package portal_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	got := door.get("/nobody.example/x%20y?q=1")
+	told := got.problem(t)
+	if told.Status != http.StatusServiceUnavailable || told.Instance != "/nobody.example/x%20y" || told.Host != "ingress" {
+		t.Errorf("%+v, want status 503 from the ingress for /nobody.example/x%%20y", told)
+	}
+	if !strings.Contains(told.Detail, "nobody serves nobody.example") {
+		t.Errorf("detail %q", told.Detail)
+	}
+}
+
+func TestNotServed(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	if err := door.bus.Connect("calculator.example").Handle("POST", "/add", http.HandlerFunc(echo)); err != nil {
+		t.Fatal(err)
+	}
+	got := door.get("/calculator.example/subtract")
+	if told := got.problem(t); told.Status != http.StatusNotFound || told.Instance != "/calculator.example/subtract" {
+		t.Errorf("wrong path: %+v", told)
+	}
+	got = door.get("/calculator.example:443/add")
+	if told := got.problem(t); told.Status != http.StatusMethodNotAllowed || told.Instance != "/calculator.example:443/add" {
+		t.Errorf("wrong method: %+v", told)
+	}
+	if allow := got.Header.Get("Allow"); allow != "POST" {
+		t.Errorf("wrong method: Allow is %q", allow)
+	}
+}
+
+// failing answers with an error according to the path.
+func failing(w http.ResponseWriter, r *http.Request) {
+	write := func(status int, kind, body string) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+	switch r.URL.Path {
+	case "/missing":
+		bus.ServeError(w, r, bus.Errorf(http.StatusNotFound, "no product 7"))
+	case "/broken":
+		bus.ServeError(w, r, errors.New("the password is secret"))
+	case "/panic":
+		panic("the password is secret")
+	case "/foreign":
+		write(409, "application/problem+json; charset=utf-8", `{"status":409,"extra":[1,2],"instance":"/theirs","host":"deep.example","title":"Conflict"}`)
+	case "/bare":
+		write(409, "application/problem+json", `{"status":409}`)
+	case "/garbage":
+		write(409, "application/problem+json", `{"status":409,`)
+	case "/array":
+		write(409, "application/problem+json", `[409]`)
+	case "/broken-garbage":
+		write(500, "application/problem+json", `the password is secret`)
+	case "/text":
+		write(500, "text/plain", `sorry`)
+	case "/strange":
+		write(999, "text/plain", `strange`)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("web.example", 443, failing)
+	tests := []struct {
+		path   string
+		status int
+		text   string // of the body
+		detail string // of the problem
+	}{
+		{"/missing", 404, "", "no product 7"},
+		{"/broken", 500, "", "the reason is in the log of the service, at msgId "},
+		{"/panic", 500, "", "the reason is in the log of the service, at msgId "},
+		{"/foreign", 409, `{"status":409,"extra":[1,2],"instance":"/web.example/foreign","host":"deep.example","title":"Conflict"}`, ""},
+		{"/bare", 409, "", ""},
+		{"/garbage", 409, `{"status":409,`, ""},
+		{"/array", 409, `[409]`, ""},
+		{"/broken-garbage", 500, "", "the reason is in the log of the service, at msgId "},
+		{"/text", 500, "sorry", ""},
+		{"/strange", 500, "", "the reason is in the log of the service, at msgId "},
+	}
+	for _, test := range tests {
+		got := door.get("/web.example" + test.path + "?q=1")
+		if got.StatusCode != test.status || strings.Contains(got.text, "secret") {
+			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.text)
+			continue
+		}
+		if test.text != "" {
+			if got.text != test.text {
+				t.Errorf("%s: body %s, want %s", test.path, got.text, test.text)
+			}
+			continue
+		}
+		told := got.problem(t)
+		if told.Instance != "/web.example"+test.path || !strings.Contains(told.Detail, test.detail) || told.Host != "web.example" {
+			t.Errorf("%s: %s, want the detail %q", test.path, got.text, test.detail)
+		}
+		if test.status == 500 && (told.MsgID == "" || !strings.HasSuffix(told.Detail, told.MsgID)) {
+			t.Errorf("%s: %s: the detail does not name the msgId", test.path, got.text)
+		}
+	}
+	head := door.send("HEAD /web.example/missing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HEAD")
+	if head.StatusCode != http.StatusNotFound || head.text != "" {
+		t.Errorf("HEAD: status %d: %s", head.StatusCode, head.text)
+	}
+}
+
+func TestInstanceUnderPrefix(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("web.example", 443, failing)
+	for _, path := range []string{"/bus/web.example/missing", "/bus/web.example/é\"", "/bus/nobody.example/", "/bus/all/"} {
+		w := httptest.NewRecorder()
+		http.StripPrefix("/bus", door.ingress).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		if w.Code == http.StatusOK {
+			continue
+		}
+		want := strings.NewReplacer("é", "%C3%A9", `"`, "%22").Replace(path)
+		if told := (answer{w.Result(), w.Body.String()}).problem(t); told.Instance != want {
+			t.Errorf("%s: instance %s, want %s", path, told.Instance, want)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package portal
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// portalConfig is what the portal works with: defaults, then options.
+type portalConfig struct {
+	ports []int
+	now   func() time.Time
+}
+
+// Register serves the portal on conn, which has to be connected as "portal": the page for a browser at /, and at
+// /openapi.json one document of all that is served on the plane under a public port.
+//
+// The document is at most 2 s behind the bus, however many ask for it. A service whose document cannot be had in time,
+// cannot be read or speaks of others is left out; the document's description, which the page shows, names it.
+//
+// Both are live when Register returns. After an error close the connection.
+func Register(conn *bus.Conn, options ...RegisterOption) error {
+	if conn.Host() != hostPortal {
+		return fmt.Errorf("portal on %s: connect as %q, the host that / leads to", conn.Host(), hostPortal)
+	}
+	config := &portalConfig{ports: defaultPorts(), now: time.Now}
+	for _, option := range options {
+		option.applyToPortal(config)
+	}
+	if err := validPorts(config.ports); err != nil {
+		return err
+	}
+	handlers, err := pageHandlers()
+	if err != nil {
+		return err
+	}
+	handlers["/openapi.json"] = &documentHandler{conn: conn, catalog: newCatalog(conn, config)}
+	for path, handler := range handlers {
+		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Hidden()); err != nil {
+			return fmt.Errorf("portal: %w", err)
+		}
+	}
+	return nil
+}
+
+// secured adds what a browser is to be told about everything that the portal serves: nothing from elsewhere is loaded,
+// sent to or framed, and nothing is taken for what it is not.
+func secured(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy",
+			"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		handler.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,277 @@
+package portal_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal"
+)
+
+// calculator is a service like any other.
+type calculator struct{}
+
+// Point is a place in the plane.
+type Point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// Distance is how far two points are apart.
+func (calculator) Distance(p1, p2 Point) (d float64) { return p1.X - p2.X + p1.Y - p2.Y }
+
+// register serves the portal behind the door.
+func (d *door) register(options ...portal.RegisterOption) {
+	d.t.Helper()
+	if err := portal.Register(d.bus.Connect("portal"), options...); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// calculate serves a calculator under a host.
+func (d *door) calculate(host string, options ...bus.ServeOption) {
+	d.t.Helper()
+	if err := bus.Serve(d.bus.Connect(host), calculator{}, options...); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// publish serves a document of somebody's own making.
+func (d *door) publish(host string, document http.HandlerFunc) {
+	d.t.Helper()
+	if err := d.bus.Connect(host).Handle("GET", "/openapi.json", document, bus.Hidden()); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// document reads the aggregated document, which has to be valid.
+func (d *door) document(headers ...string) *openapi3.T {
+	d.t.Helper()
+	got := d.get("/portal/openapi.json", headers...)
+	if kind := got.Header.Get("Content-Type"); got.StatusCode != http.StatusOK || kind != "application/json" {
+		d.t.Fatalf("status %d of type %s: %s", got.StatusCode, kind, got.text)
+	}
+	if kept := got.Header.Get("Cache-Control"); kept != "no-store" {
+		d.t.Errorf("Cache-Control is %q", kept)
+	}
+	document, err := openapi3.NewLoader().LoadFromData([]byte(got.text))
+	if err == nil {
+		err = document.Validate(d.t.Context())
+	}
+	if err != nil {
+		d.t.Fatalf("%v\n%s", err, got.text)
+	}
+	return document
+}
+
+// paths are those of a document, sorted.
+func paths(document *openapi3.T) string {
+	return strings.Join(slices.Sorted(func(yield func(string) bool) {
+		for path := range document.Paths.Map() {
+			if !yield(path) {
+				return
+			}
+		}
+	}), " ")
+}
+
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.register()
+	door.calculate("calculator.example")
+	door.calculate("calculator.example") // a second instance
+	door.calculate("abacus.example", bus.Port(80))
+	door.calculate("internal.example", bus.Port(444))
+	door.calculate("hidden.example", bus.Hidden())
+	door.serve("web.example", 443, echo)
+	got := door.document()
+	want := "/abacus.example:80/distance /calculator.example:443/distance /web.example:443/{rest}"
+	if all := paths(got); all != want {
+		t.Errorf("the document has %s, want %s", all, want)
+	}
+	if got.OpenAPI != "3.0.0" || got.Info.Title == "" || got.Info.Version == "" || got.Info.Description != "" {
+		t.Errorf("OpenAPI %s of %+v", got.OpenAPI, got.Info)
+	}
+	for _, name := range []string{"abacus.example_80_Point", "calculator.example_443_Point"} {
+		if got.Components.Schemas[name] == nil {
+			t.Errorf("there is no schema %s", name)
+		}
+	}
+	summary := got.Paths.Value("/calculator.example:443/distance").Post.Summary
+	if summary != "Distance(p1 Point, p2 Point) (d float64)" {
+		t.Errorf("summary %q", summary)
+	}
+}
+
+func TestPorts(t *testing.T) {
+	t.Parallel()
+	door := open(t, portal.WithPorts(443, 444))
+	door.register(portal.WithPorts(444))
+	door.calculate("calculator.example")
+	door.calculate("internal.example", bus.Port(444))
+	if all := paths(door.document()); all != "/internal.example:444/distance" {
+		t.Errorf("the document has %s", all)
+	}
+}
+
+func TestBrokenMembers(t *testing.T) {
+	t.Parallel()
+	const whole = `{"openapi":"3.0.0","info":{"title":"a","version":"1"},"paths":{"/%s:443/x":{"get":{"responses":{"200":{"description":"OK"}}}}}}`
+	text := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
+	}
+	door := open(t)
+	door.register()
+	door.publish("whole.example", text(fmt.Sprintf(whole, "whole.example")))
+	door.publish("garbage.example", text(`<script>alert(1)</script>`))
+	door.publish("liar.example", text(fmt.Sprintf(whole, "calculator.example")))
+	door.publish("large.example", text(strings.Repeat(" ", 4<<20)+"{}"))
+	door.publish("failing.example", func(http.ResponseWriter, *http.Request) { panic("the password is secret") })
+	release := make(chan struct{})
+	door.publish("slow.example", func(http.ResponseWriter, *http.Request) { <-release })
+	door.publish("none.example", http.NotFound)
+	got := door.document()
+	close(release)
+	if all := paths(got); all != "/whole.example:443/x" {
+		t.Errorf("the document has %s", all)
+	}
+	told := strings.Split(got.Info.Description, "\n")
+	want := []string{
+		"failing.example:443 is left out: asked for its document it answers 500.",
+		"garbage.example:443 is left out: its document cannot be read: ",
+		"large.example:443 is left out: ", // as too large for the portal, or for the broker
+		`liar.example:443 is left out: its document speaks of "/calculator.example:443/x", which is not its own.`,
+		"slow.example:443 is left out: it did not answer within 1.5s.",
+	}
+	if len(told) != len(want) {
+		t.Fatalf("the description is %q", told)
+	}
+	for i := range want {
+		if !strings.HasPrefix(told[i], want[i]) || strings.Contains(told[i], "secret") || strings.Contains(told[i], "script") {
+			t.Errorf("the description says %q, want %q", told[i], want[i])
+		}
+	}
+}
+
+// TestFlood has many readers at once, and later, make one look at the bus.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	var asked atomic.Int64
+	looking, release := make(chan struct{}), make(chan struct{})
+	door.publish("watched.example", func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			close(looking)
+		}
+		<-release
+		http.NotFound(w, r)
+	})
+	var mu sync.Mutex
+	now := time.Now()
+	door.register(portal.WithClock(func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}))
+	advance := func(by time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(by)
+	}
+	var reading sync.WaitGroup
+	for reader := range 50 {
+		reading.Go(func() { door.document() })
+		if reader == 0 {
+			<-looking
+		}
+	}
+	close(release)
+	reading.Wait()
+	advance(1999 * time.Millisecond)
+	door.document()
+	if got := asked.Load(); got != 1 {
+		t.Errorf("51 readers within 2 s had a service asked %d times", got)
+	}
+	door.calculate("calculator.example")
+	advance(time.Millisecond)
+	if all := paths(door.document()); all != "/calculator.example:443/distance" || asked.Load() != 2 {
+		t.Errorf("after 2 s the document has %q, the service was asked %d times", all, asked.Load())
+	}
+}
+
+func TestBaseURLOfDocument(t *testing.T) {
+	t.Parallel()
+	server := func(document *openapi3.T) string { return document.Servers[0].URL }
+	door := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
+	door.register()
+	if got := server(door.document()); got != "http://door.example" {
+		t.Errorf("reached directly: %s", got)
+	}
+	behind := []string{"X-Forwarded-Proto: https", "X-Forwarded-Host: api.example.com", "X-Forwarded-Prefix: /bus/"}
+	if got := server(door.document(behind...)); got != "https://api.example.com/bus" {
+		t.Errorf("reached through a proxy: %s", got)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://portal/openapi.json", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := door.bus.Connect("caller.example").Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	document, err := openapi3.NewLoader().LoadFromIoReader(response.Body)
+	if err != nil || server(document) != "http://127.0.0.1:8080" {
+		t.Errorf("reached over the bus: %v, %v", document.Servers, err)
+	}
+	configured := open(t)
+	if err := portal.Register(configured.bus.Connect("portal", bus.WithBaseURL("https://api.example.com/"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := server(configured.document()); got != "https://api.example.com" {
+		t.Errorf("configured: %s", got)
+	}
+}
+
+func TestWithoutBroker(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.register()
+	door.bus.Broker().Close()
+	got := door.get("/portal/openapi.json")
+	if told := got.problem(t); told.Status != http.StatusServiceUnavailable || !strings.Contains(told.Detail, "broker") {
+		t.Errorf("%+v", told)
+	}
+}
+
+func TestRegisterErrors(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	taken := door.bus.Connect("portal")
+	if err := taken.Handle("GET", "/{file}", http.HandlerFunc(echo)); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		conn   *bus.Conn
+		option portal.RegisterOption
+		want   string
+	}{
+		{door.bus.Connect("page.example"), portal.WithPorts(443), `portal on page.example: connect as "portal", the host that / leads to`},
+		{door.bus.Connect("portal"), portal.WithPorts(888), "port 888 is what the framework itself asks"},
+		{taken, portal.WithPorts(443), "/openapi.json"},
+	}
+	for _, test := range tests {
+		if err := portal.Register(test.conn, test.option); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("error %v, want %s", err, test.want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package portal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/restmap/openapi"
+)
+
+// How long a client may take (a server without such limits can be held by idle ones).
+const (
+	headerTimeout = 5 * time.Second   // to send the header
+	readTimeout   = 60 * time.Second  // to send the whole request
+	writeTimeout  = 60 * time.Second  // from the end of its header until the response is read
+	idleTimeout   = 120 * time.Second // until its next request
+)
+
+// maxHeadRead is more than any request may have, so that what exceeds a limit is told which; beyond it, net/http
+// answers 431.
+const maxHeadRead = 1 << 20
+
+const (
+	defaultAddress = "127.0.0.1:8080"
+	defaultGrace   = 25 * time.Second
+)
+
+// Server serves an ingress, or any other handler, over HTTP. Make one with [Listen].
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+	baseURL  string
+	grace    time.Duration
+}
+
+// serverConfig is what a server works with: defaults, then the environment, then options.
+type serverConfig struct {
+	address string
+	baseURL string
+	grace   time.Duration
+	logger  zerolog.Logger
+}
+
+// Listen takes the address that BUS_HTTP_ADDR names, 127.0.0.1:8080 by default. Requests are answered once
+// [Server.Serve] is called; until then they wait.
+func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
+	config := &serverConfig{
+		address: cmp.Or(os.Getenv("BUS_HTTP_ADDR"), defaultAddress),
+		baseURL: strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
+		grace:   defaultGrace,
+		logger:  zerolog.Nop(),
+	}
+	for _, option := range options {
+		option.applyToServer(config)
+	}
+	if err := openapi.CheckBaseURL(config.baseURL); err != nil {
+		return nil, fmt.Errorf("base URL (BUS_BASE_URL or portal.WithBaseURL): %w", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", config.address)
+	if err != nil {
+		return nil, fmt.Errorf("%w; set BUS_HTTP_ADDR to an address that is free, such as 127.0.0.1:8081", err)
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeadRead,
+		ErrorLog:          log.New(config.logger, "", 0),
+	}
+	baseURL := cmp.Or(config.baseURL, "http://"+reachable(listener.Addr()))
+	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace}, nil
+}
+
+// BaseURL returns the address that people use, without a slash at the end: that of [WithBaseURL] or BUS_BASE_URL, else
+// http:// and the address listened on.
+func (s *Server) BaseURL() string { return s.baseURL }
+
+// Serve answers requests until ctx ends. Then it takes no further ones, waits for those in flight, as long as
+// [WithGracePeriod] allows, and returns nil when none was cut off. It closes the listener, and can be called once.
+func (s *Server) Serve(ctx context.Context) error {
+	var failure error
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		failure = s.http.Serve(s.listener)
+	}()
+	select {
+	case <-served:
+		return fmt.Errorf("serve %s: %w", s.listener.Addr(), failure)
+	case <-ctx.Done():
+	}
+	defer func() { <-served }()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
+	defer cancel()
+	if err := s.http.Shutdown(grace); err != nil {
+		cut := fmt.Errorf("stop %s: requests were cut off after %s: %w", s.listener.Addr(), s.grace, err)
+		return errors.Join(cut, s.http.Close())
+	}
+	return nil
+}
+
+// reachable returns an address that can be called: a server that listens on all of them is found on this machine.
+func reachable(listening net.Addr) string {
+	if tcp, ok := listening.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+	}
+	return listening.String()
+}

@@ -1,0 +1,82 @@
+package portal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/restmap/openapi"
+)
+
+// parallelFetches is how many documents are fetched at a time.
+const parallelFetches = 16
+
+// snapshot is the aggregated document as of some moment. It is not changed after it was made.
+type snapshot struct {
+	taken         time.Time
+	before, after []byte // the document as JSON, before and after the base URL
+}
+
+// gather looks at the bus.
+func (c *catalog) gather(ctx context.Context, taken time.Time) (*snapshot, error) {
+	places, err := c.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	members, leftOut := c.fetchAll(ctx, places)
+	document := openapi.Merge(openapi.Info{
+		Title:       "Services on the bus",
+		Description: strings.Join(leftOut, "\n"),
+		Version:     cmp.Or(c.conn.Version(), "0"),
+	}, "", members)
+	return newSnapshot(taken, document)
+}
+
+// fetchAll fetches the documents of all places, and names those that cannot be had, both in the order of the places.
+func (c *catalog) fetchAll(ctx context.Context, places []place) (members []openapi.Member, leftOut []string) {
+	documents := make([]*openapi.Document, len(places))
+	faults := make([]error, len(places))
+	room := make(chan struct{}, parallelFetches)
+	var fetching sync.WaitGroup
+	for at, from := range places {
+		room <- struct{}{}
+		fetching.Go(func() {
+			defer func() { <-room }()
+			documents[at], faults[at] = c.fetch(ctx, from)
+		})
+	}
+	fetching.Wait()
+	for at, from := range places {
+		if faults[at] != nil {
+			leftOut = append(leftOut, from.String()+" is left out: "+faults[at].Error()+".")
+		} else if documents[at] != nil {
+			members = append(members, openapi.Member{Host: from.host, Port: from.port, Document: documents[at]})
+		}
+	}
+	return members, leftOut
+}
+
+// newSnapshot writes the document once; only the base URL differs from reader to reader.
+func newSnapshot(taken time.Time, document *openapi.Document) (*snapshot, error) {
+	mark := rand.Text()
+	document.Servers = []openapi.Server{{URL: mark}}
+	text, err := document.JSON()
+	if err != nil {
+		return nil, err
+	}
+	before, after, found := bytes.Cut(text, quote(mark))
+	if !found {
+		return nil, errors.New("the document has no server")
+	}
+	return &snapshot{taken: taken, before: before, after: after}, nil
+}
+
+// json returns the document for those who reach the ingress at the base URL.
+func (s *snapshot) json(baseURL string) []byte {
+	return bytes.Join([][]byte{s.before, s.after}, quote(baseURL))
+}
