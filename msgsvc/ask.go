@@ -1,0 +1,111 @@
+package msgsvc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// internalPort is where the replicas of a service ask one another. The ingress does not lead there.
+const internalPort = 444
+
+// replicaTimeout bounds how long one replica waits for others, so that one that hangs does not cost a caller all
+// of its time.
+const replicaTimeout = 5 * time.Second
+
+// askAll puts a question to every replica, this one included, and yields what each answers.
+func askAll[Answer any](ctx context.Context, s *sharedCache, endpoint string, question bus.Args) iter.Seq2[Answer, error] {
+	return func(yield func(answer Answer, err error) bool) {
+		ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
+		defer cancel()
+		request, err := newQuestion(ctx, s.conn.Host(), endpoint, question)
+		if err != nil {
+			yield(*new(Answer), err)
+			return
+		}
+		heard := make(map[string]struct{})
+		for response, err := range s.conn.Publish(request) {
+			answer, err := answerOf[Answer](response, err)
+			if err == nil {
+				heard[idOf(response)] = struct{}{}
+				s.peers.met(idOf(response))
+			}
+			if !yield(answer, err) {
+				return
+			}
+		}
+		for _, id := range s.peers.except(heard) {
+			answer, err := askOne[Answer](ctx, s, id, endpoint, question)
+			if isGone(err) {
+				s.peers.lost(id)
+			} else if !yield(answer, err) {
+				return
+			}
+		}
+	}
+}
+
+// askOne puts a question to one replica.
+func askOne[Answer any](ctx context.Context, s *sharedCache, id, endpoint string, question bus.Args) (answer Answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
+	defer cancel()
+	err = bus.Call(ctx, s.conn, internalURL(id+"."+s.conn.Host(), endpoint), question, &answer)
+	return answer, err
+}
+
+func internalURL(host, endpoint string) string {
+	return fmt.Sprintf("https://%s:%d%s", host, internalPort, endpoint)
+}
+
+func newQuestion(ctx context.Context, host, endpoint string, question bus.Args) (*http.Request, error) {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return nil, fmt.Errorf("ask the replicas: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, internalURL(host, endpoint), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("ask the replicas: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	return request, nil
+}
+
+func answerOf[Answer any](response *http.Response, err error) (answer Answer, _ error) {
+	body, err := bodyOf(response, err)
+	if err != nil {
+		return answer, err
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return answer, bus.Errorf(http.StatusBadGateway, "replica %s answers something else: %w", idOf(response), err)
+	}
+	return answer, nil
+}
+
+// bodyOf returns the body of a response; one that tells of a failure becomes an error with the same status.
+func bodyOf(response *http.Response, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode < http.StatusBadRequest {
+		return body, err
+	}
+	var problem struct {
+		Detail string `json:"detail"`
+	}
+	_ = json.Unmarshal(body, &problem) // what is no problem+json has no detail
+	return nil, &bus.Error{
+		Status: response.StatusCode, Detail: problem.Detail,
+		Host: response.Header.Get("Bus-From-Host"), ID: idOf(response), Executed: bus.WasExecuted,
+	}
+}
+
+// idOf returns the ID of the instance that answered.
+func idOf(response *http.Response) string { return response.Header.Get("Bus-From-Id") }

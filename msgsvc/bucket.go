@@ -1,0 +1,105 @@
+package msgsvc
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus"
+)
+
+// bucketCache keeps entries in a JetStream key-value bucket that all replicas of a service open.
+type bucketCache struct {
+	bucket jetstream.KeyValue
+	limit  int // bytes of one entry
+}
+
+func openBucketCache(ctx context.Context, conn *bus.Conn, c config) (*bucketCache, error) {
+	bucket, err := openBucket(ctx, conn, c)
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return nil, fmt.Errorf("the broker has no JetStream: turn it on (nats-server -js), or leave out WithJetStream to keep the cache in memory: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("key-value bucket %s: %w", bucketName(conn), err)
+	}
+	return &bucketCache{bucket: bucket, limit: min(c.cacheSize, int(conn.NATS().MaxPayload()))}, nil
+}
+
+// openBucket makes the bucket's stream, if it is not there, rather than the bucket: a bucket that is full refuses
+// what is new, a cache lets go of what is oldest. What the stream of a bucket looks like is told in NATS's
+// ADR-8. Without direct access an entry is read where it was written: whoever stored it has it found at once.
+func openBucket(ctx context.Context, conn *bus.Conn, c config) (jetstream.KeyValue, error) {
+	js, err := jetstream.New(conn.NATS())
+	if err != nil {
+		return nil, err
+	}
+	name := bucketName(conn)
+	_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name:              "KV_" + name,
+		Description:       "cache of " + conn.Host() + " on plane " + conn.Plane(),
+		Subjects:          []string{"$KV." + name + ".>"},
+		MaxMsgsPerSubject: 1,
+		MaxBytes:          int64(c.cacheSize),
+		MaxAge:            c.cacheAge,
+		Duplicates:        min(c.cacheAge, 2*time.Minute), // at most MaxAge, or the broker refuses it
+		Discard:           jetstream.DiscardOld,
+		AllowRollup:       true,
+		DenyDelete:        true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return js.KeyValue(ctx, name)
+}
+
+// bucketName is one of its own for each plane and host. A host has no underscore, so that two in a row separate.
+func bucketName(conn *bus.Conn) string {
+	return "cache_" + strings.ReplaceAll(conn.Host(), ".", "_") + "__" + conn.Plane()
+}
+
+// bucketKey turns any bytes into what a bucket takes as a key.
+func bucketKey(key string) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
+
+func (b *bucketCache) Store(ctx context.Context, key, value string) error {
+	if err := validKey(key); err != nil {
+		return err
+	}
+	if err := fits(key, value, b.limit); err != nil {
+		return err
+	}
+	if _, err := b.bucket.Put(ctx, bucketKey(key), []byte(value)); err != nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
+func (b *bucketCache) Load(ctx context.Context, key string) (value string, found bool, err error) {
+	if err := validKey(key); err != nil {
+		return "", false, err
+	}
+	held, err := b.bucket.Get(ctx, bucketKey(key))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, unreachable(err)
+	}
+	return string(held.Value()), true, nil
+}
+
+// Close leaves the entries in the bucket, where the other replicas find them.
+func (*bucketCache) Close(context.Context) error { return nil }
+
+func unreachable(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return bus.Errorf(http.StatusGatewayTimeout, "the cache's bucket did not answer in time: %w", err)
+	}
+	return bus.Errorf(http.StatusServiceUnavailable, "the cache's bucket cannot be reached: %w", err)
+}

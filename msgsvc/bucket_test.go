@@ -1,0 +1,82 @@
+package msgsvc_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/msgsvc"
+)
+
+func TestNoJetStream(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	_, err := msgsvc.New(t.Context(), b.Connect(host), msgsvc.WithJetStream())
+	want := "messaging on messaging.example: the broker has no JetStream: turn it on (nats-server -js), or leave out WithJetStream to keep the cache in memory: "
+	if !strings.HasPrefix(fmt.Sprint(err), want) {
+		t.Errorf("%v\nwant %s…", err, want)
+	}
+}
+
+// TestBucketLimits holds that size and age are the broker's to watch, and that a full bucket makes room.
+func TestBucketLimits(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t, broker.JetStream(t.TempDir()))
+	conn := b.Connect(host)
+	serve(t, conn, msgsvc.WithJetStream(), msgsvc.WithCacheSize(1<<20), msgsvc.WithCacheAge(90*time.Second))
+	js, err := jetstream.New(conn.NATS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "KV_cache_messaging_example__"+b.Plane())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	if config.MaxBytes != 1<<20 || config.MaxAge != 90*time.Second || config.Discard != jetstream.DiscardOld {
+		t.Errorf("%d bytes, %s, discard %s", config.MaxBytes, config.MaxAge, config.Discard)
+	}
+}
+
+func TestFullBucketDropsTheOldest(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t, broker.JetStream(t.TempDir()))
+	replica := newInstance(t, b, msgsvc.WithJetStream(), msgsvc.WithCacheSize(100_000))
+	value := strings.Repeat("v", 30_000)
+	for _, key := range []string{"a", "b", "c", "d"} {
+		store(t, replica, key, value)
+	}
+	expectNone(t, replica, "a")
+	expect(t, replica, "b", value)
+	expect(t, replica, "d", value)
+}
+
+// TestBucketOutlivesReplicas holds what the bucket is for.
+func TestBucketOutlivesReplicas(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t, broker.JetStream(t.TempDir()))
+	last := newInstance(t, b, msgsvc.WithJetStream())
+	store(t, last, "key", "value")
+	last.close(t)
+	expect(t, newInstance(t, b, msgsvc.WithJetStream()), "key", "value")
+}
+
+// TestBucketsApart holds that hosts and planes which look alike do not share entries.
+func TestBucketsApart(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t, broker.JetStream(t.TempDir()))
+	places := []struct{ plane, host string }{
+		{"p", "a.b.c"}, {"p", "a.b"}, {"c__p", "a.b"}, {"_p", "a.b"}, {"_c__p", "a.b"}, {"p", "a-b.c"},
+	}
+	for i, place := range places {
+		replica := serve(t, b.Connect(place.host, bus.WithPlane(place.plane)), msgsvc.WithJetStream())
+		expectNone(t, replica, "key")
+		store(t, replica, "key", fmt.Sprint(i))
+	}
+}

@@ -1,0 +1,116 @@
+package msgsvc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/busline/busline/bus"
+)
+
+// Close hands the entries over. They are found here too until the connection is closed, so that none is missing
+// at any time.
+func (s *sharedCache) Close(ctx context.Context) error {
+	if s.closing.Swap(true) {
+		return nil
+	}
+	return s.handOver(ctx, s.entries.all())
+}
+
+// keep holds an entry here, and in another replica too once this one is closing: whatever was put before that is
+// handed over by Close.
+func (s *sharedCache) keep(ctx context.Context, e entry) error {
+	s.entries.put(e)
+	if s.closing.Load() {
+		return s.handOver(ctx, []entry{e})
+	}
+	return nil
+}
+
+// handOver gives entries to replicas that are not closing themselves, the first ones first in case ctx ends. If
+// there is no such replica the entries are gone, which is no error.
+func (s *sharedCache) handOver(ctx context.Context, entries []entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	takers, failed := s.takers(ctx)
+	lost := 0
+	for batch := range batches(entries, s.messageLimit()) {
+		rest, err := s.give(ctx, takers, batch)
+		if takers = rest; len(takers) == 0 {
+			lost += len(batch)
+			failed = cmp.Or(failed, err)
+		}
+	}
+	if failed != nil && lost > 0 {
+		return fmt.Errorf("%d of %d cache entries were not handed over: %w", lost, len(entries), failed)
+	}
+	return nil
+}
+
+// taker is a replica that may take entries.
+type taker struct {
+	ID      string `json:"id"`
+	Room    int    `json:"room"` // bytes
+	Closing bool   `json:"closing"`
+}
+
+// takers returns the replicas that are not closing; the error is of one that did not say.
+func (s *sharedCache) takers(ctx context.Context) (takers []taker, failed error) {
+	for asked, err := range askAll[taker](ctx, s, "/room", bus.Args{}) {
+		if err != nil {
+			failed = err
+		} else if !asked.Closing {
+			takers = append(takers, asked)
+		}
+	}
+	return takers, failed
+}
+
+// give hands a batch to the replica with the most room. It returns the takers that are left, none when the batch
+// was not taken.
+func (s *sharedCache) give(ctx context.Context, takers []taker, batch []entry) (rest []taker, failed error) {
+	type answer struct {
+		Taken bool `json:"taken"`
+	}
+	for len(takers) > 0 {
+		slices.SortFunc(takers, func(a, b taker) int { return cmp.Compare(b.Room, a.Room) })
+		roomiest := &takers[0]
+		a, err := askOne[answer](ctx, s, roomiest.ID, "/take", bus.Args{"entries": batch})
+		if err == nil && a.Taken {
+			roomiest.Room -= sizeOf(batch)
+			return takers, nil
+		}
+		if !isGone(err) {
+			failed = cmp.Or(failed, err)
+		}
+		takers = takers[1:]
+	}
+	return nil, failed
+}
+
+// batches cuts entries into pieces that each fit one message.
+func batches(entries []entry, limit int) iter.Seq[[]entry] {
+	return func(yield func([]entry) bool) {
+		for len(entries) > 0 {
+			count, size := 1, entries[0].size()
+			for count < len(entries) && size+entries[count].size() <= limit {
+				size += entries[count].size()
+				count++
+			}
+			if !yield(entries[:count]) {
+				return
+			}
+			entries = entries[count:]
+		}
+	}
+}
+
+func sizeOf(entries []entry) (bytes int) {
+	for _, e := range entries {
+		bytes += e.size()
+	}
+	return bytes
+}

@@ -1,0 +1,185 @@
+package msgsvc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/msgsvc"
+)
+
+// fill stores numbered entries through a replica, or through several in turn.
+func fill(t *testing.T, count int, through ...instance) {
+	t.Helper()
+	for i := range count {
+		store(t, through[i%len(through)], fmt.Sprint(i), fmt.Sprintf("value %d", i))
+	}
+}
+
+// expectFilled looks for what fill has stored.
+func expectFilled(t *testing.T, count int, through msgsvc.Cache) {
+	t.Helper()
+	for i := range count {
+		expect(t, through, fmt.Sprint(i), fmt.Sprintf("value %d", i))
+	}
+}
+
+// TestHandOver closes one instance after the other: whatever they held is found until the last one has gone.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	replicas := newInstances(t, b, 4)
+	fill(t, 100, replicas...)
+	for len(replicas) > 1 {
+		replicas[0].close(t)
+		replicas = replicas[1:]
+		expectFilled(t, 100, replicas[len(replicas)-1])
+	}
+	replicas[0].close(t)
+	expectNone(t, newInstance(t, b), "0") // the last one took them along
+}
+
+// TestHandOverByTheNewest holds that a replica does not count itself among those that take, however much room it
+// has.
+func TestHandOverByTheNewest(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	old := newInstance(t, b)
+	fill(t, 50, old)
+	newest := newInstance(t, b)
+	store(t, newest, "only here", "value")
+	newest.close(t)
+	expect(t, old, "only here", "value")
+	expectFilled(t, 50, old)
+}
+
+// TestHandOverToTheRoomiest holds that entries go to where they push nothing out.
+func TestHandOverToTheRoomiest(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	const room = 10 // entries
+	size := msgsvc.WithCacheSize(room * (msgsvc.EntryOverhead + 10))
+	replicas := newInstances(t, b, 4, size)
+	for i := range room {
+		store(t, replicas[0], fmt.Sprintf("a%04d", i), "value")
+		store(t, replicas[1], fmt.Sprintf("b%04d", i), "value")
+	}
+	replicas[0].close(t)
+	replicas[1].close(t)
+	for i := range room {
+		expect(t, replicas[2], fmt.Sprintf("a%04d", i), "value")
+		expect(t, replicas[2], fmt.Sprintf("b%04d", i), "value")
+	}
+}
+
+// TestHandOverInBatches moves more than one message holds.
+func TestHandOverInBatches(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	replicas := newInstances(t, b, 2)
+	const count = 40
+	value := strings.Repeat("\x00", 100_000)
+	for i := range count {
+		store(t, replicas[0], fmt.Sprint(i), value)
+	}
+	replicas[0].close(t)
+	for i := range count {
+		expect(t, replicas[1], fmt.Sprint(i), value)
+	}
+}
+
+// TestStoreThroughClosing holds that an instance keeps its word up to its last call: what is stored through it
+// after it has handed over is handed over too.
+func TestStoreThroughClosing(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	replicas := newInstances(t, b, 2)
+	if err := replicas[0].service.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	store(t, replicas[0], "late", "value")
+	replicas[0].close(t)
+	expect(t, replicas[1], "late", "value")
+}
+
+// TestStoresWhileClosing stores through a replica all the while it closes: what it took is there.
+func TestStoresWhileClosing(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	replicas := newInstances(t, b, 3)
+	fill(t, 20, replicas...) // so that they know one another, and no call takes its time
+	var stores sync.WaitGroup
+	for i := range 100 {
+		stores.Go(func() {
+			if err := replicas[0].Store(t.Context(), fmt.Sprintf("during %d", i), "value"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := replicas[0].service.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stores.Wait()
+	replicas[0].close(t)
+	for i := range 100 {
+		expect(t, replicas[1], fmt.Sprintf("during %d", i), "value")
+	}
+	expectFilled(t, 20, replicas[1])
+}
+
+// TestCloseAllAtOnce is how a program ends: nobody is left to take anything, and nobody waits for it.
+func TestCloseAllAtOnce(t *testing.T) {
+	t.Parallel()
+	replicas := newInstances(t, bustest.New(t), 3)
+	fill(t, 30, replicas...)
+	var closes sync.WaitGroup
+	for _, replica := range replicas {
+		closes.Go(func() { replica.close(t) })
+	}
+	closes.Wait()
+}
+
+func TestCloseTwice(t *testing.T) {
+	t.Parallel()
+	replica := newInstance(t, bustest.New(t))
+	store(t, replica, "key", "value")
+	for range 2 {
+		if err := replica.service.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCloseTellsWhatWasLost holds that entries which could not be handed over are counted.
+func TestCloseTellsWhatWasLost(t *testing.T) {
+	t.Parallel()
+	t.Run("no time", func(t *testing.T) {
+		t.Parallel()
+		replicas := newInstances(t, bustest.New(t), 2)
+		fill(t, 3, replicas[0])
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		expectLost(t, replicas[0].service.Close(ctx), context.Canceled)
+	})
+	t.Run("connection closed first", func(t *testing.T) {
+		t.Parallel()
+		replicas := newInstances(t, bustest.New(t), 2)
+		fill(t, 3, replicas[0])
+		if err := replicas[0].conn.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expectLost(t, replicas[0].service.Close(t.Context()), bus.ErrClosed)
+	})
+}
+
+func expectLost(t *testing.T, err, cause error) {
+	t.Helper()
+	if !strings.HasPrefix(fmt.Sprint(err), "3 of 3 cache entries were not handed over: ") || !errors.Is(err, cause) {
+		t.Errorf("%v; want 3 of 3 cache entries, because of: %v", err, cause)
+	}
+}

@@ -1,0 +1,175 @@
+package msgsvc_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/msgsvc"
+)
+
+// TestPages holds what each endpoint prints, byte for byte.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	id := newInstance(t, b).conn.ID()
+	caller := b.Connect("caller.example")
+	for _, test := range []struct{ address, want string }{
+		{page("default-queue"), "DefaultQueue <id>\n"},
+		{page("no-queue"), "NoQueue <id>\n"},
+		{page("cache-load", "key", "k"), "key: k\nfound: no\nLoaded by <id>\n"},
+		{page("cache-store", "key", "k", "value", "v"), "key: k\nvalue: v\nStored by <id>\n"},
+		{page("cache-load", "key", "k"), "key: k\nfound: yes\nvalue: v\nLoaded by <id>\n"},
+		{page("cache-store", "key", "k", "value", ""), "key: k\nvalue: \nStored by <id>\n"},
+		{page("cache-load", "key", "k"), "key: k\nfound: yes\nvalue: \nLoaded by <id>\n"},
+		{page("cache-store", "key", "a b&ü", "value", "50% = ½"), "key: a b&ü\nvalue: 50% = ½\nStored by <id>\n"},
+		{page("cache-load", "key", "a b&ü", "unknown", "1"), "key: a b&ü\nfound: yes\nvalue: 50% = ½\nLoaded by <id>\n"},
+		{page("cache-store", "key", "\x00\xff", "value", "\xfe"), "key: \x00\xff\nvalue: \xfe\nStored by <id>\n"},
+		{page("cache-load", "key", "\x00\xff"), "key: \x00\xff\nfound: yes\nvalue: \xfe\nLoaded by <id>\n"},
+	} {
+		status, text := get(t, caller, test.address)
+		if want := strings.ReplaceAll(test.want, "<id>", id); status != http.StatusOK || text != want {
+			t.Errorf("%s: %d %q, want 200 %q", test.address, status, text, want)
+		}
+	}
+}
+
+// TestPlainText holds that no browser takes what somebody stored for a page of ours.
+func TestPlainText(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	newInstance(t, b)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page("cache-load", "key", "<script>"), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := b.Connect("caller.example").Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := response.Header.Get("Content-Type"), "text/plain; charset=utf-8"; got != want {
+		t.Errorf("Content-Type %q, want %q", got, want)
+	}
+	if got, want := response.Header.Get("X-Content-Type-Options"), "nosniff"; got != want {
+		t.Errorf("X-Content-Type-Options %q, want %q", got, want)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	newInstance(t, b, msgsvc.WithCacheSize(1000))
+	caller := b.Connect("caller.example")
+	at := "https://" + host
+	for _, test := range []struct {
+		name, address string
+		status        int
+		detail        string
+	}{
+		{"store nothing", at + "/cache-store", 400, "the query argument key is missing"},
+		{"store without a key", page("cache-store", "value", "v"), 400, "the query argument key is missing"},
+		{"store an empty key", page("cache-store", "key", "", "value", "v"), 400, "the key is empty"},
+		{"store without a value", page("cache-store", "key", "k"), 400, "the query argument value is missing"},
+		{"store two keys", page("cache-store", "key", "k", "key", "l", "value", "v"), 400, "the query argument key is given 2 times"},
+		{"store two values", page("cache-store", "key", "k", "value", "v", "value", "w"), 400, "the query argument value is given 2 times"},
+		{"names are exact", page("cache-store", "Key", "k", "value", "v"), 400, "the query argument key is missing"},
+		{"load without a key", at + "/cache-load", 400, "the query argument key is missing"},
+		{"load an empty key", at + "/cache-load?key", 400, "the key is empty"},
+		{"load two keys", page("cache-load", "key", "k", "key", "l"), 400, "the query argument key is given 2 times"},
+		{"a broken escape", at + "/cache-load?key=%zz", 400, `the query cannot be read: invalid URL escape "%zz"`},
+		{"a semicolon", at + "/cache-load?key=a;value=b", 400, "the query cannot be read: invalid semicolon separator in query"},
+		{
+			"a long key", page("cache-load", "key", strings.Repeat("k", msgsvc.MaxKeyLength+1)), 400,
+			"a key of 1025 bytes exceeds the limit of 1024",
+		},
+		{
+			"a large value", page("cache-store", "key", "k", "value", strings.Repeat("v", 744)), 413,
+			"an entry of 1001 bytes (key, value and 256 of book-keeping) exceeds the limit of 1000",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			status, text := get(t, caller, test.address)
+			var problem struct{ Detail string }
+			if err := json.Unmarshal([]byte(text), &problem); err != nil {
+				t.Fatalf("%d %q: %v", status, text, err)
+			}
+			if status != test.status || problem.Detail != test.detail {
+				t.Errorf("%d %s\nwant %d %s", status, problem.Detail, test.status, test.detail)
+			}
+		})
+	}
+}
+
+// TestLargestEntry holds that the limits are the last values that are taken.
+func TestLargestEntry(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	newInstance(t, b, msgsvc.WithCacheSize(2000))
+	caller := b.Connect("caller.example")
+	key := strings.Repeat("k", msgsvc.MaxKeyLength)
+	value := strings.Repeat("v", 2000-msgsvc.MaxKeyLength-msgsvc.EntryOverhead)
+	if status, text := get(t, caller, page("cache-store", "key", key, "value", value)); status != http.StatusOK {
+		t.Errorf("%d %s", status, text)
+	}
+	if _, text := get(t, caller, page("cache-load", "key", key)); !strings.Contains(text, "\nfound: yes\nvalue: "+value+"\n") {
+		t.Errorf("not found: %s", text)
+	}
+}
+
+func TestOtherMethodsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	newInstance(t, b)
+	caller := b.Connect("caller.example")
+	for _, endpoint := range []string{"home", "default-queue", "no-queue", "cache-store", "cache-load"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+			if status, _ := send(t, caller, method, page(endpoint, "key", "k", "value", "v")); status != http.StatusMethodNotAllowed {
+				t.Errorf("%s /%s: %d, want 405", method, endpoint, status)
+			}
+		}
+	}
+	if status, _ := get(t, caller, page("close")); status != http.StatusNotFound {
+		t.Errorf("GET /close: %d, want 404: it is no endpoint", status)
+	}
+}
+
+// TestDocument holds that the portal shows the pages, with their descriptions, and nothing of what the replicas
+// say among themselves.
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	newInstance(t, b)
+	caller := b.Connect("caller.example")
+	status, text := get(t, caller, "https://"+host+"/openapi.json")
+	if status != http.StatusOK {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	var document struct {
+		Info  struct{ Description string }
+		Paths map[string]map[string]struct{ Description string }
+	}
+	if err := json.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(document.Info.Description, "Service shows how calls find their way") {
+		t.Errorf("description %q", document.Info.Description)
+	}
+	for endpoint, want := range map[string]string{
+		"home": "Home calls", "default-queue": "DefaultQueue is", "no-queue": "NoQueue is",
+		"cache-store": "CacheStore keeps", "cache-load": "CacheLoad finds",
+	} {
+		operations := document.Paths["/"+host+":443/"+endpoint]
+		if len(operations) != 1 || !strings.HasPrefix(operations["get"].Description, want) {
+			t.Errorf("%s: %v, want a get with the description %s …", endpoint, operations, want)
+		}
+	}
+	if len(document.Paths) != 5 {
+		t.Errorf("%d paths, want 5", len(document.Paths))
+	}
+	if status, _ := get(t, caller, "https://"+host+":444/openapi.json"); status != http.StatusNotFound {
+		t.Errorf("document of port 444: %d, want 404", status)
+	}
+}

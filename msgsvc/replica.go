@@ -1,0 +1,47 @@
+package msgsvc
+
+import (
+	"context"
+	"slices"
+
+	"github.com/busline/busline/bus"
+)
+
+// replica is what the replicas of a shared cache ask of one another. It is served like any other struct, on the
+// internal port, and every replica answers.
+type replica struct{ cache *sharedCache }
+
+func serveReplica(cache *sharedCache) error {
+	return bus.Serve(cache.conn, replica{cache}, bus.Source(source),
+		bus.Port(internalPort), bus.NoQueue(), bus.Hidden(), bus.BodyLimit(int(cache.conn.NATS().MaxPayload())))
+}
+
+// Join tells that the caller is a replica too.
+func (r replica) Join(ctx context.Context) { r.cache.peers.metCaller(ctx) }
+
+// Find returns the entry of a key, if this replica has it.
+func (r replica) Find(ctx context.Context, key []byte) (found bool, entry entry) {
+	r.cache.peers.metCaller(ctx)
+	entry, found = r.cache.entries.get(key)
+	return found, entry
+}
+
+// Supersede drops the entry of a key that was stored before a stamp. It returns the stamp of one stored after.
+func (r replica) Supersede(ctx context.Context, key []byte, by stamp) (newer stamp) {
+	r.cache.peers.metCaller(ctx)
+	return r.cache.entries.supersede(key, by)
+}
+
+// Room returns how many bytes are free here, for one that closes and looks for takers.
+func (r replica) Room() (id string, room int, closing bool) {
+	return r.cache.conn.ID(), r.cache.entries.room(), r.cache.closing.Load()
+}
+
+// Take keeps entries that another replica hands over, the one used most recently first. A replica that is closing
+// itself does not take them.
+func (r replica) Take(entries []entry) (taken bool) {
+	for _, entry := range slices.Backward(entries) {
+		r.cache.entries.put(entry)
+	}
+	return !r.cache.closing.Load() // asked last: Close hands over what was put before it began
+}

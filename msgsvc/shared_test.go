@@ -1,0 +1,249 @@
+package msgsvc_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/msgsvc"
+)
+
+// handClock is a clock that a test moves.
+type handClock struct{ nanoseconds atomic.Int64 }
+
+func newHandClock() *handClock {
+	c := new(handClock)
+	c.nanoseconds.Store(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
+	return c
+}
+
+func (c *handClock) now() time.Time           { return time.Unix(0, c.nanoseconds.Load()) }
+func (c *handClock) forward(by time.Duration) { c.nanoseconds.Add(by.Nanoseconds()) }
+
+// TestEvictionBySize holds that the entry used least recently goes, and that looking for one is using it,
+// through whichever replica.
+func TestEvictionBySize(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	replica := newInstance(t, b, msgsvc.WithCacheSize(3*(msgsvc.EntryOverhead+2)))
+	other := newInstance(t, b)
+	for _, key := range []string{"a", "b", "c"} {
+		store(t, replica, key, "1")
+	}
+	expect(t, other, "a", "1")
+	store(t, replica, "d", "1") // pushes b out
+	expectNone(t, other, "b")
+	for _, key := range []string{"a", "c", "d"} {
+		expect(t, other, key, "1")
+	}
+	store(t, replica, "c", "22") // one byte too many: pushes a out, which was used least recently
+	expectNone(t, other, "a")
+	expect(t, other, "c", "22")
+	expect(t, other, "d", "1")
+}
+
+// TestManySmallEntries holds that what an entry costs beside its key and value is counted.
+func TestManySmallEntries(t *testing.T) {
+	t.Parallel()
+	replica := newInstance(t, bustest.New(t), msgsvc.WithCacheSize(10*msgsvc.EntryOverhead))
+	fill(t, 20, replica)
+	found := 0
+	for i := range 20 {
+		if _, ok := load(t, replica, fmt.Sprint(i)); ok {
+			found++
+		}
+	}
+	if found != 9 {
+		t.Errorf("found %d entries of some 265 bytes in 2560, want 9", found)
+	}
+}
+
+func TestEvictionByAge(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	clock := newHandClock()
+	replicas := newInstances(t, b, 2, msgsvc.WithClock(clock.now))
+	store(t, replicas[0], "old", "value")
+	clock.forward(30 * time.Minute)
+	store(t, replicas[0], "young", "value")
+	clock.forward(30*time.Minute - time.Nanosecond)
+	expect(t, replicas[1], "old", "value")
+	clock.forward(time.Nanosecond)
+	expectNone(t, replicas[1], "old") // however often it was used
+	expect(t, replicas[1], "young", "value")
+
+	replicas[0].close(t)
+	clock.forward(30*time.Minute - time.Nanosecond)
+	expect(t, replicas[1], "young", "value")
+	clock.forward(time.Nanosecond)
+	expectNone(t, replicas[1], "young") // being handed over does not make it younger
+}
+
+func TestAgeOption(t *testing.T) {
+	t.Parallel()
+	clock := newHandClock()
+	replica := newInstance(t, bustest.New(t), msgsvc.WithClock(clock.now), msgsvc.WithCacheAge(time.Minute))
+	store(t, replica, "key", "value")
+	clock.forward(time.Minute)
+	expectNone(t, replica, "key")
+}
+
+// TestClocksDisagree holds that the last store counts even when it is made where it is still yesterday.
+func TestClocksDisagree(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	ahead, behind := newHandClock(), newHandClock()
+	ahead.forward(10 * time.Minute)
+	first := newInstance(t, b, msgsvc.WithClock(ahead.now))
+	second := newInstance(t, b, msgsvc.WithClock(behind.now))
+	for i := range 5 {
+		store(t, first, "key", fmt.Sprintf("first %d", i))
+		expect(t, second, "key", fmt.Sprintf("first %d", i))
+		store(t, second, "key", fmt.Sprintf("second %d", i))
+		expect(t, first, "key", fmt.Sprintf("second %d", i))
+	}
+}
+
+// TestJoiner holds that a new replica finds at once what was stored before it came, and is found.
+func TestJoiner(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	replicas := newInstances(t, b, 2)
+	fill(t, 50, replicas...)
+	expectFilled(t, 50, replicas[0])
+	joiner := newInstance(t, b)
+	expectFilled(t, 50, joiner)
+	store(t, joiner, "new", "value")
+	for _, replica := range replicas {
+		expect(t, replica, "new", "value")
+	}
+}
+
+// TestJoinAndLeaveUnderLoad holds that replicas may come and go while others load: nothing is ever missing.
+func TestJoinAndLeaveUnderLoad(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	stable := newInstances(t, b, 2)
+	fill(t, 40, stable...)
+	var loads sync.WaitGroup
+	var done atomic.Bool
+	for _, replica := range stable {
+		loads.Go(func() {
+			for !done.Load() {
+				expectFilled(t, 40, replica)
+			}
+		})
+	}
+	for i := range 3 {
+		joiner := newInstance(t, b)
+		key := fmt.Sprintf("brought by %d", i)
+		store(t, joiner, key, "value")
+		expect(t, stable[0], key, "value")
+		joiner.close(t)
+		expect(t, stable[1], key, "value")
+	}
+	done.Store(true)
+	loads.Wait()
+}
+
+// TestKilled holds that a replica which dies without a word takes along what it held, and nothing else.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	survivor := newInstance(t, b)
+	conn, err := bus.Connect(t.Context(), host, bus.WithBroker(b.Broker()), bus.WithPlane(b.Plane()), bus.WithoutSharing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := serve(t, conn)
+	fill(t, 10, survivor)
+	store(t, killed, "gone", "value")
+	expect(t, survivor, "gone", "value")
+	conn.NATS().Close()
+	expectNone(t, survivor, "gone")
+	expectFilled(t, 10, survivor)
+	store(t, survivor, "gone", "again")
+	expect(t, survivor, "gone", "again")
+}
+
+// TestLeftover holds that what a replica missed while it was cut off is made up for by the next load: the newest
+// value counts, and the old one does not come back when the newest goes.
+func TestLeftover(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	clock := newHandClock()
+	newest := newInstance(t, b, msgsvc.WithClock(clock.now))
+	cutOff := newInstance(t, b, msgsvc.WithClock(clock.now))
+	take(t, cutOff, "key", "old", clock.now().Add(-time.Minute))
+	store(t, newest, "other", "value") // so that newest has been heard
+	take(t, newest, "key", "new", clock.now())
+
+	expect(t, cutOff, "key", "new")
+	if found := holds(t, cutOff, "key"); found {
+		t.Error("the outdated entry is still there")
+	}
+	if found := holds(t, newest, "key"); !found {
+		t.Error("the newest entry is gone")
+	}
+}
+
+// TestOlderIsNotTaken holds that a late message does not bring back what was replaced.
+func TestOlderIsNotTaken(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	clock := newHandClock()
+	replica := newInstance(t, b, msgsvc.WithClock(clock.now))
+	store(t, replica, "key", "new")
+	take(t, replica, "key", "old", clock.now().Add(-time.Second))
+	expect(t, replica, "key", "new")
+}
+
+// TestTooLargeToTake holds that a small replica stays within its bounds whatever a larger one hands over.
+func TestTooLargeToTake(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	small := newInstance(t, b, msgsvc.WithCacheSize(1000))
+	store(t, small, "mine", "value")
+	take(t, small, "large", strings.Repeat("v", 1000), time.Now())
+	expect(t, small, "mine", "value")
+	expectNone(t, small, "large")
+}
+
+// take hands an entry to a replica, as another one does when it closes.
+func take(t *testing.T, by instance, key, value string, stored time.Time) {
+	t.Helper()
+	entry := bus.Args{
+		"key": []byte(key), "value": []byte(value),
+		"stamp": bus.Args{"time": stored.UnixNano(), "by": "another"},
+	}
+	var answer struct {
+		Taken bool `json:"taken"`
+	}
+	ask(t, by, "/take", bus.Args{"entries": []any{entry}}, &answer)
+	if !answer.Taken {
+		t.Fatal("not taken")
+	}
+}
+
+// holds asks one replica alone.
+func holds(t *testing.T, replica instance, key string) bool {
+	t.Helper()
+	var answer struct {
+		Found bool `json:"found"`
+	}
+	ask(t, replica, "/find", bus.Args{"key": []byte(key)}, &answer)
+	return answer.Found
+}
+
+func ask(t *testing.T, replica instance, endpoint string, arguments bus.Args, answer any) {
+	t.Helper()
+	address := "https://" + replica.conn.ID() + "." + host + ":444" + endpoint
+	if err := bus.Call(t.Context(), replica.conn, address, arguments, answer); err != nil {
+		t.Fatal(err)
+	}
+}
