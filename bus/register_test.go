@@ -86,6 +86,13 @@ func TestConnectFaults(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "BUS_PLANE") {
 		t.Errorf("plane: %v", err)
 	}
+	for told, option := range map[string]bus.ConnectOption{
+		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithHandlerLimit": bus.WithHandlerLimit(0), "bus.WithAckWait": bus.WithAckWait(0),
+	} {
+		if _, err = bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), option); err == nil || !strings.Contains(err.Error(), told) {
+			t.Errorf("%s: %v", told, err)
+		}
+	}
 	_, err = bus.Connect(t.Context(), "x.example", bus.WithURL("nats://user:secret@127.0.0.1:1"), bus.WithConnectTimeout(time.Millisecond))
 	if err == nil || !strings.Contains(err.Error(), "no broker at nats://127.0.0.1:1") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("no broker: %v", err)

@@ -15,6 +15,7 @@ type log struct {
 
 // newLog ends with the test, after everything that is cleaned up later than it.
 func newLog(t testing.TB) *log {
+	t.Helper()
 	l := &log{t: t}
 	t.Cleanup(func() {
 		l.mu.Lock()
