@@ -1,0 +1,238 @@
+package main_test
+
+import (
+	"bufio"
+	"crypto/rand"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/examples/internal/exampletest"
+)
+
+// TestForeign runs a showcase, and beside it a service that knows nothing of Busline. Nor does this test.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	brokerURL := startBroker(t)
+	showcase := exampletest.Start(t, exampletest.Build(t, "../showcase"), "BUS_NATS_URL="+brokerURL, "BUS_HTTP_ADDR=127.0.0.1:0")
+	baseURL := showcase.Await("ready ")
+	client := newClient(t, brokerURL)
+	callCalculator(t, client)
+
+	foreign := exampletest.Start(t, exampletest.Build(t, "."), "BUS_NATS_URL="+brokerURL)
+	if sum := foreign.Await("calculator.example says: "); sum != "5 + 6 = 11" {
+		t.Errorf("the calculator says %s", sum)
+	}
+	foreign.Await("foreign.example is on the bus")
+	callForeign(t, client)
+	openForeign(t, baseURL)
+
+	foreign.Stop()
+	if status, body := get(t, baseURL+"/foreign.example/greet"); status != 503 {
+		t.Errorf("when it has left: %d %s", status, body)
+	}
+	showcase.Stop()
+}
+
+// callCalculator makes the call that docs/wire.md shows, and compares every byte of what comes back.
+func callCalculator(t *testing.T, client *client) {
+	t.Helper()
+	client.send("bus.443.example.calculator.|.POST.add", `POST /add HTTP/1.1
+Host: calculator.example
+Content-Length: 13
+Bus-Call-Depth: 1
+Bus-From-Host: caller.example
+Bus-From-Id: c1aaaaaaaa
+Bus-Msg-Id: 4Q5CBU6RBMRM4XQVWYTLP2S7CA
+Bus-Op-Code: Req
+Bus-Time-Budget: 20000
+Content-Type: application/json
+
+{"x":5,"y":6}`)
+	ack, response := client.receive(), client.receive()
+	callee := parse(t, ack).Header.Get("Bus-From-Id")
+	if want := wired(`HTTP/1.1 202 Accepted
+Connection: close
+Bus-From-Host: calculator.example
+Bus-From-Id: ` + callee + `
+Bus-Msg-Id: 4Q5CBU6RBMRM4XQVWYTLP2S7CA
+Bus-Op-Code: Ack
+Bus-Queue: calculator.example
+
+`); ack != want {
+		t.Errorf("ack\n%s\nwant\n%s", ack, want)
+	}
+	if want := wired(`HTTP/1.1 200 OK
+Connection: close
+Content-Length: 10
+Bus-From-Host: calculator.example
+Bus-From-Id: ` + callee + `
+Bus-Msg-Id: 4Q5CBU6RBMRM4XQVWYTLP2S7CA
+Bus-Op-Code: Res
+Bus-Queue: calculator.example
+Content-Type: application/json
+
+{"sum":11}`); response != want {
+		t.Errorf("response\n%s\nwant\n%s", response, want)
+	}
+}
+
+// callForeign calls the foreign service on the bus, well and badly.
+func callForeign(t *testing.T, client *client) {
+	t.Helper()
+	client.send("bus.443.example.foreign.|.GET.greet", "GET /greet") // no message: dropped
+
+	ping := client.call("888.example.foreign.|.GET.ping", "GET /ping", "foreign.example", "")
+	id := ping.Header.Get("Bus-From-Id")
+	for _, test := range []struct {
+		subject, request, host, field string
+		status                        int
+		body                          string
+	}{
+		{"888.example.foreign.|.GET.ping", "GET /ping", "foreign.example", "", 200, `{"host":"foreign.example","id":"` + id + `","ports":[443],"version":"1"}`},
+		{"888.example.foreign.|.GET.allow", "GET /allow?port=443&path=/greet", "foreign.example", "", 200, `{"methods":["GET","HEAD"]}`},
+		{"888.example.foreign.|.GET.allow", "GET /allow?port=443&path=/leave", "foreign.example", "", 200, `{"methods":[]}`},
+		{"443.example.foreign." + id + ".|.GET.greet", "GET /greet?name=Ada", id + ".foreign.example", "", 200, "Hello, Ada!"},
+		{"443.example.foreign." + id + ".|.GET.leave", "GET /leave", id + ".foreign.example", "", 404, "nothing is served there"},
+		{"443.example.foreign." + id + ".|.POST.greet", "POST /greet", id + ".foreign.example", "", 405, "only GET and HEAD"},
+		{"443.example.foreign.|.GET.greet", "GET /leave", "foreign.example", "", 400, "contradicts"},
+		{"443.example.foreign.|.GET.greet", "GET /greet", "native.example", "", 400, "contradicts"},
+		{"443.example.foreign.|.GET.greet", "GET /greet", "foreign.example", "Bus-Time-Budget: soon", 400, "contradicts"},
+		{"443.example.foreign.|.GET.greet", "GET /greet", "foreign.example", "Bus-Time-Budget: 0", 504, "no time is left"},
+		{"443.example.foreign.|.GET.greet", "GET /greet", "foreign.example", "Bus-Call-Depth: 65", 508, "too deep"},
+	} {
+		response := client.call(test.subject, test.request, test.host, test.field)
+		if body := read(t, response); response.StatusCode != test.status || !strings.Contains(body, test.body) {
+			t.Errorf("%s %s on %s: %d %s", test.request, test.field, test.subject, response.StatusCode, body)
+		}
+	}
+}
+
+// openForeign calls the foreign service as a browser does.
+func openForeign(t *testing.T, baseURL string) {
+	t.Helper()
+	service := exampletest.Open(t, http.DefaultTransport, baseURL+"/foreign.example")
+	service.Check("GET /greet?name=Ada", "", 200, "Hello, Ada!\n")
+	service.Check("GET /greet?name=%E4%B8%96%0D%0ABus-Op-Code:+Ack", "", 200, "Hello, 世\r\nBus-Op-Code: Ack!\n")
+	if response, body := service.Send("POST", "/greet", ""); response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST /greet: %d, Allow: %s, %s", response.StatusCode, response.Header.Get("Allow"), body)
+	}
+	if response, body := service.Send("GET", "/leave", ""); response.StatusCode != 404 {
+		t.Errorf("GET /leave: %d %s", response.StatusCode, body)
+	}
+	for listed := ""; !strings.Contains(listed, `"/foreign.example:443/greet"`); {
+		_, listed = get(t, baseURL+"/portal/openapi.json") // is at most two seconds old
+	}
+}
+
+// startBroker runs a NATS server until the test ends, and returns its URL.
+func startBroker(t *testing.T) string {
+	t.Helper()
+	broker, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker.Start()
+	t.Cleanup(broker.Shutdown)
+	return broker.ClientURL()
+}
+
+// client is caller.example, instance c1aaaaaaaa.
+type client struct {
+	t       *testing.T
+	broker  *nats.Conn
+	answers *nats.Subscription
+}
+
+func newClient(t *testing.T, brokerURL string) *client {
+	t.Helper()
+	broker, err := nats.Connect(brokerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	answers, err := broker.SubscribeSync("bus.r.example.caller.c1aaaaaaaa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := broker.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return &client{t, broker, answers}
+}
+
+// send publishes a message that is written with the line ends of this file.
+func (c *client) send(subject, message string) {
+	c.t.Helper()
+	if err := c.broker.Publish(subject, []byte(wired(message))); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *client) receive() string {
+	c.t.Helper()
+	message, err := c.answers.NextMsgWithContext(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(message.Data)
+}
+
+// call makes a call without a body, and returns the response that comes behind the ack.
+func (c *client) call(subject, request, host, field string) *http.Response {
+	c.t.Helper()
+	id := rand.Text()
+	head := []string{
+		request + " HTTP/1.1", "Host: " + host, "Bus-From-Host: caller.example", "Bus-From-Id: c1aaaaaaaa", "Bus-Msg-Id: " + id, "Bus-Op-Code: Req",
+	}
+	if field != "" {
+		head = append(head, field)
+	}
+	c.send("bus."+subject, strings.Join(head, "\n")+"\n\n")
+	ack, response := parse(c.t, c.receive()), parse(c.t, c.receive())
+	if ack.StatusCode != 202 || ack.Header.Get("Bus-Op-Code") != "Ack" || ack.Header.Get("Bus-Msg-Id") != id {
+		c.t.Errorf("%s on %s is acked with %d %v", request, subject, ack.StatusCode, ack.Header)
+	}
+	if response.Header.Get("Bus-Op-Code") != "Res" || response.Header.Get("Bus-Msg-Id") != id {
+		c.t.Errorf("%s on %s is answered with %v", request, subject, response.Header)
+	}
+	return response
+}
+
+// wired gives text the line ends of a message, all but what comes behind the empty line.
+func wired(text string) string {
+	head, body, _ := strings.Cut(text, "\n\n")
+	return strings.ReplaceAll(head, "\n", "\r\n") + "\r\n\r\n" + body
+}
+
+func parse(t *testing.T, message string) *http.Response {
+	t.Helper()
+	response, err := http.ReadResponse(bufio.NewReader(strings.NewReader(message)), nil)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, message)
+	}
+	return response
+}
+
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, read(t, response)
+}
+
+func read(t *testing.T, response *http.Response) string {
+	t.Helper()
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

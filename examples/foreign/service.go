@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// endpoints are what this service serves: its own, and those that make it be found.
+func (i *instance) endpoints() []endpoint {
+	return []endpoint{
+		{"443", "/greet", host, greet},
+		{"443", "/openapi.json", host, document},
+		{"888", "/allow", host, i.allow},
+		{"888", "/ping", "", i.ping},
+	}
+}
+
+func greet(r *http.Request) answer {
+	return answer{
+		status: http.StatusOK,
+		body:   []byte("Hello, " + r.URL.Query().Get("name") + "!\n"),
+		fields: []field{{"Content-Type", "text/plain; charset=utf-8"}},
+	}
+}
+
+// document describes the service to the portal.
+func document(*http.Request) answer { return inJSON(http.StatusOK, json.RawMessage(openAPI)) }
+
+const openAPI = `{
+  "openapi": "3.0.0",
+  "info": {"title": "foreign.example", "description": "Written without Busline.", "version": "1"},
+  "servers": [{"url": "http://127.0.0.1:8080"}],
+  "paths": {
+    "/foreign.example:443/greet": {
+      "get": {
+        "summary": "GET /greet",
+        "description": "Greets somebody by name.",
+        "operationId": "greet",
+        "tags": ["foreign.example"],
+        "parameters": [{"name": "name", "in": "query", "schema": {"type": "string"}}],
+        "responses": {
+          "200": {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}},
+          "default": {"description": "Error", "content": {"application/problem+json": {"schema": {"type": "object"}}}}
+        }
+      }
+    }
+  }
+}`
+
+// allow tells under which methods a path is served, to callers who have reached nobody there.
+func (i *instance) allow(r *http.Request) answer {
+	methods := []string{}
+	for _, e := range i.endpoints() {
+		if e.port == r.URL.Query().Get("port") && e.path == r.URL.Query().Get("path") {
+			methods = []string{"GET", "HEAD"}
+		}
+	}
+	return inJSON(http.StatusOK, map[string]any{"methods": methods})
+}
+
+// ping tells that this instance is there, and on which ports there is something to see.
+func (i *instance) ping(*http.Request) answer {
+	return inJSON(http.StatusOK, map[string]any{"host": host, "id": i.id, "version": "1", "ports": []int{443}})
+}
+
+// problem is an error in the form of RFC 9457.
+func (i *instance) problem(r *http.Request, status int, detail string) answer {
+	answer := inJSON(status, map[string]any{
+		"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail,
+		"instance": r.URL.Path, "host": host, "id": i.id, "msgId": r.Header.Get("Bus-Msg-Id"),
+	})
+	answer.fields = []field{{"Content-Type", "application/problem+json"}}
+	return answer
+}
+
+func inJSON(status int, value any) answer {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return answer{status: http.StatusInternalServerError}
+	}
+	return answer{status: status, body: body, fields: []field{{"Content-Type", "application/json"}}}
+}

@@ -1,0 +1,55 @@
+// Hello is the shortest service that there can be: a struct with a method.
+//
+// Start a bus in one terminal and the service in another, and call it from a third:
+//
+//	go run ./examples/showcase
+//	go run ./examples/hello
+//	curl 'localhost:8080/hello.example/hello?name=Ada'
+//
+// The last one prints:
+//
+//	{"greeting":"Hello, Ada!"}
+//
+// and the service is listed at http://localhost:8080/portal/. It joins the broker at BUS_NATS_URL, or at
+// nats://127.0.0.1:4222, where the showcase has one.
+//
+// Nothing else is needed. The names below are read from this file, or from the executable where there is no such file.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/busline/busline/bus"
+)
+
+// Hello is polite.
+type Hello struct{}
+
+// Hello greets somebody by name.
+func (Hello) Hello(name string) (greeting string) { return "Hello, " + name + "!" }
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	conn, err := bus.Connect(ctx, "hello.example")
+	if err != nil {
+		return err
+	}
+	if err := bus.Serve(conn, Hello{}); err != nil {
+		return err
+	}
+	fmt.Println("hello.example is on the bus; Ctrl-C takes it off")
+	<-ctx.Done()
+	return conn.Close(context.Background())
+}

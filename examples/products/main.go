@@ -1,0 +1,63 @@
+// Products puts the service of productsvc on the bus: a collection that is created, read, updated, deleted and
+// listed, in REST style.
+//
+// Start a broker in one terminal, the service in a second and a third, and a door to the bus in a fourth:
+//
+//	go run github.com/nats-io/nats-server/v2@latest -js
+//	go run ./examples/products
+//	go run ./examples/products
+//	BUS_NATS_URL=nats://127.0.0.1:4222 go run ./examples/showcase
+//
+// Each instance says where it keeps products:
+//
+//	products.example is on the bus, kept in the JetStream bucket bus_products; Ctrl-C takes it off
+//
+// Then talk to whichever instance takes the call:
+//
+//	curl -i localhost:8080/products.example/products -H 'Content-Type: application/json' -d '{"name":"Tea","price":4.5}'
+//	curl localhost:8080/products.example/products/1
+//	curl 'localhost:8080/products.example/products?sortBy=-price&limit=3'
+//
+// They print, on a new broker:
+//
+//	HTTP/1.1 201 Created … {"id":1}
+//	{"name":"Tea","price":4.5,"tags":[]}
+//	[{"name":"Tea","price":4.5,"tags":[]}]
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/products/productsvc"
+)
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	conn, err := bus.Connect(ctx, "products.example", bus.WithVersion("1"))
+	if err != nil {
+		return err
+	}
+	store, err := productsvc.OpenStore(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if err := productsvc.Serve(conn, store); err != nil {
+		return err
+	}
+	fmt.Printf("products.example is on the bus, kept %s; Ctrl-C takes it off\n", store)
+	<-ctx.Done()
+	return conn.Close(context.Background())
+}

@@ -1,0 +1,174 @@
+package productsvc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// bucket is a Store in a JetStream key-value bucket, shared by all instances on the plane. Whatever depends on
+// what is there now names the revision that it has seen; when another instance was faster, it looks again.
+type bucket struct {
+	keys jetstream.KeyValue
+}
+
+const (
+	lastKey       = "last"     // the id that was given out last
+	productPrefix = "product." // and the id: one product
+)
+
+func openBucket(ctx context.Context, manager jetstream.JetStream, plane string) (*bucket, error) {
+	keys, err := manager.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: plane + "_products"})
+	if err != nil {
+		return nil, fmt.Errorf("open products: bucket %s_products: %w", plane, err)
+	}
+	return &bucket{keys}, nil
+}
+
+func (b *bucket) Add(ctx context.Context, product Product) (id int, err error) {
+	value, err := json.Marshal(product)
+	if err != nil {
+		return 0, err
+	}
+	id, err = b.nextID(ctx)
+	if err != nil {
+		return 0, err
+	}
+	_, err = b.keys.Create(ctx, productKey(id), value)
+	return id, err
+}
+
+// nextID counts on.
+func (b *bucket) nextID(ctx context.Context) (id int, err error) {
+	err = untilFirst(func() error {
+		last, err := b.keys.Get(ctx, lastKey)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			id = 1
+			_, err = b.keys.Create(ctx, lastKey, []byte("1"))
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if id, err = strconv.Atoi(string(last.Value())); err != nil {
+			return err
+		}
+		id++
+		_, err = b.keys.Update(ctx, lastKey, []byte(strconv.Itoa(id)), last.Revision())
+		return err
+	})
+	return id, err
+}
+
+func (b *bucket) Get(ctx context.Context, id int) (product Product, err error) {
+	entry, err := b.find(ctx, id)
+	if err != nil {
+		return product, err
+	}
+	return product, json.Unmarshal(entry.Value(), &product)
+}
+
+func (b *bucket) Replace(ctx context.Context, id int, product Product) error {
+	value, err := json.Marshal(product)
+	if err != nil {
+		return err
+	}
+	return untilFirst(func() error {
+		entry, err := b.find(ctx, id)
+		if err != nil {
+			return err
+		}
+		_, err = b.keys.Update(ctx, productKey(id), value, entry.Revision())
+		return err
+	})
+}
+
+func (b *bucket) Remove(ctx context.Context, id int) error {
+	return untilFirst(func() error {
+		entry, err := b.find(ctx, id)
+		if err != nil {
+			return err
+		}
+		return b.keys.Delete(ctx, productKey(id), jetstream.LastRevision(entry.Revision()))
+	})
+}
+
+func (b *bucket) All(ctx context.Context) ([]Product, error) {
+	watcher, err := b.keys.Watch(ctx, productPrefix+"*", jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, err
+	}
+	defer stopWatcher(watcher)
+	products := make(map[int]Product)
+	for {
+		select {
+		case entry := <-watcher.Updates():
+			if entry == nil { // that was all
+				return inOrder(products), nil
+			}
+			if err := addEntry(products, entry); err != nil {
+				return nil, err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (b *bucket) String() string { return "in the JetStream bucket " + b.keys.Bucket() }
+
+func (b *bucket) find(ctx context.Context, id int) (jetstream.KeyValueEntry, error) {
+	entry, err := b.keys.Get(ctx, productKey(id))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, ErrNotFound
+	}
+	return entry, err
+}
+
+// stopWatcher waits until the watcher has ended: it may be about to hand over another entry.
+func stopWatcher(watcher jetstream.KeyWatcher) {
+	_ = watcher.Stop() // it fails when the connection is closed, and the watcher with it
+	for range watcher.Updates() {
+		continue
+	}
+}
+
+// untilFirst repeats a change until nobody was faster.
+func untilFirst(change func() error) error {
+	for {
+		err := change()
+		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) && !errors.Is(err, jetstream.ErrKeyExists) {
+			return err
+		}
+	}
+}
+
+func productKey(id int) string { return productPrefix + strconv.Itoa(id) }
+
+func addEntry(products map[int]Product, entry jetstream.KeyValueEntry) error {
+	id, err := strconv.Atoi(strings.TrimPrefix(entry.Key(), productPrefix))
+	if err != nil {
+		return fmt.Errorf("key %s: %w", entry.Key(), err)
+	}
+	var product Product
+	if err := json.Unmarshal(entry.Value(), &product); err != nil {
+		return fmt.Errorf("key %s: %w", entry.Key(), err)
+	}
+	products[id] = product
+	return nil
+}
+
+func inOrder(products map[int]Product) []Product {
+	ordered := make([]Product, 0, len(products))
+	for _, id := range slices.Sorted(maps.Keys(products)) {
+		ordered = append(ordered, products[id])
+	}
+	return ordered
+}

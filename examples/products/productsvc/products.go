@@ -1,0 +1,107 @@
+// Package productsvc is a service that keeps products. It shows REST style: the methods are named after what they
+// do to a collection, and the magic arguments httpRequestBody, httpResponseBody and httpStatusCode stand for the
+// parts of the HTTP message.
+//
+//	POST   /products      {"name":"Tea","price":4.5}     201 {"id":1}
+//	GET    /products/1                                   200 {"name":"Tea","price":4.5,"tags":[]}
+//	PUT    /products/1    {"name":"Tea","price":5}       200 {}
+//	DELETE /products/1                                   200 {}
+//	GET    /products?sortBy=-price&limit=3&offset=0      200 [{"name":…},…]
+package productsvc
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/busline/busline/bus"
+)
+
+// source tells the names of arguments and results, however the executable was built.
+//
+//go:embed products.go
+var source embed.FS
+
+// Serve puts products on the bus, kept in the store. It is live when Serve returns.
+func Serve(conn *bus.Conn, store Store) error {
+	return bus.Serve(conn, &Products{store}, bus.Source(source))
+}
+
+// Products is a collection of products.
+type Products struct {
+	store Store
+}
+
+// Product is something to buy.
+type Product struct {
+	Name  string   `json:"name"`
+	Price float64  `json:"price"`
+	Tags  []string `json:"tags"`
+}
+
+// Create adds a product and returns its id.
+func (p *Products) Create(ctx context.Context, httpRequestBody Product) (id int, httpStatusCode int, err error) {
+	if err := validate(httpRequestBody); err != nil {
+		return 0, 0, err
+	}
+	id, err = p.store.Add(ctx, httpRequestBody)
+	return id, http.StatusCreated, err
+}
+
+// Read returns a product.
+func (p *Products) Read(ctx context.Context, id int) (httpResponseBody Product, err error) {
+	product, err := p.store.Get(ctx, id)
+	return product, notFound(id, err)
+}
+
+// Update replaces a product.
+func (p *Products) Update(ctx context.Context, id int, httpRequestBody Product) error {
+	if err := validate(httpRequestBody); err != nil {
+		return err
+	}
+	return notFound(id, p.store.Replace(ctx, id, httpRequestBody))
+}
+
+// Delete removes a product.
+func (p *Products) Delete(ctx context.Context, id int) error {
+	return notFound(id, p.store.Remove(ctx, id))
+}
+
+// ListAll returns products in the order of a field, name, price or tags, or the other way round with a minus in
+// front of it; without one, in the order in which they were created. It passes over the first offset products and
+// returns no more than limit; 0 is all.
+func (p *Products) ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []Product, err error) {
+	compare, err := order(sortBy)
+	if err != nil {
+		return nil, err
+	}
+	if limit < 0 || offset < 0 {
+		return nil, bus.Errorf(http.StatusBadRequest, "limit is %d and offset is %d; neither can be below 0", limit, offset)
+	}
+	all, err := p.store.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return page(all, compare, limit, offset), nil
+}
+
+// validate says what is wrong with a product.
+func validate(product Product) error {
+	if strings.TrimSpace(product.Name) == "" {
+		return bus.Errorf(http.StatusUnprocessableEntity, "a product needs a name")
+	}
+	if product.Price < 0 {
+		return bus.Errorf(http.StatusUnprocessableEntity, "the price of %s is %v; it has to be 0 or above", product.Name, product.Price)
+	}
+	return nil
+}
+
+// notFound gives the error of a store its status and its sentence.
+func notFound(id int, err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return bus.Errorf(http.StatusNotFound, "no product has the id %d: %w", id, err)
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package productsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus"
+)
+
+// Store keeps products. Its methods may be called from many goroutines at once.
+type Store interface {
+	// Add keeps a product under a new id, from 1 up. No id is used twice.
+	Add(ctx context.Context, product Product) (id int, err error)
+	// Get returns a product, or ErrNotFound.
+	Get(ctx context.Context, id int) (Product, error)
+	// Replace keeps another product under an id that is in use, or returns ErrNotFound.
+	Replace(ctx context.Context, id int, product Product) error
+	// Remove forgets a product, or returns ErrNotFound. Of several at once, one finds it.
+	Remove(ctx context.Context, id int) error
+	// All returns every product, in the order of their ids. The slice is the caller's.
+	All(ctx context.Context) ([]Product, error)
+	// String says where the products are kept, "in memory".
+	String() string
+}
+
+// ErrNotFound says that no product has the id.
+var ErrNotFound = errors.New("not found")
+
+// OpenStore opens the best store that the broker of a connection offers: one in JetStream, which all instances of
+// the plane share and which survives them, or else one in memory, which is this instance's alone. The context
+// bounds the opening.
+func OpenStore(ctx context.Context, conn *bus.Conn) (Store, error) {
+	manager, err := jetstream.New(conn.NATS())
+	if err != nil {
+		return nil, fmt.Errorf("open products: %w", err)
+	}
+	_, err = manager.AccountInfo(ctx)
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return newMemory(), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open products: does the broker have JetStream? %w", err)
+	}
+	return openBucket(ctx, manager, conn.Plane())
+}

@@ -1,0 +1,98 @@
+// Showcase runs a whole bus in one process, with nothing to install: a broker, four services, a portal that describes
+// them, and a door for browsers and curl.
+//
+//	go run ./examples/showcase
+//
+// When everything answers it prints:
+//
+//	http://127.0.0.1:8080/portal/                                 all services, described; try them there
+//	http://127.0.0.1:8080/portal/openapi.json                     one OpenAPI document for all of them
+//	http://127.0.0.1:8080/messaging.example/home                  calls to one of three instances, to all, and to a certain one
+//	http://127.0.0.1:8080/calculator.example/add?x=5&y=6          a function
+//	http://127.0.0.1:8080/products.example/products?sortBy=price  a REST collection, kept in the JetStream bucket bus_products
+//	http://127.0.0.1:8080/trouble.example/sleep?ms=100            a slow call; what else can go wrong is there too
+//	nats://127.0.0.1:4222                                         the broker; go run ./examples/hello joins it
+//	ready http://127.0.0.1:8080
+//
+// Ctrl-C lets the calls in flight finish first; a second one does not.
+//
+// BUS_HTTP_ADDR=127.0.0.1:8081 opens the door elsewhere. BUS_NATS_URL=nats://… uses a broker that runs already: several
+// showcases may share one, and then share the calls too. BUS_SHORT_CIRCUIT=0 sends every call over the broker.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal"
+)
+
+// settings is what a test needs to change.
+type settings struct {
+	brokerURL     string                // "" starts a broker in this process,
+	brokerAddress string                // which listens here if it can
+	connect       []bus.ConnectOption   // of every connection
+	listen        []portal.ServerOption // of the HTTP server
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal finds nobody who would catch it
+	err := run(ctx, os.Stdout, settings{
+		brokerURL:     os.Getenv("BUS_NATS_URL"),
+		brokerAddress: "127.0.0.1:4222", // where services look for one
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "showcase:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends, and leaves nothing behind.
+func run(ctx context.Context, stdout io.Writer, with settings) (err error) {
+	show := &showcase{connectOptions: with.connect}
+	defer func() { err = errors.Join(err, show.close()) }()
+	server, err := show.open(ctx, stdout, with)
+	switch {
+	case err == nil:
+		return server.Serve(ctx)
+	case ctx.Err() != nil: // told to stop before all was open
+		return nil
+	default:
+		return err
+	}
+}
+
+// open opens everything, and says so.
+func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*portal.Server, error) {
+	if err := s.findBroker(with.brokerURL, with.brokerAddress); err != nil {
+		return nil, err
+	}
+	if err := s.startServices(ctx); err != nil {
+		return nil, err
+	}
+	caller, err := s.connect(ctx, "ingress")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.visit(ctx, caller); err != nil {
+		return nil, err
+	}
+	ingress, err := portal.NewIngress(caller)
+	if err != nil {
+		return nil, err
+	}
+	server, err := portal.Listen(ingress, with.listen...)
+	if err != nil {
+		return nil, err
+	}
+	s.print(stdout, server.BaseURL(), cmp.Or(s.brokerURL, caller.NATS().ConnectedUrlRedacted()))
+	return server, nil
+}

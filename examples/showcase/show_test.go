@@ -1,0 +1,142 @@
+package main_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	isJSON = "application/json"
+	isForm = "application/x-www-form-urlencoded"
+)
+
+// TestShow makes the calls that the README and the documents show.
+func TestShow(t *testing.T) {
+	t.Parallel()
+	show := start(t, "")
+	for _, call := range []struct {
+		method, path, contentType, body string
+		status                          int
+		answer                          string // a regular expression for all of it
+	}{
+		{"GET", "/messaging.example/home", "", "", 200, home(3)},
+		{"GET", "/calculator.example/add?x=5&y=6", "", "", 200, `{"sum":11}`},
+		{"POST", "/calculator.example:443/add", isForm, "x=5&y=6", 200, `{"sum":11}`},
+		{"POST", "/calculator.example/add", isJSON + "; charset=utf-8", `{"x":5,"y":6}`, 200, `{"sum":11}`},
+		{"POST", "/calculator.example/arithmetic", isForm, "x=5&op=*&y=6", 200, `{"result":30}`},
+		{"POST", "/products.example/products", isJSON, `{"name":"Tea","price":4.5}`, 201, `{"id":1}`},
+		{"GET", "/products.example/products/1", "", "", 200, `{"name":"Tea","price":4.5,"tags":\[\]}`},
+		{"GET", "/products.example/products?sortBy=price&limit=3&offset=0", "", "", 200, `\[{"name":"Tea","price":4.5,"tags":\[\]}\]`},
+		{"POST", "/calculator.example/add", isJSON, `{"x":"five"}`, 400, `.*"errors":\[{"name":"x","in":"body".*`},
+		{"GET", "/nobody.example/x", "", "", 503, `.*"nobody serves nobody.example.*`},
+		{"GET", "/trouble.example/sleep?ms=100", "", "", 200, `{"slept":100}`},
+		{"GET", "/trouble.example/panic", "", "", 500, `.*"the reason is in the log.*`},
+		{"POST", "/trouble.example/echo", isJSON, `[1,{"a":null}]`, 200, `\[1,{"a":null}\]`},
+		{"GET", "/messaging.example/cache-store?key=k&value=v", "", "", 200, `key: k\nvalue: v\nStored by \w{10}\n`},
+		{"GET", "/messaging.example/cache-load?key=k", "", "", 200, `key: k\nfound: yes\nvalue: v\nLoaded by \w{10}\n`},
+		{"GET", "/portal/openapi.json", "", "", 200, `{"openapi":"3.0.0",.*"/products.example:443/products/{id}".*}`},
+		{"GET", "/portal/", "", "", 200, `<!doctype html>.*`},
+		{"GET", "/", "", "", 302, ``},
+		{"GET", "/calculator.example/add" + strings.Repeat("x", 5000), "", "", 414, `.*`},
+	} {
+		status, answer := ask(t, call.method, show.baseURL+call.path, call.contentType, call.body)
+		if status != call.status || !matches(answer, call.answer) {
+			t.Errorf("%s %.100s %s\nanswered %d %s\nexpected %d %s", call.method, call.path, call.body, status, answer, call.status, call.answer)
+		}
+	}
+}
+
+// matches tells whether all of an answer is of a form. Upper and lower case do not matter.
+func matches(answer, form string) bool {
+	return regexp.MustCompile(`(?is)^` + form + `$`).MatchString(answer)
+}
+
+// home is what the messaging service shows when it has so many instances.
+func home(instances int) string {
+	return `Processed by: \w{10}
+
+Unicast
+GET https://messaging.example/default-queue
+> DefaultQueue \w{10}
+
+Direct addressing unicast
+GET https://\w{10}.messaging.example/default-queue
+> DefaultQueue \w{10}
+
+Multicast
+GET https://messaging.example/no-queue
+` + strings.Repeat(`> NoQueue \w{10}
+`, instances) + `
+Direct addressing multicast
+GET https://\w{10}.messaging.example/no-queue
+> NoQueue \w{10}
+
+.*refresh.*
+`
+}
+
+// TestPrints opens every URL that the showcase prints, and holds what main.go says of it to what it prints.
+func TestPrints(t *testing.T) {
+	t.Parallel()
+	show := start(t, "")
+	source, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := oneBlank(string(source))
+	usual := strings.NewReplacer("BUS_NATS_URL="+show.brokerURL+" ", "", show.brokerURL, nats.DefaultURL, show.baseURL, "http://127.0.0.1:8080")
+	for _, line := range show.lines {
+		if !strings.Contains(documented, oneBlank(usual.Replace(line))) {
+			t.Errorf("main.go does not say that this is printed: %s", line)
+		}
+		url := strings.Fields(line)[0]
+		if url == show.brokerURL {
+			continue
+		}
+		if status, answer := ask(t, "GET", url, "", ""); status != 200 {
+			t.Errorf("%s answers %d %s", url, status, answer)
+		}
+	}
+	if len(show.lines) != 7 {
+		t.Errorf("%d lines, want 7:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
+	}
+}
+
+// oneBlank leaves one blank where there are several.
+func oneBlank(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// ask makes a request and returns the answer; a redirection is one.
+func ask(t *testing.T, method, url, contentType, body string) (status int, answer string) {
+	t.Helper()
+	status, answer, err := tryToAsk(t.Context(), method, url, contentType, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, answer
+}
+
+// tryToAsk keeps no connection.
+func tryToAsk(ctx context.Context, method, url, contentType, body string) (status int, answer string, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	request.Close = true
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(read), err
+}

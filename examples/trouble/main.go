@@ -1,0 +1,46 @@
+// Trouble puts the service of troublesvc on the bus: it goes wrong on demand.
+//
+// Start a bus in one terminal and the service in another, and get into trouble in a third:
+//
+//	go run ./examples/showcase
+//	go run ./examples/trouble
+//	curl 'localhost:8080/trouble.example/sleep?ms=100'
+//	curl -H 'Request-Timeout: 1' 'localhost:8080/trouble.example/sleep?ms=5000'
+//	curl localhost:8080/trouble.example/panic
+//
+// The first prints {"slept":100}; the second, after a second, a problem with the status 504; the third one with the
+// status 500, which leaves to the log of the service what the matter is.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/trouble/troublesvc"
+)
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	conn, err := bus.Connect(ctx, "trouble.example", bus.WithVersion("1"))
+	if err != nil {
+		return err
+	}
+	if err := troublesvc.Serve(conn); err != nil {
+		return err
+	}
+	fmt.Println("trouble.example is on the bus; Ctrl-C takes it off")
+	<-ctx.Done()
+	return conn.Close(context.Background())
+}
