@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/nats-io/nats.go"
 )
 
 // Close leaves the bus without losing a call: it takes no further requests, lets handlers finish and their own
@@ -29,7 +31,7 @@ func (c *Conn) Close(ctx context.Context) error {
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
-	connected := c.Connected()
+	connected, busy := c.Connected(), c.handlers.count() > 0
 	callsEnded := c.calls.close()
 	c.link.local.remove(c)
 	if connected {
@@ -49,17 +51,23 @@ func (c *Conn) drain(ctx context.Context) error {
 	switch {
 	case handlers > 0 || calls > 0:
 		return fmt.Errorf("close %s: %d handlers and %d calls were cut off: %w", c.host, handlers, calls, context.Cause(ctx))
-	case flushed != nil && ctx.Err() == nil:
+	case flushed != nil && busy && ctx.Err() == nil:
 		return fmt.Errorf("close %s: the last responses may not have left: %w", c.host, flushed)
 	}
 	return nil
 }
 
-// drainSubscriptions ends all subscriptions but those for responses, once what was delivered before is taken.
+// drainSubscriptions ends all subscriptions but those for responses, once what was delivered before is taken. When the
+// broker goes away meanwhile there is nothing left to take.
 func (c *Conn) drainSubscriptions(ctx context.Context) {
 	c.mu.Lock()
 	subscriptions := slices.Clone(c.subscriptions[responseSubscriptions:])
 	c.mu.Unlock()
+	lost := c.link.nats.StatusChanged(nats.RECONNECTING, nats.CLOSED)
+	defer c.link.nats.RemoveStatusListener(lost)
+	if !c.Connected() {
+		return
+	}
 	var draining sync.WaitGroup
 	for _, s := range subscriptions {
 		draining.Add(1)
@@ -74,7 +82,11 @@ func (c *Conn) drainSubscriptions(ctx context.Context) {
 		defer close(drained)
 		draining.Wait()
 	}()
-	await(ctx, drained)
+	select {
+	case <-drained:
+	case <-lost:
+	case <-ctx.Done():
+	}
 }
 
 // abandon gives up everything at once.

@@ -174,6 +174,20 @@ func TestBrokerAway(t *testing.T) {
 	})
 }
 
+// TestCloseWhileTheBrokerLeaves would wait for its whole context if it waited for a broker that is gone.
+func TestCloseWhileTheBrokerLeaves(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	var leaving sync.WaitGroup
+	conn := w.connect(calculatorHost)
+	serve(t, conn, calculator{})
+	leaving.Go(w.Broker().Close)
+	if err := conn.Close(context.Background()); err != nil { // no deadline: it hangs, or it returns
+		t.Error(err)
+	}
+	leaving.Wait()
+}
+
 func mustRequest(t *testing.T, url string) *http.Request {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,8 +18,8 @@ const (
 
 // documents serves the OpenAPI document of each port that has a public endpoint.
 type documents struct {
-	mu        sync.Mutex // protects all below
-	doc       []string   // the doc comments of what is served
+	mu        sync.Mutex       // protects all below
+	docs      map[int][]string // by port: the doc comments of what is served
 	endpoints map[int][]*endpoint
 	rendered  map[renderedKey][]byte
 }
@@ -32,17 +33,22 @@ type renderedKey struct {
 const maxRendered = 64
 
 func newDocuments() *documents {
-	return &documents{endpoints: make(map[int][]*endpoint), rendered: make(map[renderedKey][]byte)}
+	return &documents{docs: make(map[int][]string), endpoints: make(map[int][]*endpoint), rendered: make(map[renderedKey][]byte)}
 }
 
-// describe adds the doc comment of a type that is served.
-func (d *documents) describe(doc string) {
+// describe adds the doc comment of a type to the documents in which its endpoints are shown.
+func (d *documents) describe(doc string, endpoints []*endpoint) {
+	if doc == "" {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if doc != "" {
-		d.doc = append(d.doc, doc)
-		clear(d.rendered)
+	for _, e := range endpoints {
+		if !e.hidden && !slices.Contains(d.docs[e.port], doc) {
+			d.docs[e.port] = append(d.docs[e.port], doc)
+		}
 	}
+	clear(d.rendered)
 }
 
 // missing returns the endpoints that serve the documents of ports which become public.
@@ -104,7 +110,7 @@ func (d *documents) render(c *Conn, port int, baseURL string) ([]byte, error) {
 	}
 	service := openapi.Service{
 		Host: c.host, Port: port, Version: c.version, BaseURL: baseURL,
-		Description: cmp.Or(c.description, strings.Join(d.doc, "\n\n")),
+		Description: cmp.Or(c.description, strings.Join(d.docs[port], "\n\n")),
 	}
 	for _, e := range d.endpoints[port] {
 		service.Endpoints = append(service.Endpoints, &openapi.Described{Endpoint: e.mapped, Description: e.description})

@@ -181,7 +181,7 @@ func absent(address subject.Address, methods []string) *Error {
 // acknowledge tells the caller that its request has arrived, before any queueing.
 func (c *Conn) acknowledge(in *incoming) {
 	if err := c.reply(in, &wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck}); err != nil {
-		c.logger.Warn().Str("msgId", in.request.MsgID).Str("caller", in.request.FromHost).Err(err).Msg("ack lost")
+		c.logLost(in, "ack", err)
 	}
 }
 
@@ -195,8 +195,16 @@ func (c *Conn) respond(in *incoming, response *wire.Response) {
 		err = c.reply(in, response)
 	}
 	if err != nil {
-		c.logger.Warn().Str("msgId", in.request.MsgID).Str("caller", in.request.FromHost).Err(err).Msg("response lost")
+		c.logLost(in, "response", err)
 	}
+}
+
+func (c *Conn) logLost(in *incoming, what string, err error) {
+	level := zerolog.WarnLevel
+	if in.address.Port == controlPort {
+		level = zerolog.DebugLevel // hardly anybody waits for it
+	}
+	c.logger.WithLevel(level).Str("msgId", in.request.MsgID).Str("caller", in.request.FromHost).Err(err).Msg(what + " lost")
 }
 
 func (c *Conn) reply(in *incoming, response *wire.Response) error {

@@ -40,9 +40,7 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 	if err := c.register(endpoints); err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
-	if slices.ContainsFunc(endpoints, func(e *endpoint) bool { return !e.hidden }) {
-		c.documents.describe(doc)
-	}
+	c.documents.describe(doc, endpoints)
 	return nil
 }
 

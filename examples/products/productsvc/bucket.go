@@ -72,7 +72,8 @@ func (b *bucket) Get(ctx context.Context, id int) (product Product, err error) {
 	if err != nil {
 		return product, err
 	}
-	return product, json.Unmarshal(entry.Value(), &product)
+	err = json.Unmarshal(entry.Value(), &product)
+	return product, err
 }
 
 func (b *bucket) Replace(ctx context.Context, id int, product Product) error {
