@@ -31,11 +31,11 @@ func (c *Conn) Close(ctx context.Context) error {
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
-	connected, busy := c.Connected(), c.handlers.count() > 0
+	busy := c.handlers.count() > 0
 	callsEnded := c.calls.close()
 	c.link.local.remove(c)
-	if connected {
-		c.drainSubscriptions(ctx)
+	c.drainSubscriptions(ctx)
+	if c.Connected() {
 		c.announce(ctx, "bye")
 	}
 	await(ctx, c.handlers.close())
@@ -43,10 +43,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	await(ctx, callsEnded)
 	handlers, calls := c.handlers.count(), c.calls.count()
 	c.stop()
-	var flushed error
-	if connected {
-		flushed = c.link.flush(ctx)
-	}
+	flushed := c.link.flush(ctx)
 	c.abandon()
 	switch {
 	case handlers > 0 || calls > 0:

@@ -186,8 +186,11 @@ func (c linkConfig) credentialOptions() (options []nats.Option, err error) {
 	return options, nil
 }
 
-// flush waits until the broker has processed everything sent so far.
+// flush waits until the broker has processed everything sent so far, 5 s when ctx has no end.
 func (l *link) flush(ctx context.Context) error {
+	if !l.nats.IsConnected() {
+		return ErrDisconnected
+	}
 	// Not nats.Conn.Flush: its timers come from a pool shared by the whole process.
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
