@@ -3,7 +3,7 @@ package bus
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,7 +25,8 @@ type Args map[string]any
 // and DELETE the arguments travel as query.
 //
 // A response of status 400 or above, and every failure on the way, is an [*Error]. The call takes as long as
-// ctx allows: within a handler what is left of the time budget, else 20 s unless ctx ends earlier or later.
+// ctx allows: within a handler what is left of the time budget, else 20 s unless ctx ends earlier or later; 600 s at
+// most.
 func Call(ctx context.Context, conn *Conn, address string, arguments, result any) error {
 	request, err := newCall(address, arguments)
 	if err != nil {
@@ -76,29 +77,45 @@ func newCall(address string, arguments any) (*outgoing, error) {
 	}
 }
 
-// addQuery writes the members of a JSON object into the query: text as it is, anything else as JSON.
+// addQuery writes the members of a JSON object into the query.
 func addQuery(to *url.URL, object []byte) error {
 	if object == nil {
 		return nil
 	}
-	var members map[string]any
+	var members map[string]json.RawMessage
 	if err := strictjson.Unmarshal(object, &members); err != nil {
 		return newError(http.StatusBadRequest, NotExecuted, err, "the arguments of a query are the fields of an object: %s", err)
 	}
 	query := to.Query()
 	for name, value := range members {
-		text, isText := value.(string)
-		if !isText {
-			encoded, err := strictjson.Marshal(value)
-			if err != nil {
-				return fmt.Errorf("argument %s: %w", name, err)
-			}
-			text = string(encoded)
+		query.Del(name)
+		for _, text := range queryTexts(value) {
+			query.Add(name, text)
 		}
-		query.Set(name, text)
 	}
 	to.RawQuery = query.Encode()
 	return nil
+}
+
+// queryTexts returns how a JSON value is written in a query: null is left out, a text stands for itself, an array is
+// repeated value by value, and anything else stays JSON, so that no number loses a digit.
+func queryTexts(value json.RawMessage) (texts []string) {
+	var (
+		text  string
+		items []json.RawMessage
+	)
+	switch {
+	case string(value) == "null":
+	case strictjson.Unmarshal(value, &text) == nil:
+		texts = append(texts, text)
+	case strictjson.Unmarshal(value, &items) == nil:
+		for _, item := range items {
+			texts = append(texts, queryTexts(item)...)
+		}
+	default:
+		texts = append(texts, string(value))
+	}
+	return texts
 }
 
 // newOutgoing addresses a request. HEAD travels as GET, and the caller drops the body.
@@ -127,7 +144,24 @@ func (c *Conn) seal(ctx context.Context, request *outgoing) (err error) {
 		return unsent(err)
 	}
 	continueChain(ctx, &request.Request)
+	if err := fits(request.Target, request.Header); err != nil {
+		return unsent(err)
+	}
 	return nil
+}
+
+// fits refuses a head that nobody would accept, on either transport: see [wire.MaxHeadBytes].
+func fits(target string, header wire.Header) error {
+	const ownBytes, ownFields = 2 << 10, 16 // what the bus adds, and some
+	size := ownBytes + len(target)
+	for _, field := range header {
+		size += len(field.Name) + len(field.Value) + len(": \r\n")
+	}
+	if size <= wire.MaxHeadBytes && len(header)+ownFields <= wire.MaxFields {
+		return nil
+	}
+	return newError(http.StatusRequestHeaderFieldsTooLarge, NotExecuted, nil, "the head has %d fields and about %d bytes; the limits are %d and %d",
+		len(header)+ownFields, size, wire.MaxFields, wire.MaxHeadBytes)
 }
 
 // stamp makes an attempt of a request: an id of its own, and the time that is left now.

@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -13,13 +12,24 @@ import (
 // calls be answered, sends what they answer, and closes. It waits no longer than ctx allows and reports what was
 // cut off then. Calling it again waits for the first one, which has told what there is to tell.
 //
-// Calls that are made once Close has begun fail with [ErrClosed], but for those of handlers that still run.
+// Calls that are made once Close has begun fail with [ErrClosed], but for those of handlers that still run. When these
+// call back the host that is closing, directly or through others, another instance has to be there; only calls that an
+// instance makes to its own host are answered by itself. Do not call Close from a handler: it would wait for itself.
 func (c *Conn) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if begun := c.closing; begun != nil {
 		c.mu.Unlock()
-		await(ctx, begun)
-		return ctx.Err()
+		select {
+		case <-begun:
+			return nil
+		default:
+		}
+		select {
+		case <-begun:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("close %s: still closing: %w", c.host, ctx.Err())
+		}
 	}
 	closed := make(chan struct{})
 	defer close(closed)
@@ -28,27 +38,34 @@ func (c *Conn) Close(ctx context.Context) error {
 	return c.drain(ctx)
 }
 
+func (c *Conn) isClosing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing != nil
+}
+
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
-	busy := c.handlers.count() > 0
 	callsEnded := c.calls.close()
 	c.link.local.remove(c)
 	c.drainSubscriptions(ctx)
 	if c.Connected() {
-		c.announce(ctx, "bye")
+		c.announce("bye")
 	}
+	taken, _ := c.handlers.count()
 	await(ctx, c.handlers.close())
 	await(ctx, c.controls.close())
 	await(ctx, callsEnded)
-	handlers, calls := c.handlers.count(), c.calls.count()
+	handlers, _ := c.handlers.count()
+	calls, _ := c.calls.count()
 	c.stop()
 	flushed := c.link.flush(ctx)
 	c.abandon()
 	switch {
 	case handlers > 0 || calls > 0:
 		return fmt.Errorf("close %s: %d handlers and %d calls were cut off: %w", c.host, handlers, calls, context.Cause(ctx))
-	case flushed != nil && busy && ctx.Err() == nil:
+	case flushed != nil && taken > 0 && ctx.Err() == nil:
 		return fmt.Errorf("close %s: the last responses may not have left: %w", c.host, flushed)
 	}
 	return nil
@@ -57,9 +74,7 @@ func (c *Conn) drain(ctx context.Context) error {
 // drainSubscriptions ends all subscriptions but those for responses, once what was delivered before is taken. When the
 // broker goes away meanwhile there is nothing left to take.
 func (c *Conn) drainSubscriptions(ctx context.Context) {
-	c.mu.Lock()
-	subscriptions := slices.Clone(c.subscriptions[responseSubscriptions:])
-	c.mu.Unlock()
+	subscriptions := c.subscribed()[responseSubscriptions:]
 	lost := c.link.nats.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	defer c.link.nats.RemoveStatusListener(lost)
 	if !c.Connected() {
@@ -90,7 +105,7 @@ func (c *Conn) drainSubscriptions(ctx context.Context) {
 func (c *Conn) abandon() {
 	c.stop()
 	c.link.local.remove(c)
-	c.unsubscribe(0)
+	c.unsubscribe(nil)
 	c.link.release()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -170,6 +171,65 @@ func TestBrokerAway(t *testing.T) {
 			if !errors.Is(err, bus.ErrDisconnected) {
 				t.Errorf("multicast: %v", err)
 			}
+		}
+	})
+}
+
+// TestServeWhileClosing registers endpoints for as long as it can.
+func TestServeWhileClosing(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		for range 20 {
+			conn := w.connect("late.example")
+			registered := make(chan error, 1)
+			go func() {
+				for i := 0; ; i++ {
+					if err := conn.Handle("GET", "/"+strconv.Itoa(i), http.NotFoundHandler()); err != nil {
+						registered <- err
+						return
+					}
+				}
+			}()
+			if err := conn.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+			if err := <-registered; !errors.Is(err, bus.ErrClosed) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
+// TestHandlerCallsItsOwnHostWhileClosing is REST that calls RPC, when the only instance leaves.
+func TestHandlerCallsItsOwnHostWhileClosing(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, callee := newCalculator(t, w)
+		begun, finish := make(chan struct{}), make(chan struct{})
+		err := callee.Handle("GET", "/outer", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			close(begun)
+			<-finish
+			for _, address := range []string{calculatorURL, "https://" + callee.ID() + "." + calculatorHost} {
+				var out struct{ Sum int }
+				if err := bus.Call(r.Context(), callee, address+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+					t.Errorf("%s: %v, %v", address, out, err)
+				}
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan error)
+		go func() { answered <- bus.Call(t.Context(), caller, "GET "+calculatorURL+"/outer", nil, nil) }()
+		<-begun
+		closed := make(chan error)
+		go func() { closed <- callee.Close(context.Background()) }()
+		for !errors.Is(bus.Call(t.Context(), callee, calculatorURL+"/add", nil, nil), bus.ErrClosed) {
+			continue // until Close has begun
+		}
+		close(finish)
+		if err := errors.Join(<-answered, <-closed); err != nil {
+			t.Error(err)
 		}
 	})
 }

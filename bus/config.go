@@ -24,9 +24,10 @@ type connectConfig struct {
 	shortCircuit bool
 	handlerLimit int
 	ackWait      time.Duration
-	logger       zerolog.Logger
+	logger       *zerolog.Logger
 	linkConfig   linkConfig
 	ownLink      bool
+	faults       []error // of options that make no sense
 }
 
 // linkConfig says which broker to reach, and as whom. It is comparable: connections of a process with equal
@@ -49,21 +50,18 @@ const (
 	defaultHandlerLimit   = 10_000
 	defaultAckWait        = time.Second // under load 250 ms give false alarms
 	defaultConnectTimeout = 5 * time.Second
+	dialTimeout           = 2 * time.Second // of one attempt
 )
 
-// newConnectConfig reads the environment; nothing else in this package does.
+// newConnectConfig reads the environment, with [environmentLogger] when no option sets a logger; nothing else in this
+// package does.
 func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
-	logger, err := environmentLogger()
-	if err != nil {
-		return nil, err
-	}
 	config := &connectConfig{
 		plane:        cmp.Or(os.Getenv("BUS_PLANE"), defaultPlane),
 		baseURL:      strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
 		shortCircuit: os.Getenv("BUS_SHORT_CIRCUIT") != "0",
 		handlerLimit: defaultHandlerLimit,
 		ackWait:      defaultAckWait,
-		logger:       logger,
 		linkConfig: linkConfig{
 			url:            cmp.Or(os.Getenv("BUS_NATS_URL"), nats.DefaultURL),
 			credentials:    os.Getenv("BUS_NATS_CREDS"),
@@ -80,10 +78,20 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	for _, option := range options {
 		option(config)
 	}
+	if config.logger == nil {
+		logger, err := environmentLogger()
+		if err != nil {
+			return nil, err
+		}
+		config.logger = &logger
+	}
 	return config, config.validate()
 }
 
 func (c *connectConfig) validate() error {
+	if len(c.faults) > 0 {
+		return errors.Join(c.faults...)
+	}
 	if err := subject.ValidPlane(c.plane); err != nil {
 		return fmt.Errorf("plane %q (BUS_PLANE or bus.WithPlane): %w", c.plane, err)
 	}

@@ -127,6 +127,29 @@ func TestCallDecodesTheResult(t *testing.T) {
 	})
 }
 
+// query has arguments of the kinds that a query can hold.
+type query struct{}
+
+func (query) Kinds(number int64, list []int, text string, missing *int, yes bool) (told string) {
+	return fmt.Sprintf("%d %v %q %v %v", number, list, text, missing == nil, yes)
+}
+
+func TestQueryOfACallLosesNothing(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("query.example")
+		serve(t, conn, query{})
+		arguments := bus.Args{"number": int64(9007199254740993), "list": []int{1, 2, 3}, "text": "a b&c", "missing": nil, "yes": true}
+		for _, method := range []string{"GET", "POST"} {
+			var out struct{ Told string }
+			err := bus.Call(t.Context(), conn, method+" https://query.example/kinds", arguments, &out)
+			if err != nil || out.Told != `9007199254740993 [1 2 3] "a b&c" true true` {
+				t.Errorf("%s: %q, %v", method, out.Told, err)
+			}
+		}
+	})
+}
+
 func TestErrorsKeepTheirStatusAndSender(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
@@ -142,8 +165,8 @@ func TestErrorsKeepTheirStatusAndSender(t *testing.T) {
 			{"/broken", nil, 500, "the disk is full", bus.WasExecuted},
 			{"/panic", nil, 500, "the handler panicked: boom", bus.WasExecuted},
 			{"/exit", nil, 500, "the handler exited its goroutine", bus.WasExecuted},
-			{"/add", bus.Args{"x": "five"}, 400, "x", bus.WasExecuted},
-			{"/subtract", nil, 404, "serves nothing at /subtract", bus.WasExecuted},
+			{"/add", bus.Args{"x": "five"}, 400, "x", bus.NotExecuted},
+			{"/subtract", nil, 404, "serves nothing at /subtract", bus.NotExecuted},
 		} {
 			err := bus.Call(t.Context(), caller, calculatorURL+test.address, test.args, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
@@ -157,7 +180,10 @@ func TestErrorsKeepTheirStatusAndSender(t *testing.T) {
 			if failed.Instance != test.address {
 				t.Errorf("%s: instance %q", test.address, failed.Instance)
 			}
-			if test.status != 404 && (failed.Host != calculatorHost || failed.ID != callee.ID() || failed.MsgID == "") {
+			if failed.Host != calculatorHost {
+				t.Errorf("%s: failed at %s", test.address, failed.Host)
+			}
+			if test.status != 404 && (failed.ID != callee.ID() || failed.MsgID == "") {
 				t.Errorf("%s: failed at %s %s, message %q", test.address, failed.Host, failed.ID, failed.MsgID)
 			}
 		}
@@ -462,13 +488,14 @@ func TestHeadersOfTheChainAreForwarded(t *testing.T) {
 		request.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 		request.Header.Set("Accept-Language", "de")
 		request.Header.Set("X-Private", "stays")
+		request.Header["Baggage"] = []string{"a=1", "b=2"}
 		response, err := front.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = response.Body.Close()
 		header := <-seen
-		if header.Get("Traceparent") == "" || header.Get("Accept-Language") != "de" || header.Get("X-Private") != "" {
+		if header.Get("Traceparent") == "" || header.Get("Accept-Language") != "de" || header.Get("X-Private") != "" || len(header["Baggage"]) != 2 {
 			t.Errorf("the second service saw %v", header)
 		}
 	})

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,7 +125,7 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	if err := c.install(ctx, endpoints); err != nil {
 		return err
 	}
-	c.announce(ctx, "hello")
+	c.announce("hello")
 	if config.shortCircuit {
 		c.link.local.add(c)
 		c.transport = &shortCircuit{caller: c, beyond: c.nats}
@@ -136,14 +137,37 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 const responseSubscriptions = 2
 
 func (c *Conn) subscribe(to, queue string, receive nats.MsgHandler) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing != nil {
+		return ErrClosed
+	}
 	made, err := c.link.nats.QueueSubscribe(to, queue, receive)
 	if err != nil {
 		return fmt.Errorf("subscribe to %s: %w", to, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.subscriptions = append(c.subscriptions, made)
 	return nil
+}
+
+// subscribed returns the subscriptions there are.
+func (c *Conn) subscribed() []*nats.Subscription {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.subscriptions)
+}
+
+// unsubscribe ends all subscriptions but those to keep.
+func (c *Conn) unsubscribe(keep []*nats.Subscription) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.subscriptions = slices.DeleteFunc(c.subscriptions, func(s *nats.Subscription) bool {
+		ended := !slices.Contains(keep, s)
+		if ended {
+			_ = s.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
+		}
+		return ended
+	})
 }
 
 // Host returns the hostname.
@@ -172,7 +196,8 @@ func (c *Conn) Connected() bool { return c.link.nats.IsConnected() }
 type Stats struct {
 	// Dropped messages were not understood, or had no sender who could be answered. Each has a log line.
 	Dropped int64
-	// Strangers are acks and responses that nobody waits for: most came after their caller gave up.
+	// Strangers are acks and responses that nobody waits for: they answer this connection's greetings, or came after
+	// their caller gave up.
 	Strangers int64
 	// Handlers is the number of requests that are handled at this moment.
 	Handlers int
@@ -180,7 +205,8 @@ type Stats struct {
 
 // Stats returns the counters.
 func (c *Conn) Stats() Stats {
-	return Stats{Dropped: c.dropped.Load(), Strangers: c.strangers.Load(), Handlers: c.handlers.count()}
+	_, working := c.handlers.count()
+	return Stats{Dropped: c.dropped.Load(), Strangers: c.strangers.Load(), Handlers: working}
 }
 
 // drop counts and logs a message that is not answered.

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus/wire"
@@ -70,9 +71,15 @@ func continueChain(ctx context.Context, request *wire.Request) {
 		return
 	}
 	request.CallDepth = s.request.CallDepth + 1
+	given := request.Header
 	for _, name := range forwarded() {
-		if value := s.request.Header.Get(name); value != "" && request.Header.Get(name) == "" {
-			request.Header.Add(name, value)
+		if given.Get(name) != "" {
+			continue
+		}
+		for _, field := range s.request.Header {
+			if strings.EqualFold(field.Name, name) {
+				request.Header.Add(name, field.Value)
+			}
 		}
 	}
 }

@@ -13,6 +13,9 @@ import (
 // hostAll is the host that every service answers on, besides its own.
 const hostAll = "all"
 
+// allowPath is where a host tells under which methods a path is served.
+const allowPath = "/allow"
+
 // control is what the framework itself tells and asks every instance, on port 888 of its host and of "all". It is
 // served like any other struct.
 type control struct{ conn *Conn }
@@ -30,10 +33,7 @@ func (c control) Bye(ctx context.Context) { c.forgetCaller(ctx) }
 
 func (c control) forgetCaller(ctx context.Context) {
 	caller, _ := CallerOf(ctx)
-	c.conn.responders.forget(func(about string) bool {
-		_, address, err := subject.Parse(about)
-		return err != nil || address.Host == hostAll || address.Host == caller.Host
-	})
+	c.conn.responders.forget(caller.Host)
 }
 
 // directory is what a caller asks a host when the broker says that nobody subscribes to a path. It is served
@@ -70,7 +70,7 @@ func (c *Conn) directoryEndpoints() ([]*endpoint, error) {
 func newAllowed(address subject.Address) (*outgoing, error) {
 	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
 	return newOutgoing(http.MethodGet, &url.URL{
-		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(controlPort), Path: "/allow", RawQuery: query.Encode(),
+		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(controlPort), Path: allowPath, RawQuery: query.Encode(),
 	}, nil, nil)
 }
 
@@ -84,14 +84,14 @@ func parseAllowed(body []byte) (methods []string, ok bool) {
 }
 
 // announce tells every instance of the plane something, and awaits nothing.
-func (c *Conn) announce(ctx context.Context, what string) {
+func (c *Conn) announce(what string) {
 	to := &url.URL{Scheme: "https", Host: hostAll + ":" + strconv.Itoa(controlPort), Path: "/" + what}
 	request, err := newOutgoing(http.MethodPost, to, nil, nil)
 	if err == nil {
-		err = c.seal(ctx, request)
+		err = c.seal(context.Background(), request)
 	}
 	if err == nil {
-		err = c.nats.send(stamp(ctx, request))
+		err = c.nats.send(stamp(context.Background(), request)) // it has a time budget of its own
 	}
 	if err != nil {
 		c.logger.Warn().Err(err).Msg(what + " was not sent; a multicast of others may miss this instance once")

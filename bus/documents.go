@@ -136,5 +136,9 @@ func (c *Conn) BaseURL(r *http.Request) string {
 	if host == "" || proto == "" {
 		return defaultBaseURL
 	}
-	return proto + "://" + host + strings.TrimSuffix(r.Header.Get("X-Forwarded-Prefix"), "/")
+	told := proto + "://" + host + strings.TrimSuffix(r.Header.Get("X-Forwarded-Prefix"), "/")
+	if openapi.CheckBaseURL(told) != nil {
+		return defaultBaseURL
+	}
+	return told
 }

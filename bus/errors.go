@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
 )
 
@@ -98,11 +96,11 @@ func Errorf(status int, format string, arguments ...any) error {
 		status = http.StatusInternalServerError
 	}
 	cause := fmt.Errorf(format, arguments...)
-	return &Error{Status: status, Detail: cause.Error(), Executed: WasExecuted, cause: errors.Unwrap(cause)}
+	return &Error{Status: status, Detail: cause.Error(), Executed: WasExecuted, cause: cause}
 }
 
-// StatusOf returns the HTTP status that an error stands for: 200 for nil, that of the first error in the chain
-// that has one, 504 for a context whose deadline passed, else 500.
+// StatusOf returns the HTTP status that an error stands for: 200 for nil, that of the outermost error in the chain
+// that has a method StatusCode() int, 504 for a context whose deadline passed, 503 for one that was cancelled, else 500.
 func StatusOf(err error) int {
 	if err == nil {
 		return http.StatusOK
@@ -110,39 +108,59 @@ func StatusOf(err error) int {
 	return asError(err).Status
 }
 
-// asError is the one border at which any error becomes an Error.
-func asError(err error) *Error {
-	if known, ok := errors.AsType[*Error](err); ok {
-		return known
-	}
-	if input, ok := errors.AsType[*restmap.InputError](err); ok {
-		return &Error{Status: input.Status, Detail: input.Detail, Arguments: input.Arguments, cause: err}
-	}
-	if message, ok := errors.AsType[*wire.Error](err); ok {
-		return &Error{Status: http.StatusBadRequest, Detail: message.Detail, cause: err}
-	}
-	if address, ok := errors.AsType[*subject.Error](err); ok {
-		return &Error{Status: address.Status, Detail: address.Detail, cause: err}
-	}
-	if coded, ok := errors.AsType[interface {
-		error
-		StatusCode() int
-	}](err); ok && coded.StatusCode() >= 400 && coded.StatusCode() <= 599 {
-		return &Error{Status: coded.StatusCode(), Detail: err.Error(), cause: err}
-	}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{Status: http.StatusGatewayTimeout, Detail: "the time budget ended", cause: err}
-	case errors.Is(err, context.Canceled):
-		return &Error{Status: http.StatusServiceUnavailable, Detail: "the call was cancelled", cause: err}
-	}
-	return &Error{Status: http.StatusInternalServerError, Detail: err.Error(), cause: err}
+// coder is an error that knows its status.
+type coder interface {
+	error
+	StatusCode() int
 }
 
-// unsent wraps an error that arose before anything was published.
+// asError is the one border at which any error becomes an Error: with the status of the outermost error that has
+// one, and the text of all.
+func asError(err error) *Error {
+	outermost, _ := errors.AsType[coder](err)
+	switch known := outermost.(type) {
+	case *Error:
+		if error(known) == err {
+			return known
+		}
+		wrapped := *known
+		wrapped.Detail, wrapped.cause = err.Error(), err
+		return &wrapped
+	case *restmap.InputError:
+		return &Error{Status: known.Status, Detail: known.Detail, Arguments: known.Arguments, cause: err}
+	case nil:
+		return &Error{Status: statusOfContext(err), Detail: err.Error(), cause: err}
+	}
+	status := outermost.StatusCode()
+	if status < 400 || status > 599 {
+		status = http.StatusInternalServerError
+	}
+	return &Error{Status: status, Detail: err.Error(), cause: err}
+}
+
+// statusOfContext returns the status of an error that has none of its own.
+func statusOfContext(err error) int {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout
+	case errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// unsent wraps an error that arose before anything was published, or before the handler ran.
 func unsent(err error) *Error {
 	failed := *asError(err)
 	failed.Executed = NotExecuted
+	return &failed
+}
+
+// executed wraps an error that a handler returned: it has run, whatever the error says of a call that it made itself.
+func executed(err error) error {
+	failed := *asError(err)
+	failed.Executed, failed.busy = WasExecuted, false
 	return &failed
 }
 

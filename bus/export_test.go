@@ -41,7 +41,7 @@ func NewKnowledge() *Knowledge { return &Knowledge{newResponders()} }
 
 // Call begins a multicast with an id and returns its end, which says who answered.
 func (k *Knowledge) Call(id string) (end func(names ...string)) {
-	before := k.responders.begin("subject", id)
+	before := k.responders.begin("host", "subject", id)
 	return func(names ...string) {
 		answered := make(map[string]struct{})
 		for _, name := range names {
@@ -56,12 +56,12 @@ func (k *Knowledge) Late(id, name string) {
 	k.responders.late(&wire.Response{OpCode: wire.OpAck, MsgID: id, Queue: name})
 }
 
-// Forget forgets everything.
-func (k *Knowledge) Forget() { k.responders.forget(func(string) bool { return true }) }
+// Forget takes a greeting of the host.
+func (k *Knowledge) Forget() { k.responders.forget("host") }
 
 // Names returns who is expected to answer, sorted.
 func (k *Knowledge) Names() []string {
-	return slices.Sorted(maps.Keys(k.responders.begin("subject", "names").names))
+	return slices.Sorted(maps.Keys(k.responders.begin("host", "subject", "names").names))
 }
 
 // Methods returns what the table answers to "allow".

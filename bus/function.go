@@ -18,15 +18,15 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
 		arguments, err := e.decode(in)
 		if err != nil {
-			return nil, err
+			return nil, unsent(err)
 		}
 		results, err := e.mapped.Method.Call(ctx, arguments)
 		if err != nil {
-			return nil, err
+			return nil, executed(err)
 		}
 		encoded, err := e.mapped.Encode(results)
 		if err != nil {
-			return nil, err
+			return nil, executed(err)
 		}
 		return &wire.Response{Status: encoded.Status, Header: contentType(encoded.ContentType), Body: encoded.Body}, nil
 	}

@@ -2,13 +2,15 @@ package bus
 
 import "sync"
 
-// gate counts what is under way, lets no more than limit in, and once shut tells when the last has left.
+// gate counts what is under way, lets no more than limit work at once, and once shut tells when the last has left.
+// Who is inside works until it rests or leaves.
 type gate struct {
-	mu     sync.Mutex // protects all below
-	limit  int        // 0: none
-	inside int
-	shut   bool
-	empty  chan struct{} // closed when shut and nobody is inside
+	mu      sync.Mutex // protects all below
+	limit   int        // of those who work; 0: none
+	working int
+	inside  int
+	shut    bool
+	empty   chan struct{} // closed when shut and nobody is inside
 }
 
 // admission is the answer of a gate.
@@ -22,18 +24,34 @@ const (
 
 func newGate(limit int) *gate { return &gate{limit: limit, empty: make(chan struct{})} }
 
-// enter asks to come in; who is admitted must leave.
+// enter asks to come in; who is admitted must rest and then leave.
 func (g *gate) enter() admission {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.shut:
 		return gateShut
-	case g.limit > 0 && g.inside >= g.limit:
+	case g.limit > 0 && g.working >= g.limit:
 		return gateFull
 	}
 	g.inside++
+	g.working++
 	return admitted
+}
+
+// accompany comes in on behalf of somebody who is inside, whether or not the gate is shut or full.
+func (g *gate) accompany() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside++
+	g.working++
+}
+
+// rest makes room for somebody else, once, before leaving.
+func (g *gate) rest() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.working--
 }
 
 func (g *gate) leave() {
@@ -57,15 +75,9 @@ func (g *gate) close() <-chan struct{} {
 	return g.empty
 }
 
-func (g *gate) isShut() bool {
+// count returns how many are inside, and how many of them work.
+func (g *gate) count() (inside, working int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.shut
-}
-
-// count returns how many are inside.
-func (g *gate) count() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.inside
+	return g.inside, g.working
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // Do makes a unicast call with an *http.Request whose URL is an address on the bus. One instance answers;
-// where the endpoint has no queue, it is the first. The response has the status that the service chose, its
+// where the endpoint has no queue they all get the request, and
+// the first answer counts. The response has the status that the service chose, its
 // body is complete, and the headers Bus-From-Host and Bus-From-Id say who answered.
 //
 // A path or a method that the host does not serve is a 404 or 405 response. That no response could be had is an
@@ -37,12 +38,12 @@ func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(
 // On an endpoint with a queue one instance answers. Nobody there is no error: nothing is yielded. An instance
 // that took the request and gave no answer in time is yielded as an [*Error].
 //
-// The call starts when the sequence is ranged over, and ends when all instances that answered the last time
-// have done so again, when no further one has turned up for 250 ms, or with the time budget. The sequence can
-// be ranged over once.
+// The call starts when the sequence is ranged over, again each time, and ends when all instances that answered the last
+// time have done so again, when no further one has turned up for 250 ms, or with the time budget. The request body is
+// read and closed at once.
 func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
+	request, err := fromHTTP(r)
 	return func(yield func(*http.Response, error) bool) {
-		request, err := fromHTTP(r)
 		if err != nil {
 			yield(nil, unsent(err))
 			return

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,6 +94,44 @@ func TestWebHandlerFaults(t *testing.T) {
 			if response.StatusCode != 500 || !strings.Contains(body, `"status":500`) || strings.Contains(body, "half\"") {
 				t.Errorf("%s: %d %s", path, response.StatusCode, body)
 			}
+		}
+	})
+}
+
+// TestLargeHeads sends heads around what fits, in both directions.
+func TestLargeHeads(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("web.example")
+		err := conn.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Size", strconv.Itoa(len(r.Header.Get("X-A"))+len(r.Header.Get("X-B"))))
+			if r.URL.Query().Has("fields") {
+				for i := range 300 {
+					w.Header().Set("X-Field-"+strconv.Itoa(i), "1")
+				}
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{100, 30_000, 33_000, 36_000, 39_000} {
+			request := mustRequest(t, "https://web.example/?"+strings.Repeat("q", 2000))
+			request.Header.Set("X-A", strings.Repeat("a", size))
+			request.Header.Set("X-B", strings.Repeat("b", size))
+			response, err := conn.Do(request)
+			if size < 39_000 {
+				if err != nil || response.Header.Get("X-Size") != strconv.Itoa(2*size) {
+					t.Errorf("two fields of %d bytes: %v %v", size, response, err)
+				}
+				continue
+			}
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 431 || failed.Executed != bus.NotExecuted {
+				t.Errorf("two fields of %d bytes: %v", size, err)
+			}
+		}
+		response, body := do(t, conn, "GET", "https://web.example/?fields", "", "")
+		if response.StatusCode != 431 || !strings.Contains(body, "the response cannot travel") {
+			t.Errorf("300 fields: %d %s", response.StatusCode, body)
 		}
 	})
 }

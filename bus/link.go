@@ -1,9 +1,11 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,7 +21,9 @@ type link struct {
 	owned bool // dialled by us, hence ours to close
 	local *locals
 
-	users int // protected by links.mu
+	dialled chan struct{} // closed when nats, or err, is set
+	err     error
+	users   int // protected by links.mu
 }
 
 // links are the broker connections of this process. Sharing them is a process-wide fact, hence the only
@@ -30,32 +34,53 @@ var links = struct { //nolint:gochecknoglobals // docs/decisions/0002
 	open map[linkConfig]*link
 }{open: map[linkConfig]*link{}}
 
-// acquireLink returns the link that the configuration asks for, dialled when there is none yet.
+// acquireLink returns the link that the configuration asks for. Who asks first dials, and the others wait for it.
 func acquireLink(ctx context.Context, name string, config *connectConfig) (*link, error) {
-	if config.ownLink {
-		return dial(ctx, name, config)
+	for {
+		shared, first := joinLink(config)
+		if first {
+			shared.dial(ctx, name, config)
+		}
+		select {
+		case <-shared.dialled:
+		case <-ctx.Done():
+			shared.release()
+			return nil, fmt.Errorf("no broker at %s: %w", config.linkConfig.address(), ctx.Err())
+		}
+		if !shared.failed() {
+			return shared, nil
+		}
+		shared.release()
+		if first {
+			return nil, cmp.Or(shared.err, error(nats.ErrConnectionClosed))
+		}
 	}
+}
+
+// joinLink returns the link for a configuration, and whether it was made just now.
+func joinLink(config *connectConfig) (joined *link, first bool) {
 	links.mu.Lock()
 	defer links.mu.Unlock()
 	key := config.linkConfig
-	key.connectTimeout = 0
-	if shared := links.open[key]; shared != nil && !shared.nats.IsClosed() {
+	key.connectTimeout = 0 // how long one waits does not tell brokers apart
+	if shared := links.open[key]; shared != nil && !config.ownLink {
 		shared.users++
-		return shared, nil
+		return shared, false
 	}
-	opened, err := dial(ctx, name, config)
-	if err != nil {
-		return nil, err
+	made := &link{local: newLocals(), dialled: make(chan struct{}), users: 1}
+	if !config.ownLink {
+		links.open[key] = made
 	}
-	links.open[key] = opened
-	return opened, nil
+	return made, true
 }
 
-// release gives the link back; the last one closes the broker connection, if it is ours.
+// release gives the link back; the last one closes the broker connection, if it is ours. One that could not be dialled,
+// or that the broker has closed, is not found again.
 func (l *link) release() {
 	links.mu.Lock()
 	defer links.mu.Unlock()
-	if l.users--; l.users > 0 {
+	l.users--
+	if l.users > 0 && !l.failed() {
 		return
 	}
 	for key, open := range links.open {
@@ -63,25 +88,37 @@ func (l *link) release() {
 			delete(links.open, key)
 		}
 	}
-	if l.owned {
+	if l.users == 0 && l.owned {
 		l.nats.Close()
 	}
 }
 
-func dial(ctx context.Context, name string, config *connectConfig) (*link, error) {
-	opened := &link{nats: config.linkConfig.nats, local: newLocals(), users: 1}
-	if opened.nats != nil {
-		return opened, nil
+// failed says whether the link was dialled and is of no use.
+func (l *link) failed() bool {
+	select {
+	case <-l.dialled:
+		return l.err != nil || l.nats.IsClosed()
+	default:
+		return false
+	}
+}
+
+// dial sets nats or err, and says so.
+func (l *link) dial(ctx context.Context, name string, config *connectConfig) {
+	defer close(l.dialled)
+	if l.nats = config.linkConfig.nats; l.nats != nil {
+		if l.nats.IsClosed() {
+			l.err = errors.New("the connection given with bus.WithNATS is closed")
+		}
+		return
 	}
 	options, err := natsOptions(name, config)
 	if err != nil {
-		return nil, err
+		l.err = err
+		return
 	}
-	if opened.nats, err = dialUntil(ctx, config.linkConfig, options); err != nil {
-		return nil, err
-	}
-	opened.owned = true
-	return opened, nil
+	l.nats, l.err = dialUntil(ctx, config.linkConfig, options)
+	l.owned = l.err == nil
 }
 
 // dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started
@@ -94,8 +131,8 @@ func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*
 		if err == nil {
 			return connection, nil
 		}
-		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
-			return nil, fmt.Errorf("broker %s refuses the credentials: %w; see BUS_NATS_CREDS and its neighbours", config.address(), err)
+		if !mayPass(err) {
+			return nil, fmt.Errorf("connect to %s: %w; see BUS_NATS_URL, BUS_NATS_CREDS and their neighbours", config.address(), err)
 		}
 		select {
 		case <-ctx.Done():
@@ -103,6 +140,12 @@ func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// mayPass says whether trying again can help: it does when nothing listens yet.
+func mayPass(err error) bool {
+	network, isNetwork := errors.AsType[net.Error](err)
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || (isNetwork && network != nil)
 }
 
 // address returns where the broker is, without the password that a URL may hold.
@@ -125,10 +168,12 @@ func (c linkConfig) address() string {
 // notice a dead peer in seconds, and keep nothing for later: a request in a reconnect buffer would run long
 // after its caller gave up.
 func natsOptions(name string, config *connectConfig) ([]nats.Option, error) {
-	logger := config.logger
+	logger := *config.logger
 	options := []nats.Option{
 		nats.Name(name),
+		nats.Timeout(min(dialTimeout, config.linkConfig.connectTimeout)),
 		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // or two refusals in a row would end it for good
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(500*time.Millisecond, time.Second),
 		nats.ReconnectBufSize(-1),
@@ -145,6 +190,11 @@ func natsOptions(name string, config *connectConfig) ([]nats.Option, error) {
 		nats.ReconnectHandler(func(connection *nats.Conn) {
 			logger.Info().Str("url", connection.ConnectedUrlRedacted()).Msg("broker is back")
 		}),
+		nats.ClosedHandler(func(connection *nats.Conn) {
+			if err := connection.LastError(); err != nil { // none: we closed it
+				logger.Error().Err(err).Msg("the broker connection is closed for good: restart the process")
+			}
+		}),
 		nats.LameDuckModeHandler(func(*nats.Conn) { logger.Info().Msg("broker is about to leave") }),
 	}
 	credentials, err := config.linkConfig.credentialOptions()
@@ -158,8 +208,8 @@ func logDisconnect(logger zerolog.Logger, err error) {
 }
 
 func (c linkConfig) credentialOptions() (options []nats.Option, err error) {
-	if c.provider != nil {
-		options = append(options, nats.InProcessServer(c.provider))
+	if c.provider != nil { // what the environment says is about another broker
+		return []nats.Option{nats.InProcessServer(c.provider)}, nil
 	}
 	if c.credentials != "" {
 		options = append(options, nats.UserCredentials(c.credentials))

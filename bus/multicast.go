@@ -25,19 +25,27 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 			return
 		}
 		defer leave()
+		ctx, cut := context.WithCancelCause(ctx)
+		defer cut(nil)
+		defer context.AfterFunc(c.base, func() { cut(ErrClosed) })()
 		ctx, cancel := context.WithTimeout(ctx, budget(ctx))
 		defer cancel()
-		defer context.AfterFunc(c.base, cancel)()
-		if err := c.seal(ctx, request); err != nil {
+		request := *request // each range is a call of its own
+		if err := c.seal(ctx, &request); err != nil {
 			yield(nil, err)
 			return
 		}
-		c.gather(ctx, stamp(ctx, request), yield)
+		sent := stamp(ctx, &request)
+		if err := tooLate(ctx, sent); err != nil {
+			yield(nil, err)
+			return
+		}
+		c.gather(ctx, sent, yield)
 	}
 }
 
 func (c *Conn) gather(ctx context.Context, sent *outgoing, yield func(*wire.Response, error) bool) {
-	before := c.responders.begin(sent.subject, sent.MsgID)
+	before := c.responders.begin(sent.address.Host, sent.subject, sent.MsgID)
 	waiting := newMulticastSlot(sent.address.Host, before.names)
 	c.pending.open(sent.MsgID, waiting)
 	defer c.pending.close(sent.MsgID)
@@ -49,7 +57,7 @@ func (c *Conn) gather(ctx context.Context, sent *outgoing, yield func(*wire.Resp
 		response, err := waiting.next(ctx)
 		switch {
 		case err != nil:
-			waiting.missing(ctx, yield)
+			waiting.giveUp(ctx, yield)
 			return
 		case response == nil: // all have answered; a call that ends before has not seen all
 			c.responders.learn(sent.subject, before, waiting.seal())
@@ -182,27 +190,33 @@ func (s *multicastSlot) allKnownAnswered() bool {
 	return len(s.known) > 0
 }
 
-// missing yields an error for each instance that acked and did not answer.
-func (s *multicastSlot) missing(ctx context.Context, yield func(*wire.Response, error) bool) {
-	s.mu.Lock()
-	var silent []*wire.Response
-	for name, ack := range s.acked {
-		if _, ok := s.answered[name]; !ok {
-			silent = append(silent, ack)
-		}
-	}
-	s.mu.Unlock()
-	status, cause := http.StatusGatewayTimeout, errors.Join(ErrTimeout, context.DeadlineExceeded)
+// giveUp says what is missing when a call ends before all have answered: one error when the caller stopped waiting, else
+// one for each instance that acked and did not answer in time.
+func (s *multicastSlot) giveUp(ctx context.Context, yield func(*wire.Response, error) bool) {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		status, cause = http.StatusServiceUnavailable, context.Canceled
+		yield(nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Cause(ctx), "the caller stopped waiting for %s", s.host))
+		return
 	}
-	for _, ack := range silent {
-		failed := newError(status, ExecutedUnknown, cause, "acked, but no response within the time budget")
+	for _, ack := range s.silent() {
+		failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "acked, but no response within the time budget")
 		failed.Host, failed.ID, failed.MsgID = ack.FromHost, ack.FromID, ack.MsgID
 		if !yield(nil, failed) {
 			return
 		}
 	}
+}
+
+// silent returns the acks of those who have not answered.
+func (s *multicastSlot) silent() []*wire.Response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var acks []*wire.Response
+	for name, ack := range s.acked {
+		if _, answered := s.answered[name]; !answered {
+			acks = append(acks, ack)
+		}
+	}
+	return acks
 }
 
 // seal ends the call and returns who has acked or answered.

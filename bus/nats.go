@@ -2,7 +2,9 @@ package bus
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,8 +52,17 @@ func (r natsReplier) reply(response *wire.Response) error {
 	return r.publish(r.to, "", func(buffer []byte) []byte { return wire.AppendResponse(buffer, response) })
 }
 
+// survive is the last resort: whatever a message may bring about while it is taken in, the process goes on.
+func (c *Conn) survive(message *nats.Msg) {
+	if reason := recover(); reason != nil {
+		c.logger.Error().Bytes("stack", debug.Stack()).Msg("a message was not understood; this is a fault in Busline")
+		c.drop(message.Subject, fmt.Errorf("panic: %v", reason))
+	}
+}
+
 // receiveResponse takes what arrives on the response subject.
 func (c *Conn) receiveResponse(message *nats.Msg) {
+	defer c.survive(message)
 	var response wire.Response
 	if err := wire.ParseResponse(message.Data, &response); err != nil {
 		c.drop(message.Subject, err)
@@ -63,6 +74,7 @@ func (c *Conn) receiveResponse(message *nats.Msg) {
 // receiveAbsence takes what arrives on <response subject>.<message id>: the broker's word that nobody
 // subscribes to the subject of that message.
 func (c *Conn) receiveAbsence(message *nats.Msg) {
+	defer c.survive(message)
 	if len(message.Data) != 0 || message.Header.Get("Status") != strconv.Itoa(http.StatusServiceUnavailable) {
 		c.drop(message.Subject, errors.New("only the broker may publish here"))
 		return
@@ -72,6 +84,7 @@ func (c *Conn) receiveAbsence(message *nats.Msg) {
 
 // receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
 func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) {
+	defer c.survive(message)
 	request := new(wire.Request)
 	fault := wire.ParseRequest(message.Data, request)
 	if subject.ValidHost(request.FromHost) != nil || subject.ValidID(request.FromID) != nil || request.MsgID == "" {
@@ -98,7 +111,7 @@ func addressOf(request *wire.Request, published string) (subject.Address, error)
 	digits, _, _ := strings.Cut(rest, ".")
 	port, err := strconv.Atoi(digits)
 	if err != nil {
-		return subject.Address{}, err
+		return subject.Address{}, newError(http.StatusBadRequest, NotExecuted, err, "nothing is served on port %s", digits)
 	}
 	host, named, hasPort := strings.Cut(request.Host, ":")
 	if hasPort && named != digits {

@@ -1,7 +1,9 @@
 package bus
 
 import (
+	"errors"
 	"net"
+	"reflect"
 	"strings"
 	"time"
 
@@ -26,14 +28,25 @@ func WithURL(url string) ConnectOption {
 
 // WithBroker connects to a broker in this process, without a socket. Default: none.
 func WithBroker(broker InProcessBroker) ConnectOption {
-	return func(c *connectConfig) { c.linkConfig.provider = broker }
+	return func(c *connectConfig) {
+		if broker == nil || !reflect.TypeOf(broker).Comparable() {
+			c.faults = append(c.faults, errors.New("bus.WithBroker: takes a pointer to a broker, such as broker.Start returns"))
+			return
+		}
+		c.linkConfig.provider = broker
+	}
 }
 
 // WithNATS uses a broker connection that the application already has. Its callbacks and settings are left as
 // they are, and it is never closed. Its reconnect buffer should be off (nats.ReconnectBufSize(-1)), or requests
 // made during an outage may be delivered late. Default: a connection of our own.
 func WithNATS(connection *nats.Conn) ConnectOption {
-	return func(c *connectConfig) { c.linkConfig.nats = connection }
+	return func(c *connectConfig) {
+		if connection == nil {
+			c.faults = append(c.faults, errors.New("bus.WithNATS: the connection is nil"))
+		}
+		c.linkConfig.nats = connection
+	}
 }
 
 // WithoutSharing gives the connection a broker connection of its own, and no short circuit to others. Default:
@@ -89,5 +102,5 @@ func WithAckWait(wait time.Duration) ConnectOption {
 // WithLogger sets the logger; fields host and id are added to it. Default: to standard error, at BUS_LOG_LEVEL
 // (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text.
 func WithLogger(logger zerolog.Logger) ConnectOption {
-	return func(c *connectConfig) { c.logger = logger }
+	return func(c *connectConfig) { c.logger = &logger }
 }

@@ -18,6 +18,7 @@ func ServeError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if s := servingOf(r.Context()); s != nil {
 		failed.sentBy(s.conn, s.request)
+		failed.Executed = WasExecuted // this handler, whatever happened to a call that it made
 	}
 	header := w.Header()
 	for _, field := range failed.header() {
@@ -49,12 +50,20 @@ func (e *Error) header() wire.Header {
 func (e *Error) body() []byte {
 	body, err := strictjson.Marshal(restmap.Problem{
 		Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status, Detail: strings.ToValidUTF8(e.Detail, "�"),
-		Instance: e.Instance, Host: e.Host, ID: e.ID, MsgID: e.MsgID, Errors: e.Arguments,
+		Instance: e.Instance, Host: e.Host, ID: e.ID, MsgID: e.MsgID, Executed: e.notExecuted(), Errors: e.Arguments,
 	})
 	if err != nil {
 		return nil // only text and numbers: the status alone has to do
 	}
 	return body
+}
+
+// notExecuted is the member that proves to a caller that nothing has run.
+func (e *Error) notExecuted() string {
+	if e.Executed == NotExecuted {
+		return NotExecuted.String()
+	}
+	return ""
 }
 
 // response turns the error into the response that a service answers with.
@@ -69,9 +78,15 @@ func responseError(res *wire.Response) *Error {
 		Status: res.Status, Host: res.FromHost, ID: res.FromID, MsgID: res.MsgID,
 		Executed: WasExecuted, allow: res.Header.Get("Allow"), busy: res.Header.Get("Retry-After") != "",
 	}
+	if res.Status == http.StatusGatewayTimeout {
+		failed.cause = errTimeBudget()
+	}
 	var told restmap.Problem
 	if strings.HasPrefix(res.Header.Get("Content-Type"), restmap.ProblemType) && strictjson.Unmarshal(res.Body, &told) == nil {
 		failed.Detail, failed.Instance, failed.Arguments = told.Detail, told.Instance, told.Errors
+		if told.Executed == NotExecuted.String() {
+			failed.Executed = NotExecuted
+		}
 		if told.Host != "" {
 			failed.Host, failed.ID, failed.MsgID = told.Host, told.ID, told.MsgID
 		}

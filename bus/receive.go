@@ -22,7 +22,8 @@ type incoming struct {
 	address subject.Address
 	through *subscription
 	back    replier
-	match   // the endpoint that serves it, once found
+	own     bool // made by a handler of this instance, which is closing
+	match        // the endpoint that serves it, once found
 }
 
 // subscription says why a message was delivered. The zero value stands for messages to this very instance.
@@ -75,7 +76,7 @@ func (c *Conn) receive(in *incoming, fault error) {
 // start runs the handler on a goroutine of its own, if there is room for it.
 func (c *Conn) start(in *incoming) error {
 	room := c.room(in.endpoint)
-	switch room.enter() {
+	switch c.admit(room, in) {
 	case gateFull:
 		refused := newError(http.StatusServiceUnavailable, NotExecuted, nil, "too busy: as many handlers run as are allowed")
 		refused.busy = true
@@ -85,10 +86,19 @@ func (c *Conn) start(in *incoming) error {
 	default:
 		go func() {
 			defer room.leave()
-			c.handle(in)
+			c.handle(in, room)
 		}()
 		return nil
 	}
+}
+
+// admit lets a request in. One that a handler of this instance makes is part of what that handler does.
+func (c *Conn) admit(room *gate, in *incoming) admission {
+	if in.own {
+		room.accompany()
+		return admitted
+	}
+	return room.enter()
 }
 
 func (c *Conn) room(e *endpoint) *gate {
@@ -99,7 +109,7 @@ func (c *Conn) room(e *endpoint) *gate {
 }
 
 // handle runs the handler and answers, whatever the handler does: return, panic, or exit its goroutine.
-func (c *Conn) handle(in *incoming) {
+func (c *Conn) handle(in *incoming, room *gate) {
 	ctx, cancel := c.servingContext(in)
 	var response *wire.Response // none: the handler did not return
 	defer func() {
@@ -107,24 +117,17 @@ func (c *Conn) handle(in *incoming) {
 			response = c.crashed(in, recover())
 		}
 		cancel()
+		room.rest() // before the caller can make its next call
 		c.respond(in, response)
 	}()
 	answer, err := in.endpoint.run(ctx, in)
 	if err != nil {
-		answer = c.refuse(in, executed(err))
+		answer = c.refuse(in, err)
 	}
 	if in.request.Method == http.MethodHead {
 		answer.Body = nil
 	}
 	response = answer
-}
-
-// executed marks an error that a handler returned: it has run, whatever the error says of the call that it made
-// itself.
-func executed(err error) error {
-	failed := *asError(err)
-	failed.Executed, failed.busy = WasExecuted, false
-	return &failed
 }
 
 // crashed returns the response for a handler that panicked, with a log line that has the stack, or that exited its
@@ -189,8 +192,8 @@ func (c *Conn) acknowledge(in *incoming) {
 func (c *Conn) respond(in *incoming, response *wire.Response) {
 	response.OpCode = wire.OpRes
 	err := c.reply(in, response)
-	if err != nil && StatusOf(err) == http.StatusRequestEntityTooLarge {
-		response = c.refuse(in, newError(http.StatusRequestEntityTooLarge, WasExecuted, err, "the response cannot travel: %s", asError(err).Detail))
+	if status := StatusOf(err); status == http.StatusRequestEntityTooLarge || status == http.StatusRequestHeaderFieldsTooLarge {
+		response = c.refuse(in, newError(status, WasExecuted, err, "the response cannot travel: %s", asError(err).Detail))
 		response.OpCode = wire.OpRes
 		err = c.reply(in, response)
 	}
@@ -211,6 +214,9 @@ func (c *Conn) reply(in *incoming, response *wire.Response) error {
 	response.FromHost, response.FromID, response.MsgID, response.Queue = c.host, c.id, in.request.MsgID, c.host
 	if in.found() {
 		response.Queue = in.endpoint.queueName(c)
+	}
+	if err := fits("", response.Header); err != nil {
+		return err
 	}
 	return in.back.reply(response)
 }

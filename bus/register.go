@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 
 	"github.com/busline/busline/bus/subject"
@@ -97,10 +96,10 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 func (c *Conn) register(endpoints []*endpoint) error {
 	c.registering.Lock()
 	defer c.registering.Unlock()
-	if c.handlers.isShut() {
+	if c.isClosing() {
 		return ErrClosed
 	}
-	if err := validEndpoints(endpoints); err != nil {
+	if err := c.validEndpoints(endpoints); err != nil {
 		return err
 	}
 	if !c.serving {
@@ -122,11 +121,11 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	}
 	c.serving = true
 	c.documents.add(endpoints)
-	c.announce(ctx, "hello")
+	c.announce("hello")
 	return nil
 }
 
-func validEndpoints(endpoints []*endpoint) error {
+func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 	var faults []error
 	for _, e := range endpoints {
 		if err := subject.ValidPort(e.port); err != nil {
@@ -134,6 +133,14 @@ func validEndpoints(endpoints []*endpoint) error {
 		}
 		if e.port == controlPort {
 			faults = append(faults, fmt.Errorf("%s: port %d is the framework's own; use another, such as 444 for what is internal", e.name(), controlPort))
+		}
+		for _, route := range e.mapped.Routes {
+			if route.Method == http.MethodHead {
+				faults = append(faults, fmt.Errorf("%s: HEAD is answered where GET is; serve GET", e.name()))
+			}
+			if to := c.endpointSubject(e, c.host, route); len(to) > subject.MaxLength {
+				faults = append(faults, fmt.Errorf("%s: the subject of its path has %d bytes, more than %d: shorten the path", e.name(), len(to), subject.MaxLength))
+			}
 		}
 		if e.bodyLimit < 0 || e.timeBudget < 0 {
 			faults = append(faults, fmt.Errorf("%s: a body limit or a time budget below zero", e.name()))
@@ -160,35 +167,20 @@ func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
 	return err
 }
 
+func (c *Conn) endpointSubject(e *endpoint, host string, route restmap.Route) string {
+	return subject.Subscription(c.plane, strconv.Itoa(e.port), host, route.Method, tokens(route.Pattern)...)
+}
+
 func (c *Conn) subscribeAll(endpoints []*endpoint) error {
 	for _, e := range endpoints {
 		into := (&subscription{endpoint: e}).into(c)
 		for _, host := range e.hosts(c) {
 			for _, route := range e.mapped.Routes {
-				to := subject.Subscription(c.plane, strconv.Itoa(e.port), host, route.Method, tokens(route.Pattern)...)
-				if err := c.subscribe(to, e.brokerQueue(c), into); err != nil {
+				if err := c.subscribe(c.endpointSubject(e, host, route), e.brokerQueue(c), into); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	return nil
-}
-
-// subscribed returns how many subscriptions there are.
-func (c *Conn) subscribed() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.subscriptions)
-}
-
-// unsubscribe ends the subscriptions made since there were as many as kept.
-func (c *Conn) unsubscribe(kept int) {
-	c.mu.Lock()
-	ended := slices.Clone(c.subscriptions[kept:])
-	c.subscriptions = c.subscriptions[:kept]
-	c.mu.Unlock()
-	for _, s := range ended {
-		_ = s.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
-	}
 }

@@ -10,6 +10,13 @@ import (
 	"github.com/busline/busline/bus"
 )
 
+// twins has two methods that can be given one path.
+type twins struct{}
+
+func (twins) One() {}
+
+func (twins) Two() {}
+
 // faulty has methods that cannot be endpoints.
 type faulty struct{}
 
@@ -56,8 +63,16 @@ func TestRegistrationFaults(t *testing.T) {
 		"unknown method": {
 			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Hidden())) }, "Jump",
 		},
-		"bad path":    {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
-		"bad method":  {func() error { return conn.Handle("get", "/y", handler) }, "capital"},
+		"bad path":     {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
+		"bad method":   {func() error { return conn.Handle("get", "/y", handler) }, "capital"},
+		"HEAD":         {func() error { return conn.Handle("HEAD", "/y", handler) }, "serve GET"},
+		"endless path": {func() error { return conn.Handle("GET", "/"+strings.Repeat("a", 5000), handler) }, "shorten the path"},
+		"conflict elsewhere": {func() error {
+			if err := conn.Handle("GET", "/z", handler, bus.Port(7777)); err != nil {
+				return err
+			}
+			return bus.Serve(conn, twins{}, bus.Port(7778), bus.Method("Two", bus.Path("/one")))
+		}, "Two and One both serve GET /one on port 7778"},
 		"nil handler": {func() error { return conn.Handle("GET", "/y", nil) }, "nil"},
 		"wrong names": {
 			func() error { return bus.Serve(conn, relay{}, bus.Names("Pass", "a, b", "depth, budget")) }, "Pass",
@@ -69,6 +84,9 @@ func TestRegistrationFaults(t *testing.T) {
 	}
 	// nothing of what failed is left behind
 	serve(t, conn, relay{})
+	if _, body := do(t, conn, "GET", calculatorURL+":888/ping", "", ""); !strings.HasSuffix(body, `"ports":[443,7777]}`) {
+		t.Errorf("ping tells %s", body)
+	}
 }
 
 func TestConnectFaults(t *testing.T) {

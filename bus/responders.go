@@ -10,36 +10,60 @@ import (
 // responders remembers who has answered what, so that a multicast can end when all have, instead of waiting for
 // a silence. A responder is a queue: an instance, on an endpoint without one.
 type responders struct {
-	mu        sync.Mutex                     // protects all below
-	known     map[string]map[string]struct{} // subject → queue names
-	forgotten int                            // how often anything was forgotten
-	hosts     map[string]struct{}            // hosts that have answered this connection
-	begun     map[string]string              // message id of a recent multicast → its subject
-	ordered   []string                       // the ids in begun, oldest first
+	mu      sync.Mutex                     // protects all below
+	known   map[string]map[string]struct{} // subject → queue names
+	hosts   map[string]*acquaintance
+	begun   map[string]string // message id of a recent multicast → its subject
+	ordered []string          // the ids in begun, oldest first
+}
+
+// acquaintance is a host that has answered this connection, or greeted it.
+type acquaintance struct {
+	answered  bool
+	greetings int
+	subjects  map[string]struct{} // of the host, in known
 }
 
 // Bounds of what is remembered. Beyond them the oldest, or any, is forgotten, which costs a caller one wait.
 const (
 	maxKnownSubjects = 4096
+	maxKnownHosts    = 4096
 	maxMulticasts    = 4096
 )
 
 func newResponders() *responders {
 	return &responders{
 		known: make(map[string]map[string]struct{}),
-		hosts: make(map[string]struct{}),
+		hosts: make(map[string]*acquaintance),
 		begun: make(map[string]string),
 	}
 }
 
-// memory is what was known of a subject when a multicast to it began.
-type memory struct {
-	names     map[string]struct{}
-	forgotten int // how often anything had been forgotten
+// host returns what is known of a host, noted down when it is new. The lock is held.
+func (r *responders) host(name string) *acquaintance {
+	if r.hosts[name] == nil {
+		for other, known := range r.hosts {
+			if len(r.hosts) < maxKnownHosts {
+				break
+			}
+			r.forgetSubjects(known)
+			delete(r.hosts, other)
+		}
+		r.hosts[name] = &acquaintance{subjects: make(map[string]struct{})}
+	}
+	return r.hosts[name]
 }
 
-// begin returns what is known of a subject, and remembers the id of a multicast to it for acks that come late.
-func (r *responders) begin(subject, id string) memory {
+// memory is what was known of a subject when a multicast to it began.
+type memory struct {
+	host      *acquaintance
+	greetings int
+	names     map[string]struct{}
+}
+
+// begin returns what is known of a subject of a host, and remembers the id of a multicast to it for acks that come
+// late.
+func (r *responders) begin(host, subject, id string) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.ordered) == maxMulticasts {
@@ -48,21 +72,17 @@ func (r *responders) begin(subject, id string) memory {
 	}
 	r.begun[id] = subject
 	r.ordered = append(r.ordered, id)
-	return memory{names: maps.Clone(r.known[subject]), forgotten: r.forgotten}
+	known := r.host(host)
+	return memory{host: known, greetings: known.greetings, names: maps.Clone(r.known[subject])}
 }
 
 // learn says who has answered a multicast that ended. It leaves alone what was learnt from late acks since it began,
-// and learns nothing when something was forgotten since: it may have missed whoever came.
+// and learns nothing when somebody has come or gone since.
 func (r *responders) learn(subject string, before memory, names map[string]struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.forgotten != before.forgotten {
+	if before.host.greetings != before.greetings {
 		return
-	}
-	for late := range r.known[subject] {
-		if _, old := before.names[late]; !old {
-			names[late] = struct{}{}
-		}
 	}
 	for other := range r.known {
 		if len(r.known) < maxKnownSubjects {
@@ -70,7 +90,13 @@ func (r *responders) learn(subject string, before memory, names map[string]struc
 		}
 		delete(r.known, other)
 	}
+	for late := range r.known[subject] {
+		if _, old := before.names[late]; !old {
+			names[late] = struct{}{}
+		}
+	}
 	r.known[subject] = names
+	before.host.subjects[subject] = struct{}{}
 }
 
 // late learns from an ack that came after its multicast had ended.
@@ -82,32 +108,34 @@ func (r *responders) late(ack *wire.Response) {
 	}
 }
 
-// forget drops what is known of subjects, because instances came or went.
-func (r *responders) forget(concerns func(subject string) bool) {
+// forget drops what is known of a host's subjects, and of those of "all", because an instance of it came or went.
+func (r *responders) forget(host string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.forgotten++
-	for subject := range r.known {
-		if concerns(subject) {
-			delete(r.known, subject)
-		}
+	for _, name := range []string{host, hostAll} {
+		r.forgetSubjects(r.host(name))
 	}
+}
+
+func (r *responders) forgetSubjects(known *acquaintance) {
+	for subject := range known.subjects {
+		delete(r.known, subject)
+	}
+	clear(known.subjects)
+	known.greetings++
 }
 
 // heard remembers that a host has answered.
 func (r *responders) heard(host string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.hosts) < maxKnownSubjects {
-		r.hosts[host] = struct{}{}
-	}
+	r.host(host).answered = true
 }
 
 func (r *responders) heardOf(host string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, heard := r.hosts[host]
-	return heard
+	return r.hosts[host] != nil && r.hosts[host].answered
 }
 
 // responderName is the queue that answers, or the instance when it does not say.

@@ -17,8 +17,9 @@ import (
 // same way: from left to right, a literal segment over {name}, {name} over {name+}; then an exact method over
 // any.
 type router struct {
-	mu    sync.RWMutex // protects ports and what is below
-	ports map[int]*node
+	mu     sync.RWMutex // protects all below
+	ports  map[int]*node
+	routes map[int]int // by port, how many there are
 }
 
 // node is one segment further down the path.
@@ -45,7 +46,7 @@ func (m match) found() bool { return m.spot != nil }
 
 const anyMethod = "*"
 
-func newRouter() *router { return &router{ports: make(map[int]*node)} }
+func newRouter() *router { return &router{ports: make(map[int]*node), routes: make(map[int]int)} }
 
 // add takes in all endpoints or none. It reports every pair that no path can tell apart.
 func (r *router) add(endpoints []*endpoint) error {
@@ -60,6 +61,7 @@ func (r *router) add(endpoints []*endpoint) error {
 				continue
 			}
 			spots[route.Method] = &spot{endpoint: added, pattern: route.Pattern}
+			r.routes[added.port]++
 		}
 	}
 	if len(faults) > 0 {
@@ -125,6 +127,7 @@ func (r *router) removeAll(endpoints []*endpoint) {
 			spots := r.leaf(removed.port, route.Pattern)
 			if at := spots[route.Method]; at != nil && at.endpoint == removed {
 				delete(spots, route.Method)
+				r.routes[removed.port]--
 			}
 		}
 	}
@@ -134,9 +137,9 @@ func (r *router) removeAll(endpoints []*endpoint) {
 func (r *router) servedPorts() []int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	ports := make([]int, 0, len(r.ports))
-	for port := range r.ports {
-		if port != controlPort {
+	ports := make([]int, 0, len(r.routes))
+	for port, routes := range r.routes {
+		if port != controlPort && routes > 0 {
 			ports = append(ports, port)
 		}
 	}

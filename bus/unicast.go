@@ -39,7 +39,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 	for {
 		response, err := c.attempt(ctx, request)
 		if err == nil {
-			c.responders.heard(request.address.Host)
+			c.responders.heard(response.FromHost)
 		}
 		if !errors.Is(err, errAbsent) {
 			return response, err
@@ -67,19 +67,29 @@ func (c *Conn) enter(ctx context.Context) (leave func(), err error) {
 	return c.calls.leave, nil
 }
 
+// send carries a request. While this connection closes, a handler that calls its own host is answered by itself: there
+// are no subscriptions any more that could bring the request.
+func (c *Conn) send(ctx context.Context, sent *outgoing) error {
+	s := servingOf(ctx)
+	if s == nil || s.conn != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.id+"."+c.host) {
+		return c.transport.send(sent)
+	}
+	c.receive(&incoming{
+		request: &sent.Request, address: sent.address, through: &subscription{}, back: localReplier{c}, own: true,
+	}, nil)
+	return nil
+}
+
 // attempt sends a request once and waits.
 func (c *Conn) attempt(ctx context.Context, request *outgoing) (*wire.Response, error) {
 	sent := stamp(ctx, request)
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		return nil, newError(http.StatusServiceUnavailable, NotExecuted, context.Canceled, "the caller stopped waiting before the call was sent")
-	case sent.TimeBudget <= 0:
-		return nil, newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget is spent")
+	if err := tooLate(ctx, sent); err != nil {
+		return nil, err
 	}
 	waiting := newUnicastSlot(sent.address.Host, c.ackWait)
 	c.pending.open(sent.MsgID, waiting)
 	defer c.pending.close(sent.MsgID)
-	if err := c.transport.send(sent); err != nil {
+	if err := c.send(ctx, sent); err != nil {
 		return nil, unsent(err)
 	}
 	response, err := waiting.wait(ctx, c.base.Done())
@@ -88,6 +98,21 @@ func (c *Conn) attempt(ctx context.Context, request *outgoing) (*wire.Response, 
 	}
 	return response, err
 }
+
+// tooLate says why a request must not leave any more.
+func tooLate(ctx context.Context, sent *outgoing) error {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return newError(http.StatusServiceUnavailable, NotExecuted, context.Cause(ctx), "the caller stopped waiting before the call was sent")
+	case sent.TimeBudget <= 0:
+		return newError(http.StatusGatewayTimeout, NotExecuted, errTimeBudget(), "the time budget is spent")
+	default:
+		return nil
+	}
+}
+
+// errTimeBudget is the cause of errors that say that the time budget ended.
+func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExceeded) }
 
 // unicastSlot waits for one ack and one response. An ack does not wake the caller.
 type unicastSlot struct {
@@ -151,18 +176,17 @@ func (s *unicastSlot) gaveUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Canceled, "the caller stopped waiting for %s", s.host)
 	}
-	told := "no ack came"
-	if s.acked.Load() {
-		told = "it was acked"
+	if !s.acked.Load() {
+		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrNoResponder, context.DeadlineExceeded),
+			"no ack from %s within the time budget", s.host)
 	}
-	return newError(http.StatusGatewayTimeout, ExecutedUnknown, errors.Join(ErrTimeout, context.DeadlineExceeded),
-		"no response from %s within the time budget; %s", s.host, told)
+	return newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "%s took the call, and did not answer within the time budget", s.host)
 }
 
 // askAllowed asks a host under which methods it serves a path; false when nobody is there.
 func (c *Conn) askAllowed(ctx context.Context, address subject.Address) (methods []string, present bool) {
-	if address.Port == controlPort {
-		return nil, false // who does not answer there is not there
+	if address.Port == controlPort && address.Path == allowPath {
+		return nil, false // who does not answer that is not there
 	}
 	question, err := newAllowed(address)
 	if err != nil || c.seal(ctx, question) != nil {
@@ -178,9 +202,9 @@ func (c *Conn) askAllowed(ctx context.Context, address subject.Address) (methods
 // absentResponse is what the host itself would have answered, had the broker delivered the request.
 func (c *Conn) absentResponse(request *outgoing, methods []string) *wire.Response {
 	refused := absent(request.address, methods)
-	refused.Host, refused.ID, refused.Instance = c.host, c.id, request.address.Path
+	refused.Host, refused.Instance = request.address.Host, request.address.Path
 	response := refused.response()
-	response.OpCode, response.FromHost, response.FromID = wire.OpRes, c.host, c.id
+	response.OpCode, response.FromHost = wire.OpRes, request.address.Host
 	return response
 }
 

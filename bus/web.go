@@ -38,7 +38,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 		}
 		recorder := &recorder{header: make(http.Header)}
 		if err := handler(recorder, request); err != nil {
-			return nil, err
+			return nil, executed(err)
 		}
 		return recorder.response()
 	}

@@ -13,6 +13,9 @@ type InputError struct {
 // Error returns the detail.
 func (e *InputError) Error() string { return e.Detail }
 
+// StatusCode returns the HTTP status.
+func (e *InputError) StatusCode() int { return e.Status }
+
 // ArgumentError is what is wrong with one argument.
 type ArgumentError struct {
 	Name   string `json:"name"`   // as the caller writes it: "x"

@@ -12,6 +12,7 @@ type Problem struct {
 	ID       string          `json:"id,omitempty"`       // its instance
 	MsgID    string          `json:"msgId,omitempty"`    // of the call
 	TraceID  string          `json:"traceId,omitempty"`  // when the call is traced
+	Executed string          `json:"executed,omitempty"` // "no" when no handler has seen the request
 	Errors   []ArgumentError `json:"errors,omitempty"`   // the arguments at fault
 }
 

@@ -21,6 +21,9 @@ type Error struct {
 // Error returns the detail.
 func (e *Error) Error() string { return e.Detail }
 
+// StatusCode returns the HTTP status.
+func (e *Error) StatusCode() int { return e.Status }
+
 // malformed returns an error of status 400.
 func malformed(format string, args ...any) error {
 	return &Error{Status: http.StatusBadRequest, Detail: fmt.Sprintf(format, args...)}

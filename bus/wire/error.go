@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 )
 
@@ -13,6 +14,9 @@ type Error struct {
 
 // Error returns the detail.
 func (e *Error) Error() string { return e.Detail }
+
+// StatusCode returns 400: the sender is at fault.
+func (e *Error) StatusCode() int { return http.StatusBadRequest }
 
 // fault returns an error with a formatted detail.
 func fault(format string, args ...any) error {

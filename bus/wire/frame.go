@@ -5,7 +5,7 @@ import "slices"
 // frame is a message cut into the lines of its head and its body.
 type frame struct {
 	text  string                // the lines, each with its CRLF: the only copy of them
-	ends  [1 + MaxFields]uint16 // where the lines end in text, before the CRLF
+	ends  [1 + MaxFields]uint32 // where the lines end in text, before the CRLF
 	lines int                   // at least one after a cut: the start line
 	body  []byte                // aliases the payload; nil when empty
 }
@@ -22,7 +22,7 @@ func (f *frame) cut(payload []byte) error {
 		if f.lines == len(f.ends) {
 			return fault("head: more than %d fields", MaxFields)
 		}
-		f.ends[f.lines] = uint16(end)
+		f.ends[f.lines] = uint32(end)
 		f.lines++
 		start = end + len(crlf)
 	}

@@ -1,0 +1,106 @@
+package bus_test
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+)
+
+// inBubble runs a test over each transport in a testing/synctest bubble, broker included: a wait takes no time, and
+// a goroutine that is left behind fails the test.
+//
+// What is connected with bubble.connect is not drained at the end, and raw clients must not Flush: both share timers
+// with the whole process, which a bubble may not.
+func inBubble(t *testing.T, test func(t *testing.T, b *bubble)) {
+	t.Helper()
+	for name, shortCircuit := range map[string]bool{"broker": false, "short circuit": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				test(t, &bubble{t: t, world: &world{Bus: bustest.New(t), transport: bus.WithShortCircuit(shortCircuit)}})
+			})
+		})
+	}
+}
+
+// bubble is a world with a clock of its own.
+type bubble struct {
+	*world
+	t *testing.T
+}
+
+func (b *bubble) connect(host string, options ...bus.ConnectOption) *bus.Conn {
+	b.t.Helper()
+	conn := b.world.connect(host, options...)
+	b.t.Cleanup(conn.NATS().Close)
+	return conn
+}
+
+// newCalculators serves as many instances of the calculator, and returns their ids.
+func (b *bubble) newCalculators(count int) (ids []string) {
+	b.t.Helper()
+	for range count {
+		conn := b.connect(calculatorHost)
+		serve(b.t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()))
+		ids = append(ids, conn.ID())
+	}
+	return ids
+}
+
+// listen is tap for a bubble. What has arrived is there after synctest.Wait.
+func (b *bubble) listen(subject string) <-chan *nats.Msg {
+	b.t.Helper()
+	heard := make(chan *nats.Msg, 1024)
+	raw := rawClient(b.t, b.world)
+	if _, err := raw.ChanSubscribe(subject, heard); err != nil {
+		b.t.Fatal(err)
+	}
+	flush(b.t, raw)
+	return heard
+}
+
+// flush is nats.Conn.Flush with a timer of its own.
+func flush(t *testing.T, raw *nats.Conn) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := raw.FlushWithContext(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goroutines returns how many there are in this bubble once all of them are idle.
+func (b *bubble) goroutines() int {
+	b.t.Helper()
+	synctest.Wait()
+	inBubble := regexp.MustCompile(`synctest bubble \d+`)
+	own := inBubble.Find(stacks(false))
+	if own == nil {
+		b.t.Fatal("the stack of a goroutine does not tell its bubble")
+	}
+	count := 0
+	for _, other := range inBubble.FindAll(stacks(true), -1) {
+		if bytes.Equal(other, own) {
+			count++
+		}
+	}
+	return count
+}
+
+func stacks(all bool) []byte {
+	for size := 1 << 20; ; size *= 2 {
+		buffer := make([]byte, size)
+		if used := runtime.Stack(buffer, all); used < size {
+			return buffer[:used]
+		}
+	}
+}

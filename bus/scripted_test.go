@@ -1,0 +1,144 @@
+package bus_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// What a scripted server answers with.
+const (
+	ack = wire.OpAck
+	res = wire.OpRes
+)
+
+// scripted is an instance that is not ours: it answers each request with the messages of a script, in their order,
+// whatever the rules are. Without a script it takes requests and says nothing.
+type scripted struct {
+	host, id, plane string
+	raw             *nats.Conn
+	script          []wire.OpCode
+	taken           chan struct{} // one for each request, unless nobody looks
+	requests        atomic.Int64  // how many came
+}
+
+const (
+	scriptedHost = "scripted.example"
+	scriptedURL  = "GET https://scripted.example/who"
+	scriptedID   = "s1aaaaaaaa"
+)
+
+// newScripted serves GET /who on port 443 of host.
+func newScripted(t *testing.T, w *world, host string, script ...wire.OpCode) *scripted {
+	t.Helper()
+	s := &scripted{
+		host: host, id: scriptedID, plane: w.Plane(),
+		raw: rawClient(t, w), script: script, taken: make(chan struct{}, 1),
+	}
+	for to, receive := range map[string]nats.MsgHandler{
+		subject.Subscription(s.plane, "443", s.host, "GET", "who"): s.receive,
+		subject.Response(s.plane, s.host, s.id):                    func(*nats.Msg) {}, // it is alive
+	} {
+		if _, err := s.raw.Subscribe(to, receive); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush(t, s.raw)
+	return s
+}
+
+// receive answers the n-th message of the script with {"n":n}.
+func (s *scripted) receive(message *nats.Msg) {
+	var request wire.Request
+	if err := wire.ParseRequest(message.Data, &request); err != nil {
+		return // nothing is answered, which fails whoever waits for it
+	}
+	s.requests.Add(1)
+	for n, opCode := range s.script {
+		response := &wire.Response{Status: 202, OpCode: opCode, FromHost: s.host, FromID: s.id, MsgID: request.MsgID}
+		if opCode == res {
+			response.Status, response.Body = 200, fmt.Appendf(nil, `{"n":%d}`, n)
+			response.Header = wire.Header{{Name: "Content-Type", Value: "application/json"}}
+		}
+		_ = s.raw.Publish(subject.Response(s.plane, request.FromHost, request.FromID), wire.AppendResponse(nil, response))
+	}
+	select {
+	case s.taken <- struct{}{}:
+	default:
+	}
+}
+
+// scripts are orders in which acks and responses may come, with the place of the response that counts.
+func scripts() map[string]struct {
+	script []wire.OpCode
+	first  int
+} {
+	return map[string]struct {
+		script []wire.OpCode
+		first  int
+	}{
+		"as it should be":             {[]wire.OpCode{ack, res}, 1},
+		"no ack":                      {[]wire.OpCode{res}, 0},
+		"the ack last":                {[]wire.OpCode{res, ack}, 0},
+		"two acks":                    {[]wire.OpCode{ack, ack, res}, 2},
+		"two responses":               {[]wire.OpCode{ack, res, res}, 1},
+		"everything twice, backwards": {[]wire.OpCode{res, res, ack, ack}, 0},
+	}
+}
+
+func TestOneResultInWhateverOrder(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		for name, test := range scripts() {
+			server := newScripted(t, b.world, scriptedHost, test.script...)
+			for range 10 {
+				var out struct{ N int }
+				out.N = -1
+				if err := bus.Call(t.Context(), caller, scriptedURL, nil, &out); err != nil || out.N != test.first {
+					t.Errorf("%s: result %d, %v; want %d", name, out.N, err, test.first)
+				}
+			}
+			if got := server.requests.Load(); got != 10 {
+				t.Errorf("%s: 10 calls made %d requests", name, got)
+			}
+			server.raw.Close()
+			synctest.Wait()
+		}
+		if open := caller.PendingCalls(); open != 0 {
+			t.Errorf("%d slots are left open", open)
+		}
+	})
+}
+
+func TestOneResultOfEachInstanceInWhateverOrder(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		real := b.newCalculators(2)
+		for name, test := range scripts() {
+			server := newScripted(t, b.world, calculatorHost, test.script...)
+			for range 3 { // responders unknown, then known
+				counts := make(map[string]int)
+				for _, id := range publish(t, caller, calculatorURL+"/who") {
+					counts[id]++
+				}
+				if len(counts) != 3 || counts[real[0]] != 1 || counts[real[1]] != 1 || counts[server.id] != 1 {
+					t.Errorf("%s: answered by %v", name, counts)
+				}
+			}
+			server.raw.Close()
+			synctest.Wait()
+		}
+		if open := caller.PendingCalls(); open != 0 {
+			t.Errorf("%d slots are left open", open)
+		}
+	})
+}
