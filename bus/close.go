@@ -53,7 +53,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	if c.Connected() {
 		c.announce("bye")
 	}
-	taken, _ := c.handlers.count()
+	_, working := c.handlers.count()
 	await(ctx, c.handlers.close())
 	await(ctx, c.controls.close())
 	await(ctx, callsEnded)
@@ -65,7 +65,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	switch {
 	case handlers > 0 || calls > 0:
 		return fmt.Errorf("close %s: %d handlers and %d calls were cut off: %w", c.host, handlers, calls, context.Cause(ctx))
-	case flushed != nil && taken > 0 && ctx.Err() == nil:
+	case flushed != nil && working > 0 && ctx.Err() == nil:
 		return fmt.Errorf("close %s: the last responses may not have left: %w", c.host, flushed)
 	}
 	return nil

@@ -27,9 +27,10 @@ type Executed int
 const (
 	// ExecutedUnknown means that the request left and no answer came: it may have run, or may run yet.
 	ExecutedUnknown Executed = iota
-	// NotExecuted means that no handler has seen the request. Calling again is safe.
+	// NotExecuted means that no handler has seen the request: it did not leave, it reached nobody, or it was refused
+	// before. Calling again is safe.
 	NotExecuted
-	// WasExecuted means that the service answered, and this error is its answer.
+	// WasExecuted means that a handler ran, and this error is its answer.
 	WasExecuted
 )
 
