@@ -139,11 +139,11 @@ func TestQueryOfACallLosesNothing(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect("query.example")
 		serve(t, conn, query{})
-		arguments := bus.Args{"number": int64(9007199254740993), "list": []int{1, 2, 3}, "text": "a b&c", "missing": nil, "yes": true}
+		arguments := bus.Args{"number": int64(9007199254740993), "list": []int{1, 2, 3}, "text": "a b&c", "missing": nil, "yes": false}
 		for _, method := range []string{"GET", "POST"} {
 			var out struct{ Told string }
 			err := bus.Call(t.Context(), conn, method+" https://query.example/kinds", arguments, &out)
-			if err != nil || out.Told != `9007199254740993 [1 2 3] "a b&c" true true` {
+			if err != nil || out.Told != `9007199254740993 [1 2 3] "a b&c" true false` {
 				t.Errorf("%s: %q, %v", method, out.Told, err)
 			}
 		}

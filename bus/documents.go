@@ -83,6 +83,7 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 			return err
 		}
 		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store") // it names the address that it was asked at
 		_, err = w.Write(body)
 		return err
 	})

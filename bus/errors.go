@@ -121,8 +121,8 @@ func asError(err error) *Error {
 	outermost, _ := errors.AsType[coder](err)
 	switch known := outermost.(type) {
 	case *Error:
-		if error(known) == err {
-			return known
+		if direct, isDirect := err.(*Error); isDirect { //nolint:errorlint // the outermost error, not one inside
+			return direct
 		}
 		wrapped := *known
 		wrapped.Detail, wrapped.cause = err.Error(), err

@@ -1,8 +1,8 @@
 package bus
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -45,7 +45,7 @@ func (k *Knowledge) Call(id string) (end func(names ...string)) {
 	return func(names ...string) {
 		answered := make(map[string]struct{})
 		for _, name := range names {
-			answered[name] = struct{}{}
+			answered[name+".host"] = struct{}{}
 		}
 		k.responders.learn("subject", before, answered)
 	}
@@ -53,7 +53,7 @@ func (k *Knowledge) Call(id string) (end func(names ...string)) {
 
 // Late takes an ack that nobody waits for any more.
 func (k *Knowledge) Late(id, name string) {
-	k.responders.late(&wire.Response{OpCode: wire.OpAck, MsgID: id, Queue: name})
+	k.responders.late(&wire.Response{OpCode: wire.OpAck, MsgID: id, FromID: name, FromHost: "host", Queue: name + ".host"})
 }
 
 // Forget takes a greeting of the host.
@@ -61,8 +61,20 @@ func (k *Knowledge) Forget() { k.responders.forget("host") }
 
 // Names returns who is expected to answer, sorted.
 func (k *Knowledge) Names() []string {
-	return slices.Sorted(maps.Keys(k.responders.begin("host", "subject", "names").names))
+	var names []string
+	for name := range k.responders.begin("host", "subject", "names").names {
+		names = append(names, strings.TrimSuffix(name, ".host"))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Methods returns what the table answers to "allow".
 func (t *Table) Methods(path string) []string { return t.router.methods(publicPort, path) }
+
+// PendingCalls returns how many requests wait for an ack or a response.
+func (c *Conn) PendingCalls() int {
+	c.pending.mu.Lock()
+	defer c.pending.mu.Unlock()
+	return len(c.pending.slots)
+}

@@ -36,6 +36,8 @@ var links = struct { //nolint:gochecknoglobals // docs/decisions/0002
 
 // acquireLink returns the link that the configuration asks for. Who asks first dials, and the others wait for it.
 func acquireLink(ctx context.Context, name string, config *connectConfig) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, config.linkConfig.connectTimeout)
+	defer cancel()
 	for {
 		shared, first := joinLink(config)
 		if first {
@@ -45,14 +47,14 @@ func acquireLink(ctx context.Context, name string, config *connectConfig) (*link
 		case <-shared.dialled:
 		case <-ctx.Done():
 			shared.release()
-			return nil, fmt.Errorf("no broker at %s: %w", config.linkConfig.address(), ctx.Err())
+			return nil, noBroker(config.linkConfig, ctx.Err())
 		}
 		if !shared.failed() {
 			return shared, nil
 		}
 		shared.release()
 		if first {
-			return nil, cmp.Or(shared.err, error(nats.ErrConnectionClosed))
+			return nil, cmp.Or(shared.err, nats.ErrConnectionClosed)
 		}
 	}
 }
@@ -124,22 +126,24 @@ func (l *link) dial(ctx context.Context, name string, config *connectConfig) {
 // dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started
 // before its broker.
 func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*nats.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, config.connectTimeout)
-	defer cancel()
 	for {
 		connection, err := nats.Connect(config.url, options...)
 		if err == nil {
 			return connection, nil
 		}
-		if !mayPass(err) {
+		if config.provider == nil && !mayPass(err) {
 			return nil, fmt.Errorf("connect to %s: %w; see BUS_NATS_URL, BUS_NATS_CREDS and their neighbours", config.address(), err)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("no broker at %s: %w; start one, or set BUS_NATS_URL", config.address(), err)
+			return nil, noBroker(config, err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+func noBroker(config linkConfig, err error) error {
+	return fmt.Errorf("no broker at %s: %w; start one, or set BUS_NATS_URL", config.address(), err)
 }
 
 // mayPass says whether trying again can help: it does when nothing listens yet.
@@ -155,11 +159,12 @@ func (c linkConfig) address() string {
 	}
 	addresses := strings.Split(c.url, ",")
 	for i, address := range addresses {
-		if scheme, rest, ok := strings.Cut(address, "://"); ok {
-			if _, host, ok := strings.Cut(rest, "@"); ok {
-				addresses[i] = scheme + "://" + host
-			}
+		scheme, _, hasScheme := strings.Cut(address, "://")
+		host := address[strings.LastIndexByte(address, '@')+1:]
+		if hasScheme && host != address {
+			host = scheme + "://" + host
 		}
+		addresses[i] = host
 	}
 	return strings.Join(addresses, ", ")
 }
@@ -250,11 +255,19 @@ func (l *link) flush(ctx context.Context) error {
 	return l.nats.FlushWithContext(ctx)
 }
 
+// carries says whether a message of that many bytes can travel.
+func (l *link) carries(size int) error {
+	if limit := l.nats.MaxPayload(); limit > 0 && int64(size) > limit {
+		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+			"a message of %d bytes exceeds the broker's limit of %d", size, limit)
+	}
+	return nil
+}
+
 // publish sends bytes now or not at all.
 func (l *link) publish(subject, reply string, payload []byte) error {
-	if limit := l.nats.MaxPayload(); limit > 0 && int64(len(payload)) > limit {
-		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
-			"a message of %d bytes exceeds the broker's limit of %d", len(payload), limit)
+	if err := l.carries(len(payload)); err != nil {
+		return err
 	}
 	if status := l.nats.Status(); status != nats.CONNECTED && status != nats.DRAINING_SUBS {
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker is out of reach")

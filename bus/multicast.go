@@ -57,7 +57,7 @@ func (c *Conn) gather(ctx context.Context, sent *outgoing, yield func(*wire.Resp
 		response, err := waiting.next(ctx)
 		switch {
 		case err != nil:
-			waiting.giveUp(ctx, yield)
+			waiting.giveUp(ctx, sent.MsgID, yield)
 			return
 		case response == nil: // all have answered; a call that ends before has not seen all
 			c.responders.learn(sent.subject, before, waiting.seal())
@@ -106,7 +106,7 @@ func (s *multicastSlot) acknowledge(ack *wire.Response) bool {
 // heard notes who owes a response. The lock is held.
 func (s *multicastSlot) heard(response *wire.Response) {
 	name := responderName(response)
-	if s.acked[name] == nil {
+	if s.acked[name] == nil && len(s.acked) < maxResponders {
 		s.acked[name] = response
 		s.lastAck = time.Now()
 		s.direct = response.FromID+"."+response.FromHost == s.host
@@ -119,7 +119,7 @@ func (s *multicastSlot) respond(response *wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := responderName(response)
-	if _, twice := s.answered[name]; !twice {
+	if _, twice := s.answered[name]; !twice && len(s.answered) < maxResponders {
 		s.answered[name] = struct{}{}
 		s.inbox = append(s.inbox, response)
 		s.heard(response)
@@ -192,9 +192,11 @@ func (s *multicastSlot) allKnownAnswered() bool {
 
 // giveUp says what is missing when a call ends before all have answered: one error when the caller stopped waiting, else
 // one for each instance that acked and did not answer in time.
-func (s *multicastSlot) giveUp(ctx context.Context, yield func(*wire.Response, error) bool) {
+func (s *multicastSlot) giveUp(ctx context.Context, id string, yield func(*wire.Response, error) bool) {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		yield(nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Cause(ctx), "the caller stopped waiting for %s", s.host))
+		failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Cause(ctx), "the caller stopped waiting for %s", s.host)
+		failed.MsgID = id
+		yield(nil, failed)
 		return
 	}
 	for _, ack := range s.silent() {

@@ -27,19 +27,29 @@ type natsTransport struct {
 // send publishes with a reply subject of the request's own, on which the broker tells when nobody subscribes.
 // Acks and responses come to the response subject all the same.
 func (t *natsTransport) send(request *outgoing) error {
-	return t.publish(request.subject, t.response+"."+request.MsgID, func(buffer []byte) []byte {
+	return t.publish(request.subject, t.response+"."+request.MsgID, len(request.Body), func(buffer []byte) []byte {
 		return wire.AppendRequest(buffer, &request.Request)
 	})
 }
 
-func (t *natsTransport) publish(to, reply string, write func([]byte) []byte) error {
+// maxPooled is the largest buffer that is kept for the next message.
+const maxPooled = 1 << 20
+
+// publish sends what write appends to a buffer. A body that is too large is not even written.
+func (t *natsTransport) publish(to, reply string, body int, write func([]byte) []byte) error {
+	if err := t.link.carries(body); err != nil {
+		return err
+	}
 	buffer, ok := t.buffers.Get().(*[]byte)
 	if !ok {
 		buffer = new([]byte)
 	}
-	defer t.buffers.Put(buffer)
 	*buffer = write((*buffer)[:0])
-	return t.link.publish(to, reply, *buffer)
+	err := t.link.publish(to, reply, *buffer)
+	if cap(*buffer) <= maxPooled {
+		t.buffers.Put(buffer)
+	}
+	return err
 }
 
 // natsReplier answers one request over the broker.
@@ -49,12 +59,12 @@ type natsReplier struct {
 }
 
 func (r natsReplier) reply(response *wire.Response) error {
-	return r.publish(r.to, "", func(buffer []byte) []byte { return wire.AppendResponse(buffer, response) })
+	return r.publish(r.to, "", len(response.Body), func(buffer []byte) []byte { return wire.AppendResponse(buffer, response) })
 }
 
 // survive is the last resort: whatever a message may bring about while it is taken in, the process goes on.
-func (c *Conn) survive(message *nats.Msg) {
-	if reason := recover(); reason != nil {
+func (c *Conn) survive(message *nats.Msg, reason any) {
+	if reason != nil {
 		c.logger.Error().Bytes("stack", debug.Stack()).Msg("a message was not understood; this is a fault in Busline")
 		c.drop(message.Subject, fmt.Errorf("panic: %v", reason))
 	}
@@ -62,7 +72,7 @@ func (c *Conn) survive(message *nats.Msg) {
 
 // receiveResponse takes what arrives on the response subject.
 func (c *Conn) receiveResponse(message *nats.Msg) {
-	defer c.survive(message)
+	defer func() { c.survive(message, recover()) }()
 	var response wire.Response
 	if err := wire.ParseResponse(message.Data, &response); err != nil {
 		c.drop(message.Subject, err)
@@ -74,7 +84,7 @@ func (c *Conn) receiveResponse(message *nats.Msg) {
 // receiveAbsence takes what arrives on <response subject>.<message id>: the broker's word that nobody
 // subscribes to the subject of that message.
 func (c *Conn) receiveAbsence(message *nats.Msg) {
-	defer c.survive(message)
+	defer func() { c.survive(message, recover()) }()
 	if len(message.Data) != 0 || message.Header.Get("Status") != strconv.Itoa(http.StatusServiceUnavailable) {
 		c.drop(message.Subject, errors.New("only the broker may publish here"))
 		return
@@ -84,7 +94,7 @@ func (c *Conn) receiveAbsence(message *nats.Msg) {
 
 // receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
 func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) {
-	defer c.survive(message)
+	defer func() { c.survive(message, recover()) }()
 	request := new(wire.Request)
 	fault := wire.ParseRequest(message.Data, request)
 	if subject.ValidHost(request.FromHost) != nil || subject.ValidID(request.FromID) != nil || request.MsgID == "" {

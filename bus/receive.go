@@ -192,7 +192,11 @@ func (c *Conn) acknowledge(in *incoming) {
 func (c *Conn) respond(in *incoming, response *wire.Response) {
 	response.OpCode = wire.OpRes
 	err := c.reply(in, response)
-	if status := StatusOf(err); status == http.StatusRequestEntityTooLarge || status == http.StatusRequestHeaderFieldsTooLarge {
+	switch status := StatusOf(err); status {
+	case http.StatusRequestHeaderFieldsTooLarge:
+		status = http.StatusInternalServerError // it is not the caller's head
+		fallthrough
+	case http.StatusRequestEntityTooLarge:
 		response = c.refuse(in, newError(status, WasExecuted, err, "the response cannot travel: %s", asError(err).Detail))
 		response.OpCode = wire.OpRes
 		err = c.reply(in, response)

@@ -13,9 +13,12 @@ type responders struct {
 	mu      sync.Mutex                     // protects all below
 	known   map[string]map[string]struct{} // subject → queue names
 	hosts   map[string]*acquaintance
-	begun   map[string]string // message id of a recent multicast → its subject
-	ordered []string          // the ids in begun, oldest first
+	begun   map[string]multicastCall // recent ones, by message id
+	ordered []string                 // the ids in begun, oldest first
 }
+
+// multicastCall is where a multicast went.
+type multicastCall struct{ host, subject string }
 
 // acquaintance is a host that has answered this connection, or greeted it.
 type acquaintance struct {
@@ -29,13 +32,14 @@ const (
 	maxKnownSubjects = 4096
 	maxKnownHosts    = 4096
 	maxMulticasts    = 4096
+	maxResponders    = 4096 // of one subject
 )
 
 func newResponders() *responders {
 	return &responders{
 		known: make(map[string]map[string]struct{}),
 		hosts: make(map[string]*acquaintance),
-		begun: make(map[string]string),
+		begun: make(map[string]multicastCall),
 	}
 }
 
@@ -70,7 +74,7 @@ func (r *responders) begin(host, subject, id string) memory {
 		delete(r.begun, r.ordered[0])
 		r.ordered = r.ordered[1:]
 	}
-	r.begun[id] = subject
+	r.begun[id] = multicastCall{host, subject}
 	r.ordered = append(r.ordered, id)
 	known := r.host(host)
 	return memory{host: known, greetings: known.greetings, names: maps.Clone(r.known[subject])}
@@ -103,7 +107,8 @@ func (r *responders) learn(subject string, before memory, names map[string]struc
 func (r *responders) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if names := r.known[r.begun[ack.MsgID]]; names != nil {
+	call := r.begun[ack.MsgID]
+	if names := r.known[call.subject]; names != nil && len(names) < maxResponders && cameFrom(ack, call.host) {
 		names[responderName(ack)] = struct{}{}
 	}
 }
@@ -138,10 +143,10 @@ func (r *responders) heardOf(host string) bool {
 	return r.hosts[host] != nil && r.hosts[host].answered
 }
 
-// responderName is the queue that answers, or the instance when it does not say.
+// responderName is the queue that answers: the host, or else the instance, whatever it says.
 func responderName(response *wire.Response) string {
-	if response.Queue != "" {
-		return response.Queue
+	if response.Queue == response.FromHost {
+		return response.FromHost
 	}
 	return response.FromID + "." + response.FromHost
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/busline/busline/bus/subject"
@@ -114,24 +114,47 @@ func tooLate(ctx context.Context, sent *outgoing) error {
 // errTimeBudget is the cause of errors that say that the time budget ended.
 func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExceeded) }
 
-// unicastSlot waits for one ack and one response. An ack does not wake the caller.
+// unicastSlot waits for acks and for one response of an instance that has acked, or of any while none has. An ack does
+// not wake the caller.
 type unicastSlot struct {
 	host     string // as called, with the instance in front when one was addressed
 	ackWait  time.Duration
-	acked    atomic.Bool
 	answered chan *wire.Response // room for one
 	nobody   chan struct{}       // room for one
+
+	mu   sync.Mutex // protects acks
+	acks []string   // the instances that have acked: several, without a queue
 }
 
 func newUnicastSlot(host string, ackWait time.Duration) *unicastSlot {
 	return &unicastSlot{host: host, ackWait: ackWait, answered: make(chan *wire.Response, 1), nobody: make(chan struct{}, 1)}
 }
 
-func (s *unicastSlot) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
+// maxAcks bounds what acks without end would fill.
+const maxAcks = 4096
 
-func (s *unicastSlot) acknowledge(*wire.Response) bool {
-	s.acked.Store(true)
+func (s *unicastSlot) expects(response *wire.Response) bool {
+	if !cameFrom(response, s.host) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return response.OpCode == wire.OpAck || len(s.acks) == 0 || slices.Contains(s.acks, response.FromID)
+}
+
+func (s *unicastSlot) acknowledge(ack *wire.Response) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.acks) < maxAcks {
+		s.acks = append(s.acks, ack.FromID)
+	}
 	return true
+}
+
+func (s *unicastSlot) acked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.acks) > 0
 }
 
 // respond keeps the first response; an endpoint without a queue may send several.
@@ -142,7 +165,11 @@ func (s *unicastSlot) respond(response *wire.Response) {
 	}
 }
 
+// absent believes that nobody is there unless somebody has acked.
 func (s *unicastSlot) absent() {
+	if s.acked() {
+		return
+	}
 	select {
 	case s.nobody <- struct{}{}:
 	default:
@@ -160,7 +187,7 @@ func (s *unicastSlot) wait(ctx context.Context, closed <-chan struct{}) (*wire.R
 		case <-s.nobody:
 			return nil, errAbsent
 		case <-ackTimer.C:
-			if !s.acked.Load() {
+			if !s.acked() {
 				return nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrNoResponder, "no ack from %s within %s", s.host, s.ackWait)
 			}
 		case <-ctx.Done():
@@ -176,7 +203,7 @@ func (s *unicastSlot) gaveUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Canceled, "the caller stopped waiting for %s", s.host)
 	}
-	if !s.acked.Load() {
+	if !s.acked() {
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrNoResponder, context.DeadlineExceeded),
 			"no ack from %s within the time budget", s.host)
 	}

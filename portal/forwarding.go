@@ -67,7 +67,9 @@ func (f *forwarding) writeTo(header http.Header) {
 }
 
 // tellsOrigin says whether a header claims to know where a request came from.
+// An underscore is as good as a hyphen: some servers take the one for the other.
 func tellsOrigin(name string) bool {
+	name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 	return strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "X-Real-Ip"
 }
 

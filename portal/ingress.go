@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/busline/busline/bus"
 )
@@ -71,8 +72,11 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 		i.refuse(w, r, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), i.config.budget(r))
+	budget := i.config.budget(r)
+	ctx, cancel := context.WithTimeout(r.Context(), budget)
 	defer cancel()
+	// the time to answer begins now, however long the body took; not every server can set it
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(budget + writeTimeout))
 	response, err := i.conn.Do(i.request(ctx, r, to, body))
 	if err != nil {
 		i.refuse(w, r, err)

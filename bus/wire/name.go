@@ -99,6 +99,9 @@ func meaningOf(name string) meaning {
 			return isRefused
 		}
 	}
+	if same(name, "Bus-Fragment") {
+		return isRefused // a part is not the whole; messages in parts are not known to this version
+	}
 	if len(name) >= len("Bus-") && same(name[:len("Bus-")], "Bus-") {
 		return isSkipped
 	}

@@ -5,13 +5,13 @@
 //
 // When everything answers it prints:
 //
-//	http://127.0.0.1:8080/portal/                                 all services, described; try them there
-//	http://127.0.0.1:8080/portal/openapi.json                     one OpenAPI document for all of them
-//	http://127.0.0.1:8080/messaging.example/home                  calls to one of three instances, to all, and to a certain one
-//	http://127.0.0.1:8080/calculator.example/add?x=5&y=6          a function
-//	http://127.0.0.1:8080/products.example/products?sortBy=price  a REST collection, kept in the JetStream bucket bus_products
-//	http://127.0.0.1:8080/trouble.example/sleep?ms=100            a slow call; what else can go wrong is there too
-//	nats://127.0.0.1:4222                                         the broker; go run ./examples/hello joins it
+//	http://127.0.0.1:8080/portal/                                          all services, described; try them there
+//	http://127.0.0.1:8080/portal/openapi.json                              one OpenAPI document for all of them
+//	http://127.0.0.1:8080/messaging.example/home                           calls to one of three instances, to all, and to a certain one
+//	http://127.0.0.1:8080/calculator.example/add?x=5&y=6                   a function
+//	http://127.0.0.1:8080/products.example/products?sortBy=price&limit=10  a REST collection, kept in the JetStream bucket bus_products
+//	http://127.0.0.1:8080/trouble.example/sleep?ms=100                     a slow call; what else can go wrong is there too
+//	nats://127.0.0.1:4222                                                  the broker; go run ./examples/hello joins it
 //	ready http://127.0.0.1:8080
 //
 // Ctrl-C lets the calls in flight finish first; a second one does not.

@@ -67,7 +67,7 @@ func (s *showcase) startProducts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.show("https://products.example/products?sortBy=price", "a REST collection, kept "+store.String())
+	s.show("https://products.example/products?sortBy=price&limit=10", "a REST collection, kept "+store.String())
 	return productsvc.Serve(conn, store)
 }
 

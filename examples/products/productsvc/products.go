@@ -87,10 +87,24 @@ func (p *Products) ListAll(ctx context.Context, sortBy string, limit int, offset
 	return page(all, compare, limit, offset), nil
 }
 
+// Limits that keep a list of products within one message.
+const (
+	maxName = 200 // bytes, of a name and of a tag
+	maxTags = 20
+)
+
 // validate says what is wrong with a product.
 func validate(product Product) error {
 	if strings.TrimSpace(product.Name) == "" {
 		return bus.Errorf(http.StatusUnprocessableEntity, "a product needs a name")
+	}
+	if len(product.Name) > maxName || len(product.Tags) > maxTags {
+		return bus.Errorf(http.StatusUnprocessableEntity, "a name has at most %d bytes, and a product at most %d tags", maxName, maxTags)
+	}
+	for _, tag := range product.Tags {
+		if len(tag) > maxName {
+			return bus.Errorf(http.StatusUnprocessableEntity, "a tag has at most %d bytes", maxName)
+		}
 	}
 	if product.Price < 0 {
 		return bus.Errorf(http.StatusUnprocessableEntity, "the price of %s is %v; it has to be 0 or above", product.Name, product.Price)

@@ -1,0 +1,417 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+)
+
+// await returns what comes, or fails the test after far longer than it can take.
+func await[T any](t *testing.T, what string, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s: nothing came", what)
+	}
+	return value
+}
+
+func add(t *testing.T, caller *bus.Conn, host string) {
+	t.Helper()
+	var out struct{ Sum int }
+	if err := bus.Call(t.Context(), caller, "GET https://"+host+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+		t.Errorf("%s calls %s: %v, %v", caller.Host(), host, out, err)
+	}
+}
+
+func closeConn(t *testing.T, conn *bus.Conn) {
+	t.Helper()
+	if err := conn.Close(context.Background()); err != nil {
+		t.Errorf("close %s: %v", conn.Host(), err)
+	}
+}
+
+// passesBroker says whether a unicast from caller to host is seen by the broker.
+func passesBroker(t *testing.T, w *world, caller *bus.Conn, host string) bool {
+	t.Helper()
+	requests := tap(t, w, w.Plane()+".443.>")
+	add(t, caller, host)
+	if ids := publish(t, caller, "https://"+host+"/who"); len(ids) != 1 { // a multicast always passes it
+		t.Errorf("multicast to %s answered by %v", host, ids)
+	}
+	return strings.HasPrefix(string(await(t, "a request", requests).Data), "GET /add?")
+}
+
+// newPair connects two services, each with the options made for it.
+func newPair(t *testing.T, w *world, options func() []bus.ConnectOption) (one, other *bus.Conn) {
+	t.Helper()
+	var made []*bus.Conn
+	for _, host := range []string{"one.example", "other.example"} {
+		conn := w.Connect(host, options()...)
+		serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()))
+		made = append(made, conn)
+	}
+	return made[0], made[1]
+}
+
+func TestConnectionsShareALink(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
+	elsewhere := newBus(t).Connect("one.example")
+	if one.NATS() != other.NATS() || one.NATS() == elsewhere.NATS() {
+		t.Error("connections to one broker do not share a link, or those to two do")
+	}
+	if passesBroker(t, w, one, "other.example") {
+		t.Error("no short circuit between connections that share a link")
+	}
+	// neither the plane nor the patience tells who shares
+	third := w.Connect("third.example", bus.WithPlane("third"), bus.WithConnectTimeout(time.Minute))
+	if third.NATS() != one.NATS() {
+		t.Error("a connection to the same broker has a link of its own")
+	}
+	shared := one.NATS()
+	closeConn(t, one)
+	closeConn(t, third)
+	if !shared.IsConnected() || !other.Connected() {
+		t.Error("the link was closed under a connection that still uses it")
+	}
+	add(t, other, "other.example")
+	closeConn(t, other)
+	if !shared.IsClosed() {
+		t.Error("the last connection left the link open")
+	}
+	again := w.Connect("one.example")
+	serve(t, again, calculator{})
+	if again.NATS() == shared || !again.Connected() {
+		t.Error("a new connection uses a link that was closed")
+	}
+	add(t, again, "one.example")
+}
+
+func TestConnectionsWithoutSharing(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	shared := w.Connect("shared.example")
+	one, other := newPair(t, w, func() []bus.ConnectOption {
+		return []bus.ConnectOption{bus.WithoutSharing(), bus.WithShortCircuit(true)}
+	})
+	if one.NATS() == other.NATS() || one.NATS() == shared.NATS() || other.NATS() == shared.NATS() {
+		t.Error("connections that do not share have one link")
+	}
+	if !passesBroker(t, w, one, "other.example") || !passesBroker(t, w, shared, "one.example") {
+		t.Error("a call between connections that do not share did not pass the broker")
+	}
+	if passesBroker(t, w, one, "one.example") {
+		t.Error("no short circuit to itself")
+	}
+	own := one.NATS()
+	closeConn(t, one)
+	if !own.IsClosed() || !other.Connected() || !shared.Connected() {
+		t.Error("Close closes the own link, and no other")
+	}
+	add(t, shared, "other.example")
+}
+
+// application is a broker connection with callbacks of its own.
+type application struct {
+	*nats.Conn
+	lost, back, closed chan struct{}
+	failed             chan error
+}
+
+func newApplication(t *testing.T, w *world) *application {
+	t.Helper()
+	a := &application{lost: make(chan struct{}, 8), back: make(chan struct{}, 8), closed: make(chan struct{}, 8), failed: make(chan error, 8)}
+	made, err := nats.Connect("",
+		nats.InProcessServer(w.Broker()), nats.ReconnectBufSize(-1), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) { a.lost <- struct{}{} }),
+		nats.ReconnectHandler(func(*nats.Conn) { a.back <- struct{}{} }),
+		nats.ClosedHandler(func(*nats.Conn) { a.closed <- struct{}{} }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { a.failed <- err }),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(made.Close)
+	a.Conn = made
+	return a
+}
+
+func TestWithNATS(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	app, another := newApplication(t, w), newApplication(t, w)
+	one, other := newPair(t, w, func() []bus.ConnectOption { return []bus.ConnectOption{bus.WithNATS(app.Conn)} })
+	apart := w.Connect("apart.example", bus.WithNATS(another.Conn))
+	if one.NATS() != app.Conn || other.NATS() != app.Conn || apart.NATS() != another.Conn {
+		t.Error("the broker connection is not the given one")
+	}
+	if passesBroker(t, w, one, "other.example") {
+		t.Error("no short circuit between connections on one broker connection")
+	}
+	if !passesBroker(t, w, apart, "other.example") {
+		t.Error("a short circuit between two broker connections")
+	}
+	own := make(chan *nats.Msg, 1)
+	if _, err := app.ChanSubscribe("own", own); err != nil {
+		t.Fatal(err)
+	}
+	closeConn(t, one)
+	add(t, apart, "other.example")
+	closeConn(t, other)
+	if !app.IsConnected() || len(app.closed) != 0 || app.NumSubscriptions() != 1 {
+		t.Errorf("after Close: %v, %d subscriptions, want the application's only", app.Status(), app.NumSubscriptions())
+	}
+	if err := app.Publish("own", []byte("still here")); err != nil || string(await(t, "own message", own).Data) != "still here" {
+		t.Errorf("the application's connection is of no use after Close: %v", err)
+	}
+	again := w.Connect("again.example", bus.WithNATS(app.Conn))
+	serve(t, again, calculator{})
+	add(t, apart, "again.example")
+}
+
+// TestWithNATSKeepsCallbacks loses the broker for a moment.
+func TestWithNATSKeepsCallbacks(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	app := newApplication(t, w)
+	conn := w.Connect("one.example", bus.WithNATS(app.Conn), bus.WithShortCircuit(false))
+	serve(t, conn, calculator{})
+	if err := app.ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the disconnect handler", app.lost)
+	await(t, "the reconnect handler", app.back)
+	add(t, conn, "one.example") // its subscriptions have come back
+
+	blocked, entered := make(chan struct{}), make(chan struct{}, 8)
+	slow, err := app.Subscribe("slow", func(*nats.Msg) {
+		entered <- struct{}{}
+		<-blocked
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer close(blocked)
+	if err := slow.SetPendingLimits(1, -1); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if err := app.Publish("slow", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, "the first message", entered)
+	if err := await(t, "the error handler", app.failed); !errors.Is(err, nats.ErrSlowConsumer) {
+		t.Errorf("the error handler got %v", err)
+	}
+
+	app.Close()
+	await(t, "the closed handler", app.closed)
+	err = bus.Call(t.Context(), conn, "https://nobody.example/add", nil, nil)
+	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrDisconnected) || failed.Executed != bus.NotExecuted {
+		t.Errorf("a call without a broker connection: %v", err)
+	}
+	closeConn(t, conn)
+}
+
+func TestWithClosedNATS(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	app := newApplication(t, w)
+	app.Close()
+	_, err := bus.Connect(t.Context(), "one.example", bus.WithNATS(app.Conn), bus.WithPlane(w.Plane()))
+	if err == nil || !strings.Contains(err.Error(), "connect one.example") || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestClosedLinkIsReplaced has somebody close what is shared.
+func TestClosedLinkIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	before := w.Connect("before.example")
+	before.NATS().Close()
+	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
+	if one.NATS() == before.NATS() || one.NATS() != other.NATS() {
+		t.Error("the closed link was not replaced, or twice")
+	}
+	closeConn(t, before)
+	late := w.Connect("late.example")
+	if late.NATS() != one.NATS() || !one.Connected() {
+		t.Error("who used the closed link took the new one along")
+	}
+	add(t, late, "one.example")
+}
+
+// TestLinksComeAndGo opens and closes connections from many goroutines at once: no one gets a link that is closed
+// under it.
+func TestLinksComeAndGo(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	var (
+		users sync.WaitGroup
+		mu    sync.Mutex // protects seen
+		seen  = make(map[*nats.Conn]struct{})
+	)
+	for range 8 {
+		users.Go(func() {
+			for range 20 {
+				conn, err := bus.Connect(t.Context(), "one.example", bus.WithBroker(w.Broker()), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := bus.Serve(conn, calculator{}); err != nil {
+					t.Error(err)
+				}
+				add(t, conn, conn.ID()+".one.example")
+				mu.Lock()
+				seen[conn.NATS()] = struct{}{}
+				mu.Unlock()
+				closeConn(t, conn)
+			}
+		})
+	}
+	users.Wait()
+	for link := range seen {
+		if !link.IsClosed() {
+			t.Error("a link was left open")
+		}
+	}
+}
+
+// unreachable is a broker that does not answer; whoever tries is told of.
+type unreachable struct{ tried chan struct{} }
+
+func newUnreachable() *unreachable { return &unreachable{make(chan struct{}, 1)} }
+
+func (u *unreachable) InProcessConn() (net.Conn, error) {
+	select {
+	case u.tried <- struct{}{}:
+	default:
+	}
+	return nil, errOutOfReach()
+}
+
+func errOutOfReach() error { return &net.OpError{Op: "dial", Err: errors.New("out of reach")} }
+
+// TestUnreachableBrokerHoldsNobodyUp connects to others meanwhile, and is impatient.
+func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	w, nowhere := &world{Bus: newBus(t)}, newUnreachable()
+	connect := func(ctx context.Context, options ...bus.ConnectOption) <-chan error {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := bus.Connect(ctx, "one.example", append(options, bus.WithLogger(zerolog.Nop()))...)
+			ended <- err
+		}()
+		return ended
+	}
+	waiting, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	patient := connect(waiting, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour))
+	await(t, "an attempt", nowhere.tried)
+
+	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
+	add(t, one, other.Host())
+	closeConn(t, one)
+
+	cancelled, stop := context.WithCancel(t.Context())
+	stop()
+	if err := await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour))); !errors.Is(err, context.Canceled) {
+		t.Errorf("who does not wait got %v", err)
+	}
+	if err := await(t, "who waits briefly", connect(t.Context(), bus.WithBroker(nowhere), bus.WithConnectTimeout(10*time.Millisecond))); err == nil {
+		t.Error("who waits briefly is connected to nowhere")
+	}
+	if len(patient) != 0 {
+		t.Error("the patient one gave up with the others")
+	}
+	cancel()
+	if err := await(t, "the patient one", patient); err == nil || !strings.Contains(err.Error(), "connect one.example: no broker at the broker of this process") {
+		t.Errorf("the patient one got %v", err)
+	}
+}
+
+// TestConnectWaitsForTheBroker has two connections wait for one broker that comes late; the one that dials goes away.
+func TestConnectWaitsForTheBroker(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	late := &lateBroker{InProcessBroker: w.Broker(), tried: make(chan struct{}, 1)}
+	options := []bus.ConnectOption{bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour)}
+	first, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	gone := make(chan error, 1)
+	go func() {
+		_, err := bus.Connect(first, "first.example", options...)
+		gone <- err
+	}()
+	await(t, "an attempt", late.tried)
+	connected := make(chan *bus.Conn, 2)
+	for _, host := range []string{"one.example", "other.example"} {
+		go func() {
+			conn, err := bus.Connect(t.Context(), host, options...)
+			if err != nil {
+				t.Error(err)
+			}
+			connected <- conn
+		}()
+	}
+	cancel()
+	if err := await(t, "the first one", gone); err == nil {
+		t.Error("the first one is connected")
+	}
+	late.come()
+	one, other := await(t, "a connection", connected), await(t, "another", connected)
+	if one == nil || other == nil {
+		t.FailNow()
+	}
+	if one.NATS() != other.NATS() {
+		t.Error("two links to one broker")
+	}
+	closeConn(t, one)
+	closeConn(t, other)
+	if !one.NATS().IsClosed() {
+		t.Error("the link was left open")
+	}
+}
+
+// lateBroker is out of reach until it comes.
+type lateBroker struct {
+	bus.InProcessBroker
+	tried chan struct{}
+
+	mu   sync.Mutex // protects here
+	here bool
+}
+
+func (b *lateBroker) come() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.here = true
+}
+
+func (b *lateBroker) InProcessConn() (net.Conn, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.here {
+		return b.InProcessBroker.InProcessConn()
+	}
+	select {
+	case b.tried <- struct{}{}:
+	default:
+	}
+	return nil, errOutOfReach()
+}

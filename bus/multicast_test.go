@@ -1,0 +1,240 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/wire"
+)
+
+// gathered is what a multicast has yielded, in order.
+type gathered struct {
+	ids    []string // of responses, before the first error
+	errors []error
+}
+
+// gather makes a multicast and takes what comes, at most limit items.
+func gather(ctx context.Context, t *testing.T, conn *bus.Conn, limit int) (all gathered) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, calculatorURL+"/who", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for response, err := range conn.Publish(request) {
+		if (response == nil) == (err == nil) {
+			t.Errorf("yielded %v with %v", response, err)
+		}
+		switch {
+		case err != nil:
+			all.errors = append(all.errors, err)
+		case len(all.errors) > 0:
+			t.Errorf("a response after %v", all.errors)
+		default:
+			_ = response.Body.Close()
+			all.ids = append(all.ids, response.Header.Get("Bus-From-Id"))
+		}
+		if limit--; limit == 0 {
+			break
+		}
+	}
+	slices.Sort(all.ids)
+	return all
+}
+
+const everything = -1
+
+// TestMulticastNamesTheSilent has one instance of four ack and not answer.
+func TestMulticastNamesTheSilent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, real := b.connect("caller.example"), b.newCalculators(3)
+		slices.Sort(real)
+		silent := newScripted(t, b.world, calculatorHost, ack)
+		for name, ending := range endings() {
+			ctx, cancel := ending.wait(t.Context())
+			got := gather(ctx, t, caller, everything)
+			cancel()
+			if !slices.Equal(got.ids, real) || len(got.errors) != 1 {
+				t.Fatalf("%s: %v answered, then %v; want %v and one error", name, got.ids, got.errors, real)
+			}
+			wantFailed(t, name, got.errors[0], ending.acked.status, ending.acked.causes...)
+			failed, _ := errors.AsType[*bus.Error](got.errors[0])
+			if named := failed != nil && failed.Host == silent.host && failed.ID == silent.id; named != (ending.acked.status == 504) {
+				t.Errorf("%s: %+v; %s %s is to be named when it is at fault, and only then", name, failed, silent.host, silent.id)
+			}
+		}
+		silent.raw.Close()
+		if got := gather(t.Context(), t, caller, everything); !slices.Equal(got.ids, real) || len(got.errors) != 0 {
+			t.Errorf("without the silent one: %v answered, then %v", got.ids, got.errors)
+		}
+		if open := caller.PendingCalls(); open != 0 {
+			t.Errorf("%d slots are left open", open)
+		}
+	})
+}
+
+// TestMulticastLosesNobody has instances answer at the very moment at which the budget ends: each of them is yielded, as
+// a response or as an error.
+func TestMulticastLosesNobody(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const budget, count = time.Second, 20
+		caller := b.connect("caller.example")
+		for i := range count {
+			late := newScripted(t, b.world, calculatorHost, ack)
+			answer := &scripted{host: late.host, id: fmt.Sprintf("%c1aaaaaaaa", 'a'+i), plane: late.plane, raw: late.raw, script: []wire.OpCode{res}}
+			late.id = answer.id
+			_, err := late.raw.Subscribe(b.Plane()+".443.>", func(message *nats.Msg) {
+				time.AfterFunc(budget, func() { answer.receive(message) })
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			flush(t, late.raw)
+		}
+		for range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), budget)
+			got := gather(ctx, t, caller, everything)
+			cancel()
+			if len(got.ids)+len(got.errors) != count {
+				t.Errorf("%d responses and %d errors of %d instances", len(got.ids), len(got.errors), count)
+			}
+		}
+	})
+}
+
+// TestMulticastIsLeftEarly takes only some of what comes, with responders unknown and known.
+func TestMulticastIsLeftEarly(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, all := b.connect("caller.example"), b.newCalculators(4)
+		slices.Sort(all)
+		idle := b.goroutines()
+		for range 3 {
+			for limit := 1; limit <= len(all); limit++ {
+				if got := gather(t.Context(), t, caller, limit); len(got.ids) != limit || len(got.errors) != 0 {
+					t.Errorf("%v answered, then %v; want %d", got.ids, got.errors, limit)
+				}
+				if left := b.goroutines() - idle; left != 0 || caller.PendingCalls() != 0 {
+					t.Errorf("%d goroutines and %d slots are left", left, caller.PendingCalls())
+				}
+				if got := gather(t.Context(), t, caller, everything); !slices.Equal(got.ids, all) || len(got.errors) != 0 {
+					t.Errorf("the next one: %v answered, then %v; want %v", got.ids, got.errors, all)
+				}
+			}
+		}
+	})
+}
+
+// TestMulticastIsLeftAtTheFirstSilent has two instances that do not answer.
+func TestMulticastIsLeftAtTheFirstSilent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		newScripted(t, b.world, calculatorHost, ack)
+		other := newScripted(t, b.world, calculatorHost, ack)
+		other.id = "s2aaaaaaaa" // nothing was asked yet
+		caller := b.connect("caller.example")
+		for limit := 1; limit <= 2; limit++ {
+			if got := gather(t.Context(), t, caller, limit); len(got.ids) != 0 || len(got.errors) != limit {
+				t.Errorf("%v answered, then %v; want %d errors", got.ids, got.errors, limit)
+			}
+		}
+		if open := caller.PendingCalls(); open != 0 {
+			t.Errorf("%d slots are left open", open)
+		}
+	})
+}
+
+// TestMulticastTooLate begins when there is no time left, or nobody who waits.
+func TestMulticastTooLate(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, all := b.connect("caller.example"), b.newCalculators(2)
+		slices.Sort(all)
+		sent := b.listen(b.Plane() + ".443.>")
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		for name, test := range map[string]struct {
+			ctx    context.Context
+			status int
+			cause  error
+		}{
+			"cancelled": {cancelled, 503, context.Canceled},
+			"over":      {over, 504, context.DeadlineExceeded},
+		} {
+			got := gather(test.ctx, t, caller, everything)
+			if len(got.ids) != 0 || len(got.errors) != 1 {
+				t.Errorf("%s: %v answered, then %v; want one error", name, got.ids, got.errors)
+				continue
+			}
+			failed, _ := errors.AsType[*bus.Error](got.errors[0])
+			if failed == nil || failed.Status != test.status || failed.Executed != bus.NotExecuted || !errors.Is(failed, test.cause) {
+				t.Errorf("%s: %v is %+v", name, got.errors[0], failed)
+			}
+		}
+		if synctest.Wait(); len(sent) != 0 {
+			t.Errorf("%d requests left", len(sent))
+		}
+		if got := gather(t.Context(), t, caller, everything); !slices.Equal(got.ids, all) || len(got.errors) != 0 {
+			t.Errorf("the next one: %v answered, then %v; want %v", got.ids, got.errors, all)
+		}
+		if open := caller.PendingCalls(); open != 0 {
+			t.Errorf("%d slots are left open", open)
+		}
+	})
+}
+
+// TestCloseEndsAMulticast closes the caller while an instance has not answered: whoever waits is told why.
+func TestCloseEndsAMulticast(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, callee := newCalculator(t, w)
+		silent := newScripted(t, w, calculatorHost, ack)
+		var got gathered
+		for response, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+			if err != nil {
+				got.errors = append(got.errors, err)
+				continue
+			}
+			got.ids = append(got.ids, response.Header.Get("Bus-From-Id"))
+			<-silent.taken
+			flush(t, silent.raw)
+			publish(t, caller, "https://"+callee.ID()+"."+calculatorHost+"/add") // its answer comes after the ack of the silent one
+			closeNow(t, caller)
+		}
+		if !slices.Equal(got.ids, []string{callee.ID()}) || len(got.errors) != 1 {
+			t.Fatalf("%v answered, then %v", got.ids, got.errors)
+		}
+		wantFailed(t, "the multicast", got.errors[0], 503, bus.ErrClosed)
+		for _, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(failed, bus.ErrClosed) || failed.Executed != bus.NotExecuted {
+				t.Errorf("afterwards: %v", err)
+			}
+		}
+		if open := caller.PendingCalls(); open != 0 {
+			t.Errorf("%d slots are left open", open)
+		}
+	})
+}
+
+// closeNow closes a connection that makes one call, without waiting for it.
+func closeNow(t *testing.T, conn *bus.Conn) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := conn.Close(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "0 handlers and 1 calls were cut off") {
+		t.Errorf("Close: %v", err)
+	}
+}
