@@ -127,6 +127,9 @@ func (b *builder) describeOutput(l listed) error {
 	if hasResult(l.endpoint.Method, restmap.StatusCode) { // then the result may come with any status
 		failure[jsonType] = result
 		l.operation.Responses["204"] = &Response{Description: "No Content"}
+		if l.method == http.MethodPost { // what creates something, most of all
+			l.operation.Responses["201"] = &Response{Description: "Created", Content: map[string]*MediaType{jsonType: result}}
+		}
 		l.operation.Responses["default"].Description = "The result with another status, or an error"
 	}
 	return nil
