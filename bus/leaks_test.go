@@ -27,7 +27,9 @@ func failures() map[string]failure {
 		}
 	}
 	within := func(budget time.Duration) func(context.Context) (context.Context, context.CancelFunc) {
-		return func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, budget) }
+		return func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, budget)
+		}
 	}
 	forever := context.WithCancel
 	return map[string]failure{

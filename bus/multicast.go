@@ -191,7 +191,7 @@ func (s *multicastSlot) allKnownAnswered() bool {
 }
 
 // giveUp says what is missing when a call ends before all have answered: one error when the caller stopped waiting, else
-// one for each instance that acked and did not answer in time.
+// what has come in the last moment, and one error for each instance that acked and did not answer.
 func (s *multicastSlot) giveUp(ctx context.Context, id string, yield func(*wire.Response, error) bool) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Cause(ctx), "the caller stopped waiting for %s", s.host)
@@ -199,7 +199,13 @@ func (s *multicastSlot) giveUp(ctx context.Context, id string, yield func(*wire.
 		yield(nil, failed)
 		return
 	}
-	for _, ack := range s.silent() {
+	answers, silent := s.remainder()
+	for _, response := range answers {
+		if !yield(response, nil) {
+			return
+		}
+	}
+	for _, ack := range silent {
 		failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "acked, but no response within the time budget")
 		failed.Host, failed.ID, failed.MsgID = ack.FromHost, ack.FromID, ack.MsgID
 		if !yield(nil, failed) {
@@ -208,17 +214,17 @@ func (s *multicastSlot) giveUp(ctx context.Context, id string, yield func(*wire.
 	}
 }
 
-// silent returns the acks of those who have not answered.
-func (s *multicastSlot) silent() []*wire.Response {
+// remainder ends the call and returns the responses that were not taken yet, and the acks of those who owe one.
+func (s *multicastSlot) remainder() (answers, silent []*wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var acks []*wire.Response
+	s.sealed = true
 	for name, ack := range s.acked {
 		if _, answered := s.answered[name]; !answered {
-			acks = append(acks, ack)
+			silent = append(silent, ack)
 		}
 	}
-	return acks
+	return s.inbox, silent
 }
 
 // seal ends the call and returns who has acked or answered.

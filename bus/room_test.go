@@ -1,7 +1,10 @@
 package bus_test
 
 import (
+	"bytes"
+	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/busline/busline/bus"
@@ -59,4 +62,54 @@ func TestRoomIsMadeBeforeAMulticastAnswer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRoomIsMadeBeforeTheAnswerLeaves looks at the very bytes: a response as long as this one is written to the broker
+// by the handler itself.
+func TestRoomIsMadeBeforeTheAnswerLeaves(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	caller, watch := w.connect("caller.example"), &watchedBroker{InProcessBroker: w.Broker()}
+	callee := w.connect("large.example", bus.WithHandlerLimit(1), bus.WithBroker(watch))
+	err := callee.Handle("GET", "/large", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, 256<<10))
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var working, looked atomic.Int64
+	look := func(written []byte) {
+		if bytes.Contains(written, []byte("\r\nContent-Length: 262144\r\n")) {
+			looked.Add(1)
+			working.Add(int64(callee.Stats().Handlers))
+		}
+	}
+	watch.look.Store(&look)
+	do(t, caller, "GET", "https://large.example/large", "", "")
+	if looked.Load() != 1 || working.Load() != 0 {
+		t.Errorf("%d handlers worked while the response left, seen %d times; want none, seen once", working.Load(), looked.Load())
+	}
+}
+
+// watchedBroker shows what is written to a broker.
+type watchedBroker struct {
+	bus.InProcessBroker
+	look atomic.Pointer[func(written []byte)]
+}
+
+func (b *watchedBroker) InProcessConn() (net.Conn, error) {
+	conn, err := b.InProcessBroker.InProcessConn()
+	return &watchedConn{conn, b}, err
+}
+
+type watchedConn struct {
+	net.Conn
+	broker *watchedBroker
+}
+
+func (c *watchedConn) Write(bytes []byte) (int, error) {
+	if look := c.broker.look.Load(); look != nil {
+		(*look)(bytes)
+	}
+	return c.Conn.Write(bytes)
 }
