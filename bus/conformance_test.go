@@ -150,6 +150,40 @@ func TestQueryOfACallLosesNothing(t *testing.T) {
 	})
 }
 
+func TestCallSaysWhatItCannotFill(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		var missing *struct{ Sum int }
+		for _, result := range []any{struct{ Sum int }{}, 7, missing} {
+			err := bus.Call(t.Context(), caller, calculatorURL+"/panic", nil, result)
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, "hand over a pointer") {
+				t.Errorf("%T: %v", result, err)
+			}
+		}
+	})
+}
+
+func TestARequestIsSentOnce(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, calculatorURL+"/add", strings.NewReader(`{"x":5}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := caller.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if _, err := caller.Do(request); err == nil || !strings.Contains(err.Error(), "sent once") {
+			t.Errorf("the second time: %v", err)
+		}
+	})
+}
+
 func TestErrorsKeepTheirStatusAndSender(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {

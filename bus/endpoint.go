@@ -13,6 +13,7 @@ import (
 // endpoint is the plan of one endpoint, made when it is registered. A call walks it and searches nothing.
 type endpoint struct {
 	endpointConfig
+	owner  string // the type that a method belongs to, "Calculator"
 	mapped *restmap.Endpoint
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
 }
@@ -43,7 +44,12 @@ type endpointConfig struct {
 func newEndpointConfig() endpointConfig { return endpointConfig{port: publicPort, queue: true} }
 
 // name is how messages speak of the endpoint.
-func (e *endpoint) name() string { return e.mapped.Name }
+func (e *endpoint) name() string {
+	if e.owner == "" {
+		return e.mapped.Name
+	}
+	return e.owner + "." + e.mapped.Name
+}
 
 // queueName is the queue that an instance answers under. Without a queue each instance is one of its own.
 func (e *endpoint) queueName(c *Conn) string {

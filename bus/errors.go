@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/busline/busline/restmap"
 )
@@ -71,19 +72,19 @@ type Error struct {
 	cause error
 }
 
-// Error returns one line: status, detail, and who said so.
+// Error returns one line: status, detail, and who said so, of which path.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
 	if e.Detail != "" {
 		text += ": " + e.Detail
 	}
 	if e.Host != "" {
-		text += " (" + e.Host + " " + e.ID + ")"
+		text += " (" + strings.TrimSpace(e.Host+e.Instance+" "+e.ID) + ")"
 	}
 	return text
 }
 
-// Unwrap returns the cause: one of the sentinels, or what a handler returned in this process.
+// Unwrap returns the cause: one of the sentinels, or what went wrong on this side.
 func (e *Error) Unwrap() error { return e.cause }
 
 // StatusCode returns the HTTP status. Any error type with this method decides the status of the response when a

@@ -216,6 +216,7 @@ func TestBadAddressesDoNotLeave(t *testing.T) {
 			"ftp://calculator.example/add":                      400,
 			"get https://calculator.example/add":                400,
 			"A.B https://calculator.example/add":                400,
+			"calculator.example/add":                            400,
 			"https://user@calculator.example/add":               400,
 			"://":                                               400,
 		} {

@@ -73,6 +73,10 @@ func fromHTTP(r *http.Request) (*outgoing, error) {
 		if err != nil {
 			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the request body cannot be read: %s", err)
 		}
+		if r.ContentLength > int64(len(read)) {
+			return nil, newError(http.StatusBadRequest, NotExecuted, nil,
+				"the request body has %d of its %d bytes left: a request can be sent once", len(read), r.ContentLength)
+		}
 		body = read
 	}
 	method := r.Method

@@ -13,7 +13,7 @@ import (
 func environmentLogger() (zerolog.Logger, error) {
 	level, err := zerolog.ParseLevel(cmp.Or(os.Getenv("BUS_LOG_LEVEL"), "info"))
 	if err != nil {
-		return zerolog.Nop(), fmt.Errorf("BUS_LOG_LEVEL: %w; use trace, debug, info, warn, error or disabled", err)
+		return zerolog.Nop(), fmt.Errorf("BUS_LOG_LEVEL %q: use trace, debug, info, warn, error or disabled", os.Getenv("BUS_LOG_LEVEL"))
 	}
 	terminal := isatty.IsTerminal(os.Stderr.Fd())
 	console := terminal

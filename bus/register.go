@@ -22,6 +22,10 @@ import (
 // (httpRequestBody, httpResponseBody, httpStatusCode). With an interface as type parameter,
 // Serve[calculator.API](conn, impl), only its methods are served.
 //
+// Every exported method counts, promoted ones of embedded types too: Without leaves out what is not meant for callers,
+// such as a Close. What tells the names of arguments and results must reach production: a binary built with -ldflags=-s
+// has none, unless its source is embedded (see [Source]); Serve then says so.
+//
 // Handlers run concurrently, each on a goroutine of its own; impl must allow that.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
 	var as reflect.Type
@@ -59,7 +63,7 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 		return nil, "", err
 	}
 	for _, m := range mapped {
-		planned := &endpoint{endpointConfig: config.method(m.Method.Name).endpointConfig, mapped: m}
+		planned := &endpoint{endpointConfig: config.method(m.Method.Name).endpointConfig, owner: service.Name, mapped: m}
 		if m.Style == restmap.Web {
 			planned.run = runWeb(planned, m.Method.ServeHTTP)
 		} else {

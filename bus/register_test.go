@@ -47,9 +47,9 @@ func TestRegistrationFaults(t *testing.T) {
 		register func() error
 		told     string
 	}{
-		"twice": {func() error { return bus.Serve(conn, calculator{}) }, "Add and Add both serve GET /add on port 443"},
+		"twice": {func() error { return bus.Serve(conn, calculator{}) }, "calculator.Add and calculator.Add both serve GET /add on port 443: serve it once"},
 		"a handler on a function": {
-			func() error { return conn.Handle("GET", "/add", handler) }, "GET /add and Add both serve GET /add on port 443",
+			func() error { return conn.Handle("GET", "/add", handler) }, "GET /add and calculator.Add both serve GET /add on port 443",
 		},
 		"parameters alike": {func() error {
 			if err := conn.Handle("GET", "/x/{a}", handler); err != nil {
@@ -72,7 +72,7 @@ func TestRegistrationFaults(t *testing.T) {
 				return err
 			}
 			return bus.Serve(conn, twins{}, bus.Port(7778), bus.Method("Two", bus.Path("/one")))
-		}, "Two and One both serve GET /one on port 7778"},
+		}, "twins.Two and twins.One both serve GET /one on port 7778"},
 		"nil handler": {func() error { return conn.Handle("GET", "/y", nil) }, "nil"},
 		"wrong names": {
 			func() error { return bus.Serve(conn, relay{}, bus.Names("Pass", "a, b", "depth, budget")) }, "Pass",

@@ -75,7 +75,7 @@ func conflict(added, taken *endpoint, route restmap.Route) error {
 	if method == anyMethod {
 		method = "any method"
 	}
-	return fmt.Errorf("%s and %s both serve %s %s on port %d: give one of them another path, with bus.Path",
+	return fmt.Errorf("%s and %s both serve %s %s on port %d: serve it once, or give one of them another path",
 		added.name(), taken.name(), method, route.Pattern.Example(), added.port)
 }
 

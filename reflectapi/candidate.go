@@ -24,6 +24,9 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 		fn := impl.MethodByName(m.Name)
 		c := &candidate{name: m.Name, fn: fn}
 		c.shape, c.misfits = shapeOf(fn.Type())
+		if declarer, _ := declaredIn(t, m.Name); declarer.PkgPath() == "sync" {
+			c.misfits = append(c.misfits, fmt.Sprintf("it comes from an embedded %v, and callers would hold it: make that a field with a name", declarer))
+		}
 		if t.Kind() == reflect.Interface {
 			c.subjects = append(c.subjects, &subject{method: m.Name, receiver: t, shape: c.shape})
 		}

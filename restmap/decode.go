@@ -75,6 +75,8 @@ func (p *input) body(in reflect.Value, request *Request) error {
 func (p *input) formBody(in reflect.Value, body string) error {
 	values, err := url.ParseQuery(body)
 	switch {
+	case strings.HasPrefix(body, "{") || strings.HasPrefix(body, "["):
+		return badRequest("the body is JSON, sent as a form: send it with Content-Type: application/json")
 	case err != nil:
 		return badRequest("the form is malformed")
 	case p.bodyIndex < 0:

@@ -64,7 +64,7 @@ func splitHost(u *url.URL) (host string, port int, err error) {
 	case "http":
 		port = 80
 	default:
-		return "", 0, malformed("URL scheme %s: neither https nor http", quote(u.Scheme))
+		return "", 0, malformed("URL scheme %s: neither https nor http; an address is https://<host>/<path>", quote(u.Scheme))
 	}
 	host, digits, _ := strings.Cut(u.Host, ":")
 	if digits != "" {

@@ -16,8 +16,8 @@ func TestFromURLRefuses(t *testing.T) {
 		url    url.URL
 		detail string
 	}{
-		"no scheme":       {"GET", url.URL{Host: "h"}, `URL scheme "": neither https nor http`},
-		"other scheme":    {"GET", url.URL{Scheme: "ftp", Host: "h"}, `URL scheme "ftp": neither https nor http`},
+		"no scheme":       {"GET", url.URL{Host: "h"}, `URL scheme "": neither https nor http; an address is https://<host>/<path>`},
+		"other scheme":    {"GET", url.URL{Scheme: "ftp", Host: "h"}, `URL scheme "ftp": neither https nor http; an address is https://<host>/<path>`},
 		"opaque":          {"GET", url.URL{Scheme: "https", Opaque: "h/x"}, `URL: user information or no // before the host; write https://host/path`},
 		"user":            {"GET", url.URL{Scheme: "https", Host: "evil", User: url.User("calculator.example")}, `URL: user information or no // before the host; write https://host/path`},
 		"no host":         {"GET", url.URL{Scheme: "https", Path: "/x"}, `host "": label ""` + label},
