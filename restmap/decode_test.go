@@ -223,7 +223,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "a semicolon", method: "Add", query: "x=1;y=2", want: "the query is malformed"},
 		{name: "a broken escape", method: "Add", query: "x=%zz", want: "the query is malformed"},
 		{name: "a broken form", method: "Add", contentType: formType, body: "x=%zz", want: "the form is malformed"},
-		{name: "JSON sent as a form", method: "Add", contentType: formType, body: `{"x":5}`, want: "sent as a form: send it with Content-Type: application/json"},
+		{name: "JSON sent as a form", method: "Add", contentType: formType, body: `{"x":5}`, want: "the body is JSON, sent as a form: send it with Content-Type: application/json"},
 		{name: "too many parameters", method: "Add", query: strings.Repeat("a&", 10_001), want: "the query is malformed"},
 
 		{name: "null as a body", method: "Add", contentType: jsonType, body: " null\n", want: "the body is null"},
