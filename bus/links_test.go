@@ -265,9 +265,9 @@ func TestLinksComeAndGo(t *testing.T) {
 		mu    sync.Mutex // protects seen
 		seen  = make(map[*nats.Conn]struct{})
 	)
-	for range 8 {
+	for range 6 {
 		users.Go(func() {
-			for range 20 {
+			for range 5 {
 				conn, err := bus.Connect(t.Context(), "one.example", bus.WithBroker(w.Broker()), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()))
 				if err != nil {
 					t.Error(err)
