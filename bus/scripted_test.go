@@ -142,3 +142,43 @@ func TestOneResultOfEachInstanceInWhateverOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestOnlyWhoAckedIsBelieved has others answer a call that was acked, as a broker without permissions allows: another
+// instance of the host, and somebody who says in the broker's place that nobody is there.
+func TestOnlyWhoAckedIsBelieved(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		server, requests := newScripted(t, b.world, scriptedHost, ack), b.listen(b.Plane()+".443.>")
+		caller := b.connect("caller.example")
+		ended := make(chan error, 1)
+		var out struct{ N int }
+		go func() { ended <- bus.Call(t.Context(), caller, scriptedURL, nil, &out) }()
+		synctest.Wait()
+		request, before := <-requests, caller.Stats().Strangers
+		answer := func(id string, script ...wire.OpCode) {
+			(&scripted{host: server.host, id: id, plane: server.plane, raw: server.raw, script: script}).receive(request)
+			synctest.Wait()
+		}
+		answer("s2aaaaaaaa", res)
+		if strangers := caller.Stats().Strangers - before; strangers != 1 || len(ended) != 0 {
+			t.Errorf("%d strangers, the call has ended: %t", strangers, len(ended) != 0)
+		}
+		absent := &nats.Msg{Subject: request.Reply, Header: nats.Header{"Status": {"503"}}}
+		if err := server.raw.PublishMsg(absent); err != nil {
+			t.Fatal(err)
+		}
+		if synctest.Wait(); len(ended) != 0 {
+			t.Error("nobody is there, though somebody has acked")
+		}
+		answer("s2aaaaaaaa", ack, ack, ack, ack, ack, res) // a second instance: from now on it may answer, too
+		if err := <-ended; err != nil || out.N != 5 {
+			t.Errorf("result %d, %v", out.N, err)
+		}
+		if dropped := caller.Stats().Dropped; dropped != 0 {
+			t.Errorf("%d messages were dropped", dropped)
+		}
+		if sent := server.requests.Load(); sent != 1 {
+			t.Errorf("one call was sent %d times", sent)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+)
+
+// unreachable is a broker that does not answer; whoever tries is told of.
+type unreachable struct{ tried chan struct{} }
+
+func newUnreachable() *unreachable { return &unreachable{make(chan struct{}, 1)} }
+
+func (u *unreachable) InProcessConn() (net.Conn, error) {
+	select {
+	case u.tried <- struct{}{}:
+	default:
+	}
+	return nil, errOutOfReach()
+}
+
+func errOutOfReach() error { return &net.OpError{Op: "dial", Err: errors.New("out of reach")} }
+
+// TestUnreachableBrokerHoldsNobodyUp connects to others meanwhile, and is impatient.
+func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	w, nowhere := &world{Bus: newBus(t)}, newUnreachable()
+	connect := func(ctx context.Context, options ...bus.ConnectOption) <-chan error {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := bus.Connect(ctx, "one.example", append(options, bus.WithLogger(zerolog.Nop()))...)
+			ended <- err
+		}()
+		return ended
+	}
+	waiting, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	patient := connect(waiting, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour))
+	await(t, "an attempt", nowhere.tried)
+
+	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
+	add(t, one, other.Host())
+	closeConn(t, one)
+
+	cancelled, stop := context.WithCancel(t.Context())
+	stop()
+	if err := await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour))); !errors.Is(err, context.Canceled) {
+		t.Errorf("who does not wait got %v", err)
+	}
+	if err := await(t, "who waits briefly", connect(t.Context(), bus.WithBroker(nowhere), bus.WithConnectTimeout(10*time.Millisecond))); err == nil {
+		t.Error("who waits briefly is connected to nowhere")
+	}
+	if len(patient) != 0 {
+		t.Error("the patient one gave up with the others")
+	}
+	cancel()
+	if err := await(t, "the patient one", patient); err == nil || !strings.Contains(err.Error(), "connect one.example: no broker at the broker of this process") {
+		t.Errorf("the patient one got %v", err)
+	}
+}
+
+// TestConnectWaitsForTheBroker has two connections wait for one broker that comes late; the one that dials goes away.
+func TestConnectWaitsForTheBroker(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	late := &lateBroker{InProcessBroker: w.Broker(), tried: make(chan struct{}, 1)}
+	options := []bus.ConnectOption{bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour)}
+	first, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	gone := make(chan error, 1)
+	go func() {
+		_, err := bus.Connect(first, "first.example", options...)
+		gone <- err
+	}()
+	await(t, "an attempt", late.tried)
+	connected := make(chan *bus.Conn, 2)
+	for _, host := range []string{"one.example", "other.example"} {
+		go func() {
+			conn, err := bus.Connect(t.Context(), host, options...)
+			if err != nil {
+				t.Error(err)
+			}
+			connected <- conn
+		}()
+	}
+	cancel()
+	if err := await(t, "the first one", gone); err == nil {
+		t.Error("the first one is connected")
+	}
+	late.come()
+	one, other := await(t, "a connection", connected), await(t, "another", connected)
+	if one == nil || other == nil {
+		t.FailNow()
+	}
+	if one.NATS() != other.NATS() {
+		t.Error("two links to one broker")
+	}
+	closeConn(t, one)
+	closeConn(t, other)
+	if !one.NATS().IsClosed() {
+		t.Error("the link was left open")
+	}
+}
+
+// lateBroker is out of reach until it comes.
+type lateBroker struct {
+	bus.InProcessBroker
+	tried chan struct{}
+
+	mu   sync.Mutex // protects here
+	here bool
+}
+
+func (b *lateBroker) come() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.here = true
+}
+
+func (b *lateBroker) InProcessConn() (net.Conn, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.here {
+		return b.InProcessBroker.InProcessConn()
+	}
+	select {
+	case b.tried <- struct{}{}:
+	default:
+	}
+	return nil, errOutOfReach()
+}
