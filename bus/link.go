@@ -148,8 +148,8 @@ func noBroker(config linkConfig, err error) error {
 
 // mayPass says whether trying again can help: it does when nothing listens yet.
 func mayPass(err error) bool {
-	network, isNetwork := errors.AsType[net.Error](err)
-	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || (isNetwork && network != nil)
+	_, isNetwork := errors.AsType[net.Error](err)
+	return isNetwork || errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout)
 }
 
 // address returns where the broker is, without the password that a URL may hold.

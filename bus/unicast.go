@@ -35,7 +35,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 	if err := c.seal(ctx, request); err != nil {
 		return nil, err
 	}
-	retry := c.newPatience(request.address.Host)
+	var retry *patience // made when nobody is there, which few calls see
 	for {
 		response, err := c.attempt(ctx, request)
 		if err == nil {
@@ -43,6 +43,9 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 		}
 		if !errors.Is(err, errAbsent) {
 			return response, err
+		}
+		if retry == nil {
+			retry = c.newPatience(request.address.Host)
 		}
 		methods, present := c.askAllowed(ctx, request.address)
 		if present && !slices.Contains(methods, request.Method) {
