@@ -3,11 +3,9 @@ package bus
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/busline/busline/bus/subject"
@@ -24,7 +22,9 @@ type Args map[string]any
 // those of the function: it ignores what it does not know, and takes what is missing as zero. The result points to what
 // fits the response: a struct or a map with a field for each return value, in any case of letters, or a slice where a
 // REST endpoint answers with a list; nil ignores what comes. By default the method is POST; another stands in front of
-// the address, "GET https://products.example/products/1": with GET, HEAD and DELETE the arguments travel as query.
+// the address, "GET https://products.example/products/{id}": with GET, HEAD and DELETE the arguments travel as query.
+// {name} in the path takes the argument of that name, {name+} one that may have slashes; an argument httpRequestBody
+// is the whole body, the others then travel as query.
 //
 // A response of status 400 or above, and every failure on the way, is an [*Error]. The call takes as long as
 // ctx allows: within a handler what is left of the time budget, else 20 s unless ctx ends earlier or later; 600 s at
@@ -33,7 +33,11 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
 		return newError(http.StatusBadRequest, NotExecuted, nil, "the result of %s is to go into a %T: hand over a pointer that is not nil", address, result)
 	}
-	request, err := newCall(address, arguments)
+	to, err := parseDestination(address)
+	if err != nil {
+		return unsent(err)
+	}
+	request, err := to.request(arguments)
 	if err != nil {
 		return unsent(err)
 	}
@@ -48,79 +52,9 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 		return nil
 	}
 	if err := strictjson.UnmarshalAnyCase(response.Body, result); err != nil {
-		return newError(http.StatusBadGateway, WasExecuted, err, "the response of %s does not fit %T: %s", address, result, err)
+		return misfit(response, err, result)
 	}
 	return nil
-}
-
-// newCall builds the request of a call.
-func newCall(address string, arguments any) (*outgoing, error) {
-	method := http.MethodPost
-	if before, after, ok := strings.Cut(address, " "); ok {
-		method, address = before, after
-	}
-	to, err := url.Parse(address)
-	if err != nil {
-		return nil, newError(http.StatusBadRequest, NotExecuted, err, "address %q is not a URL", address)
-	}
-	var body []byte
-	if arguments != nil {
-		if body, err = strictjson.Marshal(arguments); err != nil {
-			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments cannot be written as JSON: %s", err)
-		}
-	}
-	switch {
-	case method == http.MethodGet, method == http.MethodHead, method == http.MethodDelete:
-		if err := addQuery(to, body); err != nil {
-			return nil, err
-		}
-		return newOutgoing(method, to, nil, nil)
-	case body == nil:
-		return newOutgoing(method, to, nil, nil)
-	default:
-		return newOutgoing(method, to, wire.Header{{Name: "Content-Type", Value: "application/json"}}, body)
-	}
-}
-
-// addQuery writes the members of a JSON object into the query.
-func addQuery(to *url.URL, object []byte) error {
-	if object == nil {
-		return nil
-	}
-	var members map[string]json.RawMessage
-	if err := strictjson.Unmarshal(object, &members); err != nil {
-		return newError(http.StatusBadRequest, NotExecuted, err, "the arguments of a query are the fields of an object: %s", err)
-	}
-	query := to.Query()
-	for name, value := range members {
-		query.Del(name)
-		for _, text := range queryTexts(value) {
-			query.Add(name, text)
-		}
-	}
-	to.RawQuery = query.Encode()
-	return nil
-}
-
-// queryTexts returns how a JSON value is written in a query: null is left out, a text stands for itself, an array is
-// repeated value by value, and anything else stays JSON, so that no number loses a digit.
-func queryTexts(value json.RawMessage) (texts []string) {
-	var (
-		text  string
-		items []json.RawMessage
-	)
-	switch {
-	case string(value) == "null":
-	case strictjson.Unmarshal(value, &text) == nil:
-		texts = append(texts, text)
-	case strictjson.Unmarshal(value, &items) == nil:
-		for _, item := range items {
-			texts = append(texts, queryTexts(item)...)
-		}
-	default:
-		texts = append(texts, string(value))
-	}
-	return texts
 }
 
 // newOutgoing addresses a request. HEAD travels as GET, and the caller drops the body.

@@ -28,11 +28,15 @@ import (
 //
 // Handlers run concurrently, each on a goroutine of its own; impl must allow that.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
-	var as reflect.Type
-	if named := reflect.TypeFor[T](); named.Kind() == reflect.Interface && named.NumMethod() > 0 {
-		as = named
+	return conn.serve(interfaceOf[T](), impl, newServiceConfig(options))
+}
+
+// interfaceOf returns the interface whose methods are served; nil for all methods of what T is.
+func interfaceOf[T any]() reflect.Type {
+	if t := reflect.TypeFor[T](); t.Kind() == reflect.Interface && t.NumMethod() > 0 {
+		return t
 	}
-	return conn.serve(as, impl, newServiceConfig(options))
+	return nil
 }
 
 func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {

@@ -1,0 +1,178 @@
+package bus
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// destination is the address of a function, "PUT https://products.example/products/{id}", taken apart. It turns
+// arguments into requests, and does not change.
+type destination struct {
+	method     string
+	address    string     // the URL, with {name} where an argument goes into its path
+	parameters []string   // those names, {name+} as "name+"
+	template   *outgoing  // a request without arguments; nil when there are parameters
+	query      url.Values // of the address
+}
+
+// parameterPattern matches what stands for an argument in a path: {id}, and {rest+} for several segments.
+var parameterPattern = regexp.MustCompile(`\{([^/{}+]+\+?)\}`)
+
+func parseDestination(address string) (*destination, error) {
+	to := &destination{method: http.MethodPost, address: address}
+	if before, after, ok := strings.Cut(address, " "); ok {
+		to.method, to.address = before, after
+	}
+	parsed, err := url.Parse(to.address)
+	if err != nil {
+		return nil, newError(http.StatusBadRequest, NotExecuted, err, "address %q is not a URL", to.address)
+	}
+	to.query = parsed.Query()
+	path, _, _ := strings.Cut(to.address, "?")
+	for _, match := range parameterPattern.FindAllStringSubmatch(path, -1) {
+		to.parameters = append(to.parameters, match[1])
+	}
+	if len(to.parameters) == 0 {
+		to.template, err = newOutgoing(to.method, parsed, nil, nil)
+	}
+	return to, err
+}
+
+// request writes arguments into a request: as its JSON body, or with GET, HEAD and DELETE into its query. Those that
+// the path names go there, and httpRequestBody is the body, as on the other side.
+func (d *destination) request(arguments any) (*outgoing, error) {
+	if arguments == nil && d.template != nil {
+		return d.fill(nil), nil
+	}
+	object, err := strictjson.Marshal(arguments)
+	if err != nil {
+		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments cannot be written as JSON: %s", err)
+	}
+	if d.template != nil && !d.takesQuery() && !bytes.Contains(object, []byte(`"`+restmap.RequestBody+`"`)) {
+		return d.fill(object), nil
+	}
+	var members map[string]json.RawMessage
+	if err := strictjson.Unmarshal(object, &members); err != nil {
+		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments of %s %s are the fields of an object: %s", d.method, d.address, err)
+	}
+	return d.spread(members)
+}
+
+func (d *destination) takesQuery() bool {
+	return d.method == http.MethodGet || d.method == http.MethodHead || d.method == http.MethodDelete
+}
+
+// fill is the short way: all arguments are in the body.
+func (d *destination) fill(body []byte) *outgoing {
+	request := *d.template
+	if body != nil {
+		request.Header, request.Body = jsonContent(), body
+	}
+	return &request
+}
+
+func jsonContent() wire.Header {
+	return wire.Header{{Name: "Content-Type", Value: "application/json"}}
+}
+
+// spread is the long way: each argument goes where it belongs.
+func (d *destination) spread(members map[string]json.RawMessage) (*outgoing, error) {
+	filled, err := d.fillPath(members)
+	if err != nil {
+		return nil, err
+	}
+	to, err := url.Parse(filled)
+	if err != nil {
+		return nil, newError(http.StatusBadRequest, NotExecuted, err, "address %q is not a URL", filled)
+	}
+	body, whole := members[restmap.RequestBody]
+	delete(members, restmap.RequestBody)
+	switch {
+	case whole || d.takesQuery():
+		to.RawQuery = d.addQuery(members)
+	case len(members) > 0:
+		if body, err = strictjson.Marshal(members); err != nil {
+			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments cannot be written as JSON: %s", err)
+		}
+	}
+	if len(body) == 0 {
+		return newOutgoing(d.method, to, nil, nil)
+	}
+	return newOutgoing(d.method, to, jsonContent(), body)
+}
+
+// fillPath puts arguments into the path, and takes them out of the members.
+func (d *destination) fillPath(members map[string]json.RawMessage) (string, error) {
+	filled := d.address
+	for _, parameter := range d.parameters {
+		name, rest := strings.CutSuffix(parameter, "+")
+		text, ok := pathText(members[name])
+		if !ok {
+			return "", newError(http.StatusBadRequest, NotExecuted, nil,
+				"argument %s of %s %s goes into the path: it has to be there, a text that is not empty, a number or a boolean", name, d.method, d.address)
+		}
+		delete(members, name)
+		segments := []string{text}
+		if rest {
+			segments = strings.Split(text, "/")
+		}
+		for i, segment := range segments {
+			segments[i] = url.PathEscape(segment)
+		}
+		filled = strings.Replace(filled, "{"+parameter+"}", strings.Join(segments, "/"), 1)
+	}
+	return filled, nil
+}
+
+// pathText returns how a JSON value is written in a path; false for what does not fit there.
+func pathText(value json.RawMessage) (text string, ok bool) {
+	if len(value) == 0 || strings.IndexByte("{[n", value[0]) >= 0 {
+		return "", false
+	}
+	if strictjson.Unmarshal(value, &text) != nil {
+		text = string(value)
+	}
+	return text, text != ""
+}
+
+// addQuery writes the members into the query of the address, instead of what it says of them.
+func (d *destination) addQuery(members map[string]json.RawMessage) string {
+	query := maps.Clone(d.query)
+	for name, value := range members {
+		query.Del(name)
+		for _, text := range queryTexts(value) {
+			query.Add(name, text)
+		}
+	}
+	return query.Encode()
+}
+
+// queryTexts returns how a JSON value is written in a query: null is left out, a text stands for itself, an array is
+// repeated value by value, and anything else stays JSON, so that no number loses a digit.
+func queryTexts(value json.RawMessage) (texts []string) {
+	var (
+		text  string
+		items []json.RawMessage
+	)
+	switch {
+	case string(value) == "null":
+	case strictjson.Unmarshal(value, &text) == nil:
+		texts = append(texts, text)
+	case strictjson.Unmarshal(value, &items) == nil:
+		for _, item := range items {
+			texts = append(texts, queryTexts(item)...)
+		}
+	default:
+		texts = append(texts, string(value))
+	}
+	return texts
+}

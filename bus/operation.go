@@ -1,0 +1,113 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// Operation is one function endpoint as its callers see it, with its arguments and results as Go types: what a generated
+// client (see reflectapi/apigen) is made of. The address is taken apart once, when it is made. It may be used by many
+// goroutines at once.
+type Operation[Arguments, Results any] struct {
+	conn  *Conn
+	to    *destination
+	fault error // why no call can be made
+}
+
+// Response is what one instance answered.
+type Response[Results any] struct {
+	// Host and ID are those of the instance.
+	Host, ID string
+	// Status is the HTTP status, 200 unless the service says otherwise.
+	Status int
+	// Results are what the function returned, each under its name; the zero value when there was an error.
+	Results Results
+}
+
+// NewOperation prepares the calls of one endpoint over conn. The address is that of [Call]:
+// "POST https://calculator.example/add", "GET https://products.example/products/{id}". Arguments is a struct with a json
+// tag for each argument. Results is a struct with one for each result, or, when the endpoint answers with
+// httpResponseBody, the type of that. A wrong address is the error of every call.
+func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[Arguments, Results] {
+	to, err := parseDestination(address)
+	if conn == nil {
+		err = newError(http.StatusServiceUnavailable, NotExecuted, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
+	}
+	return Operation[Arguments, Results]{conn, to, err}
+}
+
+// Call calls one instance. Time and errors are those of [Call].
+func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Arguments) (Response[Results], error) {
+	request, err := o.request(arguments)
+	if err != nil {
+		return Response[Results]{}, err
+	}
+	response, err := o.conn.roundTrip(ctx, request)
+	if err != nil {
+		return Response[Results]{}, err
+	}
+	return readResponse[Results](response)
+}
+
+// Publish calls every instance that serves the endpoint and yields what each answers, as [Conn.Publish] does. An
+// instance that answers with an error is yielded as an [*Error], which says who it is, as the response beside it does.
+func (o Operation[Arguments, Results]) Publish(ctx context.Context, arguments Arguments) iter.Seq2[Response[Results], error] {
+	return func(yield func(Response[Results], error) bool) {
+		request, err := o.request(arguments)
+		if err != nil {
+			yield(Response[Results]{}, err)
+			return
+		}
+		for response, err := range o.conn.multicast(ctx, request) {
+			var read Response[Results]
+			if err == nil {
+				read, err = readResponse[Results](response)
+			} else if failed, ok := errors.AsType[*Error](err); ok {
+				read.Host, read.ID, read.Status = failed.Host, failed.ID, failed.Status
+			}
+			if !yield(read, err) {
+				return
+			}
+		}
+	}
+}
+
+func (o Operation[Arguments, Results]) request(arguments Arguments) (*outgoing, error) {
+	if o.fault != nil {
+		return nil, unsent(o.fault)
+	}
+	request, err := o.to.request(arguments)
+	if err != nil {
+		return nil, unsent(err)
+	}
+	return request, nil
+}
+
+// readResponse decodes what one instance answered.
+func readResponse[Results any](response *wire.Response) (Response[Results], error) {
+	read := Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status}
+	if response.Status >= http.StatusBadRequest {
+		return read, responseError(response)
+	}
+	if _, none := any(read.Results).(struct{}); none || len(response.Body) == 0 {
+		return read, nil
+	}
+	var results Results
+	if err := strictjson.Unmarshal(response.Body, &results); err != nil {
+		return read, misfit(response, err, results)
+	}
+	read.Results = results
+	return read, nil
+}
+
+// misfit is the error for a response that is not what its caller expects.
+func misfit(response *wire.Response, err error, expected any) *Error {
+	failed := newError(http.StatusBadGateway, WasExecuted, err, "the response does not fit %T: %s", expected, err)
+	failed.Host, failed.ID, failed.MsgID = response.FromHost, response.FromID, response.MsgID
+	return failed
+}

@@ -1,0 +1,254 @@
+package bus_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// shelf is a REST service that says what it was asked for.
+type shelf struct{ id string }
+
+type book struct {
+	Title string   `json:"title"`
+	Tags  []string `json:"tags"`
+}
+
+func (shelf) Create(httpRequestBody book) (title string, httpStatusCode int) {
+	return httpRequestBody.Title, http.StatusCreated
+}
+
+func (shelf) Read(id string, since time.Time, pause time.Duration) (httpResponseBody book, err error) {
+	if id == "none" {
+		return book{}, bus.Errorf(http.StatusNotFound, "no book %s", id)
+	}
+	return book{Title: id, Tags: []string{since.Format(time.DateOnly), pause.String()}}, nil
+}
+
+func (shelf) Update(id string, force bool, httpRequestBody *book) (told string) {
+	return fmt.Sprint(id, " ", force, " ", httpRequestBody.Title)
+}
+
+func (shelf) Patch(id int, title string, tags []string) (told string) {
+	return fmt.Sprint(id, " ", title, " ", tags)
+}
+
+func (shelf) ListAll(sortBy string, tags []string, limit *int) (httpResponseBody []string) {
+	return append([]string{sortBy, fmt.Sprint(limit == nil)}, tags...)
+}
+
+func (shelf) Delete(id string) error { return nil }
+
+func (s shelf) Who(fail bool) (id string, err error) {
+	if fail {
+		return "", bus.Errorf(http.StatusTeapot, "not %s", s.id)
+	}
+	return s.id, nil
+}
+
+const shelfURL = "https://shelf.example"
+
+// newShelf serves the shelf and returns who calls it.
+func newShelf(t *testing.T, w *world) *bus.Conn {
+	t.Helper()
+	conn := w.connect("shelf.example")
+	serve(t, conn, shelf{conn.ID()}, bus.Resource("books"), bus.Method("Who", bus.NoQueue()))
+	return w.connect("caller.example")
+}
+
+type (
+	none struct{}
+
+	bookArguments struct {
+		Book book `json:"httpRequestBody"`
+	}
+	bookResults struct {
+		Title string `json:"title"`
+	}
+	readArguments struct {
+		ID    string        `json:"id"`
+		Since time.Time     `json:"since"`
+		Pause time.Duration `json:"pause"`
+	}
+	updateArguments struct {
+		ID    string `json:"id"`
+		Force bool   `json:"force"`
+		Book  *book  `json:"httpRequestBody"`
+	}
+	patchArguments struct {
+		ID    int      `json:"id"`
+		Title string   `json:"title"`
+		Tags  []string `json:"tags"`
+	}
+	listArguments struct {
+		SortBy string   `json:"sortBy"`
+		Tags   []string `json:"tags"`
+		Limit  *int     `json:"limit"`
+	}
+	whoArguments struct {
+		Fail bool `json:"fail"`
+	}
+	idArguments struct {
+		ID string `json:"id"`
+	}
+	toldResults struct {
+		Told string `json:"told"`
+	}
+	whoResults struct {
+		ID string `json:"id"`
+	}
+)
+
+// call makes one call of an operation and compares what it answers.
+func call[A, R any](t *testing.T, conn *bus.Conn, address string, arguments A, status int, want R) {
+	t.Helper()
+	response, err := bus.NewOperation[A, R](conn, address).Call(t.Context(), arguments)
+	if err != nil || response.Status != status || !reflect.DeepEqual(response.Results, want) {
+		t.Errorf("%s: %d %+v, %v; want %d %+v", address, response.Status, response.Results, err, status, want)
+	}
+	if response.Host != "shelf.example" || response.ID == "" {
+		t.Errorf("%s: answered by %q of %q", address, response.ID, response.Host)
+	}
+}
+
+func TestOperationsSortTheirArguments(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller := newShelf(t, w)
+		since := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+		call(t, caller, "POST "+shelfURL+"/books", bookArguments{book{Title: "Emma"}}, 201, bookResults{"Emma"})
+		call(t, caller, "GET "+shelfURL+"/books/{id}", readArguments{"a/b c?%2F{x}ö", since, 3 * time.Second}, 200,
+			book{"a/b c?%2F{x}ö", []string{"2026-05-06", "3s"}})
+		call(t, caller, "PUT "+shelfURL+"/books/{id}", updateArguments{"7", true, &book{Title: "Emma"}}, 200, toldResults{"7 true Emma"})
+		call(t, caller, "PATCH "+shelfURL+"/books/{id}", patchArguments{7, `"httpRequestBody"`, []string{"a", "b"}}, 200,
+			toldResults{`7 "httpRequestBody" [a b]`})
+		call(t, caller, "GET "+shelfURL+"/books", listArguments{"x", []string{"a", "b,c"}, nil}, 200, []string{"x", "true", "a", "b,c"})
+		call(t, caller, "DELETE "+shelfURL+"/books/{id}", idArguments{"7"}, 200, struct{}{})
+		call(t, caller, "POST "+shelfURL+"/books", bookArguments{}, 201, none{})
+	})
+}
+
+// Call sorts arguments in the same way.
+func TestCallFillsThePath(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller := newShelf(t, w)
+		var out struct{ Told, Title string }
+		if err := bus.Call(t.Context(), caller, "PUT "+shelfURL+"/books/{id}?force=true", bus.Args{"id": 7, "httpRequestBody": book{Title: "Emma"}}, &out); err != nil || out.Told != "7 true Emma" {
+			t.Errorf("%q, %v", out.Told, err)
+		}
+		if err := bus.Call(t.Context(), caller, "GET "+shelfURL+"/books/{id}", idArguments{"Emma"}, &out); err != nil || out.Title != "Emma" {
+			t.Errorf("%q, %v", out.Title, err)
+		}
+		if err := caller.Handle("GET", "/files/{path+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, `{"told":%q}`, r.PathValue("path"))
+		})); err != nil {
+			t.Fatal(err)
+		}
+		if err := bus.Call(t.Context(), caller, "GET https://caller.example/files/{path+}", bus.Args{"path": "a b/c%/d.txt"}, &out); err != nil || out.Told != "a b/c%/d.txt" {
+			t.Errorf("%q, %v", out.Told, err)
+		}
+	})
+}
+
+func TestBadCallsDoNotLeave(t *testing.T) {
+	t.Parallel()
+	caller := newBus(t).Connect("caller.example")
+	for name, test := range map[string]struct {
+		address   string
+		arguments any
+		want      string
+	}{
+		"no argument for the path":     {"GET https://x.example/{id}", bus.Args{}, "argument id of GET https://x.example/{id} goes into the path: it has to be there"},
+		"no arguments at all":          {"GET https://x.example/{id}", nil, "argument id"},
+		"an empty text":                {"GET https://x.example/{id}", bus.Args{"id": ""}, "a text that is not empty"},
+		"null":                         {"GET https://x.example/{id}", bus.Args{"id": nil}, "argument id"},
+		"an object":                    {"GET https://x.example/{id}", bus.Args{"id": book{}}, "argument id"},
+		"a list in place of an object": {"GET https://x.example/", []int{1}, "the arguments of GET https://x.example/ are the fields of an object"},
+		"what JSON cannot hold":        {"POST https://x.example/", bus.Args{"f": func() {}}, "the arguments cannot be written as JSON"},
+		"no URL":                       {"GET ://", nil, `address "://" is not a URL`},
+		"no host":                      {"POST https://a..b/x", nil, "a..b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			called := bus.Call(t.Context(), caller, test.address, test.arguments, nil)
+			_, operated := bus.NewOperation[any, any](caller, test.address).Call(t.Context(), test.arguments)
+			for _, err := range []error{called, operated} {
+				failed, ok := errors.AsType[*bus.Error](err)
+				if !ok || failed.Status != 400 || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, test.want) {
+					t.Errorf("%v; want %q", err, test.want)
+				}
+			}
+		})
+	}
+	_, err := bus.NewOperation[none, none](nil, "https://x.example/").Call(t.Context(), none{})
+	if bus.StatusOf(err) != 503 || !strings.Contains(err.Error(), "without a connection") {
+		t.Errorf("no connection: %v", err)
+	}
+}
+
+func TestOperationsFail(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller := newShelf(t, w)
+		_, err := bus.NewOperation[idArguments, book](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"none"})
+		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 404 || failed.Detail != "no book none" || failed.Host != "shelf.example" {
+			t.Errorf("the handler's error: %v", err)
+		}
+		response, err := bus.NewOperation[idArguments, []int](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"Emma"})
+		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 502 || failed.Executed != bus.WasExecuted || response.ID == "" ||
+			!strings.Contains(failed.Detail, "the response does not fit []int") {
+			t.Errorf("a response of another kind: %v", err)
+		}
+		if _, err := bus.NewOperation[none, none](caller, "https://nobody.example/x").Call(t.Context(), none{}); !errors.Is(err, bus.ErrNoResponder) {
+			t.Errorf("nobody there: %v", err)
+		}
+	})
+}
+
+func TestOperationsArePublished(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		var ids []string
+		for range 3 {
+			conn := w.connect("shelf.example")
+			serve(t, conn, shelf{conn.ID()}, bus.Resource("books"), bus.Method("Who", bus.NoQueue()))
+			ids = append(ids, conn.ID())
+		}
+		slices.Sort(ids)
+		who := bus.NewOperation[whoArguments, whoResults](w.connect("caller.example"), shelfURL+"/who")
+		var told []string
+		for response, err := range who.Publish(t.Context(), whoArguments{}) {
+			if err != nil || response.Host != "shelf.example" || response.ID != response.Results.ID || response.Status != 200 {
+				t.Errorf("%+v, %v", response, err)
+			}
+			told = append(told, response.ID)
+		}
+		if slices.Sort(told); !slices.Equal(told, ids) {
+			t.Errorf("answered by %v, want %v", told, ids)
+		}
+		told = nil
+		for response, err := range who.Publish(t.Context(), whoArguments{Fail: true}) {
+			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 418 || failed.ID != response.ID || failed.Detail != "not "+response.ID {
+				t.Errorf("%+v, %v", response, err)
+			}
+			told = append(told, response.ID)
+		}
+		if slices.Sort(told); !slices.Equal(told, ids) {
+			t.Errorf("failures of %v, want %v", told, ids)
+		}
+	})
+	broken := bus.NewOperation[none, none](newBus(t).Connect("caller.example"), "https://a..b/")
+	for response, err := range broken.Publish(t.Context(), none{}) {
+		if bus.StatusOf(err) != 400 || response.ID != "" {
+			t.Errorf("a bad address: %+v, %v", response, err)
+		}
+	}
+}
