@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -49,7 +50,8 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 		i.refuse(w, r, err)
 		return
 	}
-	switch path := r.URL.EscapedPath(); {
+	path := "/" + strings.TrimPrefix(r.URL.EscapedPath(), "/") // http.StripPrefix may have taken the slash
+	switch {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r)
 	case forOperators(path):

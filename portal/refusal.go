@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/busline/busline/bus"
 )
@@ -19,12 +20,26 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		failed.Host, failed.ID = i.conn.Host(), i.conn.ID()
 	}
 	failed.Instance = requestPath(r)
+	if errors.Is(failed, bus.ErrNoResponder) {
+		failed.Detail += unstripped(r)
+	}
 	if failed.Status == http.StatusInternalServerError {
 		logger := i.conn.Logger()
 		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Instance).Msg("request failed")
 		failed.Detail = withheld(failed.MsgID)
 	}
 	bus.ServeError(w, r, failed)
+}
+
+// unstripped is a hint for who mounted the ingress under a prefix and left that on the path, where it is taken for a host;
+// "" when it is not so.
+func unstripped(r *http.Request) string {
+	_, mount, _ := strings.Cut(r.Pattern, "/")
+	mount, _, _ = strings.Cut(mount, "{")
+	if mount = cleanPrefix(mount); mount == "" || mountPrefix(r) != "" {
+		return ""
+	}
+	return fmt.Sprintf("; the ingress is mounted under %s: take that off the path with http.StripPrefix(%q, ingress)", mount, mount)
 }
 
 // withheld stands in the place of a detail that is not for the outside.

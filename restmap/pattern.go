@@ -1,6 +1,7 @@
 package restmap
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -56,6 +57,9 @@ func ParsePattern(path string) (Pattern, error) {
 
 // parseSegment reads the text between two slashes.
 func parseSegment(text string) (Segment, error) {
+	if text == "*" {
+		return Segment{}, errors.New(`segment "*": write {name} for one segment, {name+} at the end for all the rest, or %2A for the character`)
+	}
 	if !strings.ContainsAny(text, "{}") {
 		literal, err := url.PathUnescape(text)
 		if err != nil {
@@ -67,7 +71,7 @@ func parseSegment(text string) (Segment, error) {
 	name, closed := strings.CutSuffix(name, "}")
 	name, rest := strings.CutSuffix(name, "+")
 	if !opened || !closed || !isName(name) {
-		return Segment{}, fmt.Errorf("segment %q: a parameter is a whole segment, {name} or {name+}", text)
+		return Segment{}, fmt.Errorf("segment %q: a parameter is a whole segment, {name}, or {name+} at the end for all the rest", text)
 	}
 	return Segment{Name: name, Rest: rest}, nil
 }

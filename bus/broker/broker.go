@@ -14,7 +14,9 @@
 // [Listen] opens it to other processes, [JetStream] adds storage. It asks for
 // no credentials, writes no log, handles no signals and serves no monitoring
 // page. What should outlive the process, or be shared by machines, belongs on
-// a NATS server of its own.
+// a NATS server of its own: who imports this package also gets what nats-server
+// imports, among it expvar and net/http/pprof, which register their pages on
+// http.DefaultServeMux.
 //
 // This is the only package that imports nats-server.
 package broker

@@ -1,0 +1,102 @@
+package main_test
+
+import (
+	"bytes"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	program "github.com/busline/busline/examples/embed"
+)
+
+// TestGlobals holds that Busline leaves alone what a process has but once.
+func TestGlobals(t *testing.T) {
+	t.Parallel()
+	logger, transport, level := slog.Default(), http.DefaultTransport, zerolog.GlobalLevel()
+	l := open(t)
+	l.calculate()
+	l.get("/bus/calculator.example/add?x=5&y=6")
+	if slog.Default() != logger || log.Writer() != os.Stderr || zerolog.GlobalLevel() != level {
+		t.Error("a logger of the process is another one")
+	}
+	if http.DefaultTransport != transport || http.DefaultClient.Transport != nil {
+		t.Error("the HTTP client of the process is another one")
+	}
+	for _, path := range []string{"/", "/bus/", "/portal/"} {
+		if _, pattern := http.DefaultServeMux.Handler(httptest.NewRequest(http.MethodGet, path, http.NoBody)); pattern != "" {
+			t.Errorf("the mux of the process serves %s", pattern)
+		}
+	}
+}
+
+// TestImports holds that what an app imports can neither catch a signal nor parse flags, and puts nothing on the mux of the
+// process. (The broker of this example, nats-server, does: expvar and pprof. It is for tests, and not for an app that
+// serves that mux.)
+func TestImports(t *testing.T) {
+	t.Parallel()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../bus", "../../portal")
+	output, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(output))
+	for _, meddling := range []string{"os/signal", "flag", "expvar", "net/http/pprof"} {
+		if slices.Contains(packages, meddling) {
+			t.Errorf("an app with Busline has %s", meddling)
+		}
+	}
+	if !slices.Contains(packages, "github.com/nats-io/nats.go") {
+		t.Errorf("this is no list of what is imported: %s", output)
+	}
+}
+
+// TestLogger has Busline say something, which comes out of the app's logger, beside the app's own lines.
+func TestLogger(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	if err := l.NATS().Publish("bus.443.example.library.|.GET.book", []byte("not HTTP")); err != nil {
+		t.Fatal(err)
+	}
+	line := l.log.await(t, "message dropped")
+	for _, part := range []string{"level=WARN", "host=library.example", "id=", "subject=bus.443.example.library.|.GET.book", "error="} {
+		if !strings.Contains(line, part) {
+			t.Errorf("no %q in %s", part, line)
+		}
+	}
+}
+
+// TestSlogWriter holds the lines that zerolog writes to those that slog writes of them.
+func TestSlogWriter(t *testing.T) {
+	t.Parallel()
+	var written bytes.Buffer
+	noTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	to := program.SlogWriter(slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{ReplaceAttr: noTime})))
+	from := zerolog.New(to).With().Str("host", "library.example").Logger()
+	from.Debug().Msg("below the level of the app")
+	from.Info().Int("n", 3).Bool("a", true).Msg("info")
+	from.Warn().Err(http.ErrHandlerTimeout).Msg("warn")
+	from.Error().Str("message", "field").Msg("error")
+	want := `level=INFO msg=info a=true host=library.example n=3
+level=WARN msg=warn error="http: Handler timeout" host=library.example
+level=ERROR msg=error host=library.example
+`
+	if written.String() != want {
+		t.Errorf("slog writes\n%s\nwant\n%s", written.String(), want)
+	}
+	if _, err := to.Write([]byte("not JSON")); err == nil {
+		t.Error("a line that is no JSON is taken")
+	}
+}
