@@ -1,77 +1,117 @@
 package reflectapi_test
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// The same program in the two builds that matter: as a plain build leaves it, away from its
-// source, and stripped of all that can be stripped.
-func TestNamesInRealPrograms(t *testing.T) {
+var update = flag.Bool("update", false, "write the tables in docs/names.md")
+
+// builds are the ways to make a program and run it. Their names are what one types.
+var builds = []build{
+	{"go run", []string{"run"}, true},
+	{"go test", []string{"test", "-v", "-count=1", "-vet=off"}, true},
+	{"go build", []string{"build"}, false},
+	{"go build -trimpath", []string{"build", "-trimpath"}, false},
+	{`go build -ldflags "-s -w"`, []string{"build", "-ldflags=-s -w"}, false},
+	{`go build -trimpath -ldflags "-s -w"`, []string{"build", "-trimpath", "-ldflags=-s -w"}, false},
+}
+
+type build struct {
+	name  string
+	args  []string
+	whole bool // the go command runs the program, too
+}
+
+// measurement is what the program printed in one build, with its source there or gone.
+type measurement struct {
+	build, source string
+	answers       []*answer
+}
+
+// TestNamesInEveryBuild builds testdata/program in every way, runs it beside its source and
+// after that was moved away, and holds all names to the true ones. Which source answered where
+// is the table in docs/names.md.
+func TestNamesInEveryBuild(t *testing.T) {
 	t.Parallel()
-	embedded := []string{
-		`embedded main.Calculator: embedded source: Add(x int, y int) (sum int) "Add adds."`,
-		`embedded main.Calculator: embedded source: Sum(start int, more ...int) (result int) "Sum is variadic, its result unnamed."`,
-		`embedded *main.Store[string,int]: embedded source: Get(key string) (value int, found bool) "Get has a value receiver."`,
-		`embedded *main.Store[string,int]: embedded source: Put(key string, value int) (old int) "Put has a pointer receiver."`,
-		`embedded *main.Outer: embedded source: Add(x int, y int) (sum int) "Add adds."`,
-		`embedded *main.Outer: embedded source: Put(key string, value Calculator) (old Calculator) "Put has a pointer receiver."`,
-		`embedded main.Twin: embedded source: Same(other Twin) (equal bool) "Same has a receiver without a name, and an argument of the receiver's type."`,
-	}
-	for name, build := range map[string]struct {
-		flags []string
-		want  []string
-	}{
-		"plain": {nil, []string{
-			`bare main.Calculator: DWARF: Add(x int, y int) (sum int) ""`,
-			`bare main.Calculator: DWARF: Sum(start int, more ...int) (result int) ""`,
-			`bare *main.Calculator: DWARF: Add(x int, y int) (sum int) ""`,
-			`bare *main.Store[string,int]: DWARF: Get(key string) (value int, found bool) ""`,
-			`bare *main.Store[string,int]: DWARF: Put(key string, value int) (old int) ""`,
-			`bare *main.Outer: DWARF: Add(x int, y int) (sum int) ""`,
-			`bare *main.Outer: DWARF: Put(key string, value Calculator) (old Calculator) ""`,
-			`bare *main.Slow: DWARF: Walk(steps int) (done int, last string) ""`,
-			`bare main.Blank: method Skip: no names for 2 arguments and 1 result (code: none given; embedded source: none given; source file: the program was built with -trimpath; DWARF: no complete entry); embed the source with bus.Source, or give them with bus.Names("Skip", …)`,
-			`bare main.Twin: method Same: no names for 1 argument and 1 result (code: none given; embedded source: none given; source file: the program was built with -trimpath; DWARF: no complete entry); embed the source with bus.Source, or give them with bus.Names("Same", …)`,
-			`bare *main.Hasty: DWARF: Run(steps int) (done int) ""`,
-			`bare: DWARF: Greet(who string, often int) (text string) ""`,
-		}},
-		"stripped": {[]string{"-ldflags=-s -w"}, []string{
-			`bare main.Twin: method Same: no names for 1 argument and 1 result (code: none given; embedded source: none given; source file: the program was built with -trimpath; DWARF: the program has no debug information); embed the source with bus.Source, or give them with bus.Names("Same", …)`,
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
+	measured := make([]measurement, 2*len(builds))
+	t.Cleanup(func() { checkMeasured(t, measured) }) // after all builds
+	for i, b := range builds {
+		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			printed := strings.Split(buildAndRun(t, build.flags), "\n")
-			for _, want := range append(build.want, embedded...) {
-				if !slices.Contains(printed, want) {
-					t.Errorf("missing: %s", want)
-				}
-			}
-			if t.Failed() {
-				t.Logf("printed:\n%s", strings.Join(printed, "\n"))
-			}
+			present, gone := b.measure(t)
+			measured[2*i] = measurement{b.name, "there", parseAnswers(t, present)}
+			measured[2*i+1] = measurement{b.name, "gone", parseAnswers(t, gone)}
 		})
 	}
 }
 
-// buildAndRun builds testdata/program without a trace of where its source lies, and runs it
-// where there is none.
-func buildAndRun(t *testing.T, flags []string) string {
+func checkMeasured(t *testing.T, measured []measurement) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "program")
-	build := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"build", "-trimpath", "-o", program}, flags, []string{"./testdata/program"})...)
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
+	if t.Failed() {
+		return
 	}
-	run := exec.CommandContext(t.Context(), program)
-	run.Dir = t.TempDir()
+	for _, m := range measured {
+		checkTruth(t, m)
+	}
+	checkMessages(t, measured)
+	checkDocument(t, "builds", buildTable(t, measured))
+	checkDocument(t, "methods", methodTable(t, measured))
+}
+
+// measure copies the program into a workspace of its own, and returns what it prints beside
+// its source and without.
+func (b build) measure(t *testing.T) (present, gone string) {
+	t.Helper()
+	workspace := t.TempDir()
+	source := filepath.Join(workspace, "program")
+	if err := os.CopyFS(source, os.DirFS(filepath.Join("testdata", "program"))); err != nil {
+		t.Fatal(err)
+	}
+	this, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(t, workspace, "go", "work", "init", source, this)
+	if b.whole {
+		present = command(t, source, "go", append(b.args, ".")...)
+		return present, command(t, source, "go", append(b.args, "-exec", awayFrom(t, source), ".")...)
+	}
+	program := filepath.Join(workspace, "run")
+	command(t, source, "go", append(b.args, "-o", program, ".")...)
+	present = command(t, workspace, program)
+	if err := os.Rename(source, source+".away"); err != nil {
+		t.Fatal(err)
+	}
+	return present, command(t, workspace, program)
+}
+
+// awayFrom is a program for -exec, which moves the source away before it runs what was built.
+func awayFrom(t *testing.T, source string) string {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "away.sh")
+	text := fmt.Sprintf("mv '%[1]s' '%[1]s.away' && exec \"$@\"\n", source)
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "sh " + script
+}
+
+// command runs a program and returns what it prints. Flags and workspace of whoever runs the
+// tests do not count.
+func command(t *testing.T, directory, name string, arguments ...string) string {
+	t.Helper()
+	run := exec.CommandContext(t.Context(), name, arguments...)
+	run.Dir = directory
+	run.Env = append(run.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=")
 	output, err := run.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, output)
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(arguments, " "), err, output)
 	}
 	return string(output)
 }

@@ -1,6 +1,7 @@
 package reflectapi
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"reflect"
@@ -11,11 +12,25 @@ type declared struct {
 	file *goFile
 	fn   *ast.FuncType
 	doc  *ast.CommentGroup
+
+	generic bool // stands in a generic interface, where types may be parameters of it
 }
 
-// place is the file and line of the declaration, for messages.
+// place is the file and line of the declaration, for messages; "" for a text that is no file.
 func (d declared) place() string {
+	if d.file.path == "" {
+		return ""
+	}
 	return fmt.Sprintf("%s:%d", d.file.path, d.file.set.Position(d.fn.Pos()).Line)
+}
+
+// contradiction says where the declaration does not fit the program, and how.
+func (d declared) contradiction(format string, arguments ...any) error {
+	reason := fmt.Sprintf(format, arguments...)
+	if place := d.place(); place != "" {
+		reason = place + ": " + reason
+	}
+	return errors.New(reason)
 }
 
 // read takes the names, after comparing number and types with the program.
@@ -34,7 +49,7 @@ func (d declared) read(of *subject) (declaration, error) {
 // names lists the names of parameters or results, "" for an unnamed one.
 func (d declared) names(what string, fields *ast.FieldList, types []reflect.Type) ([]string, error) {
 	if fields.NumFields() != len(types) {
-		return nil, fmt.Errorf("%s: %d %ss are declared, the program has %d", d.place(), fields.NumFields(), what, len(types))
+		return nil, d.contradiction("%d %ss are declared, the program has %d", fields.NumFields(), what, len(types))
 	}
 	var names []string
 	if len(types) == 0 {
@@ -43,7 +58,7 @@ func (d declared) names(what string, fields *ast.FieldList, types []reflect.Type
 	for _, field := range fields.List {
 		for _, name := range fieldNames(field) {
 			if t := types[len(names)]; !fits(field.Type, t) {
-				return nil, fmt.Errorf("%s: %s %d is not the %v that the program has", d.place(), what, len(names)+1, t)
+				return nil, d.contradiction("%s %d is not the %v that the program has", what, len(names)+1, t)
 			}
 			names = append(names, name)
 		}

@@ -156,6 +156,8 @@ type misfits interface {
 	Self(s Selfish)
 	SelfInline(s []*selfInline)
 	Both(c chan int, f func())
+	Rivals(r rivals)
+	EmbeddedRivals(e []embeddedRivals)
 }
 
 type (
@@ -177,6 +179,16 @@ type (
 		Other *struct {
 			Self *selfInline `json:",inline"` //nolint:revive // an option of jsonschema
 		} `json:",inline"` //nolint:revive // an option of jsonschema
+	}
+	rivals struct {
+		ID    int
+		Key   int `json:"key"`
+		Other int `json:"ID"`
+	}
+	embeddedRivals struct {
+		rivals
+
+		ID int
 	}
 	// endless points to itself, which is legal.
 	endless *endless
@@ -214,6 +226,8 @@ func TestMisfits(t *testing.T) {
 		"Self":            "argument 1 cannot travel as JSON: it is of type reflectapi_test.Selfish, a struct that embeds itself",
 		"SelfInline":      "argument 1 cannot travel as JSON: an element of it is of type reflectapi_test.selfInline, a struct that embeds itself",
 		"Both":            "argument 1 cannot travel as JSON: it is of type chan int; argument 2 cannot travel as JSON: it is of type func()",
+		"Rivals":          `argument 1 cannot travel as JSON: fields ID and Other of reflectapi_test.rivals are both "ID" in JSON: give one of them another json tag`,
+		"EmbeddedRivals":  `argument 1 cannot travel as JSON: fields ID and Other of reflectapi_test.rivals are both "ID" in JSON: give one of them another json tag`,
 	}
 	_, err := reflectapi.DescribeAs(reflect.TypeFor[misfits](), struct{ misfits }{})
 	if err == nil {

@@ -5,9 +5,13 @@
 //	impl ──▶ shape        which methods fit, and as what (shape.go, travel.go)
 //	     ──▶ declared     which type really declares each one (declared.go)
 //	     ──▶ naming       names and doc comments, first hit wins (naming.go, source_*.go):
-//	                      code ▸ embedded source ▸ source file ▸ DWARF
+//	                      code ▸ signature table ▸ embedded source ▸ source file ▸ DWARF
+//	                      └────── in every build, see Portable ──┘ └── in some, see CheckNames
 //	     ──▶ Method       signature, input and output struct, call plan (method.go, plan.go)
 //	types ─▶ Schemas      OpenAPI 3.0.0 schemas (schemas.go, reflector.go, convert.go)
+//
+// A signature table is the declaration of an interface, registered by a generated file
+// (register.go, table.go). An interface is asked for names before what implements it.
 //
 // Everything that reflection can know is worked out by Describe; a call walks the plan.
 //

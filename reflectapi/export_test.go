@@ -33,7 +33,7 @@ func DWARFNames(receiver, fn reflect.Type, params, results [][2]string) (names [
 	}
 	of := &subject{receiver: receiver}
 	of.shape, _ = shapeOf(fn)
-	d, ok := entry.declaration(of)
+	d, ok := packedEntries("").with(dwarfEntry{}).with(entry).unpack()[1].declaration(of)
 	return append(d.params, d.results...), ok
 }
 
@@ -41,3 +41,6 @@ func DWARFNames(receiver, fn reflect.Type, params, results [][2]string) (names [
 func FolderInModule(importPath, within string) (string, error) {
 	return folderInModule(importPath, within)
 }
+
+// IsExportedMethod tells the symbols of exported methods from others.
+func IsExportedMethod(symbol string) bool { return isExportedMethod(plainSymbol(symbol)) }

@@ -12,10 +12,13 @@ import (
 // goFile is one Go source file, parsed at most once and only when somebody looks inside.
 type goFile struct {
 	files  fs.FS
-	path   string // inside files
+	path   string // inside files; "" for a text that is no file
 	parsed bool
 	set    *token.FileSet
 	syntax *ast.File // nil when it does not parse
+
+	// packageAt lists the files of another package, none when they are not at hand.
+	packageAt func(importPath string) []*goFile
 }
 
 // goFilesIn lists the Go files of one folder, none when it cannot be read.
@@ -31,6 +34,17 @@ func goFilesIn(files fs.FS, folder string) []*goFile {
 		}
 	}
 	return found
+}
+
+// parseText makes a file of a text that is in the program.
+func parseText(text string) (*goFile, error) {
+	f := &goFile{parsed: true, set: token.NewFileSet()}
+	tree, err := parser.ParseFile(f.set, "", text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	f.syntax = tree
+	return f, nil
 }
 
 func (f *goFile) base() string { return path.Base(f.path) }

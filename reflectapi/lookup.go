@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"path"
 	"slices"
+	"strconv"
 )
 
 // declarationsOf finds a method in the files of its package. There are several when files
@@ -16,7 +17,7 @@ func declarationsOf(of *subject, files []*goFile) []declared {
 			found = append(found, interfaceMethods(files, f, of.typeName(), of.method, nil)...)
 		case of.isIn(f.base()) && f.belongsTo(of):
 			if fn := f.method(of.typeName(), of.method); fn != nil && f.spans(fn, of.line) {
-				found = append(found, declared{f, fn.Type, fn.Doc})
+				found = append(found, declared{file: f, fn: fn.Type, doc: fn.Doc})
 			}
 		}
 	}
@@ -33,14 +34,16 @@ func (f *goFile) belongsTo(of *subject) bool {
 	return tree != nil && tree.Name.Name == packageName(of.receiver)
 }
 
-// interfaceMethods finds a method in an interface that a file declares, or in those of the
-// same package that it embeds. met keeps interfaces that embed each other from turning in a
+// interfaceMethods finds a method in an interface that a file declares, or in those that it
+// embeds, from the same package or another one. met keeps interfaces that embed each other from turning in a
 // circle: source on disk need not compile.
 func interfaceMethods(files []*goFile, f *goFile, name, method string, met []string) []declared {
 	spec, _ := f.typeSpec(name)
-	if spec == nil || slices.Contains(met, name) {
+	qualified := f.tree().Name.Name + "." + name
+	if spec == nil || slices.Contains(met, qualified) {
 		return nil
 	}
+	met = append(met, qualified)
 	iface, ok := spec.Type.(*ast.InterfaceType)
 	if !ok {
 		return nil
@@ -50,11 +53,16 @@ func interfaceMethods(files []*goFile, f *goFile, name, method string, met []str
 		switch e := typeName(member.Type).(type) {
 		case *ast.FuncType:
 			if member.Names[0].Name == method {
-				found = append(found, declared{f, e, member.Doc})
+				found = append(found, declared{f, e, member.Doc, spec.TypeParams != nil})
 			}
 		case *ast.Ident:
 			for _, sibling := range f.siblings(files) {
-				found = append(found, interfaceMethods(files, sibling, e.Name, method, append(met, name))...)
+				found = append(found, interfaceMethods(files, sibling, e.Name, method, met)...)
+			}
+		case *ast.SelectorExpr:
+			elsewhere := f.imported(e)
+			for _, other := range elsewhere {
+				found = append(found, interfaceMethods(elsewhere, other, e.Sel.Name, method, met)...)
 			}
 		}
 	}
@@ -73,4 +81,24 @@ func (f *goFile) siblings(files []*goFile) []*goFile {
 		}
 	}
 	return found
+}
+
+// imported lists the files of the package that a qualified name belongs to, as far as they
+// are at hand, test files left out.
+func (f *goFile) imported(name *ast.SelectorExpr) []*goFile {
+	qualifier, ok := name.X.(*ast.Ident)
+	if !ok || f.packageAt == nil {
+		return nil
+	}
+	for _, spec := range f.tree().Imports {
+		importPath, err := strconv.Unquote(spec.Path.Value)
+		if err != nil || spec.Name != nil && spec.Name.Name != qualifier.Name {
+			continue
+		}
+		files := slices.DeleteFunc(f.packageAt(importPath), func(f *goFile) bool { return f.isTest() || f.tree() == nil })
+		if spec.Name != nil || len(files) > 0 && files[0].tree().Name.Name == qualifier.Name {
+			return files
+		}
+	}
+	return nil
 }

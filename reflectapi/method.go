@@ -39,9 +39,9 @@ type Method struct {
 	// order, tagged `json:"<name>" schema:"<name>"`. Both are nil for Web.
 	In, Out reflect.Type
 
-	// Origin says where the names came from: "code", "embedded source", "source file" or
-	// "DWARF"; "" when the method needs none.
-	Origin string
+	// Origin says where the names came from: "code", "signature table", "embedded source",
+	// "source file" or "DWARF"; "" when the method needs none. DocOrigin says the same of Doc.
+	Origin, DocOrigin string
 
 	home string // package path of the service: its types are written without a qualifier
 	plan plan

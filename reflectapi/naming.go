@@ -34,17 +34,25 @@ func (u unknown) Error() string { return string(u) }
 // naming asks the sources in order; the first that knows the names gives them.
 type naming struct {
 	sources []source
-	texts   []*textSource // those among them that know doc comments of types, too
+	copies  []*textSource // those among them that are in the program and know comments, too
+	disk    *textSource   // what the copies were taken from; it never answers when portable
+	tables  *tables
 	near    anchor
 }
 
-// newNaming puts the sources in the order in which they win. A table written by a generator
-// belongs between code and embedded source.
+// newNaming puts the sources in the order in which they win.
 func newNaming(s *settings, candidates []*candidate) *naming {
-	embedded, disk := newEmbeddedSource(s.sources), newDiskSource()
+	tables, table := newTableSource()
+	embedded := newEmbeddedSource(s.sources)
 	n := &naming{
-		sources: []source{codeSource{s.names}, embedded, disk, newDWARFSource(candidates)},
-		texts:   []*textSource{embedded, disk},
+		sources: []source{codeSource{s.names}, table, embedded},
+		copies:  []*textSource{table, embedded},
+		disk:    nowhere(),
+		tables:  tables,
+	}
+	if !s.portable {
+		n.disk = newDiskSource()
+		n.sources = append(n.sources, n.disk, dwarfSource{})
 	}
 	if len(candidates) > 0 {
 		n.near = candidates[0].implementation().near
@@ -52,23 +60,38 @@ func newNaming(s *settings, candidates []*candidate) *naming {
 	return n
 }
 
-// comment is the doc comment of the first of the types that has one.
-func (n *naming) comment(types ...reflect.Type) string {
+// texts are all sources that know comments, in order.
+func (n *naming) texts() []*textSource { return append(slices.Clone(n.copies), n.disk) }
+
+// comment is the doc comment of the first of the types that has one, and where it was found.
+func (n *naming) comment(types ...reflect.Type) (doc, origin string) {
 	for _, t := range types {
-		for _, text := range n.texts {
-			if doc := text.comment(&subject{receiver: t, near: n.near}); doc != "" {
-				return doc
+		for _, text := range n.texts() {
+			if doc, _ := text.comment(&subject{receiver: t, near: n.near}); doc != "" {
+				return doc, text.name
 			}
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// knows tells whether one of the texts declares a subject.
+func (n *naming) knows(of *subject) bool {
+	return slices.ContainsFunc(n.texts(), func(text *textSource) bool { return len(text.find(of)) > 0 })
 }
 
 // name fills in the names, doc and origin of a method whose shape is known. The subjects
 // are asked in order: an interface before its implementation.
+//
+// An implementation may name what its interface leaves unnamed, and nothing else. Were it
+// asked where the interface cannot be read, one service would have these names here and
+// those there.
 func (n *naming) name(m *Method, subjects []*subject) error {
 	search := &nameSearch{method: m, named: len(m.Args)+len(m.Results) == 0}
 	for _, subject := range subjects {
+		if subject.receiver != subjects[0].receiver && !search.named && !search.declared {
+			break
+		}
 		for _, source := range n.sources {
 			if !search.needs(source) {
 				continue
@@ -78,14 +101,27 @@ func (n *naming) name(m *Method, subjects []*subject) error {
 			}
 		}
 	}
-	return search.result()
+	if !search.named {
+		return fmt.Errorf("no names for %s (%s); %s", m.unnamed(), strings.Join(search.passed, "; "), namesRemedy(m.Name, subjects, search.declared))
+	}
+	return nil
+}
+
+// namesRemedy says what gives a method names in every build.
+func namesRemedy(method string, subjects []*subject, declared bool) string {
+	remedy := fmt.Sprintf("embed the source with bus.Source, or give them with bus.Names(%q, …)", method)
+	if of := subjects[0]; of.isInterface() && !declared {
+		remedy = fmt.Sprintf("write a signature table with apigen -type %s, %s", of.typeName(), remedy)
+	}
+	return remedy
 }
 
 // nameSearch is the way through the sources for one method.
 type nameSearch struct {
-	method *Method
-	named  bool
-	passed []string // what the sources said that do not know
+	method   *Method
+	named    bool
+	declared bool     // a source has the declaration, with or without names
+	passed   []string // what the sources said that do not know
 }
 
 // needs tells whether a source may add anything: DWARF has no doc comments.
@@ -98,17 +134,10 @@ func (s *nameSearch) needs(source source) bool {
 // in code have to be right in any case.
 func (s *nameSearch) ask(source source, about *subject) error {
 	found, err := source.declaration(about)
-	if err == nil && s.method.Doc == "" {
-		s.method.Doc = found.doc
-	}
-	if err == nil && !s.named {
-		err = s.method.take(found)
-	}
 	if err == nil {
-		if !s.named {
-			s.named, s.method.Origin = true, source.origin()
-		}
-		return nil
+		s.declared = true
+		s.takeDoc(found.doc, source)
+		err = s.takeNames(found, source)
 	}
 	if reason, ok := errors.AsType[unknown](err); ok {
 		s.pass(source, reason)
@@ -120,21 +149,29 @@ func (s *nameSearch) ask(source source, about *subject) error {
 	return err
 }
 
+func (s *nameSearch) takeDoc(doc string, from source) {
+	if s.method.Doc == "" && doc != "" {
+		s.method.Doc, s.method.DocOrigin = doc, from.origin()
+	}
+}
+
+func (s *nameSearch) takeNames(found declaration, from source) error {
+	if s.named {
+		return nil
+	}
+	if err := s.method.take(found); err != nil {
+		return err
+	}
+	s.named, s.method.Origin = true, from.origin()
+	return nil
+}
+
 // pass notes why a source does not know, once.
 func (s *nameSearch) pass(source source, reason unknown) {
 	text := source.origin() + ": " + string(reason)
 	if reason != "" && !slices.Contains(s.passed, text) {
 		s.passed = append(s.passed, text)
 	}
-}
-
-// result is the error of a search that found no names, with what to do about it.
-func (s *nameSearch) result() error {
-	if s.named {
-		return nil
-	}
-	return fmt.Errorf("no names for %s (%s); embed the source with bus.Source, or give them with bus.Names(%q, …)",
-		s.method.unnamed(), strings.Join(s.passed, "; "), s.method.Name)
 }
 
 // take gives arguments and results the names of a declaration, all or none.

@@ -32,3 +32,10 @@ func Source(files fs.FS) Option {
 func Without(methods ...string) Option {
 	return func(s *settings) { s.without = append(s.without, methods...) }
 }
+
+// Portable leaves the source on disk and the debug information of the program aside: names and
+// comments come only from what is in the program however it is built and wherever it runs, which
+// is code, signature tables and embedded source.
+func Portable() Option {
+	return func(s *settings) { s.portable = true }
+}

@@ -40,6 +40,9 @@ func (m *Method) Call(ctx context.Context, in reflect.Value) (out reflect.Value,
 	if !in.IsValid() || in.Type() != m.In {
 		return reflect.Value{}, fmt.Errorf("method %s: the input is not a %v", m.Name, m.In)
 	}
+	if !m.plan.fn.IsValid() {
+		return reflect.Value{}, m.uncallable()
+	}
 	results := m.plan.invoke(m.arguments(ctx, in), m.Variadic)
 	if m.ReturnsError {
 		last := len(results) - 1
@@ -58,6 +61,9 @@ func (m *Method) Call(ctx context.Context, in reflect.Value) (out reflect.Value,
 func (m *Method) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	if m.Kind != Web {
 		return fmt.Errorf("method %s is no web method: use Call", m.Name)
+	}
+	if m.plan.web == nil {
+		return m.uncallable()
 	}
 	return m.plan.web(w, r)
 }

@@ -12,6 +12,8 @@ type Service struct {
 	Doc     string       // its doc comment, "" when there is none or no source at hand
 	Type    reflect.Type // the type of the value, or the interface that describes it
 	Methods []*Method
+
+	DocOrigin string // where Doc came from, see Method
 }
 
 // Describe describes all exported methods of a value. Every fault is reported at once, as
@@ -20,28 +22,43 @@ type Service struct {
 //
 // impl is used by all calls from then on and has to be safe for concurrent use.
 func Describe(impl any, options ...Option) (*Service, error) {
-	value, err := receiverOf(impl)
+	s, err := surveyAs(nil, impl, options)
 	if err != nil {
 		return nil, err
 	}
-	return describe(value.Type(), value, options)
+	return s.service()
 }
 
 // DescribeAs describes only the methods of an interface and calls them on impl. Names and
-// doc comments come from code, then from where the interface is declared, then from where
-// impl's methods are. Otherwise it is like Describe.
+// doc comments come from code, then from the interface's declaration, and what is unnamed or
+// without a comment there from impl's. A signature table that does not fit the interface is
+// an error, and so is an interface whose names nothing tells in this build. Otherwise it is
+// like Describe.
 func DescribeAs(iface reflect.Type, impl any, options ...Option) (*Service, error) {
-	if iface == nil || iface.Kind() != reflect.Interface {
-		return nil, fmt.Errorf("%v is no interface", iface)
+	if iface == nil {
+		return nil, errors.New("<nil> is no interface")
 	}
-	value, err := receiverOf(impl)
+	s, err := surveyAs(iface, impl, options)
 	if err != nil {
 		return nil, err
 	}
-	if !value.Type().Implements(iface) {
+	return s.service()
+}
+
+// surveyAs looks at a value by itself or, when iface is not nil, as what an interface has of it.
+func surveyAs(iface reflect.Type, impl any, options []Option) (*survey, error) {
+	value, err := receiverOf(impl)
+	switch {
+	case err != nil:
+		return nil, err
+	case iface == nil:
+		return newSurvey(value.Type(), value, options)
+	case iface.Kind() != reflect.Interface:
+		return nil, fmt.Errorf("%v is no interface", iface)
+	case !value.Type().Implements(iface):
 		return nil, fmt.Errorf("%v does not implement %v", value.Type(), iface)
 	}
-	return describe(iface, value, options)
+	return newSurvey(iface, value, options)
 }
 
 func receiverOf(impl any) (reflect.Value, error) {
@@ -53,36 +70,6 @@ func receiverOf(impl any) (reflect.Value, error) {
 		return value, fmt.Errorf("the %v is nil: hand over a value", value.Type())
 	}
 	return value, nil
-}
-
-func describe(t reflect.Type, impl reflect.Value, options []Option) (*Service, error) {
-	if base(t).Name() == "" {
-		return nil, fmt.Errorf("%v has no name: declare a type", t)
-	}
-	settings := settingsOf(options)
-	faults := append(settings.faults(t), unreachable(t, settings)...)
-	candidates := candidatesOf(t, impl)
-	naming := newNaming(settings, candidates)
-
-	service := &Service{Name: plainName(base(t)), Type: t, Doc: naming.comment(base(t), base(impl.Type()))}
-	for _, c := range candidates {
-		if settings.leavesOut(c.name) {
-			continue
-		}
-		method, err := c.describe(naming, base(t).PkgPath())
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		service.Methods = append(service.Methods, method)
-	}
-	if len(faults) == 0 && len(service.Methods) == 0 {
-		faults = append(faults, fmt.Errorf("%v has no exported method to serve", t))
-	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	return service, nil
 }
 
 // unreachable finds the methods that only a pointer to the value has: served as it is, the

@@ -11,9 +11,10 @@ import (
 
 // settings is what the options of one Describe add up to.
 type settings struct {
-	names   []givenNames
-	sources []fs.FS
-	without []string
+	names    []givenNames
+	sources  []fs.FS
+	without  []string
+	portable bool
 }
 
 // givenNames is one Names option.

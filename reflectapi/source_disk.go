@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -12,22 +13,42 @@ const originDisk = "source file"
 // newDiskSource reads the files that the program was compiled from, where they still are.
 // That is the rule under go run and go test, which leave nothing else to read.
 func newDiskSource() *textSource {
-	folders := map[string][]*goFile{}
+	disk := diskFolders{}
 	return &textSource{name: originDisk, filesFor: func(of *subject) ([]*goFile, error) {
 		folder, err := of.folder()
 		if err != nil {
 			return nil, err
 		}
-		files, listed := folders[folder]
-		if !listed {
-			files = goFilesIn(os.DirFS(folder), ".")
-			folders[folder] = files
-		}
+		files := disk.files(folder)
 		if len(files) == 0 {
 			return nil, unknown(folder + " is not on this machine")
 		}
 		return files, nil
 	}}
+}
+
+// diskFolders are the folders that were listed, each once.
+type diskFolders map[string][]*goFile
+
+func (disk diskFolders) files(folder string) []*goFile {
+	files, listed := disk[folder]
+	if !listed {
+		files = goFilesIn(os.DirFS(folder), ".")
+		for _, f := range files {
+			f.packageAt = func(importPath string) []*goFile { return disk.neighbour(importPath, folder) }
+		}
+		disk[folder] = files
+	}
+	return slices.Clone(files)
+}
+
+// neighbour lists the files of a package in the module that a folder is in.
+func (disk diskFolders) neighbour(importPath, within string) []*goFile {
+	folder, err := folderInModule(importPath, within)
+	if err != nil {
+		return nil
+	}
+	return disk.files(folder)
 }
 
 // folder is where the package of the subject was compiled.

@@ -7,46 +7,27 @@ import (
 
 const originDWARF = "DWARF"
 
-// dwarfSource reads the debug information of the running program, the last resort: a scan
-// takes a sixth of a second for 25 MB, so it is made once and only when a name is missing.
+// dwarfSource reads the debug information of the running program, the last resort, which is
+// opened only when a name is missing.
 //
 // What the compiler leaves there has holes. Blank parameters of functions that can be
 // inlined are absent, the receiver too when it has no name; wrappers and functions that are
 // not inlined have them all. Several entries may describe one method: one that is complete
 // and has the right types answers, and when none is, the question goes on.
-type dwarfSource struct {
-	wanted map[string]bool // linker symbols of the service's methods, see plainSymbol
+type dwarfSource struct{}
 
-	scanned bool
-	entries map[string][]dwarfEntry
-	fault   error
-}
+func (dwarfSource) origin() string { return originDWARF }
 
-func newDWARFSource(candidates []*candidate) *dwarfSource {
-	wanted := map[string]bool{}
-	for _, c := range candidates {
-		for _, symbol := range c.implementation().symbols {
-			wanted[plainSymbol(symbol)] = true
-		}
-	}
-	return &dwarfSource{wanted: wanted}
-}
-
-func (*dwarfSource) origin() string { return originDWARF }
-
-func (s *dwarfSource) declaration(of *subject) (declaration, error) {
+func (dwarfSource) declaration(of *subject) (declaration, error) {
 	if len(of.symbols) == 0 {
-		return declaration{}, unknown("") // an interface leaves nothing there
+		return declaration{}, unknown("an interface leaves nothing there")
 	}
-	if !s.scanned {
-		s.scanned = true
-		s.entries, s.fault = scanExecutable(s.wanted)
-	}
-	if s.fault != nil {
-		return declaration{}, unknown(s.fault.Error())
+	entries, err := debugEntries()
+	if err != nil {
+		return declaration{}, unknown(err.Error())
 	}
 	for _, symbol := range of.symbols {
-		for _, entry := range s.entries[plainSymbol(symbol)] {
+		for _, entry := range entries[plainSymbol(symbol)].unpack() {
 			if d, ok := entry.declaration(of); ok {
 				return d, nil
 			}

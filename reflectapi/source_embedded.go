@@ -1,6 +1,9 @@
 package reflectapi
 
-import "io/fs"
+import (
+	"io/fs"
+	"path"
+)
 
 const originEmbedded = "embedded source"
 
@@ -18,9 +21,25 @@ func newEmbeddedSource(given []fs.FS) *textSource {
 			for _, files := range given {
 				all = append(all, goFilesBelow(files)...)
 			}
+			for _, f := range all {
+				f.packageAt = func(importPath string) []*goFile { return filesOf(importPath, all) }
+			}
 		}
 		return all, nil
 	}}
+}
+
+// filesOf picks the files of a package by the last element of its path, in the hope that it is
+// the name of the package or of the folder: nothing else tells where an embedded file was.
+func filesOf(importPath string, all []*goFile) []*goFile {
+	var found []*goFile
+	for _, f := range all {
+		tree, name := f.tree(), path.Base(importPath)
+		if tree != nil && (tree.Name.Name == name || path.Base(path.Dir(f.path)) == name) {
+			found = append(found, f)
+		}
+	}
+	return found
 }
 
 // goFilesBelow lists the Go files of all folders.

@@ -13,6 +13,11 @@ type textSource struct {
 	filesFor func(of *subject) ([]*goFile, error)
 }
 
+// nowhere is a source that knows nothing.
+func nowhere() *textSource {
+	return &textSource{filesFor: func(*subject) ([]*goFile, error) { return nil, unknown("") }}
+}
+
 func (s *textSource) origin() string { return s.name }
 
 // declaration searches the package of the subject. A method with code has to be declared at
@@ -40,6 +45,15 @@ func (s *textSource) declaration(of *subject) (declaration, error) {
 	return first, nil
 }
 
+// find lists the declarations of a subject, whether they fit the program or not.
+func (s *textSource) find(of *subject) []declared {
+	files, err := s.filesFor(of)
+	if err != nil {
+		return nil
+	}
+	return declarationsOf(of, files)
+}
+
 // absence says that no file has the declaration.
 func absence(of *subject) unknown {
 	if of.file == "" {
@@ -48,19 +62,20 @@ func absence(of *subject) unknown {
 	return unknown(fmt.Sprintf("%s:%d is not in it, or not as it was compiled", filepath.Base(of.file), of.line))
 }
 
-// comment is the doc comment of the type that declares the subject, "" when none is found.
-func (s *textSource) comment(of *subject) string {
+// comment is the doc comment of the type that declares the subject, "" when it has none;
+// declared says that the type was found.
+func (s *textSource) comment(of *subject) (doc string, declared bool) {
 	files, err := s.filesFor(of)
 	if err != nil {
-		return ""
+		return "", false
 	}
 	for _, f := range files {
 		if !f.belongsTo(of) {
 			continue
 		}
 		if spec, doc := f.typeSpec(of.typeName()); spec != nil {
-			return doc
+			return doc, true
 		}
 	}
-	return ""
+	return "", false
 }

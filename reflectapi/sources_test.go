@@ -111,6 +111,26 @@ func TestDWARFEntries(t *testing.T) {
 	}
 }
 
+func TestSymbolsOfExportedMethods(t *testing.T) {
+	t.Parallel()
+	for symbol, want := range map[string]bool{
+		"main.Store.Put":                                   true,
+		"main.(*Store[go.shape.string]).Put":               true,
+		"example.com/shop.(*Store[example.com/a.B,int]).P": true,
+		"gopkg.in/yaml%2ev3.(*Node).Decode":                true,
+		"main.Store.put":                                   false,
+		"main.Put":                                         false,
+		"main.Map[go.shape.int]":                           false,
+		"gopkg.in/yaml%2ev3.Marshal":                       false,
+		"main.Store.Put.func1":                             false,
+		"memmove":                                          false,
+	} {
+		if got := reflectapi.IsExportedMethod(symbol); got != want {
+			t.Errorf("%s: %t", symbol, got)
+		}
+	}
+}
+
 func TestFolderInModule(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -61,6 +61,9 @@ func (of *subject) origin() anchor {
 // typeName is the name that the subject's type has in source.
 func (of *subject) typeName() string { return plainName(of.receiver) }
 
+// isInterface tells a subject that has no code.
+func (of *subject) isInterface() bool { return of.receiver.Kind() == reflect.Interface }
+
 // isIn tells whether the code of the subject came from a file of that name.
 func (of *subject) isIn(file string) bool { return filepath.Base(of.file) == file }
 

@@ -62,10 +62,33 @@ func (c *transportCheck) structObstacle(t reflect.Type, where string) string {
 	if len(fields) == 0 && t.NumField() > 0 && !hasJSONTag(t) {
 		return fmt.Sprintf("%s is of type %v, a struct without exported fields", where, t)
 	}
+	if rivals := rivalsFor(t); rivals != "" {
+		return rivals
+	}
 	for _, f := range fields {
 		if obstacle := c.obstacle(f.Type, fmt.Sprintf("field %v.%s", t, f.Name)); obstacle != "" {
 			return obstacle
 		}
+	}
+	return ""
+}
+
+// rivalsFor finds two fields of one struct that JSON would call the same, embedded structs
+// included. The codec refuses every value of such a type, when the first one comes along.
+func rivalsFor(t reflect.Type) string {
+	owners := map[string]string{} // Go names, by those that JSON has for them
+	for i := range t.NumField() {
+		field, promotes := readField(jsonField{Type: t}, i)
+		if promotes {
+			if rivals := rivalsFor(field.Type); rivals != "" {
+				return rivals
+			}
+			continue
+		}
+		if owner, taken := owners[field.Name]; taken && field.Name != "" {
+			return fmt.Sprintf("fields %s and %s of %v are both %q in JSON: give one of them another json tag", owner, field.goName, t, field.Name)
+		}
+		owners[field.Name] = field.goName
 	}
 	return ""
 }

@@ -1,0 +1,75 @@
+package reflectapi
+
+import "strings"
+
+// dwarfEntry is one description of a function; a receiver is its first parameter.
+type dwarfEntry struct {
+	params, results []dwarfVariable
+}
+
+type dwarfVariable struct{ name, typeName string }
+
+// addResult keeps a result once: one that lives in two places, as in a function that defers,
+// is listed twice.
+func (e *dwarfEntry) addResult(v dwarfVariable) {
+	for _, known := range e.results {
+		if known.name == v.name {
+			return
+		}
+	}
+	e.results = append(e.results, v)
+}
+
+// What parts the pieces of a packed entry. No name and no type has such a byte.
+const (
+	betweenEntries   = "\x00"
+	betweenLists     = "\x01" // parameters and results
+	betweenVariables = "\x02"
+	betweenNameType  = "\x03"
+)
+
+// packedEntries are all entries of one symbol as a text. Those of a whole program are kept
+// for as long as it runs, and as structures they would take half as much memory again.
+type packedEntries string
+
+// with adds an entry.
+func (p packedEntries) with(e dwarfEntry) packedEntries {
+	packed := packedEntries(packVariables(e.params) + betweenLists + packVariables(e.results))
+	if p == "" {
+		return packed
+	}
+	return p + betweenEntries + packed
+}
+
+// unpack lists the entries.
+func (p packedEntries) unpack() []dwarfEntry {
+	if p == "" {
+		return nil
+	}
+	var entries []dwarfEntry
+	for entry := range strings.SplitSeq(string(p), betweenEntries) {
+		params, results, _ := strings.Cut(entry, betweenLists)
+		entries = append(entries, dwarfEntry{unpackVariables(params), unpackVariables(results)})
+	}
+	return entries
+}
+
+func packVariables(variables []dwarfVariable) string {
+	packed := make([]string, len(variables))
+	for i, v := range variables {
+		packed[i] = v.name + betweenNameType + v.typeName
+	}
+	return strings.Join(packed, betweenVariables)
+}
+
+func unpackVariables(packed string) []dwarfVariable {
+	if packed == "" {
+		return nil
+	}
+	var variables []dwarfVariable
+	for variable := range strings.SplitSeq(packed, betweenVariables) {
+		name, typeName, _ := strings.Cut(variable, betweenNameType)
+		variables = append(variables, dwarfVariable{name, typeName})
+	}
+	return variables
+}

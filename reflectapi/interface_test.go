@@ -1,0 +1,109 @@
+package reflectapi_test
+
+import (
+	"embed"
+	"io"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/busline/busline/reflectapi"
+	politeness "github.com/busline/busline/reflectapi/testdata/greeting"
+)
+
+//go:embed interface_test.go
+var visits embed.FS
+
+// visitor has methods of another package, through an import of another name.
+type visitor interface {
+	politeness.Greeter
+	// Visit has names of its own.
+	Visit(place string) (days int)
+}
+
+// Tourist implements it, with other names.
+type Tourist struct{}
+
+// Greet greets foreigners.
+func (Tourist) Greet(who string, often int) (text string, err error) { return who, nil }
+
+// Leave goes home.
+func (Tourist) Leave(by string) (text string) { return by }
+
+// Visit goes somewhere.
+func (Tourist) Visit(where string) (long int) { return len(where) }
+
+// Read is from the standard library.
+func (Tourist) Read(guide []byte) (pages int, err error) { return len(guide), nil }
+
+func TestInterfaceThatEmbedsAnother(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]reflectapi.Option{
+		"on disk":  nil,
+		"embedded": {reflectapi.Portable(), reflectapi.Source(visits), reflectapi.Source(os.DirFS("testdata/greeting"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := describeAs[visitor](t, Tourist{}, options...)
+			wantSignatures(t, service,
+				"Greet(name string, times int) (greeting string)",
+				"Leave(by string) (text string)", // unnamed in the interface
+				"Visit(place string) (days int)",
+			)
+			if doc := method(t, service, "Greet").Doc; doc != "Greet greets somebody." {
+				t.Errorf("Greet is documented as %q", doc)
+			}
+		})
+	}
+}
+
+// The names of an implementation do not stand in for those of an interface that cannot be
+// read here: where it can be, they would be others.
+func TestInterfaceThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	const remedy = ` embed the source with bus.Source, or give them with bus.Names(`
+	implementation := reflectapi.Source(visits)
+	for name, test := range map[string]struct {
+		iface   reflect.Type
+		options []reflectapi.Option
+		want    string
+	}{
+		"of the standard library": {
+			reflect.TypeFor[io.Reader](), nil,
+			"method Read: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: none given;" +
+				" source file: package io is in another module; DWARF: an interface leaves nothing there);" +
+				" write a signature table with apigen -type Reader," + remedy + `"Read", …)`,
+		},
+		"portable": {
+			reflect.TypeFor[politeness.Leaver](), []reflectapi.Option{reflectapi.Portable(), implementation},
+			"method Leave: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: greeting.Leaver is not in it);" +
+				" write a signature table with apigen -type Leaver," + remedy + `"Leave", …)`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := reflectapi.DescribeAs(test.iface, Tourist{}, test.options...); err == nil || err.Error() != test.want {
+				t.Errorf("got:  %v\nwant: %s", err, test.want)
+			}
+		})
+	}
+	service := describeAs[io.Reader](t, Tourist{}, reflectapi.Names("Read", "p", "n"))
+	wantSignatures(t, service, "Read(p []byte) (n int)")
+	if doc := method(t, service, "Read").Doc; doc != "Read is from the standard library." {
+		t.Errorf("Read is documented as %q: a comment of the implementation is better than none", doc)
+	}
+}
+
+func TestPortable(t *testing.T) {
+	t.Parallel()
+	_, err := reflectapi.Describe(Tourist{}, reflectapi.Portable(), reflectapi.Without("Greet", "Leave", "Read"))
+	const want = "method Visit: no names for 1 argument and 1 result (code: none given; embedded source: none given);" +
+		` embed the source with bus.Source, or give them with bus.Names("Visit", …)`
+	if err == nil || err.Error() != want {
+		t.Errorf("got:  %v\nwant: %s", err, want)
+	}
+	service := describe(t, Tourist{}, reflectapi.Portable(), reflectapi.Source(visits))
+	if visit := method(t, service, "Visit"); visit.Origin != "embedded source" || visit.Doc != "Visit goes somewhere." {
+		t.Errorf("Visit is named by the %s, documented as %q", visit.Origin, visit.Doc)
+	}
+}

@@ -1,0 +1,111 @@
+package reflectapi
+
+import (
+	"fmt"
+	"go/ast"
+	"reflect"
+	"slices"
+)
+
+// A copy of a declaration, in a signature table or in embedded source, is out of date when
+// the file that it was taken from says something else. The program itself tells that only
+// of numbers and types: an argument that was renamed since fits as well as before.
+
+// stale compares what the copies say of a subject with the source on disk, where that is.
+func (n *naming) stale(of *subject) []string {
+	for _, text := range n.copies {
+		copied, originals := text.find(of), n.disk.find(of)
+		if len(copied) == 0 || len(originals) == 0 {
+			continue
+		}
+		agrees := func(original declared) bool { return len(copied[0].differences(original, of.shape)) == 0 }
+		if slices.ContainsFunc(originals, agrees) {
+			continue // there are several when files for different systems each have one
+		}
+		return outdated(text, copied[0].differences(originals[0], of.shape))
+	}
+	return nil
+}
+
+// staleComment compares the comment of a type.
+func (n *naming) staleComment(t reflect.Type) []string {
+	of := &subject{receiver: t, near: n.near}
+	original, exists := n.disk.comment(of)
+	for _, text := range n.copies {
+		if copied, declared := text.comment(of); declared && exists && copied != original {
+			return outdated(text, []string{otherComment})
+		}
+	}
+	return nil
+}
+
+// outdated says what is wrong with a copy, and what to do.
+func outdated(text *textSource, differences []string) []string {
+	remedy := "embed the file as it is"
+	if text.name == originTable {
+		remedy = "run go generate"
+	}
+	told := make([]string, len(differences))
+	for i, difference := range differences {
+		told[i] = fmt.Sprintf("the %s %s: %s", text.name, difference, remedy)
+	}
+	return told
+}
+
+const otherComment = "has another comment than the source file"
+
+// differences lists how a copy differs from the original, as far as callers can tell: the
+// names of context and error are nobody's business, and neither are those of a web method.
+func (d declared) differences(original declared, s shape) []string {
+	params, results := slots(d.fn.Params), slots(d.fn.Results)
+	originalParams, originalResults := slots(original.fn.Params), slots(original.fn.Results)
+	if len(params) != len(originalParams) || len(results) != len(originalResults) {
+		return []string{"has other arguments or results than the source file"}
+	}
+	var found []string
+	if s.kind == Function {
+		context, outcomes := len(s.params)-len(s.args), len(s.results)
+		found = append(found, differentSlots("argument", params[context:], originalParams[context:], original.generic)...)
+		found = append(found, differentSlots("result", results[:outcomes], originalResults[:outcomes], original.generic)...)
+	}
+	if docText(d.doc) != docText(original.doc) {
+		found = append(found, otherComment)
+	}
+	return found
+}
+
+// slot is one argument or result in source.
+type slot struct {
+	name string // "_" when it has none
+	kind ast.Expr
+}
+
+func slots(fields *ast.FieldList) []slot {
+	if fields == nil {
+		return nil
+	}
+	var all []slot
+	for _, field := range fields.List {
+		for _, name := range fieldNames(field) {
+			if isBlank(name) {
+				name = "_"
+			}
+			all = append(all, slot{name, field.Type})
+		}
+	}
+	return all
+}
+
+// differentSlots compares names and, unless the original is generic, types.
+func differentSlots(what string, copied, original []slot, generic bool) []string {
+	var found []string
+	for i := range copied {
+		switch {
+		case copied[i].name != original[i].name:
+			found = append(found, fmt.Sprintf("calls %s %d %s, the source file calls it %s", what, i+1, copied[i].name, original[i].name))
+		case !generic && !sameText(copied[i].kind, original[i].kind):
+			found = append(found, fmt.Sprintf("gives %s %s another type than the source file", what, copied[i].name))
+		}
+	}
+	return found
+}

@@ -1,0 +1,186 @@
+package reflectapi_test
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// What generated files might say of the interfaces below.
+var (
+	_ = reflectapi.Register[adder](`
+// adder adds, says its table.
+type adder interface {
+	// Add adds.
+	//
+	// It overflows.
+	Add(ctx context.Context, x, y int) (sum int, err error)
+	Nameless(int) (a int, _ error)
+	// Total has any number of arguments.
+	Total(ctx context.Context, numbers ...int) (total int, err error)
+}
+`)
+	_ = reflectapi.Register[shelf[string]]("type shelf[T any] interface{ Lay(thing T) (place int) }")
+	_ = reflectapi.Register[alias]("type original interface{ Ask(question string) (answer string) }")
+	_ = reflectapi.Register[original]("type original interface{ Ask(question string) (answer string) }") // the same twice
+)
+
+type (
+	// adder adds.
+	adder interface {
+		Add(ctx context.Context, a, b int) (c int, err error)
+		Nameless(int) (c int, _ error)
+		Total(ctx context.Context, all ...int) (sum int, err error)
+		hidden()
+	}
+	shelf[T any] interface{ Lay(what T) (where int) }
+	original     interface{ Ask(string) (reply string) }
+	alias        = original
+	asked[T any] interface {
+		Ask(what string) (reply string)
+	}
+)
+
+// handyman implements them all, with names of his own.
+type handyman struct{}
+
+func (handyman) Add(_ context.Context, left, right int) (int, error) { return left + right, nil }
+func (handyman) Nameless(n int) (int, error)                         { return n, nil }
+func (handyman) Total(_ context.Context, each ...int) (int, error)   { return len(each), nil }
+func (handyman) Lay(string) (spot int)                               { return 0 }
+func (handyman) Ask(riddle string) (solution string)                 { return riddle }
+func (handyman) hidden()                                             {}
+
+func describeAs[T any](t *testing.T, impl any, options ...reflectapi.Option) *reflectapi.Service {
+	t.Helper()
+	service, err := reflectapi.DescribeAs(reflect.TypeFor[T](), impl, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service
+}
+
+// A table wins over source, embedded or on disk.
+func TestSignatureTable(t *testing.T) {
+	t.Parallel()
+	embedded := fstest.MapFS{"x_test.go": {Data: []byte("package reflectapi_test\n\ntype adder interface{ Add(c context.Context, l, r int) (t int, e error) }\n")}}
+	for name, source := range map[string]fstest.MapFS{"file": {}, "embedded": embedded} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := describeAs[adder](t, handyman{}, reflectapi.Source(source))
+			wantSignatures(t, service,
+				"Add(x int, y int) (sum int)",
+				"Nameless(n int) (result int)", // without a name in the interface
+				"Total(numbers ...int) (total int)")
+			if service.Doc != "adder adds, says its table." || service.DocOrigin != "signature table" {
+				t.Errorf("the service is documented as %q by the %s", service.Doc, service.DocOrigin)
+			}
+			add := method(t, service, "Add")
+			if add.Doc != "Add adds.\n\nIt overflows." || add.DocOrigin != "signature table" || add.Origin != "signature table" {
+				t.Errorf("Add is documented as %q by the %s, and named by the %s", add.Doc, add.DocOrigin, add.Origin)
+			}
+			if nameless := method(t, service, "Nameless"); nameless.Origin != "source file" || nameless.DocOrigin != "" {
+				t.Errorf("Nameless is named by the %s, and documented by the %s", nameless.Origin, nameless.DocOrigin)
+			}
+		})
+	}
+}
+
+func TestNamesInCodeBeatTheTable(t *testing.T) {
+	t.Parallel()
+	add := method(t, describeAs[adder](t, handyman{}, reflectapi.Names("Add", "l, r", "t")), "Add")
+	if add.Signature() != "Add(l int, r int) (t int)" || add.Origin != "code" || add.DocOrigin != "signature table" {
+		t.Errorf("%s by %s, documented by the %s", add.Signature(), add.Origin, add.DocOrigin)
+	}
+}
+
+func TestTableOfAGenericInterface(t *testing.T) {
+	t.Parallel()
+	wantSignatures(t, describeAs[shelf[string]](t, handyman{}), "Lay(thing string) (place int)")
+}
+
+// An alias is the type that it stands for, and the table is found under both names.
+func TestTableOfAnAlias(t *testing.T) {
+	t.Parallel()
+	wantSignatures(t, describeAs[alias](t, handyman{}), "Ask(question string) (answer string)")
+	wantSignatures(t, describeAs[original](t, handyman{}), "Ask(question string) (answer string)")
+}
+
+// A struct that embeds an interface has its methods from there, and so their names.
+func TestTableOfAPromotedMethod(t *testing.T) {
+	t.Parallel()
+	type outer struct{ original }
+	wantSignatures(t, describe(t, outer{handyman{}}), "Ask(question string) (answer string)")
+}
+
+func TestFaultyTables(t *testing.T) {
+	t.Parallel()
+	const goGenerate = ": run go generate"
+	for want, err := range map[string]error{
+		"is there 2 times, and they differ: keep one, and run go generate": faultyTable[bool](
+			"type asked interface{ Ask(a string) (b string) }", "type asked interface{ Ask(b string) (a string) }"),
+		"does not parse: expected ')', found '.'" + goGenerate:            faultyTable[int](`type asked interface{ Ask(a string, .) }`),
+		"declares another type: run go generate, with apigen -type asked": faultyTable[int8]("type Asked interface{ Ask(a string) (b string) }"),
+		"declares no interface" + goGenerate:                              faultyTable[int16]("type asked struct{}"),
+		"lacks method Ask" + goGenerate:                                   faultyTable[int32]("type asked interface{ original }"),
+		"has a method Tell, which the program has not" + goGenerate:       faultyTable[uint]("type asked interface{ Ask(a string) (b string); Tell() }"),
+		"is wrong about method Ask: parameter 1 is not the string that the program has" + goGenerate: faultyTable[uint8](
+			"type asked interface{ Ask(a int) (b string) }"),
+		"is wrong about method Ask: 2 results are declared, the program has 1" + goGenerate: faultyTable[uint16](
+			"type asked interface{ Ask(a string) (b string, err error) }"),
+	} {
+		if err == nil {
+			t.Errorf("accepted what %s", want)
+			continue
+		}
+		if _, got, _ := strings.Cut(err.Error(), "] "); got != want {
+			t.Errorf("got:  %v\nwant: %s", err, want)
+		}
+	}
+}
+
+// faultyTable registers declarations for an interface of their own, and describes it.
+func faultyTable[Own any](declarations ...string) error {
+	for _, declaration := range declarations {
+		reflectapi.Register[asked[Own]](declaration)
+	}
+	_, err := reflectapi.DescribeAs(reflect.TypeFor[asked[Own]](), handyman{})
+	return err
+}
+
+// All faults of a table and all others are told at once.
+func TestFaultsBesideATable(t *testing.T) {
+	t.Parallel()
+	reflectapi.Register[asked[string]]("type asked interface{ Tell(); Ask(a, b string) (c string) }")
+	_, err := reflectapi.DescribeAs(reflect.TypeFor[asked[string]](), handyman{}, reflectapi.Portable(), reflectapi.Without("Add"))
+	want := strings.Join([]string{
+		"bus.Without: reflectapi_test.asked[string] has no method Add",
+		"the signature table of reflectapi_test.asked[string] is wrong about method Ask: 2 parameters are declared, the program has 1: run go generate",
+		"the signature table of reflectapi_test.asked[string] has a method Tell, which the program has not: run go generate",
+		"method Ask: no names for 1 argument and 1 result (code: none given; signature table: it is wrong; embedded source: none given);" +
+			` write a signature table with apigen -type asked, embed the source with bus.Source, or give them with bus.Names("Ask", …)`,
+	}, "\n")
+	if err == nil || err.Error() != want {
+		t.Errorf("got:\n%v\nwant:\n%s", err, want)
+	}
+}
+
+// clerk is no interface.
+type clerk struct{}
+
+// File files.
+func (*clerk) File(paper string) (place int) { return 0 }
+
+func TestTableOfAStruct(t *testing.T) {
+	t.Parallel()
+	reflectapi.Register[clerk]("type clerk interface{ File(paper string) (place int) }")
+	_, err := reflectapi.Describe(&clerk{})
+	const want = "the signature table of reflectapi_test.clerk stands for a type that is no interface: give apigen an interface"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

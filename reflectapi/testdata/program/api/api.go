@@ -1,0 +1,34 @@
+// Package api declares interfaces that another package implements.
+package api
+
+import (
+	"context"
+	"embed"
+)
+
+// Source is the source of this package.
+//
+//go:embed *.go
+var Source embed.FS
+
+// Greeter has no signature table.
+type Greeter interface {
+	// Greet greets somebody.
+	Greet(ctx context.Context, name string, times int) (greeting string, err error)
+
+	Shouter
+}
+
+// Shouter is embedded.
+type Shouter interface {
+	// Shout is variadic.
+	Shout(words ...string) (loudness int)
+}
+
+// Teller has a signature table.
+type Teller interface {
+	// Tell tells a story.
+	Tell(ctx context.Context, story string, times int) (moral string, err error)
+	// Repeat is variadic.
+	Repeat(stories ...string) (count int)
+}

@@ -1,0 +1,5 @@
+package main
+
+import "testing"
+
+func TestAnswer(*testing.T) { answer() }
