@@ -43,7 +43,7 @@ $(LINTER):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER_VERSION)
 
 generate: ## write the generated files
-	go generate ./...
+	@for module in $(MODULES); do (cd "$$module" && echo "$$module" && go generate ./...); done
 
 # Compares the files before and after, not with the last commit, so that it can
 # be typed in the middle of work. The index of its own leaves the real one alone.
@@ -58,11 +58,12 @@ words: ## no notes to oneself and no paths of one machine
 	@if git grep --untracked -nIE '\b(TO[D]O|FIX[M]E|XX[X]|HAC[K]|WI[P])\b|/(roo[t]|hom[e]/[a-z]+|User[s])/' -- . ':!*go.sum'; \
 	then exit 1; else test $$? -eq 1; fi
 
-test: ## all tests
+test: ## all tests; the first line is the main module's
 	go test ./...
+	@for module in $(filter-out ./,$(MODULES)); do (cd "$$module" && echo "$$module" && go test ./...); done
 
 race: ## all tests under the race detector
-	go test -race ./...
+	@for module in $(MODULES); do (cd "$$module" && echo "$$module" && go test -race ./...); done
 
 bench: ## each benchmark once, so that none rots
 	go test -run '^$$' -bench . -benchtime 1x ./...

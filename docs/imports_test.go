@@ -14,20 +14,30 @@ import (
 // way round in circles. "..." on the right is anything; on the left it is every
 // package below. What no row allows, such as importing an example, is
 // forbidden. Tests may import what they need.
+//
+// An example's interface is in a package of its own, which callers import: it
+// needs no more than the generated client in it does. mocks comes below these:
+// a mock has the types of the interface that it stands in for. It is imported
+// by tests alone.
 const importTable = `
 	bus/wire:
 	bus/subject:
 	reflectapi:
-	reflectapi/apigen:  reflectapi
 	restmap/strictjson:
 	restmap:            reflectapi restmap/strictjson
+	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
 	bus:                bus/wire bus/subject reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
 	bus/bustest:        bus bus/broker
 	portal:             bus bus/subject restmap/openapi
 	msgsvc:             bus
-	mocks:
+	examples/calculator/calculatorapi: bus reflectapi
+	examples/checkout/checkoutapi:     bus reflectapi
+	examples/products/productapi:      bus reflectapi
+	examples/products/productsvc:      bus examples/products/productapi
+	examples/trouble/troubleapi:       bus reflectapi
+	mocks: bus examples/calculator/calculatorapi examples/checkout/checkoutapi examples/products/productapi examples/products/productsvc examples/trouble/troubleapi
 	examples/...:       ...
 	benchmarks:         ...
 	docs:
@@ -43,9 +53,9 @@ const neverCompiled = `
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
-	bus:                github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock portal
-	portal:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock
-	msgsvc:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock
+	bus:                github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal
+	portal:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks
+	msgsvc:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks
 `
 
 // goPackage is what go list tells of a package. Our own paths are shortened to

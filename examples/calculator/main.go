@@ -24,6 +24,7 @@ import (
 	"syscall"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
 )
 
@@ -36,14 +37,14 @@ func main() {
 func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	conn, err := bus.Connect(ctx, "calculator.example", bus.WithVersion("1"))
+	conn, err := bus.Connect(ctx, calculatorapi.Host, bus.WithVersion("1"))
 	if err != nil {
 		return err
 	}
 	if err := calculatorsvc.Serve(conn); err != nil {
 		return err
 	}
-	fmt.Println("calculator.example is on the bus; Ctrl-C takes it off")
+	fmt.Println(calculatorapi.Host, "is on the bus; Ctrl-C takes it off")
 	<-ctx.Done()
 	return conn.Close(context.Background())
 }

@@ -34,6 +34,7 @@ import (
 	"syscall"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/products/productapi"
 	"github.com/busline/busline/examples/products/productsvc"
 )
 
@@ -46,7 +47,7 @@ func main() {
 func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	conn, err := bus.Connect(ctx, "products.example", bus.WithVersion("1"))
+	conn, err := bus.Connect(ctx, productapi.Host, bus.WithVersion("1"))
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func run() error {
 	if err := productsvc.Serve(conn, store); err != nil {
 		return err
 	}
-	fmt.Printf("products.example is on the bus, kept %s; Ctrl-C takes it off\n", store)
+	fmt.Printf("%s is on the bus, kept %s; Ctrl-C takes it off\n", productapi.Host, store)
 	<-ctx.Done()
 	return conn.Close(context.Background())
 }

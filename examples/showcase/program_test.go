@@ -14,7 +14,7 @@ import (
 )
 
 // TestProgram runs the showcase as a process of its own. It is built so that nothing tells it the names of arguments
-// but the source that it carries along.
+// but what it carries along.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	executable := exampletest.Build(t, ".", "-trimpath", "-ldflags=-s -w")

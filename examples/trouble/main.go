@@ -21,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/trouble/troubleapi"
 	"github.com/busline/busline/examples/trouble/troublesvc"
 )
 
@@ -33,14 +34,14 @@ func main() {
 func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	conn, err := bus.Connect(ctx, "trouble.example", bus.WithVersion("1"))
+	conn, err := bus.Connect(ctx, troubleapi.Host, bus.WithVersion("1"))
 	if err != nil {
 		return err
 	}
 	if err := troublesvc.Serve(conn); err != nil {
 		return err
 	}
-	fmt.Println("trouble.example is on the bus; Ctrl-C takes it off")
+	fmt.Println(troubleapi.Host, "is on the bus; Ctrl-C takes it off")
 	<-ctx.Done()
 	return conn.Close(context.Background())
 }

@@ -1,4 +1,4 @@
-// Package calculatorsvc is a service that does sums. It shows the default style, RPC: each method is a function
+// Package calculatorsvc implements calculatorapi: sums. It shows the default style, RPC: each method is a function
 // that takes its arguments by name, and answers with its results by name.
 //
 //	GET  /add?x=5&y=6                                         {"sum":11}
@@ -8,38 +8,27 @@
 package calculatorsvc
 
 import (
-	"embed"
+	"context"
 	"math"
 	"net/http"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/calculator/calculatorapi"
 )
-
-// source is this file, carried along in the executable: it tells the names of arguments and results wherever
-// the executable runs, and however it was built. A service that runs beside its source does not need it.
-//
-//go:embed calculator.go
-var source embed.FS
 
 // Serve puts a calculator on the bus. It is live when Serve returns.
 func Serve(conn *bus.Conn) error {
-	return bus.Serve(conn, Calculator{}, bus.Source(source))
+	return bus.Serve[calculatorapi.Calculator](conn, Calculator{})
 }
 
-// Calculator does sums.
+// Calculator does sums. What it serves, and what that is called, is in calculatorapi.
 type Calculator struct{}
 
-// Point is a place in the plane.
-type Point struct {
-	X float64 `json:"x"`
-	Y float64 `json:"y"`
-}
+// Add cannot fail.
+func (Calculator) Add(_ context.Context, x int, y int) (sum int, err error) { return x + y, nil }
 
-// Add returns the sum of x and y.
-func (Calculator) Add(x int, y int) (sum int) { return x + y }
-
-// Arithmetic returns x op y, where op is one of + - * /. Division drops the remainder.
-func (Calculator) Arithmetic(x int, op string, y int) (result int, err error) {
+// Arithmetic refuses to divide by zero.
+func (Calculator) Arithmetic(_ context.Context, x int, op string, y int) (result int, err error) {
 	switch op {
 	case "+":
 		return x + y, nil
@@ -57,8 +46,8 @@ func (Calculator) Arithmetic(x int, op string, y int) (result int, err error) {
 	}
 }
 
-// Distance returns how far apart two points are.
-func (Calculator) Distance(p1 Point, p2 Point) (d float64, err error) {
+// Distance refuses points between which JSON has no number.
+func (Calculator) Distance(_ context.Context, p1 calculatorapi.Point, p2 calculatorapi.Point) (d float64, err error) {
 	d = math.Hypot(p2.X-p1.X, p2.Y-p1.Y)
 	if math.IsInf(d, 0) {
 		return 0, bus.Errorf(http.StatusUnprocessableEntity, "the points are further apart than a number can say")

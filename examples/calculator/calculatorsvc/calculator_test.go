@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
 	"github.com/busline/busline/examples/internal/exampletest"
 )
@@ -13,10 +14,10 @@ import (
 func start(t *testing.T) *exampletest.Service {
 	t.Helper()
 	b := bustest.New(t)
-	if err := calculatorsvc.Serve(b.Connect("calculator.example")); err != nil {
+	if err := calculatorsvc.Serve(b.Connect(calculatorapi.Host)); err != nil {
 		t.Fatal(err)
 	}
-	return exampletest.Open(t, b.Connect("caller.example"), "https://calculator.example")
+	return exampletest.Open(t, b.Connect("caller.example"), "https://"+calculatorapi.Host)
 }
 
 func TestCalculator(t *testing.T) {
@@ -54,4 +55,9 @@ func TestCalculatorInAURL(t *testing.T) {
 	if _, body := calculator.Send("GET", "/arithmetic?x=5&op=+&y=6", ""); !strings.Contains(body, "%2B") {
 		t.Errorf("a plus that a URL makes a blank: %s, want a hint", body)
 	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	bustest.CheckNames[calculatorapi.Calculator](t, calculatorsvc.Calculator{})
 }

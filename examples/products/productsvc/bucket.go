@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/examples/products/productapi"
 )
 
 // bucket is a Store in a JetStream key-value bucket, shared by all instances on the plane. Whatever depends on
@@ -32,7 +34,7 @@ func openBucket(ctx context.Context, manager jetstream.JetStream, plane string) 
 	return &bucket{keys}, nil
 }
 
-func (b *bucket) Add(ctx context.Context, product Product) (id int, err error) {
+func (b *bucket) Add(ctx context.Context, product productapi.Product) (id int, err error) {
 	value, err := json.Marshal(product)
 	if err != nil {
 		return 0, err
@@ -67,7 +69,7 @@ func (b *bucket) nextID(ctx context.Context) (id int, err error) {
 	return id, err
 }
 
-func (b *bucket) Get(ctx context.Context, id int) (product Product, err error) {
+func (b *bucket) Get(ctx context.Context, id int) (product productapi.Product, err error) {
 	entry, err := b.find(ctx, id)
 	if err != nil {
 		return product, err
@@ -76,7 +78,7 @@ func (b *bucket) Get(ctx context.Context, id int) (product Product, err error) {
 	return product, err
 }
 
-func (b *bucket) Replace(ctx context.Context, id int, product Product) error {
+func (b *bucket) Replace(ctx context.Context, id int, product productapi.Product) error {
 	value, err := json.Marshal(product)
 	if err != nil {
 		return err
@@ -101,13 +103,13 @@ func (b *bucket) Remove(ctx context.Context, id int) error {
 	})
 }
 
-func (b *bucket) All(ctx context.Context) ([]Product, error) {
+func (b *bucket) All(ctx context.Context) ([]productapi.Product, error) {
 	watcher, err := b.keys.Watch(ctx, productPrefix+"*", jetstream.IgnoreDeletes())
 	if err != nil {
 		return nil, err
 	}
 	defer stopWatcher(watcher)
-	products := make(map[int]Product)
+	products := make(map[int]productapi.Product)
 	for {
 		select {
 		case entry := <-watcher.Updates():
@@ -153,12 +155,12 @@ func untilFirst(change func() error) error {
 
 func productKey(id int) string { return productPrefix + strconv.Itoa(id) }
 
-func addEntry(products map[int]Product, entry jetstream.KeyValueEntry) error {
+func addEntry(products map[int]productapi.Product, entry jetstream.KeyValueEntry) error {
 	id, err := strconv.Atoi(strings.TrimPrefix(entry.Key(), productPrefix))
 	if err != nil {
 		return fmt.Errorf("key %s: %w", entry.Key(), err)
 	}
-	var product Product
+	var product productapi.Product
 	if err := json.Unmarshal(entry.Value(), &product); err != nil {
 		return fmt.Errorf("key %s: %w", entry.Key(), err)
 	}
@@ -166,8 +168,8 @@ func addEntry(products map[int]Product, entry jetstream.KeyValueEntry) error {
 	return nil
 }
 
-func inOrder(products map[int]Product) []Product {
-	ordered := make([]Product, 0, len(products))
+func inOrder(products map[int]productapi.Product) []productapi.Product {
+	ordered := make([]productapi.Product, 0, len(products))
 	for _, id := range slices.Sorted(maps.Keys(products)) {
 		ordered = append(ordered, products[id])
 	}

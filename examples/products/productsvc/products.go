@@ -1,5 +1,5 @@
-// Package productsvc is a service that keeps products. It shows REST style: the methods are named after what they
-// do to a collection, and the magic arguments httpRequestBody, httpResponseBody and httpStatusCode stand for the
+// Package productsvc implements productapi: it keeps products. It shows REST style: the methods are named after what
+// they do to a collection, and the magic arguments httpRequestBody, httpResponseBody and httpStatusCode stand for the
 // parts of the HTTP message.
 //
 //	POST   /products      {"name":"Tea","price":4.5}     201 {"id":1}
@@ -11,38 +11,26 @@ package productsvc
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/products/productapi"
 )
-
-// source tells the names of arguments and results, however the executable was built.
-//
-//go:embed products.go
-var source embed.FS
 
 // Serve puts products on the bus, kept in the store. It is live when Serve returns.
 func Serve(conn *bus.Conn, store Store) error {
-	return bus.Serve(conn, &Products{store}, bus.Source(source))
+	return bus.Serve[productapi.Products](conn, &Products{store})
 }
 
-// Products is a collection of products.
+// Products is a collection of products. What it serves, and what that is called, is in productapi.
 type Products struct {
 	store Store
 }
 
-// Product is something to buy.
-type Product struct {
-	Name  string   `json:"name"`
-	Price float64  `json:"price"`
-	Tags  []string `json:"tags"`
-}
-
-// Create adds a product and returns its id.
-func (p *Products) Create(ctx context.Context, httpRequestBody Product) (id int, httpStatusCode int, err error) {
+// Create answers 201.
+func (p *Products) Create(ctx context.Context, httpRequestBody productapi.Product) (id int, httpStatusCode int, err error) {
 	if err := validate(httpRequestBody); err != nil {
 		return 0, 0, err
 	}
@@ -50,29 +38,27 @@ func (p *Products) Create(ctx context.Context, httpRequestBody Product) (id int,
 	return id, http.StatusCreated, err
 }
 
-// Read returns a product.
-func (p *Products) Read(ctx context.Context, id int) (httpResponseBody Product, err error) {
+// Read answers 404 when there is no such product, as Update and Delete do.
+func (p *Products) Read(ctx context.Context, id int) (httpResponseBody productapi.Product, err error) {
 	product, err := p.store.Get(ctx, id)
 	return product, notFound(id, err)
 }
 
-// Update replaces a product.
-func (p *Products) Update(ctx context.Context, id int, httpRequestBody Product) error {
+// Update asks of a product what Create does.
+func (p *Products) Update(ctx context.Context, id int, httpRequestBody productapi.Product) (err error) {
 	if err := validate(httpRequestBody); err != nil {
 		return err
 	}
 	return notFound(id, p.store.Replace(ctx, id, httpRequestBody))
 }
 
-// Delete removes a product.
-func (p *Products) Delete(ctx context.Context, id int) error {
+// Delete finds a product once.
+func (p *Products) Delete(ctx context.Context, id int) (err error) {
 	return notFound(id, p.store.Remove(ctx, id))
 }
 
-// ListAll returns products in the order of a field, name, price or tags, or the other way round with a minus in
-// front of it; without one, in the order in which they were created. It passes over the first offset products and
-// returns no more than limit; 0 is all.
-func (p *Products) ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []Product, err error) {
+// ListAll refuses an order by what is no field of a product.
+func (p *Products) ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []productapi.Product, err error) {
 	compare, err := order(sortBy)
 	if err != nil {
 		return nil, err
@@ -94,7 +80,7 @@ const (
 )
 
 // validate says what is wrong with a product.
-func validate(product Product) error {
+func validate(product productapi.Product) error {
 	if strings.TrimSpace(product.Name) == "" {
 		return bus.Errorf(http.StatusUnprocessableEntity, "a product needs a name")
 	}

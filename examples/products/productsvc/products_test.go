@@ -14,6 +14,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/internal/exampletest"
+	"github.com/busline/busline/examples/products/productapi"
 	"github.com/busline/busline/examples/products/productsvc"
 )
 
@@ -30,10 +31,17 @@ func overBoth(t *testing.T, test func(t *testing.T, b *bustest.Bus)) {
 	})
 }
 
-// start puts an instance on the bus, and says where it keeps products.
-func start(t *testing.T, b *bustest.Bus) (kept string) {
+// start puts an instance on the bus.
+func start(t *testing.T, b *bustest.Bus) *bus.Conn {
 	t.Helper()
-	conn := b.Connect("products.example")
+	conn, _ := startKept(t, b)
+	return conn
+}
+
+// startKept says where the instance keeps products, too.
+func startKept(t *testing.T, b *bustest.Bus) (conn *bus.Conn, kept string) {
+	t.Helper()
+	conn = b.Connect(productapi.Host)
 	store, err := productsvc.OpenStore(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +49,7 @@ func start(t *testing.T, b *bustest.Bus) (kept string) {
 	if err := productsvc.Serve(conn, store); err != nil {
 		t.Fatal(err)
 	}
-	return store.String()
+	return conn, store.String()
 }
 
 func open(t *testing.T, b *bustest.Bus) *exampletest.Service {
@@ -204,13 +212,18 @@ func together(n int, call func(i int)) {
 
 func TestKept(t *testing.T) {
 	t.Parallel()
-	if kept := start(t, bustest.New(t)); kept != "in memory" {
+	if _, kept := startKept(t, bustest.New(t)); kept != "in memory" {
 		t.Errorf("without JetStream: kept %s", kept)
 	}
 	b := bustest.New(t, broker.JetStream(t.TempDir()))
-	if kept := start(t, b); kept != "in the JetStream bucket "+b.Plane()+"_products" {
+	if _, kept := startKept(t, b); kept != "in the JetStream bucket "+b.Plane()+"_products" {
 		t.Errorf("with JetStream: kept %s", kept)
 	}
 }
 
 func join(products []string) string { return strings.Join(products, ",") }
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	bustest.CheckNames[productapi.Products](t, &productsvc.Products{})
+}

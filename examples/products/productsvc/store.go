@@ -8,20 +8,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/products/productapi"
 )
 
 // Store keeps products. Its methods may be called from many goroutines at once.
 type Store interface {
 	// Add keeps a product under a new id, from 1 up. No id is used twice.
-	Add(ctx context.Context, product Product) (id int, err error)
+	Add(ctx context.Context, product productapi.Product) (id int, err error)
 	// Get returns a product, or ErrNotFound.
-	Get(ctx context.Context, id int) (Product, error)
+	Get(ctx context.Context, id int) (productapi.Product, error)
 	// Replace keeps another product under an id that is in use, or returns ErrNotFound.
-	Replace(ctx context.Context, id int, product Product) error
+	Replace(ctx context.Context, id int, product productapi.Product) error
 	// Remove forgets a product, or returns ErrNotFound. Of several at once, one finds it.
 	Remove(ctx context.Context, id int) error
 	// All returns every product, in the order of their ids. The slice is the caller's.
-	All(ctx context.Context) ([]Product, error)
+	All(ctx context.Context) ([]productapi.Product, error)
 	// String says where the products are kept, "in memory".
 	String() string
 }

@@ -1,4 +1,4 @@
-// Package troublesvc is a service that goes wrong on demand, to see what each kind of trouble looks like from
+// Package troublesvc implements troubleapi: it goes wrong on demand, to see what each kind of trouble looks like from
 // outside.
 //
 //	GET  /sleep?ms=1000     a slow call; give it less time and see it end: curl -H 'Request-Timeout: 1' …
@@ -11,19 +11,14 @@ package troublesvc
 
 import (
 	"context"
-	"embed"
 	"net/http"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/trouble/troubleapi"
 )
-
-// source tells the names of arguments and results, however the executable was built.
-//
-//go:embed trouble.go
-var source embed.FS
 
 const (
 	// longestPause is as long as any call may take.
@@ -34,15 +29,15 @@ const (
 
 // Serve puts trouble on the bus. It is live when Serve returns.
 func Serve(conn *bus.Conn) error {
-	return bus.Serve(conn, new(Trouble), bus.Source(source), bus.Method("Echo", bus.BodyLimit(echoLimit)))
+	return bus.Serve[troubleapi.Trouble](conn, new(Trouble), bus.Method("Echo", bus.BodyLimit(echoLimit)))
 }
 
-// Trouble goes wrong on demand.
+// Trouble goes wrong on demand. What it serves, and what that is called, is in troubleapi.
 type Trouble struct {
 	cancelled atomic.Int64
 }
 
-// Sleep answers after some milliseconds, unless its time budget ends or its caller leaves before.
+// Sleep heeds its context.
 func (t *Trouble) Sleep(ctx context.Context, ms int) (slept int, err error) {
 	pause, err := pauseOf(ms)
 	if err != nil {
@@ -59,8 +54,8 @@ func (t *Trouble) Sleep(ctx context.Context, ms int) (slept int, err error) {
 	}
 }
 
-// Hang answers after some milliseconds, whatever happens meanwhile.
-func (t *Trouble) Hang(ms int) error {
+// Hang does not heed its context.
+func (t *Trouble) Hang(_ context.Context, ms int) (err error) {
 	pause, err := pauseOf(ms)
 	if err != nil {
 		return err
@@ -69,17 +64,24 @@ func (t *Trouble) Hang(ms int) error {
 	return nil
 }
 
-// Panic panics.
-func (t *Trouble) Panic() { panic("somebody called Panic") }
+// Panic has no error to return.
+func (t *Trouble) Panic(context.Context) (err error) { panic("somebody called Panic") }
 
-// Exit ends the goroutine that it runs on.
-func (t *Trouble) Exit() { runtime.Goexit() }
+// Exit does not even panic.
+func (t *Trouble) Exit(context.Context) (err error) {
+	runtime.Goexit()
+	return nil
+}
 
-// Echo answers with what it was sent.
-func (t *Trouble) Echo(httpRequestBody any) (httpResponseBody any) { return httpRequestBody }
+// Echo takes more than other functions do: see Serve.
+func (t *Trouble) Echo(_ context.Context, httpRequestBody any) (httpResponseBody any, err error) {
+	return httpRequestBody, nil
+}
 
-// Cancelled returns how many calls of Sleep were cut short in this instance.
-func (t *Trouble) Cancelled() (count int) { return int(t.cancelled.Load()) }
+// Cancelled counts what Sleep has noticed.
+func (t *Trouble) Cancelled(context.Context) (count int, err error) {
+	return int(t.cancelled.Load()), nil
+}
 
 // pauseOf refuses what is no pause, or would outlive every call by far.
 func pauseOf(ms int) (time.Duration, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/internal/exampletest"
+	"github.com/busline/busline/examples/trouble/troubleapi"
 	"github.com/busline/busline/examples/trouble/troublesvc"
 	"github.com/rs/zerolog"
 )
@@ -18,7 +19,7 @@ import (
 func start(t *testing.T) (caller *bus.Conn) {
 	t.Helper()
 	b := bustest.New(t)
-	if err := troublesvc.Serve(b.Connect("trouble.example", bus.WithLogger(zerolog.Nop()))); err != nil {
+	if err := troublesvc.Serve(b.Connect(troubleapi.Host, bus.WithLogger(zerolog.Nop()))); err != nil {
 		t.Fatal(err)
 	}
 	return b.Connect("caller.example")
@@ -74,4 +75,9 @@ func TestOutOfTime(t *testing.T) {
 	if cancelled.Count != 1 {
 		t.Errorf("%d calls were cut short, want that of Sleep alone", cancelled.Count)
 	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	bustest.CheckNames[troubleapi.Trouble](t, new(troublesvc.Trouble))
 }

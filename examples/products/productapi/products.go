@@ -1,0 +1,33 @@
+// Package productapi is what callers of a collection of products need: its interface, its types, and a client of it,
+// which is generated.
+package productapi
+
+import "context"
+
+//go:generate go run github.com/busline/busline/reflectapi/apigen -type Products
+
+// Host is where products are on the bus.
+const Host = "products.example"
+
+// Products is a collection of products.
+type Products interface {
+	// Create adds a product and returns its id.
+	Create(ctx context.Context, httpRequestBody Product) (id int, httpStatusCode int, err error)
+	// Read returns a product.
+	Read(ctx context.Context, id int) (httpResponseBody Product, err error)
+	// Update replaces a product.
+	Update(ctx context.Context, id int, httpRequestBody Product) (err error)
+	// Delete removes a product.
+	Delete(ctx context.Context, id int) (err error)
+	// ListAll returns products in the order of a field, name, price or tags, or the other way round with a minus in
+	// front of it; without one, in the order in which they were created. It passes over the first offset products and
+	// returns no more than limit; 0 is all.
+	ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []Product, err error)
+}
+
+// Product is something to buy.
+type Product struct {
+	Name  string   `json:"name"`
+	Price float64  `json:"price"`
+	Tags  []string `json:"tags"`
+}

@@ -1,0 +1,25 @@
+// Package troubleapi is what callers need to get into trouble: an interface, and a client of it, which is generated.
+package troubleapi
+
+import "context"
+
+//go:generate go run github.com/busline/busline/reflectapi/apigen -type Trouble
+
+// Host is where trouble is on the bus.
+const Host = "trouble.example"
+
+// Trouble goes wrong on demand.
+type Trouble interface {
+	// Sleep answers after some milliseconds, unless its time budget ends or its caller leaves before.
+	Sleep(ctx context.Context, ms int) (slept int, err error)
+	// Hang answers after some milliseconds, whatever happens meanwhile.
+	Hang(ctx context.Context, ms int) (err error)
+	// Panic panics.
+	Panic(ctx context.Context) (err error)
+	// Exit ends the goroutine that it runs on.
+	Exit(ctx context.Context) (err error)
+	// Echo answers with what it was sent.
+	Echo(ctx context.Context, httpRequestBody any) (httpResponseBody any, err error)
+	// Cancelled returns how many calls of Sleep were cut short in this instance.
+	Cancelled(ctx context.Context) (count int, err error)
+}

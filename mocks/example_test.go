@@ -1,0 +1,83 @@
+package mocks_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/golang/mock/gomock"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/examples/calculator/calculatorapi"
+	"github.com/busline/busline/examples/checkout/checkoutapi"
+	"github.com/busline/busline/examples/products/productapi"
+	"github.com/busline/busline/examples/trouble/troubleapi"
+	"github.com/busline/busline/mocks"
+)
+
+// addTwice is what is tested here: it only needs some calculator.
+func addTwice(t *testing.T, calculator calculatorapi.Calculator) (sum int) {
+	t.Helper()
+	once, err := calculator.Add(t.Context(), 5, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := calculator.Add(t.Context(), once, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return twice
+}
+
+func expect(calculator *mocks.MockCalculator) {
+	calculator.EXPECT().Add(gomock.Any(), 5, 6).Return(11, nil)
+	calculator.EXPECT().Add(gomock.Any(), 11, 6).Return(17, nil)
+}
+
+// TestInPlace hands the mock over in place of a client.
+func TestInPlace(t *testing.T) {
+	t.Parallel()
+	calculator := mocks.NewMockCalculator(gomock.NewController(t))
+	expect(calculator)
+	if sum := addTwice(t, calculator); sum != 17 {
+		t.Errorf("the sum is %d, want 17", sum)
+	}
+}
+
+// TestServed serves the mock and hands over a client.
+func TestServed(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	calculator := mocks.NewMockCalculator(gomock.NewController(bustest.Reporter(t)))
+	expect(calculator)
+	if err := bus.Serve[calculatorapi.Calculator](b.Connect(calculatorapi.Host), calculator); err != nil {
+		t.Fatal(err)
+	}
+	if sum := addTwice(t, calculatorapi.NewClient(b.Connect("caller.example"))); sum != 17 {
+		t.Errorf("the sum is %d, want 17", sum)
+	}
+}
+
+// TestBroker has a broker that cannot be reached, however often it is tried within 5 s of a clock that costs no time.
+func TestBroker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		broker := mocks.NewMockInProcessBroker(gomock.NewController(t))
+		broker.EXPECT().InProcessConn().Return(nil, errors.New("gone away")).MinTimes(2)
+		_, err := bus.Connect(t.Context(), "caller.example", bus.WithBroker(broker))
+		if err == nil || !strings.Contains(err.Error(), "no broker at the broker of this process") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestNames holds that every mock can be served: a mock has no names for its results, so the interface has to have them.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	bustest.CheckNames[calculatorapi.Calculator](t, mocks.NewMockCalculator(nil))
+	bustest.CheckNames[checkoutapi.Checkout](t, mocks.NewMockCheckout(nil))
+	bustest.CheckNames[productapi.Products](t, mocks.NewMockProducts(nil))
+	bustest.CheckNames[troubleapi.Trouble](t, mocks.NewMockTrouble(nil))
+}
