@@ -23,7 +23,7 @@ type Calculator interface {
 }
 `)
 
-// Client calls a Calculator on the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Calculator] over the bus. It may be used by many goroutines at once.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -38,13 +38,13 @@ var _ Calculator = (*Client)(nil)
 // NewClient returns a client of calculator.example that calls over conn. Its errors are of type *bus.Error.
 func NewClient(conn *bus.Conn) *Client { return newClient(conn, Host, Host) }
 
-// ForHost returns a client of another host that serves a Calculator, "host" or "host:port".
+// ForHost returns a client of another host that serves [Calculator], "host" or "host:port".
 func (c *Client) ForHost(host string) *Client { return newClient(c.conn, host, host) }
 
 // ForInstance returns a client of one instance of the host, by its instance ID.
 func (c *Client) ForInstance(id string) *Client { return newClient(c.conn, c.host, id+"."+c.host) }
 
-// Multicast returns the same functions, answered by every instance.
+// Multicast returns the same methods, for calls to all instances at once.
 func (c *Client) Multicast() Multicast { return Multicast{c} }
 
 func newClient(conn *bus.Conn, host, to string) *Client {
@@ -106,20 +106,21 @@ func (c *Client) Distance(ctx context.Context, p1 Point, p2 Point) (d float64, e
 	return response.Results.D, err
 }
 
-// Multicast calls every instance that serves a Calculator. Each range over what it returns is one call.
+// Multicast calls all instances at once: each answers for itself where the method is served without a queue
+// (bus.NoQueue), else one answers for all. Each range over what a method returns is one call.
 type Multicast struct{ client *Client }
 
-// Add is Client.Add, answered by every instance.
+// Add is Client.Add for all instances.
 func (m Multicast) Add(ctx context.Context, x int, y int) iter.Seq2[bus.Response[AddResults], error] {
 	return m.client.add.Publish(ctx, addArguments{x, y})
 }
 
-// Arithmetic is Client.Arithmetic, answered by every instance.
+// Arithmetic is Client.Arithmetic for all instances.
 func (m Multicast) Arithmetic(ctx context.Context, x int, op string, y int) iter.Seq2[bus.Response[ArithmeticResults], error] {
 	return m.client.arithmetic.Publish(ctx, arithmeticArguments{x, op, y})
 }
 
-// Distance is Client.Distance, answered by every instance.
+// Distance is Client.Distance for all instances.
 func (m Multicast) Distance(ctx context.Context, p1 Point, p2 Point) iter.Seq2[bus.Response[DistanceResults], error] {
 	return m.client.distance.Publish(ctx, distanceArguments{p1, p2})
 }

@@ -19,7 +19,7 @@ type Checkout interface {
 }
 `)
 
-// Client calls a Checkout on the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Checkout] over the bus. It may be used by many goroutines at once.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -32,13 +32,13 @@ var _ Checkout = (*Client)(nil)
 // NewClient returns a client of checkout.example that calls over conn. Its errors are of type *bus.Error.
 func NewClient(conn *bus.Conn) *Client { return newClient(conn, Host, Host) }
 
-// ForHost returns a client of another host that serves a Checkout, "host" or "host:port".
+// ForHost returns a client of another host that serves [Checkout], "host" or "host:port".
 func (c *Client) ForHost(host string) *Client { return newClient(c.conn, host, host) }
 
 // ForInstance returns a client of one instance of the host, by its instance ID.
 func (c *Client) ForInstance(id string) *Client { return newClient(c.conn, c.host, id+"."+c.host) }
 
-// Multicast returns the same functions, answered by every instance.
+// Multicast returns the same methods, for calls to all instances at once.
 func (c *Client) Multicast() Multicast { return Multicast{c} }
 
 func newClient(conn *bus.Conn, host, to string) *Client {
@@ -64,10 +64,11 @@ func (c *Client) Total(ctx context.Context, items []Item) (cents int, err error)
 	return response.Results.Cents, err
 }
 
-// Multicast calls every instance that serves a Checkout. Each range over what it returns is one call.
+// Multicast calls all instances at once: each answers for itself where the method is served without a queue
+// (bus.NoQueue), else one answers for all. Each range over what a method returns is one call.
 type Multicast struct{ client *Client }
 
-// Total is Client.Total, answered by every instance.
+// Total is Client.Total for all instances.
 func (m Multicast) Total(ctx context.Context, items []Item) iter.Seq2[bus.Response[TotalResults], error] {
 	return m.client.total.Publish(ctx, totalArguments{items})
 }

@@ -29,7 +29,7 @@ type Products interface {
 }
 `)
 
-// Client calls a Products on the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Products] over the bus. It may be used by many goroutines at once.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -46,13 +46,13 @@ var _ Products = (*Client)(nil)
 // NewClient returns a client of products.example that calls over conn. Its errors are of type *bus.Error.
 func NewClient(conn *bus.Conn) *Client { return newClient(conn, Host, Host) }
 
-// ForHost returns a client of another host that serves a Products, "host" or "host:port".
+// ForHost returns a client of another host that serves [Products], "host" or "host:port".
 func (c *Client) ForHost(host string) *Client { return newClient(c.conn, host, host) }
 
 // ForInstance returns a client of one instance of the host, by its instance ID.
 func (c *Client) ForInstance(id string) *Client { return newClient(c.conn, c.host, id+"."+c.host) }
 
-// Multicast returns the same functions, answered by every instance.
+// Multicast returns the same methods, for calls to all instances at once.
 func (c *Client) Multicast() Multicast { return Multicast{c} }
 
 func newClient(conn *bus.Conn, host, to string) *Client {
@@ -127,30 +127,31 @@ func (c *Client) ListAll(ctx context.Context, sortBy string, limit int, offset i
 	return response.Results, err
 }
 
-// Multicast calls every instance that serves a Products. Each range over what it returns is one call.
+// Multicast calls all instances at once: each answers for itself where the method is served without a queue
+// (bus.NoQueue), else one answers for all. Each range over what a method returns is one call.
 type Multicast struct{ client *Client }
 
-// Create is Client.Create, answered by every instance.
+// Create is Client.Create for all instances.
 func (m Multicast) Create(ctx context.Context, httpRequestBody Product) iter.Seq2[bus.Response[CreateResults], error] {
 	return m.client.create.Publish(ctx, createArguments{httpRequestBody})
 }
 
-// Read is Client.Read, answered by every instance.
+// Read is Client.Read for all instances.
 func (m Multicast) Read(ctx context.Context, id int) iter.Seq2[bus.Response[Product], error] {
 	return m.client.read.Publish(ctx, readArguments{id})
 }
 
-// Update is Client.Update, answered by every instance.
+// Update is Client.Update for all instances.
 func (m Multicast) Update(ctx context.Context, id int, httpRequestBody Product) iter.Seq2[bus.Response[struct{}], error] {
 	return m.client.update.Publish(ctx, updateArguments{id, httpRequestBody})
 }
 
-// Delete is Client.Delete, answered by every instance.
+// Delete is Client.Delete for all instances.
 func (m Multicast) Delete(ctx context.Context, id int) iter.Seq2[bus.Response[struct{}], error] {
 	return m.client.delete.Publish(ctx, deleteArguments{id})
 }
 
-// ListAll is Client.ListAll, answered by every instance.
+// ListAll is Client.ListAll for all instances.
 func (m Multicast) ListAll(ctx context.Context, sortBy string, limit int, offset int) iter.Seq2[bus.Response[[]Product], error] {
 	return m.client.listAll.Publish(ctx, listAllArguments{sortBy, limit, offset})
 }

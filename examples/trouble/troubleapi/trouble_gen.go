@@ -29,7 +29,7 @@ type Trouble interface {
 }
 `)
 
-// Client calls a Trouble on the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Trouble] over the bus. It may be used by many goroutines at once.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -47,13 +47,13 @@ var _ Trouble = (*Client)(nil)
 // NewClient returns a client of trouble.example that calls over conn. Its errors are of type *bus.Error.
 func NewClient(conn *bus.Conn) *Client { return newClient(conn, Host, Host) }
 
-// ForHost returns a client of another host that serves a Trouble, "host" or "host:port".
+// ForHost returns a client of another host that serves [Trouble], "host" or "host:port".
 func (c *Client) ForHost(host string) *Client { return newClient(c.conn, host, host) }
 
 // ForInstance returns a client of one instance of the host, by its instance ID.
 func (c *Client) ForInstance(id string) *Client { return newClient(c.conn, c.host, id+"."+c.host) }
 
-// Multicast returns the same functions, answered by every instance.
+// Multicast returns the same methods, for calls to all instances at once.
 func (c *Client) Multicast() Multicast { return Multicast{c} }
 
 func newClient(conn *bus.Conn, host, to string) *Client {
@@ -127,35 +127,36 @@ func (c *Client) Cancelled(ctx context.Context) (count int, err error) {
 	return response.Results.Count, err
 }
 
-// Multicast calls every instance that serves a Trouble. Each range over what it returns is one call.
+// Multicast calls all instances at once: each answers for itself where the method is served without a queue
+// (bus.NoQueue), else one answers for all. Each range over what a method returns is one call.
 type Multicast struct{ client *Client }
 
-// Sleep is Client.Sleep, answered by every instance.
+// Sleep is Client.Sleep for all instances.
 func (m Multicast) Sleep(ctx context.Context, ms int) iter.Seq2[bus.Response[SleepResults], error] {
 	return m.client.sleep.Publish(ctx, sleepArguments{ms})
 }
 
-// Hang is Client.Hang, answered by every instance.
+// Hang is Client.Hang for all instances.
 func (m Multicast) Hang(ctx context.Context, ms int) iter.Seq2[bus.Response[struct{}], error] {
 	return m.client.hang.Publish(ctx, hangArguments{ms})
 }
 
-// Panic is Client.Panic, answered by every instance.
+// Panic is Client.Panic for all instances.
 func (m Multicast) Panic(ctx context.Context) iter.Seq2[bus.Response[struct{}], error] {
 	return m.client.panic.Publish(ctx, struct{}{})
 }
 
-// Exit is Client.Exit, answered by every instance.
+// Exit is Client.Exit for all instances.
 func (m Multicast) Exit(ctx context.Context) iter.Seq2[bus.Response[struct{}], error] {
 	return m.client.exit.Publish(ctx, struct{}{})
 }
 
-// Echo is Client.Echo, answered by every instance.
+// Echo is Client.Echo for all instances.
 func (m Multicast) Echo(ctx context.Context, httpRequestBody any) iter.Seq2[bus.Response[any], error] {
 	return m.client.echo.Publish(ctx, echoArguments{httpRequestBody})
 }
 
-// Cancelled is Client.Cancelled, answered by every instance.
+// Cancelled is Client.Cancelled for all instances.
 func (m Multicast) Cancelled(ctx context.Context) iter.Seq2[bus.Response[CancelledResults], error] {
 	return m.client.cancelled.Publish(ctx, struct{}{})
 }

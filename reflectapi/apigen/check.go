@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+)
+
+// checkClient finds what stands in the way of a client, though not of a service.
+func (d *description) checkClient(names clientNames) {
+	callable := 0
+	for _, o := range d.operations {
+		if reason := d.source.unnameable(o.signature); reason != "" {
+			d.refuse(o, fmt.Errorf("has the type %s: this package cannot write it down", reason))
+		}
+		if o.served.Kind == reflectapi.Web {
+			continue
+		}
+		callable++
+		if !o.served.ReturnsError {
+			d.refuse(o, errors.New("returns no error, and a call over the bus can fail: add an error as its last result, or write no client with -client none"))
+		}
+		if slices.Contains([]string{"ForHost", "ForInstance", "Multicast"}, o.name) {
+			d.refuse(o, errors.New("is called like a method that every client has: give it another name, or write no client with -client none"))
+		}
+		d.checkResults(o, names)
+	}
+	if callable == 0 && len(d.faults) == 0 {
+		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("%s has nothing but web methods, which no client has: write none with -client none", d.api.name)})
+	}
+	d.checkNames(names)
+}
+
+// checkResults finds results that get the same field.
+func (d *description) checkResults(o *operation, names clientNames) {
+	fields := make(map[string]string)
+	for _, result := range o.served.Results {
+		if isMagic(result.Name) {
+			continue
+		}
+		field := fieldName(result.Name)
+		if other, taken := fields[field]; taken {
+			d.refuse(o, fmt.Errorf("the results %s and %s would both be the field %s of %s: rename one of them", other, result.Name, field, names.results(o.name)))
+		}
+		fields[field] = result.Name
+	}
+}
+
+// declared lists what a client declares in the package.
+func (d *description) declared(names clientNames) []string {
+	all := []string{names.client, "New" + names.client, names.maker(), names.multicast()}
+	for _, o := range d.operations {
+		if o.served.Kind == reflectapi.Web {
+			continue
+		}
+		if len(o.served.Args) > 0 {
+			all = append(all, names.arguments(o.name))
+		}
+		if o.hasResults() {
+			all = append(all, names.results(o.name))
+		}
+	}
+	return all
+}
+
+// hasResults tells whether what a method returns needs a struct.
+func (o *operation) hasResults() bool {
+	return slices.ContainsFunc(o.served.Results, func(v reflectapi.Value) bool { return !isMagic(v.Name) })
+}
+
+// isMagic tells a result that is the response itself, or its status.
+func isMagic(name string) bool { return name == restmap.ResponseBody || name == restmap.StatusCode }
+
+// checkNames finds names of the client that the package has already.
+func (d *description) checkNames(names clientNames) {
+	for _, name := range d.declared(names) {
+		if object := d.source.pkg.Scope().Lookup(name); object != nil {
+			d.faults = append(d.faults, d.source.taken(object))
+		}
+	}
+}
+
+// taken says that a name is declared already. When apigen did so, one line for its file is enough.
+func (s *sources) taken(object types.Object) fault {
+	at := s.position(object.Pos())
+	i := slices.IndexFunc(s.files, func(f *ast.File) bool { return s.fileName(f) == at.Filename })
+	if i >= 0 && isOurs(s.files[i]) {
+		return fault{token.Position{Filename: at.Filename}, "apigen wrote this file too, and it declares the same names: delete it, or give this client a name of its own with -client"}
+	}
+	return fault{at, fmt.Sprintf("%s is declared here, and the client needs the name: rename it, or the client with -client", object.Name())}
+}
+
+// isOurs tells a file that apigen wrote.
+func isOurs(file *ast.File) bool {
+	return len(file.Comments) > 0 && strings.HasPrefix(file.Comments[0].List[0].Text, generatedMark)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// client is what the template writes of a client.
+type client struct {
+	Name       string // "Client"
+	Multicast  string // the type of the client that asks every instance
+	Maker      string // the function that makes clients: "newClient"
+	Comment    string // more about the client, "" for none
+	Implements bool   // the interface; a web method is missing
+	HostGo     string // as an expression: "Host", `"calculator.example"`
+	Host       string // what that is
+	Operations []*clientMethod
+}
+
+// clientMethod is what the template writes of one method.
+type clientMethod struct {
+	Name     string
+	Field    string // of the client: "add"
+	Comment  string
+	Method   string // HTTP's: "POST"
+	Path     string // "/products/{id}"
+	Params   string // "ctx context.Context, x int"
+	Outcomes string // "sum int, err error"
+	Given    string // "ctx, addArguments{x, y}"
+	Taken    string // "response, err :="
+	Returned string // "response.Results.Sum, err"
+
+	Arguments, Results string // the types of the operation: "addArguments", "struct{}"
+	// The structs to declare for these, none where there is one.
+	ArgumentFields, ResultFields []clientField
+}
+
+type clientField struct{ Name, Type, JSON string }
+
+// clientNames are the names that a client declares.
+type clientNames struct{ client, prefix string }
+
+// namesFor makes the names of a client: what is called AddResults belongs to Client, and
+// OrdersAddResults to OrdersClient.
+func namesFor(name string) clientNames {
+	return clientNames{client: name, prefix: strings.TrimSuffix(name, "Client")}
+}
+
+func (n clientNames) maker() string     { return "new" + n.client }
+func (n clientNames) multicast() string { return n.prefix + "Multicast" }
+
+func (n clientNames) arguments(method string) string {
+	return unexported(n.prefix+method) + "Arguments"
+}
+
+func (n clientNames) results(method string) string { return n.prefix + method + "Results" }
+
+// client makes what the template writes of a description without faults.
+func (d *description) client(names clientNames, host host, packages *imports) *client {
+	c := &client{
+		Name: names.client, Multicast: names.multicast(), Maker: names.maker(),
+		Implements: true, HostGo: host.expression, Host: host.address,
+	}
+	var webMethods []string
+	fields := newScope("conn", "host")
+	for _, o := range d.operations {
+		if o.served.Kind == reflectapi.Web {
+			webMethods = append(webMethods, o.name)
+			continue
+		}
+		c.Operations = append(c.Operations, o.clientMethod(names, fields, packages))
+	}
+	if len(webMethods) > 0 {
+		c.Implements = false
+		c.Comment = fmt.Sprintf("Web methods are not here, call them with http.Client{Transport: conn}: %s.", strings.Join(webMethods, ", "))
+	}
+	return c
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+)
+
+// clientMethod makes a method of the client.
+func (o *operation) clientMethod(names clientNames, fields scope, packages *imports) *clientMethod {
+	m := &clientMethod{
+		Name: o.name, Field: fields.free(unexported(o.name)), Comment: o.doc,
+		Method: o.httpMethod(), Path: o.endpoint.Path().String(),
+		Arguments: "struct{}", Results: "struct{}",
+	}
+	if len(o.served.Args) > 0 {
+		m.Arguments = names.arguments(o.name)
+	}
+	background := packages.need("context", "context")
+	w := &methodWriter{operation: o, qualifier: packages.inCode}
+	w.choose("c", "m", "response", m.Arguments, background, strings.Split(w.statusType(), ".")[0])
+	w.arguments(m, background)
+	w.results(m, names)
+	if m.Comment == "" {
+		m.Comment = fmt.Sprintf("%s calls the method %s, which has no comment.", o.name, o.name)
+	}
+	if !o.served.TakesContext {
+		m.Comment += "\n\nIt takes no context, so that it cannot be cancelled."
+	}
+	return m
+}
+
+// httpMethod is the one that a client uses: that of REST, and POST where there is a choice.
+func (o *operation) httpMethod() string {
+	if o.endpoint.Style == restmap.RPC {
+		return "POST"
+	}
+	return o.endpoint.Routes[0].Method
+}
+
+// methodWriter writes the parts of one method in Go.
+type methodWriter struct {
+	*operation
+	qualifier   types.Qualifier
+	params, out []string // names in Go
+}
+
+// choose gives parameters and results the names of the source, and to those that have none one
+// that fits. The names that the body of the method uses otherwise are reserved.
+func (w *methodWriter) choose(reserved ...string) {
+	names := newScope(reserved...)
+	w.params, w.out = namesOf(w.signature.Params()), namesOf(w.signature.Results())
+	for _, list := range [][]string{w.params, w.out} {
+		for i, name := range list {
+			if !isBlank(name) {
+				list[i] = names.free(name)
+			}
+		}
+	}
+	for i, name := range w.params {
+		if isBlank(name) {
+			w.params[i] = names.free("ctx") // all others have names
+		}
+	}
+	for i, name := range w.out {
+		switch {
+		case isBlank(name) && i == len(w.out)-1:
+			w.out[i] = names.free("err")
+		case isBlank(name):
+			w.out[i] = names.free("result")
+		}
+	}
+}
+
+// arguments fills in what a method takes.
+func (w *methodWriter) arguments(m *clientMethod, background string) {
+	ctx, given := background+".Background()", w.params
+	if w.served.TakesContext {
+		ctx, given = w.params[0], w.params[1:]
+	}
+	m.Given = fmt.Sprintf("%s, %s{%s}", ctx, m.Arguments, strings.Join(given, ", "))
+	m.Params = w.list(w.params, w.signature.Params(), w.signature.Variadic())
+	fields, skipped := newScope(), len(w.params)-len(given)
+	for i, argument := range w.served.Args {
+		m.ArgumentFields = append(m.ArgumentFields, clientField{
+			Name: fields.free(fieldName(argument.Name)), JSON: argument.Name,
+			Type: typeText(w.signature.Params().At(skipped+i).Type(), false, w.qualifier),
+		})
+	}
+}
+
+// results fills in what a method returns.
+func (w *methodWriter) results(m *clientMethod, names clientNames) {
+	m.Outcomes = w.list(w.out, w.signature.Results(), false)
+	var returned []string
+	for i, result := range w.served.Results {
+		text := typeText(w.signature.Results().At(i).Type(), false, w.qualifier)
+		switch result.Name {
+		case restmap.ResponseBody:
+			m.Results = text
+			returned = append(returned, "response.Results")
+		case restmap.StatusCode:
+			returned = append(returned, w.status())
+		default:
+			field := clientField{fieldName(result.Name), text, result.Name}
+			m.ResultFields, m.Results = append(m.ResultFields, field), names.results(w.name)
+			returned = append(returned, "response.Results."+field.Name)
+		}
+	}
+	err := w.out[len(w.out)-1]
+	m.Returned, m.Taken = strings.Join(append(returned, err), ", "), "response, "+err+" :="
+	if len(returned) == 0 {
+		m.Taken = "_, " + err + " ="
+	}
+}
+
+// status is the status of the response, as what the method returns.
+func (w *methodWriter) status() string {
+	if t := w.statusType(); t != "" {
+		return t + "(response.Status)"
+	}
+	return "response.Status"
+}
+
+// statusType is the type of the status where it is not an int, else "".
+func (w *methodWriter) statusType() string {
+	i := slices.IndexFunc(w.served.Results, func(v reflectapi.Value) bool { return v.Name == restmap.StatusCode })
+	if i < 0 || types.Identical(w.signature.Results().At(i).Type(), types.Typ[types.Int]) {
+		return ""
+	}
+	return types.TypeString(w.signature.Results().At(i).Type(), w.qualifier)
+}
+
+// list writes names and types as a signature does.
+func (w *methodWriter) list(names []string, values *types.Tuple, variadic bool) string {
+	var texts []string
+	for i, name := range names {
+		texts = append(texts, name+" "+typeText(values.At(i).Type(), variadic && i == len(names)-1, w.qualifier))
+	}
+	return strings.Join(texts, ", ")
+}

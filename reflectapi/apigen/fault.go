@@ -1,0 +1,44 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// fault is one thing that is wrong, and where.
+type fault struct {
+	at   token.Position // the zero value is nowhere in particular
+	text string
+}
+
+// Error is the fault as one line, "calculator.go:12: method Add: …".
+func (f fault) Error() string {
+	switch {
+	case f.at.Filename == "":
+		return f.text
+	case f.at.Line == 0:
+		return fmt.Sprintf("%s: %s", f.at.Filename, f.text)
+	}
+	return fmt.Sprintf("%s:%d: %s", f.at.Filename, f.at.Line, f.text)
+}
+
+// joined is one error of all faults in the order of the source, each told once; nil when there
+// is none.
+func joined(faults []fault) error {
+	slices.SortStableFunc(faults, func(a, b fault) int {
+		return cmp.Or(strings.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Offset, b.at.Offset))
+	})
+	told := make(map[string]bool)
+	var errs []error
+	for _, f := range faults {
+		if !told[f.Error()] {
+			told[f.Error()] = true
+			errs = append(errs, f)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"go/token"
+	"io"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/busline/busline/bus/subject"
+)
+
+const usage = `Apigen writes the signature table and a typed client of a Go interface, into the
+folder that it is run in, which is that of the package:
+
+	//go:generate go run github.com/busline/busline/reflectapi/apigen -type Calculator
+
+Flags:
+	-type T         the interface, also one that an alias stands for; required
+	-client name    the type of the client, with New<name> to make one; "none" writes
+	                the table alone. A second interface of a package needs a name of
+	                its own: with -client OrdersClient its types are OrdersMulticast,
+	                OrdersAddResults, and so on. Default: Client
+	-host host      where the client calls, "host" or "host:port". Default: the
+	                package's constant Host if it has one, else the type's name in
+	                kebab-case
+	-resource path  the collection of a REST interface whose methods are bare verbs,
+	                what bus.Resource says to the server. Default: from the type's name
+	-output file    Default: the type's name in lower case, with _gen.go behind it
+
+Every method of the client returns an error, so those of the interface have to. Web
+methods are left out of it. The file is written only when it changes.
+`
+
+// noClient is the name that asks for the table alone.
+const noClient = "none"
+
+// request is what the flags ask for.
+type request struct {
+	typeName string
+	client   string // noClient for none
+	host     string // "" for the default
+	resource string // "" for the default
+	output   string
+	command  string // as it is typed: "apigen -type Calculator"
+}
+
+// parseFlags reads the flags. An error means wrong use; flag.ErrHelp that help was asked for
+// and given.
+func parseFlags(arguments []string, stderr io.Writer) (request, error) {
+	var r request
+	flags := flag.NewFlagSet("apigen", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // run tells of an error in its own way
+	flags.StringVar(&r.typeName, "type", "", "")
+	flags.StringVar(&r.client, "client", "Client", "")
+	flags.StringVar(&r.host, "host", "", "")
+	flags.StringVar(&r.resource, "resource", "", "")
+	flags.StringVar(&r.output, "output", "", "")
+	err := flags.Parse(arguments)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stderr, usage)
+	}
+	if err != nil {
+		return r, err
+	}
+	if flags.NArg() > 0 {
+		return r, fmt.Errorf("%q is no flag", flags.Arg(0))
+	}
+	r.command = commandLine(flags)
+	if r.output == "" {
+		r.output = strings.ToLower(r.typeName) + "_gen.go"
+	}
+	return r, r.valid()
+}
+
+// commandLine writes the flags as they were given, -type first.
+func commandLine(flags *flag.FlagSet) string {
+	var words []string
+	flags.Visit(func(f *flag.Flag) {
+		value := f.Value.String()
+		if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r == '"' || r == 0x7f }) {
+			value = strconv.Quote(value)
+		}
+		word := " -" + f.Name + " " + value
+		if f.Name == "type" {
+			words = slices.Insert(words, 0, word)
+		} else {
+			words = append(words, word)
+		}
+	})
+	return "apigen" + strings.Join(words, "")
+}
+
+func (r request) valid() error {
+	switch {
+	case r.typeName == "":
+		return errors.New("-type is missing: name an interface of this package")
+	case !token.IsIdentifier(r.typeName):
+		return fmt.Errorf("-type %s: not the name of a type; run apigen once for each interface", r.typeName)
+	case r.client != noClient && (!token.IsIdentifier(r.client) || !token.IsExported(r.client)):
+		return fmt.Errorf("-client %s: not a name that begins with a capital letter", r.client)
+	case filepath.Base(r.output) != r.output || !strings.HasSuffix(r.output, ".go") || strings.HasSuffix(r.output, "_test.go"):
+		return fmt.Errorf("-output %s: not the name of a Go file of this folder, such as %s_gen.go", r.output, strings.ToLower(r.typeName))
+	case r.host != "" && checkHost(r.host) != nil:
+		return fmt.Errorf("-host: %w", checkHost(r.host))
+	}
+	return nil
+}
+
+// checkHost returns an error unless calls can go to a host, "host" or "host:port".
+func checkHost(host string) error {
+	_, err := subject.FromURL("POST", &url.URL{Scheme: "https", Host: host})
+	return err
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/types"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// imports gives the packages that the output mentions a name: the one that the source has for
+// it, unless something else is called so.
+type imports struct {
+	own   *types.Package
+	given map[string]string      // names in the source, by path, where it gives one
+	taken map[string]bool        // names that are not free
+	known map[string]*importSpec // by path
+}
+
+// importSpec is one package that the output mentions.
+type importSpec struct {
+	name        string // in the output
+	packageName string // its own
+	needed      bool   // by code, not by the table alone
+}
+
+// newImports reads what the source imports, the file of the interface first. declared is what
+// the output declares.
+func newImports(source *sources, first string, declared []string) *imports {
+	i := &imports{own: source.pkg, given: make(map[string]string), taken: make(map[string]bool), known: make(map[string]*importSpec)}
+	for _, name := range append(source.pkg.Scope().Names(), declared...) {
+		i.taken[name] = true
+	}
+	for _, file := range source.files {
+		i.learn(file, source.fileName(file) == first)
+	}
+	return i
+}
+
+// learn reads the names that a file gives to packages. Those of one file win over the others'.
+func (i *imports) learn(file *ast.File, wins bool) {
+	for _, spec := range file.Imports {
+		importPath, err := strconv.Unquote(spec.Path.Value)
+		if err != nil || spec.Name == nil || spec.Name.Name == "_" || spec.Name.Name == "." {
+			continue
+		}
+		if _, known := i.given[importPath]; wins || !known {
+			i.given[importPath] = spec.Name.Name
+		}
+	}
+}
+
+// mention returns the name of a package in the output.
+func (i *imports) mention(importPath, packageName string) *importSpec {
+	if spec := i.known[importPath]; spec != nil {
+		return spec
+	}
+	wanted := cmp.Or(i.given[importPath], packageName)
+	name := wanted
+	for n := 2; i.taken[name]; n++ {
+		name = fmt.Sprintf("%s%d", wanted, n)
+	}
+	i.taken[name] = true
+	i.known[importPath] = &importSpec{name: name, packageName: packageName}
+	return i.known[importPath]
+}
+
+// need returns the name of a package that code needs.
+func (i *imports) need(importPath, packageName string) string {
+	spec := i.mention(importPath, packageName)
+	spec.needed = true
+	return spec.name
+}
+
+// inText qualifies types in the table, inCode those in code.
+func (i *imports) inText(p *types.Package) string {
+	if p == i.own {
+		return ""
+	}
+	return i.mention(p.Path(), p.Name()).name
+}
+
+func (i *imports) inCode(p *types.Package) string {
+	if p == i.own {
+		return ""
+	}
+	return i.need(p.Path(), p.Name())
+}
+
+// Declaration imports what code needs, the standard library first.
+func (i *imports) Declaration() string {
+	var standard, others []string
+	for _, importPath := range slices.Sorted(maps.Keys(i.known)) {
+		switch line := i.line(importPath); {
+		case !i.known[importPath].needed:
+		case strings.Contains(strings.Split(importPath, "/")[0], "."):
+			others = append(others, line)
+		default:
+			standard = append(standard, line)
+		}
+	}
+	if len(standard) == 0 && len(others) == 1 {
+		return "import " + others[0]
+	}
+	return "import (\n" + strings.Join(standard, "") + "\n" + strings.Join(others, "") + ")\n"
+}
+
+// line is one import, with a name where the source has one, or needs one.
+func (i *imports) line(importPath string) string {
+	spec := i.known[importPath]
+	if spec.name == spec.packageName && i.given[importPath] != spec.name {
+		return strconv.Quote(importPath) + "\n"
+	}
+	return spec.name + " " + strconv.Quote(importPath) + "\n"
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// api is an interface with all its methods, in the order of its declaration.
+type api struct {
+	name    string          // as this package calls it: "Calculator"
+	named   *types.TypeName // its type, which has another name when this package has an alias
+	doc     string          // of the type
+	at      token.Position
+	methods []method
+	reached []types.Object // the types that it is made of, as far as they are known
+	invalid bool           // one of them is not known
+}
+
+// method is one method of an interface, wherever that was declared.
+type method struct {
+	name      string
+	doc       string
+	at        token.Position
+	signature *types.Signature
+}
+
+// api finds the interface of that name and flattens it, or says why it is none that can be
+// served.
+func (s *sources) api(name string) (*api, error) {
+	object := s.pkg.Scope().Lookup(name)
+	if object == nil {
+		return nil, s.absent(name)
+	}
+	found := &api{name: name, at: s.position(object.Pos()), reached: []types.Object{object}}
+	refuse := func(format string, arguments ...any) (*api, error) {
+		return nil, fault{found.at, fmt.Sprintf(format, arguments...)}
+	}
+	if _, isType := object.(*types.TypeName); !isType {
+		return refuse("%s is no type; give -type an interface", name)
+	}
+	t := types.Unalias(object.Type())
+	if isInvalid(t) || s.isBroken(object) {
+		return nil, joined(s.touching(found.reached, true))
+	}
+	iface, isInterface := t.Underlying().(*types.Interface)
+	switch {
+	case isGeneric(object.Type()):
+		return refuse("%s has type parameters, and callers cannot choose them: declare what is served, as in type %sOfInt interface { %s[int] }", name, name, name)
+	case !isInterface:
+		return refuse("%s is no interface, and apigen describes nothing else; a struct needs no client to be served: embed its source and hand it over with bus.Source", name)
+	case !iface.IsMethodSet():
+		return refuse("%s is a constraint on types: no value has it as its type, so that none can be served", name)
+	}
+	named, isNamed := t.(*types.Named)
+	if !isNamed {
+		return refuse("%s is another word for an interface without a name: declare it as a type of its own, without the =", name)
+	}
+	found.named, found.doc = named.Obj(), s.docOf(named.Obj())
+	s.flatten(found, named)
+	switch {
+	case len(found.methods) > 0:
+	case found.invalid:
+		return nil, joined(s.touching(found.reached, true))
+	default:
+		return refuse("%s has no methods", name)
+	}
+	return found, nil
+}
+
+func isInvalid(t types.Type) bool { return t.Underlying() == types.Typ[types.Invalid] }
+
+// isGeneric tells a type, or an alias, whose type parameters nobody has filled in.
+func isGeneric(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Alias:
+		return t.TypeParams().Len() > t.TypeArgs().Len() || isGeneric(t.Rhs())
+	case *types.Named:
+		return t.TypeParams().Len() > t.TypeArgs().Len()
+	}
+	return false
+}
+
+// docOf is the doc comment of a type.
+func (s *sources) docOf(object types.Object) string {
+	for _, file := range s.sourceOf(object.Pkg()) {
+		if spec, declaration := typeSpec(file, object.Name()); spec != nil {
+			return docText(spec, declaration)
+		}
+	}
+	return ""
+}
+
+// typeSpec finds the declaration of a type, nil when it is not in the file.
+func typeSpec(file *ast.File, name string) (*ast.TypeSpec, *ast.GenDecl) {
+	for _, declaration := range file.Decls {
+		general, ok := declaration.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range general.Specs {
+			if spec, ok := spec.(*ast.TypeSpec); ok && spec.Name.Name == name {
+				return spec, general
+			}
+		}
+	}
+	return nil, nil
+}
+
+// docText is the doc comment of a type: its own, or that of a declaration of nothing else.
+func docText(spec *ast.TypeSpec, declaration *ast.GenDecl) string {
+	if spec.Doc == nil && !declaration.Lparen.IsValid() {
+		return strings.TrimSpace(declaration.Doc.Text())
+	}
+	return strings.TrimSpace(spec.Doc.Text())
+}
+
+func (s *sources) position(pos token.Pos) token.Position { return s.set.Position(pos) }

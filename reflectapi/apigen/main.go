@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], ".", os.Stderr))
+}
+
+// run does the work of the command for the package in a folder, and returns its exit status: 0,
+// 1 when nothing could be written, 2 for wrong use.
+func run(ctx context.Context, arguments []string, dir string, stderr io.Writer) int {
+	wanted, err := parseFlags(arguments, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		complain(stderr, fmt.Errorf("%w; apigen -h tells how to use it", err))
+		return 2
+	}
+	if err := generate(ctx, wanted, dir); err != nil {
+		complain(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// complain prints one line for each fault.
+func complain(stderr io.Writer, err error) {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(stderr, "apigen: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// generate goes from the folder to the file.
+func generate(ctx context.Context, wanted request, dir string) error {
+	if err := mayWrite(dir, wanted.output); err != nil {
+		return err
+	}
+	source, err := load(ctx, dir, wanted.output)
+	if err != nil {
+		return err
+	}
+	found, err := source.api(wanted.typeName)
+	if err != nil {
+		return err
+	}
+	made, err := plan(source, found, wanted)
+	if err != nil {
+		return err
+	}
+	text, err := made.render()
+	if err != nil {
+		return err
+	}
+	return write(dir, wanted.output, text)
+}

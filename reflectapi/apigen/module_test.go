@@ -1,0 +1,80 @@
+package main_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/reflectapi/apigen"
+)
+
+// module is a module in a folder of its own, in a workspace with this one.
+type module struct{ dir string }
+
+func newModule(t *testing.T) module {
+	t.Helper()
+	m := module{t.TempDir()}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.write(t, "go.mod", "module example.com/cases\n\ngo 1.26.0\n")
+	m.write(t, "go.work", "go 1.26.0\n\nuse (\n\t.\n\t"+root+"\n)\n")
+	return m
+}
+
+func (m module) path(name string) string { return filepath.Join(m.dir, filepath.FromSlash(name)) }
+
+func (m module) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(m.path(name)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(m.path(name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copyPackage copies a package, and those in it, without what was generated.
+func (m module) copyPackage(t *testing.T, from, to string) {
+	t.Helper()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			m.copyPackage(t, filepath.Join(from, entry.Name()), to+"/"+entry.Name())
+		} else if text := read(t, filepath.Join(from, entry.Name())); !isGenerated(text) {
+			m.write(t, to+"/"+entry.Name(), string(text))
+		}
+	}
+}
+
+// run runs the command in a package.
+func (m module) run(t *testing.T, pkg string, arguments ...string) (status int, complaints string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	status = main.Run(t.Context(), arguments, m.path(pkg), &stderr)
+	return status, stderr.String()
+}
+
+func (m module) generate(t *testing.T, pkg string, arguments ...string) {
+	t.Helper()
+	if status, complaints := m.run(t, pkg, arguments...); status != 0 || complaints != "" {
+		t.Fatalf("apigen %s in %s: status %d\n%s", strings.Join(arguments, " "), pkg, status, complaints)
+	}
+}
+
+func (m module) goCommand(t *testing.T, arguments ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", arguments...)
+	command.Dir = m.dir
+	command.Env = append(command.Environ(), "GOFLAGS=", "GOWORK=")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("go %s: %v\n%s", arguments[0], err, output)
+	}
+}

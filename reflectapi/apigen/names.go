@@ -1,0 +1,67 @@
+package main
+
+import (
+	"go/token"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/busline/busline/restmap"
+)
+
+// scope holds the names of Go that are taken somewhere. A name gets underscores until it is
+// free; what callers see is not affected.
+type scope map[string]bool
+
+func newScope(taken ...string) scope {
+	s := make(scope)
+	for _, name := range taken {
+		s[name] = true
+	}
+	return s
+}
+
+// free returns a name that nothing else has, and takes it.
+func (s scope) free(name string) string {
+	for s[name] || token.IsKeyword(name) {
+		name += "_"
+	}
+	s[name] = true
+	return name
+}
+
+func isExported(name string) bool { return token.IsExported(name) }
+
+func isBlank(name string) bool { return name == "" || name == "_" }
+
+// fieldName is the exported field of an argument or a result: Sum of sum, ID of id, HTTPPort of
+// httpPort. What has no capital letters gets one in front.
+func fieldName(name string) string {
+	name = strings.TrimLeft(name, "_")
+	switch rest, isHTTP := strings.CutPrefix(name, "http"); {
+	case name == "id" || name == "url":
+		return strings.ToUpper(name)
+	case isHTTP && !startsLower(rest):
+		return "HTTP" + rest
+	}
+	first, size := utf8.DecodeRuneInString(name)
+	if capital := string(unicode.ToUpper(first)) + name[size:]; isExported(capital) {
+		return capital
+	}
+	return "X" + name
+}
+
+func startsLower(s string) bool {
+	first, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLower(first)
+}
+
+// unexported is a name with its first word in small letters: add, httpStatus of HTTPStatus.
+func unexported(name string) string {
+	word, _, _ := strings.Cut(restmap.Kebab(name), "-")
+	runes := []rune(name)
+	for i := range min(utf8.RuneCountInString(word), len(runes)) {
+		runes[i] = unicode.ToLower(runes[i])
+	}
+	return string(runes)
+}

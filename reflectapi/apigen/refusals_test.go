@@ -1,0 +1,238 @@
+package main_test
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// refusal is a package, what apigen is asked to do with it, and what it says.
+type refusal struct {
+	flags string
+	files map[string]string // api.go when it is one
+	want  string
+}
+
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	for flags, want := range map[string]string{
+		"":                          "-type is missing: name an interface of this package",
+		"-type":                     "flag needs an argument: -type",
+		"-type A B":                 `"B" is no flag`,
+		"-type A,B":                 "-type A,B: not the name of a type; run apigen once for each interface",
+		"-typ A":                    "flag provided but not defined: -typ",
+		"-type A -client client":    "-client client: not a name that begins with a capital letter",
+		"-type A -client a.Client":  "-client a.Client: not a name that begins with a capital letter",
+		"-type A -output b/c.go":    "-output b/c.go: not the name of a Go file of this folder, such as a_gen.go",
+		"-type A -output c_test.go": "-output c_test.go: not the name of a Go file of this folder, such as a_gen.go",
+		"-type A -output c":         "-output c: not the name of a Go file of this folder, such as a_gen.go",
+		"-type A -host a_b":         `-host: host "a_b": label "a_b" is not 1 to 63 of a-z, 0-9 and inner hyphens`,
+		"-type A -host a:0":         `-host: port "0": not from 1 to 65535`,
+	} {
+		t.Run(flags, func(t *testing.T) {
+			t.Parallel()
+			status, complaints := module{t.TempDir()}.run(t, ".", strings.Fields(flags)...)
+			if want := "apigen: " + want + "; apigen -h tells how to use it\n"; status != 2 || complaints != want {
+				t.Errorf("status %d\ngot:  %swant: %s", status, complaints, want)
+			}
+		})
+	}
+}
+
+func TestRefusedTypes(t *testing.T) {
+	t.Parallel()
+	const two = "package p\n\ntype Calculator interface{ Add(x int) error }\n\ntype Store interface{ Get(x int) error }\n"
+	checkRefusals(t, map[string]refusal{
+		"misspelled": {"-type Kalculator", files(two), "there is no type Kalculator in package p; did you mean Calculator?"},
+		"other case": {"-type calculator", files(two), "there is no type calculator in package p; did you mean Calculator?"},
+		"far away":   {"-type Nothing", files(two), "there is no type Nothing in package p; its interfaces are Calculator, Store"},
+		"none":       {"-type Nothing", files("package p\n"), "there is no type Nothing in package p, and no other interface"},
+		"in a test": {"-type T", map[string]string{"p.go": "package p\n", "t_test.go": "package p\n\ntype T interface{}\n"},
+			"there is no type T in package p; that of t_test.go does not count, for it is only there in tests"},
+		"other build": {"-type T", map[string]string{"p.go": "package p\n", "t_plan9.go": "package p\n\ntype T interface{}\n"},
+			"there is no type T in package p; that of t_plan9.go is not there in this build: set GOOS, GOARCH or GOFLAGS=-tags=… as it needs them"},
+		"behind a fault": {"-type T", map[string]string{"p.go": "package p\n", "t.go": "package p\n\nfunc {\n\ntype T interface{}\n"},
+			"there is no type T in package p, and no other interface\napigen: t.go:3: expected 'IDENT', found '{'"},
+		"a struct": {"-type T", files("package p\n\ntype T struct{}\n"),
+			"api.go:3: T is no interface, and apigen describes nothing else; a struct needs no client to be served: embed its source and hand it over with bus.Source"},
+		"a function": {"-type T", files("package p\n\nfunc T() {}\n"), "api.go:3: T is no type; give -type an interface"},
+		"generic": {"-type T", files("package p\n\ntype T[K any] interface{ Get(x K) error }\n"),
+			"api.go:3: T has type parameters, and callers cannot choose them: declare what is served, as in type TOfInt interface { T[int] }"},
+		"generic alias": {"-type U", files("package p\n\ntype T[K any] interface{ Get(x K) error }\n\ntype U[K any] = T[K]\n"),
+			"api.go:5: U has type parameters, and callers cannot choose them: declare what is served, as in type UOfInt interface { U[int] }"},
+		"constraint": {"-type T", files("package p\n\ntype T interface{ ~int; Get(x int) error }\n"),
+			"api.go:3: T is a constraint on types: no value has it as its type, so that none can be served"},
+		"comparable": {"-type T", files("package p\n\ntype T interface{ comparable; Get(x int) error }\n"),
+			"api.go:3: T is a constraint on types: no value has it as its type, so that none can be served"},
+		"empty": {"-type T", files("package p\n\ntype T interface{}\n"), "api.go:3: T has no methods"},
+		"literal": {"-type T", files("package p\n\ntype T = interface{ Get(x int) error }\n"),
+			"api.go:3: T is another word for an interface without a name: declare it as a type of its own, without the ="},
+		"unknown":     {"-type T", files("package p\n\ntype T Missing\n"), "api.go:3: undefined: Missing"},
+		"no package":  {"-type T", nil, "there is no Go package in this folder: run apigen in that of the interface, as go generate does"},
+		"two of them": {"-type T", map[string]string{"a.go": "package a\n", "b.go": "package b\n"}, "there are two packages in this folder: a in a.go, b in b.go"},
+	})
+}
+
+func TestRefusedMethods(t *testing.T) {
+	t.Parallel()
+	const misfit = "; change it, or take it out of the interface"
+	const unnamed = " is unnamed, and callers go by names; name it in the interface"
+	const untold = ", and nothing tells which type to read back: use a struct, or any"
+	messages := map[string]string{
+		"add(x int) error": "is not exported, so that only this package can implement it: begin it with a capital letter, or take it out of the interface",
+		"Unnamed(context.Context, int, string) error": "argument 1" + unnamed,
+		"Blank(x, _ int) error":                       "argument 2" + unnamed,
+		"Results(x int) (int, string, error)":         "result 1" + unnamed,
+		"Channel(c chan Order) error":                 "argument 1 cannot travel as JSON: it is of type chan Order" + misfit,
+		"Nested(o map[string][]*Order) error":         "argument 1 cannot travel as JSON: field Order.Notify is of type chan<- string" + misfit,
+		"Interface(h Holder, c closer) error":         "argument 1 cannot travel as JSON: field Holder.R is of type io.Reader" + untold + "; argument 2 cannot travel as JSON: it is of type closer" + untold + misfit,
+		"Late(x int, ctx context.Context) error":      "argument 2 is a context.Context: it can only be the first argument" + misfit,
+		"Early() (err error, x int)":                  "result 1 is an error: it can only be the last result" + misfit,
+		"OwnError(x int) (e *ownError)":               "result 1 is of type *ownError, which is an error: declare it as error, or add an error after it" + misfit,
+		"Request(r http.Request) error":               "argument 1 is of type http.Request: a web method is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result" + misfit,
+		"Keys(m map[Point]int) error":                 "argument 1 cannot travel as JSON: a key of it is of type Point: use a string, an integer or a type that marshals as text" + misfit,
+		"Closed(m sync.Mutex) error":                  "argument 1 cannot travel as JSON: it is of type sync.Mutex, a struct without exported fields" + misfit,
+		"Literal(v struct{ C chan int }) error":       "argument 1 cannot travel as JSON: field struct{C chan int}.C is of type chan int" + misfit,
+		"Twin(t Twins, f Fine) error":                 "argument 1 cannot travel as JSON: field Twins.D is of type chan int" + misfit,
+		"Self(s selfish) error":                       "argument 1 cannot travel as JSON: it is of type selfish, a struct that embeds itself" + misfit,
+		"Circle(c circle) error":                      "argument 1 cannot travel as JSON: it is of type *circle, a pointer that leads nowhere" + misfit,
+		"Function(f func(int) (string, error)) error": "argument 1 cannot travel as JSON: it is of type func(int) (string, error)" + misfit,
+		"Numbers(c complex128, u []uintptr, p unsafe.Pointer) error": "argument 1 cannot travel as JSON: it is of type complex128; argument 2 cannot travel as JSON: an element of it is of type uintptr; " +
+			"argument 3 cannot travel as JSON: it is of type unsafe.Pointer" + misfit,
+		"Magic(httpResponseBody int) (httpRequestBody int, err error)": "httpResponseBody is an argument; it has to be a result; httpRequestBody is a result; it has to be an argument",
+		"Whole() (httpResponseBody, total int, err error)":             "httpResponseBody is the whole body, which leaves no place for the result total",
+		"Status() (httpStatusCode string, err error)":                  "httpStatusCode is of type string; it has to be an int",
+		"Delete(p Point) error":                                        "path /calcs/{p}: argument p is of type Point, which does not fit in a path; take a string or a number",
+		"Update(own ownJSON) error":                                    "path /calcs/{own}: argument own is of type ownJSON, which does not fit in a path; take a string or a number",
+		"Patch(httpRequestBody int) error":                             "needs an argument for the item of /calcs that it is about, as in /calcs/{id}; or give it a path",
+		"SaveREST(x int) error":                                        "is REST, but its name starts with no CRUD verb: give it a path and an HTTP method",
+		"NoError(ctx context.Context) (sum int)":                       "returns no error, and a call over the bus can fail: add an error as its last result, or write no client with -client none",
+		"ForHost(x int) error":                                         "is called like a method that every client has: give it another name, or write no client with -client none",
+		"Collide(x int) (id, ID, Id int, err error)":                   "the results id and ID would both be the field ID of CollideResults: rename one of them",
+		"DefaultQueue(x int) error":                                    "",
+		"Default_Queue(x int) error":                                   "is served as GET /default-queue, and so is method DefaultQueue: give one of them another name",
+	}
+	messages["Many(_ "+strings.Repeat("int, _ ", 129)+"int) error"] = "has 131 parameters and results, more than 128: put some into a struct"
+	var api, want strings.Builder
+	api.WriteString("package p\n\nimport (\"context\"; \"io\"; \"net/http\"; \"sync\"; \"unsafe\")\n\ntype Calc interface {\n")
+	line := 5
+	for _, method := range slices.Sorted(maps.Keys(messages)) {
+		line++
+		api.WriteString("\t" + method + "\n")
+		if messages[method] != "" {
+			name, _, _ := strings.Cut(method, "(")
+			want.WriteString("apigen: api.go:" + strconv.Itoa(line) + ": method " + name + ": " + messages[method] + "\n")
+		}
+	}
+	api.WriteString(`}
+
+type (
+	Order    struct{ Notify chan<- string }
+	Holder   struct{ R io.Reader }
+	Point    struct{ X, Y int }
+	Twins    struct{ Embedded1; Embedded2; Fine }
+	Fine     struct{ Order int }
+	Embedded1 struct{ C chan int }
+	Embedded2 struct{ C int; D chan int }
+	closer   interface{ Close() error }
+	ownError struct{}
+	selfish  struct{ *selfish }
+	circle   *circle
+	ownJSON  struct{ x int }
+)
+
+func (*ownError) Error() string { return "" }
+
+func (ownJSON) MarshalJSON() ([]byte, error) { return nil, nil }
+`)
+	checkRefusals(t, map[string]refusal{
+		"all at once": {"-type Calc", files(api.String()), strings.TrimPrefix(strings.TrimSuffix(want.String(), "\n"), "apigen: ")},
+	})
+}
+
+func TestRefusedClients(t *testing.T) {
+	t.Parallel()
+	const add = "\ntype Adder interface{ Add(x int) (sum int, err error) }\n"
+	const taken = " is declared here, and the client needs the name: rename it, or the client with -client"
+	const marked = "// Code generated by apigen -type Adder; DO NOT EDIT.\n\npackage p\n\n"
+	checkRefusals(t, map[string]refusal{
+		"names": {"-type Adder", files("package p\n" + add + "type Client int\nfunc NewClient() {}\nvar newClient int\ntype Multicast int\ntype AddResults int\nconst addArguments = 1\n"),
+			"api.go:4: Client" + taken + "\napigen: api.go:5: NewClient" + taken + "\napigen: api.go:6: newClient" + taken +
+				"\napigen: api.go:7: Multicast" + taken + "\napigen: api.go:8: AddResults" + taken + "\napigen: api.go:9: addArguments" + taken},
+		"its own name": {"-type Client", files("package p\n\ntype Client interface{ Ping() error }\n"), "api.go:3: Client" + taken},
+		"another output": {"-type Adder", map[string]string{"api.go": "package p\n" + add, "old_gen.go": marked + "type Client int\n\nfunc NewClient() {}\n"},
+			"old_gen.go: apigen wrote this file too, and it declares the same names: delete it, or give this client a name of its own with -client"},
+		"by hand": {"-type Adder", map[string]string{"api.go": "package p\n" + add, "adder_gen.go": "package p\n"},
+			"adder_gen.go is there already, and apigen did not write it: name another file with -output"},
+		"web methods": {"-type T", files("package p\n\nimport \"net/http\"\n\ntype T interface{ Home(w http.ResponseWriter, r *http.Request) }\n"),
+			"api.go:5: T has nothing but web methods, which no client has: write none with -client none"},
+		"host": {"-type Adder", files("package p\n\nconst Host = \"no_host\"\n" + add),
+			`api.go:3: host "no_host": label "no_host" is not 1 to 63 of a-z, 0-9 and inner hyphens; correct it, or name another with -host`},
+		"no host":  {"-type Größe", files("package p\n\ntype Größe interface{ Ping() error }\n"), "api.go:3: Größe names no host: declare a constant Host, or name one with -host"},
+		"resource": {"-type T -resource a/{b", files("package p\n\ntype T interface{ Create(httpRequestBody int) error }\n"), `api.go:3: method Create: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
+	})
+}
+
+// What is wrong in the source of the interface is told like the compiler would.
+func TestRefusedSource(t *testing.T) {
+	t.Parallel()
+	checkRefusals(t, map[string]refusal{
+		"unknown types": {"-type T", map[string]string{
+			"api.go":  "package p\n\nimport \"example.com/nowhere\"\n\ntype T interface {\n\tAdd(x Missing, y Part) error\n\tFar(x nowhere.Type) error\n\tOther\n}\n",
+			"part.go": "package p\n\ntype Part struct{ Field *Missing2 }\n\ntype Other interface{ Do(x Missing3) error }\n\nvar unrelated Missing4\n"},
+			"api.go:3: could not import example.com/nowhere (package example.com/nowhere is missing, or does not compile; go build example.com/nowhere says more)\n" +
+				"apigen: api.go:6: undefined: Missing\napigen: part.go:3: undefined: Missing2\napigen: part.go:5: undefined: Missing3"},
+		"twice": {"-type T", files("package p\n\ntype T interface {\n\tAdd(x int) error\n\tAdd(y int) error\n}\n"),
+			"api.go:4: other declaration of method Add\napigen: api.go:5: duplicate method Add"},
+		"syntax": {"-type T", files("package p\n\ntype T interface {\n\tAdd(x int) error\n\nfunc {\n"), "api.go:6: expected '(', found '{'"},
+		"broken import": {"-type T", map[string]string{
+			"api.go": "package p\n\nimport \"example.com/cases/refused/q\"\n\ntype T interface{ q.I }\n",
+			"q/q.go": "package q\n\ntype I interface{ Add(x Missing) error }\n",
+		}, "api.go:3: could not import example.com/cases/refused/q (package example.com/cases/refused/q is missing, or does not compile; go build example.com/cases/refused/q says more)"},
+		"not ours to write": {"-type T", map[string]string{
+			"api.go":            "package p\n\nimport \"example.com/cases/refused/q\"\n\ntype T interface{ q.I }\n",
+			"q/q.go":            "package q\n\nimport \"example.com/cases/refused/q/internal/r\"\n\ntype hidden = []int\n\ntype I interface {\n\tAdd(x map[string]hidden) error\n\tSub(y *r.Type) error\n}\n",
+			"q/internal/r/r.go": "package r\n\ntype Type struct{ X int }\n",
+		}, "DIR/q/q.go:8: method Add: has the type q.hidden, which is not exported: this package cannot write it down\n" +
+			"apigen: DIR/q/q.go:9: method Sub: has the type r.Type, which is internal to another package: this package cannot write it down"},
+		"nothing to write": {"-type T -client none", map[string]string{
+			"api.go": "package p\n\nimport \"example.com/cases/refused/q\"\n\ntype T = q.I\n",
+			"q/q.go": "package q\n\n//go:generate go run github.com/busline/busline/reflectapi/apigen -client none -type=I\n\ntype I interface{ Add(x int) error }\n",
+		}, "api.go:5: T has its signature table in package q: without a client there is nothing to write"},
+	})
+}
+
+func files(api string) map[string]string { return map[string]string{"api.go": api} }
+
+// checkRefusals runs apigen in a package, compares what it says, and that it writes nothing.
+func checkRefusals(t *testing.T, refusals map[string]refusal) {
+	t.Helper()
+	for name, r := range refusals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := module{t.TempDir()}
+			m.write(t, "go.mod", "module example.com/cases\n\ngo 1.26.0\n")
+			m.write(t, "refused/README", "")
+			for file, text := range r.files {
+				m.write(t, "refused/"+file, text)
+			}
+			status, complaints := m.run(t, "refused", strings.Fields(r.flags)...)
+			want := "apigen: " + strings.ReplaceAll(r.want, "DIR", m.path("refused")) + "\n"
+			if status != 1 || complaints != want {
+				t.Errorf("status %d\ngot:\n%swant:\n%s", status, complaints, want)
+			}
+			entries, err := os.ReadDir(m.path("refused"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range entries {
+				if _, given := r.files[entry.Name()]; !given && !entry.IsDir() && entry.Name() != "README" {
+					t.Errorf("%s was written", entry.Name())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"strconv"
+	"unsafe"
+)
+
+// basic returns the predeclared type itself.
+func (s *standIns) basic(t *types.Basic) reflect.Type {
+	for _, stand := range []reflect.Type{
+		reflect.TypeFor[bool](), reflect.TypeFor[string](),
+		reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int16](), reflect.TypeFor[int32](), reflect.TypeFor[int64](),
+		reflect.TypeFor[uint](), reflect.TypeFor[uint8](), reflect.TypeFor[uint16](), reflect.TypeFor[uint32](), reflect.TypeFor[uint64](),
+		reflect.TypeFor[float32](), reflect.TypeFor[float64](), reflect.TypeFor[complex64](), reflect.TypeFor[complex128](),
+		reflect.TypeFor[uintptr](),
+	} {
+		if types.Typ[t.Kind()].Name() == stand.String() {
+			return stand
+		}
+	}
+	if t.Kind() == types.UnsafePointer {
+		return reflect.TypeFor[unsafe.Pointer]()
+	}
+	s.invalid = true
+	return reflect.TypeFor[any]()
+}
+
+// maxLength is the length of the longest array that is made: a limit of reflection is near.
+const maxLength = 64
+
+// container returns what stands in for a slice, an array or a map.
+func (s *standIns) container(t types.Type) reflect.Type {
+	switch t := t.(type) {
+	case *types.Slice:
+		return reflect.SliceOf(s.behind(t.Elem()))
+	case *types.Array:
+		return reflect.ArrayOf(int(min(max(t.Len(), 0), maxLength)), s.behind(t.Elem()))
+	case *types.Map:
+		key := s.behind(t.Key())
+		if !key.Comparable() {
+			return reflect.TypeFor[any]() // no such map compiles
+		}
+		return reflect.MapOf(key, s.behind(t.Elem()))
+	}
+	s.invalid = true
+	return reflect.TypeFor[any]()
+}
+
+// maxElement is the size in bytes of what reflection sends on a channel.
+const maxElement = 1 << 16
+
+func (s *standIns) chanOf(t *types.Chan) reflect.Type {
+	direction := map[types.ChanDir]reflect.ChanDir{
+		types.SendRecv: reflect.BothDir, types.SendOnly: reflect.SendDir, types.RecvOnly: reflect.RecvDir,
+	}[t.Dir()]
+	element := s.behind(t.Elem())
+	if element.Size() >= maxElement {
+		element = reflect.TypeFor[any]()
+	}
+	return reflect.ChanOf(direction, element)
+}
+
+// maxValues is how many parameters and results a function may have for reflection.
+const maxValues = 128
+
+func (s *standIns) funcOf(t *types.Signature) reflect.Type {
+	if t.Params().Len()+t.Results().Len() > maxValues {
+		return reflect.TypeFor[func()]()
+	}
+	return reflect.FuncOf(s.tuple(t.Params()), s.tuple(t.Results()), t.Variadic())
+}
+
+func (s *standIns) tuple(values *types.Tuple) []reflect.Type {
+	var stands []reflect.Type
+	for v := range values.Variables() {
+		stands = append(stands, s.behind(v.Type()))
+	}
+	return stands
+}
+
+// structOf returns a struct with the same members in JSON, which the source calls t.
+func (s *standIns) structOf(of *types.Struct, t types.Type) reflect.Type {
+	var fields []reflect.StructField
+	for i := range of.NumFields() {
+		if field, counts := s.field(of.Field(i), reflect.StructTag(of.Tag(i)), i); counts {
+			fields = append(fields, field)
+		}
+	}
+	return s.structWith(fields, t)
+}
+
+// field returns what stands in for a field. Reflection refuses a few: for an embedded one a
+// capital letter makes no difference, and one with methods of its own has no members.
+func (s *standIns) field(v *types.Var, tag reflect.StructTag, i int) (field reflect.StructField, counts bool) {
+	switch {
+	case v.Embedded() && tag.Get("json") == "":
+		t := s.embedded(v.Type())
+		hasMethods := t.NumMethod() > 0 || reflect.PointerTo(t).NumMethod() > 0
+		return reflect.StructField{Name: uniqueField(i), Type: t, Tag: tag, Anonymous: true}, !hasMethods
+	case !v.Exported():
+		return reflect.StructField{Name: "hidden" + strconv.Itoa(i), PkgPath: "main", Type: reflect.TypeFor[bool](), Tag: tag}, true
+	}
+	return reflect.StructField{Name: v.Name(), Type: s.behind(v.Type()), Tag: tag}, true
+}
+
+// uniqueField is a name that nobody gives to a field.
+func uniqueField(i int) string { return fmt.Sprintf("Standing_in_%d", i) }
+
+// structWith makes a struct, and a note of its name in a tag, so that no two are alike.
+func (s *standIns) structWith(fields []reflect.StructField, t types.Type) reflect.Type {
+	if len(fields) > 0 {
+		fields[0].Tag += reflect.StructTag(" apigen:" + strconv.Quote(types.TypeString(t, nil)))
+	}
+	stand := reflect.StructOf(fields)
+	if len(fields) > 0 {
+		s.call(stand, t)
+	}
+	return stand
+}

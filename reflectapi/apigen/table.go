@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"go/format"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// hasTable tells whether the interface, which this package has an alias of, gets a table in the
+// package that declares it: a second one would be one too many. What apigen is told to write
+// there counts, not what it has written, so that the order of the two makes no difference.
+func (s *sources) hasTable(found *api) bool {
+	if found.named.Pkg() == s.pkg {
+		return false
+	}
+	for _, file := range s.sourceOf(found.named.Pkg()) {
+		for _, group := range file.Comments {
+			for _, line := range group.List {
+				if asksFor(line.Text, found.named.Name()) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// asksFor tells a line that has apigen write the table of a type.
+func asksFor(line, typeName string) bool {
+	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '=' || r == '"' })
+	i := slices.IndexFunc(words, func(word string) bool { return strings.TrimLeft(word, "-") == "type" })
+	return strings.HasPrefix(line, "//go:generate ") && strings.Contains(line, "apigen") && i >= 0 && i+1 < len(words) && words[i+1] == typeName
+}
+
+// table writes the interface as one declaration: all methods in it, names and comments as the
+// source has them, types as this package would write them.
+func table(found *api, qualifier types.Qualifier) (string, error) {
+	var declaration strings.Builder
+	var comments []string // by the marks that stand for them, which gofmt leaves as they are
+	fmt.Fprintf(&declaration, "type %s interface {\n", found.named.Name())
+	for i, m := range found.methods {
+		mark := fmt.Sprintf("\t//apigen:%d\n", i)
+		fmt.Fprintf(&declaration, "%s\t%s%s\n", mark, m.name, signatureText(m.signature, qualifier))
+		comments = append(comments, mark, indented(comment(m.doc)))
+	}
+	declaration.WriteString("}\n")
+	formatted, err := format.Source([]byte(declaration.String()))
+	if err != nil {
+		return "", fmt.Errorf("the signature table of %s: %w", found.name, err)
+	}
+	return comment(found.doc) + strings.NewReplacer(comments...).Replace(string(formatted)), nil
+}
+
+func indented(lines string) string {
+	var b strings.Builder
+	for line := range strings.Lines(lines) {
+		b.WriteString("\t" + line)
+	}
+	return b.String()
+}
+
+// signatureText writes the parameters and results of a method as source does.
+func signatureText(t *types.Signature, qualifier types.Qualifier) string {
+	params := tupleText(t.Params(), t.Variadic(), qualifier)
+	results := tupleText(t.Results(), false, qualifier)
+	if t.Results().Len() == 1 && t.Results().At(0).Name() == "" {
+		return "(" + params + ") " + results
+	}
+	if results != "" {
+		results = " (" + results + ")"
+	}
+	return "(" + params + ")" + results
+}
+
+func tupleText(values *types.Tuple, variadic bool, qualifier types.Qualifier) string {
+	var texts []string
+	for i := range values.Len() {
+		text := typeText(values.At(i).Type(), variadic && i == values.Len()-1, qualifier)
+		if name := values.At(i).Name(); name != "" {
+			text = name + " " + text
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// typeText writes a type, that of a variadic parameter with dots.
+func typeText(t types.Type, variadic bool, qualifier types.Qualifier) string {
+	if slice, ok := types.Unalias(t).(*types.Slice); ok && variadic {
+		return "..." + types.TypeString(slice.Elem(), qualifier)
+	}
+	return types.TypeString(t, qualifier)
+}
+
+// comment writes a text as the lines of a comment, "" for none.
+func comment(text string) string {
+	if text == "" {
+		return ""
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case line == "":
+			b.WriteString("//\n")
+		case line[0] == '\t':
+			b.WriteString("//" + line + "\n")
+		default:
+			b.WriteString("// " + line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// rawString writes a text between backquotes.
+func rawString(text string) string {
+	return "`" + strings.ReplaceAll(text, "`", "` + \"`\" + `") + "`"
+}

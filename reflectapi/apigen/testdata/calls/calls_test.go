@@ -1,0 +1,259 @@
+// Package calls_test uses what was generated: it serves the interfaces and calls them.
+package calls_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"example.com/cases/alias"
+	"example.com/cases/calculator"
+	"example.com/cases/embedded"
+	"example.com/cases/hygiene"
+	"example.com/cases/hygiene/bus"
+	"example.com/cases/plain"
+	"example.com/cases/products"
+	"example.com/cases/tableonly"
+	"example.com/cases/tagged"
+	"example.com/cases/twoclients"
+	"example.com/cases/types"
+	"example.com/cases/web"
+
+	busline "github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/reflectapi"
+)
+
+// The signature tables are all that a description needs.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	for _, iface := range []reflect.Type{
+		reflect.TypeFor[calculator.Calculator](), reflect.TypeFor[embedded.Store](), reflect.TypeFor[plain.OrderAPI](),
+		reflect.TypeFor[products.Products](), reflect.TypeFor[tableonly.Clock](), reflect.TypeFor[tagged.Machine](),
+		reflect.TypeFor[twoclients.Orders](), reflect.TypeFor[twoclients.Invoices](), reflect.TypeFor[types.Kinds](), reflect.TypeFor[web.Site](),
+		reflect.TypeFor[hygiene.Clash](), reflect.TypeFor[alias.Counting](),
+	} {
+		service, err := reflectapi.DescribeAs(iface, reflect.New(implementation(iface)).Elem().Interface(), reflectapi.Portable())
+		if err != nil {
+			t.Errorf("%v: %v", iface, err)
+			continue
+		}
+		for _, m := range service.Methods {
+			if err := reflectapi.CheckNames(iface, reflect.New(implementation(iface)).Elem().Interface()); err != nil {
+				t.Errorf("%v: %v", iface, err)
+			}
+			if len(m.Args)+len(m.Results) > 0 && m.Origin != "signature table" {
+				t.Errorf("%v.%s has its names from %q", iface, m.Name, m.Origin)
+			}
+		}
+	}
+}
+
+// implementation is a type that embeds the interface.
+func implementation(iface reflect.Type) reflect.Type {
+	switch iface {
+	case reflect.TypeFor[calculator.Calculator]():
+		return reflect.TypeFor[struct{ calculator.Calculator }]()
+	case reflect.TypeFor[embedded.Store]():
+		return reflect.TypeFor[struct{ embedded.Store }]()
+	case reflect.TypeFor[plain.OrderAPI]():
+		return reflect.TypeFor[struct{ plain.OrderAPI }]()
+	case reflect.TypeFor[products.Products]():
+		return reflect.TypeFor[struct{ products.Products }]()
+	case reflect.TypeFor[tableonly.Clock]():
+		return reflect.TypeFor[struct{ tableonly.Clock }]()
+	case reflect.TypeFor[tagged.Machine]():
+		return reflect.TypeFor[struct{ tagged.Machine }]()
+	case reflect.TypeFor[twoclients.Orders]():
+		return reflect.TypeFor[struct{ twoclients.Orders }]()
+	case reflect.TypeFor[twoclients.Invoices]():
+		return reflect.TypeFor[struct{ twoclients.Invoices }]()
+	case reflect.TypeFor[types.Kinds]():
+		return reflect.TypeFor[struct{ types.Kinds }]()
+	case reflect.TypeFor[alias.Counting]():
+		return reflect.TypeFor[struct{ alias.Counting }]()
+	case reflect.TypeFor[web.Site]():
+		return reflect.TypeFor[struct{ web.Site }]()
+	}
+	return reflect.TypeFor[struct{ hygiene.Clash }]()
+}
+
+type sums struct{ calculator.Calculator }
+
+func (sums) Add(_ context.Context, x, y int) (int, error) { return x + y, nil }
+
+func (sums) Sum(_ context.Context, start int, more ...int) (int, error) {
+	for _, number := range more {
+		start += number
+	}
+	return start, nil
+}
+
+func (sums) Divide(_ context.Context, x, y int) (int, int, error) {
+	if y == 0 {
+		return 0, 0, errors.New("division by zero")
+	}
+	return x / y, x % y, nil
+}
+
+func (sums) Remember(_ context.Context, p calculator.Point) error {
+	if p.Y != 2 {
+		return fmt.Errorf("remembered %v", p)
+	}
+	return nil
+}
+
+func (sums) Clear(context.Context) error { return nil }
+
+func (sums) HTTPStatus(_ context.Context, id, url string) (string, error) { return id + " " + url, nil }
+
+func TestRPC(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	server := b.Connect(calculator.Host)
+	must(t, busline.Serve[calculator.Calculator](server, sums{}))
+	client := calculator.NewClient(b.Connect("caller.example"))
+	for name, c := range map[string]calculator.Calculator{
+		"host": client, "instance": client.ForInstance(server.ID()), "other": alias.NewClient(b.Connect("caller.example")).ForHost(calculator.Host),
+	} {
+		sum, err := c.Sum(t.Context(), 1, 2, 3)
+		check(t, name, "6 <nil>", sum, err)
+		quotient, remainder, err := c.Divide(t.Context(), 7, 3)
+		check(t, name, "2 1 <nil>", quotient, remainder, err)
+		check(t, name, "<nil>", c.Remember(t.Context(), calculator.Point{Y: 2}))
+		check(t, name, "<nil>", c.Clear(t.Context()))
+		text, err := c.HTTPStatus(t.Context(), "7", "/a")
+		check(t, name, "7 /a <nil>", text, err)
+		_, _, err = c.Divide(t.Context(), 7, 0)
+		if failed, ok := errors.AsType[*busline.Error](err); !ok || failed.Status != 500 {
+			t.Errorf("%s: division by zero: %v", name, err)
+		}
+	}
+	for response, err := range client.Multicast().Add(t.Context(), 1, 2) {
+		check(t, "multicast", server.ID()+" 3 <nil>", response.ID, response.Results.Sum, err)
+	}
+}
+
+type shelf struct{ products.Products }
+
+func (shelf) Create(_ context.Context, p products.Product) (int, int, error) {
+	return len(p.Name), 201, nil
+}
+
+func (shelf) Read(_ context.Context, id int) (products.Product, error) {
+	return products.Product{Name: "Tea", Price: float64(id)}, nil
+}
+
+func (shelf) Update(_ context.Context, id int, p products.Product) error {
+	return fmt.Errorf("%d is %s", id, p.Name)
+}
+
+func (shelf) Patch(_ context.Context, id int, changes map[string]any) (products.Status, error) {
+	return products.Status(200 + id), nil
+}
+
+func (shelf) ListAll(_ context.Context, sortBy string, limit, offset int) ([]products.Product, error) {
+	return []products.Product{{Name: sortBy, Price: float64(limit + offset)}}, nil
+}
+
+func (shelf) ReadOrderLine(_ context.Context, order string, line int) (int, *products.Product, error) {
+	return 203, &products.Product{Name: order, Price: float64(line)}, nil
+}
+
+func (shelf) Count(context.Context) (int, error) { return 5, nil }
+
+func TestREST(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	must(t, busline.Serve[products.Products](b.Connect("products.example"), shelf{}, busline.Port(444), busline.Resource("shop/products")))
+	c := products.NewClient(b.Connect("caller.example"))
+	id, status, err := c.Create(t.Context(), products.Product{Name: "Tea"})
+	check(t, "Create", "3 201 <nil>", id, status, err)
+	product, err := c.Read(t.Context(), 7)
+	check(t, "Read", "{Tea 7} <nil>", product, err)
+	if err := c.Update(t.Context(), 7, products.Product{Name: "Mate"}); err == nil {
+		t.Error("Update: no error")
+	}
+	patched, err := c.Patch(t.Context(), 5, map[string]any{"name": "Tea"})
+	check(t, "Patch", "205 <nil>", patched, err)
+	all, err := c.ListAll(t.Context(), "-price", 3, 4)
+	check(t, "ListAll", "[{-price 7}] <nil>", all, err)
+	status, line, err := c.ReadOrderLine(t.Context(), "a/b c", 4)
+	check(t, "ReadOrderLine", "203 {a/b c 4} <nil>", status, *line, err)
+	count, err := c.Count(t.Context())
+	check(t, "Count", "5 <nil>", count, err)
+	for response, err := range c.Multicast().Read(t.Context(), 2) {
+		check(t, "multicast", "{Tea 2} <nil>", response.Results, err)
+	}
+}
+
+type clashes struct{ hygiene.Clash }
+
+func (clashes) Receiver(_ context.Context, c, m int, text string) (int, string, error) {
+	return c + m, text, nil
+}
+
+func (clashes) Type(_ context.Context, x, upper, ctx int) (string, error) {
+	return fmt.Sprint(x, upper, ctx), nil
+}
+
+func (clashes) Result(_ context.Context, result, err string) (string, error) {
+	return result + err, nil
+}
+
+func (clashes) Conn(_ context.Context, arguments int) (int, error) { return arguments, nil }
+
+func (clashes) Host(x, y int) (bus.Line, error) { return bus.Line{Number: x + y}, nil }
+
+func TestHygiene(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	must(t, busline.Serve[hygiene.Clash](b.Connect("clash"), clashes{}))
+	c := hygiene.NewClient(b.Connect("caller.example"))
+	number, text, err := c.Receiver(t.Context(), 1, 2, "text")
+	check(t, "Receiver", "3 text <nil>", number, text, err)
+	text, err = c.Type(t.Context(), 1, 2, 3)
+	check(t, "Type", "1 2 3 <nil>", text, err)
+	text, err = c.Result(t.Context(), "a", "b")
+	check(t, "Result", "ab <nil>", text, err)
+	number, err = c.Conn(t.Context(), 4)
+	check(t, "Conn", "4 <nil>", number, err)
+	line, err := c.Host(1, 2)
+	check(t, "Host", "{3} <nil>", line, err)
+}
+
+type orders struct{}
+
+func (orders) Place(item string, count ...uint8) (int, error) { return len(item) + len(count), nil }
+func (orders) Cancel(id, kanji string) error                  { return nil }
+func (orders) Names() ([]string, error)                       { return []string{"a"}, nil }
+func (orders) Ping() error                                    { return nil }
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	must(t, busline.Serve[plain.OrderAPI](b.Connect("order-api"), orders{}))
+	c := plain.NewClient(b.Connect("caller.example"))
+	number, err := c.Place("tea", 1, 2)
+	check(t, "Place", "5 <nil>", number, err)
+	names, err := c.Names()
+	check(t, "Names", "[a] <nil>", names, err)
+	check(t, "Cancel", "<nil>", c.Cancel("1", "世"))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check(t *testing.T, what, want string, values ...any) {
+	t.Helper()
+	text := fmt.Sprintln(values...)
+	if text != want+"\n" {
+		t.Errorf("%s: %swant %s", what, text, want)
+	}
+}
