@@ -15,18 +15,15 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// inBubble runs a test over each transport in a testing/synctest bubble, broker included: a wait takes no time, and
-// a goroutine that is left behind fails the test.
-//
-// What is connected with bubble.connect is not drained at the end, and raw clients must not Flush: both share timers
-// with the whole process, which a bubble may not.
+// inBubble runs a test over each transport with bustest.Virtual: a wait takes no time, and a goroutine that is left
+// behind fails the test. Raw clients must not Flush.
 func inBubble(t *testing.T, test func(t *testing.T, b *bubble)) {
 	t.Helper()
-	for name, shortCircuit := range map[string]bool{"broker": false, "short circuit": true} {
+	for name, transport := range transports() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				test(t, &bubble{t: t, world: &world{Bus: bustest.New(t), transport: bus.WithShortCircuit(shortCircuit)}})
+			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+				test(t, &bubble{t: t, world: transport(b)})
 			})
 		})
 	}
@@ -36,13 +33,6 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bubble)) {
 type bubble struct {
 	*world
 	t *testing.T
-}
-
-func (b *bubble) connect(host string, options ...bus.ConnectOption) *bus.Conn {
-	b.t.Helper()
-	conn := b.world.connect(host, options...)
-	b.t.Cleanup(conn.NATS().Close)
-	return conn
 }
 
 // newCalculators serves as many instances of the calculator, and returns their ids.

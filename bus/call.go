@@ -66,13 +66,9 @@ func newOutgoing(method string, to *url.URL, header wire.Header, body []byte) (*
 	if err != nil {
 		return nil, err
 	}
-	target := address.Path
-	if to.RawQuery != "" {
-		target += "?" + to.RawQuery
-	}
 	return &outgoing{
 		address: address,
-		Request: wire.Request{Method: method, Target: target, Host: address.Host, Header: header, Body: body},
+		Request: wire.Request{Method: method, Target: targetOf(address.Path, to.RawQuery), Host: address.Host, Header: header, Body: body},
 	}, nil
 }
 

@@ -49,7 +49,11 @@ func (c *Conn) isClosing() bool {
 func (c *Conn) drain(ctx context.Context) error {
 	callsEnded := c.calls.close()
 	c.link.local.remove(c)
-	c.drainSubscriptions(ctx)
+	if c.link.quiet != nil {
+		c.unsubscribeInQuiet(ctx)
+	} else {
+		c.drainSubscriptions(ctx)
+	}
 	if c.Connected() {
 		c.announce("bye")
 	}
@@ -99,6 +103,16 @@ func (c *Conn) drainSubscriptions(ctx context.Context) {
 	case <-lost:
 	case <-ctx.Done():
 	}
+}
+
+// unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. Without such a moment
+// it leaves them to [Conn.abandon].
+func (c *Conn) unsubscribeInQuiet(ctx context.Context) {
+	if !c.Connected() || c.link.quiet.AwaitQuiet(ctx) != nil {
+		return
+	}
+	c.unsubscribe(c.subscribed()[:responseSubscriptions])
+	_ = c.link.flush(ctx) // when it fails the broker has gone, and nothing comes any more
 }
 
 // abandon gives up everything at once.

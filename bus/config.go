@@ -22,6 +22,7 @@ type connectConfig struct {
 	description  string
 	baseURL      string
 	shortCircuit bool
+	checkCircuit func(error) // told of differences between the transports; nil: nobody looks
 	handlerLimit int
 	ackWait      time.Duration
 	logger       *zerolog.Logger

@@ -46,7 +46,7 @@ type Conn struct {
 	subscriptions []*nats.Subscription
 	closing       chan struct{} // of the first Close: closed when it is done
 
-	dropped, strangers atomic.Int64
+	made, dropped, strangers atomic.Int64
 }
 
 // Connect joins the bus as host, a hostname such as "calculator.example", with a new instance ID. Several
@@ -128,7 +128,11 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	c.announce("hello")
 	if config.shortCircuit {
 		c.link.local.add(c)
-		c.transport = &shortCircuit{caller: c, beyond: c.nats}
+		circuit := &shortCircuit{caller: c, beyond: c.nats}
+		if config.checkCircuit != nil {
+			circuit.check = &shortCircuitCheck{carries: c.link.carries, report: config.checkCircuit}
+		}
+		c.transport = circuit
 	}
 	return nil
 }
@@ -192,8 +196,11 @@ func (c *Conn) NATS() *nats.Conn { return c.link.nats }
 // Connected says whether the broker can be reached at this moment.
 func (c *Conn) Connected() bool { return c.link.nats.IsConnected() }
 
-// Stats counts what a connection passed over since it was opened.
+// Stats counts what a connection has made and passed over since it was opened.
 type Stats struct {
+	// Calls are the unicast and multicast calls made: each counts once, however often it was sent and whatever came of
+	// it, unless its address or its arguments were refused before. What the framework itself asks does not count.
+	Calls int64
 	// Dropped messages were not understood, or had no sender who could be answered. Each has a log line.
 	Dropped int64
 	// Strangers are acks and responses that nobody waits for: they answer this connection's greetings, or came after
@@ -206,7 +213,7 @@ type Stats struct {
 // Stats returns the counters.
 func (c *Conn) Stats() Stats {
 	_, working := c.handlers.count()
-	return Stats{Dropped: c.dropped.Load(), Strangers: c.strangers.Load(), Handlers: working}
+	return Stats{Calls: c.made.Load(), Dropped: c.dropped.Load(), Strangers: c.strangers.Load(), Handlers: working}
 }
 
 // drop counts and logs a message that is not answered.

@@ -3,7 +3,6 @@ package bus
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -18,10 +17,9 @@ import (
 // arguments into requests, and does not change.
 type destination struct {
 	method     string
-	address    string     // the URL, with {name} where an argument goes into its path
-	parameters []string   // those names, {name+} as "name+"
-	template   *outgoing  // a request without arguments; nil when there are parameters
-	query      url.Values // of the address
+	address    string    // the URL, with {name} where an argument goes into its path
+	parameters []string  // those names, {name+} as "name+"
+	template   *outgoing // a request without arguments; nil when there are parameters
 }
 
 // parameterPattern matches what stands for an argument in a path: {id}, and {rest+} for several segments.
@@ -36,15 +34,22 @@ func parseDestination(address string) (*destination, error) {
 	if err != nil {
 		return nil, newError(http.StatusBadRequest, NotExecuted, err, "address %q is not a URL", to.address)
 	}
-	to.query = parsed.Query()
-	path, _, _ := strings.Cut(to.address, "?")
-	for _, match := range parameterPattern.FindAllStringSubmatch(path, -1) {
-		to.parameters = append(to.parameters, match[1])
-	}
+	to.parameters = parametersOf(to.address)
 	if len(to.parameters) == 0 {
 		to.template, err = newOutgoing(to.method, parsed, nil, nil)
 	}
 	return to, err
+}
+
+func parametersOf(address string) (names []string) {
+	path, _, _ := strings.Cut(address, "?")
+	if !strings.Contains(path, "{") {
+		return nil
+	}
+	for _, match := range parameterPattern.FindAllStringSubmatch(path, -1) {
+		names = append(names, match[1])
+	}
+	return names
 }
 
 // request writes arguments into a request: as its JSON body, or with GET, HEAD and DELETE into its query. Those that
@@ -98,7 +103,7 @@ func (d *destination) spread(members map[string]json.RawMessage) (*outgoing, err
 	delete(members, restmap.RequestBody)
 	switch {
 	case whole || d.takesQuery():
-		to.RawQuery = d.addQuery(members)
+		to.RawQuery = addQuery(to.Query(), members)
 	case len(members) > 0:
 		if body, err = strictjson.Marshal(members); err != nil {
 			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments cannot be written as JSON: %s", err)
@@ -144,9 +149,8 @@ func pathText(value json.RawMessage) (text string, ok bool) {
 	return text, text != ""
 }
 
-// addQuery writes the members into the query of the address, instead of what it says of them.
-func (d *destination) addQuery(members map[string]json.RawMessage) string {
-	query := maps.Clone(d.query)
+// addQuery writes the members into the query of the address, instead of what that says of them.
+func addQuery(query url.Values, members map[string]json.RawMessage) string {
 	for name, value := range members {
 		query.Del(name)
 		for _, text := range queryTexts(value) {

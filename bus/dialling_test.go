@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
@@ -107,6 +108,43 @@ func TestConnectWaitsForTheBroker(t *testing.T) {
 	closeConn(t, other)
 	if !one.NATS().IsClosed() {
 		t.Error("the link was left open")
+	}
+}
+
+// TestConnectWaitsForAGivenConnection hands over one that is on its way to a broker.
+func TestConnectWaitsForAGivenConnection(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	late := &lateBroker{InProcessBroker: w.Broker(), tried: make(chan struct{}, 1)}
+	app, err := nats.Connect("", nats.InProcessServer(late), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(app.Close)
+	options := []bus.ConnectOption{bus.WithNATS(app), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop())}
+	_, err = bus.Connect(t.Context(), "one.example", append(options, bus.WithConnectTimeout(10*time.Millisecond))...)
+	if err == nil || !strings.Contains(err.Error(), "the connection given with bus.WithNATS is not connected (RECONNECTING): context deadline exceeded") {
+		t.Errorf("nobody came: %v", err)
+	}
+	late.come()
+	conn, err := bus.Connect(t.Context(), "one.example", append(options, bus.WithConnectTimeout(time.Hour))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeConn(t, conn)
+}
+
+// TestConnectionWithoutEcho would lose the multicasts among its hosts.
+func TestConnectionWithoutEcho(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	app, err := nats.Connect("", nats.InProcessServer(w.Broker()), nats.NoEcho())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(app.Close)
+	if _, err := bus.Connect(t.Context(), "one.example", bus.WithNATS(app)); err == nil || !strings.Contains(err.Error(), "nats.NoEcho") {
+		t.Errorf("got %v", err)
 	}
 }
 

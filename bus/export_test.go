@@ -1,8 +1,10 @@
 package bus
 
 import (
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -77,4 +79,39 @@ func (c *Conn) PendingCalls() int {
 	c.pending.mu.Lock()
 	defer c.pending.mu.Unlock()
 	return len(c.pending.slots)
+}
+
+// RequestDifference returns what the check of the short circuit says of a request to
+// POST https://calculator.example:444/add that was changed.
+func RequestDifference(change func(*wire.Request)) error {
+	sent := checkedCall()
+	change(&sent.Request)
+	return testCheck().request(sent)
+}
+
+// ResponseDifference returns what it says of a response to one.
+func ResponseDifference(change func(*wire.Response)) error {
+	response := &wire.Response{
+		Status: 200, OpCode: wire.OpRes, FromHost: "calculator.example", FromID: "c1aaaaaaaa", MsgID: "m1", Queue: "calculator.example",
+	}
+	change(response)
+	return testCheck().response(checkedCall(), response)
+}
+
+func testCheck() *shortCircuitCheck {
+	return &shortCircuitCheck{carries: func(bytes int) error {
+		if bytes > 1<<20 {
+			return newError(http.StatusRequestEntityTooLarge, NotExecuted, nil, "%d bytes", bytes)
+		}
+		return nil
+	}}
+}
+
+func checkedCall() *outgoing {
+	address := subject.Address{Port: 444, Host: "calculator.example", Method: "POST", Path: "/add"}
+	to, _ := address.Subject("bus")
+	return &outgoing{address: address, subject: to, Request: wire.Request{
+		Method: "POST", Target: "/add", Host: "calculator.example", FromHost: "caller.example", FromID: "a1aaaaaaaa", MsgID: "m1",
+		TimeBudget: 20 * time.Second, CallDepth: 1,
+	}}
 }

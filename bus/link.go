@@ -18,10 +18,11 @@ import (
 // link is one broker connection with the connections of this process that share it. Its last user closes it.
 type link struct {
 	nats  *nats.Conn
-	owned bool // dialled by us, hence ours to close
+	owned bool        // dialled by us, hence ours to close
+	quiet QuietBroker // nil unless the broker is one
 	local *locals
 
-	dialled chan struct{} // closed when nats, or err, is set
+	dialled chan struct{} // closed when what stands above, or err, is set
 	err     error
 	users   int // protected by links.mu
 }
@@ -42,12 +43,9 @@ func acquireLink(ctx context.Context, name string, config *connectConfig) (*link
 		shared, first := joinLink(config)
 		if first {
 			shared.dial(ctx, name, config)
-		}
-		select {
-		case <-shared.dialled:
-		case <-ctx.Done():
+		} else if err := shared.await(ctx); err != nil {
 			shared.release()
-			return nil, noBroker(config.linkConfig, ctx.Err())
+			return nil, noBroker(config.linkConfig, err)
 		}
 		if !shared.failed() {
 			return shared, nil
@@ -56,6 +54,16 @@ func acquireLink(ctx context.Context, name string, config *connectConfig) (*link
 		if first {
 			return nil, cmp.Or(shared.err, nats.ErrConnectionClosed)
 		}
+	}
+}
+
+// await waits for whoever dials.
+func (l *link) await(ctx context.Context) error {
+	select {
+	case <-l.dialled:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -105,13 +113,12 @@ func (l *link) failed() bool {
 	}
 }
 
-// dial sets nats or err, and says so.
+// dial sets what the link consists of, or err, and says so.
 func (l *link) dial(ctx context.Context, name string, config *connectConfig) {
 	defer close(l.dialled)
+	l.quiet, _ = config.linkConfig.provider.(QuietBroker)
 	if l.nats = config.linkConfig.nats; l.nats != nil {
-		if l.nats.IsClosed() {
-			l.err = errors.New("the connection given with bus.WithNATS is closed")
-		}
+		l.err = usable(ctx, l.nats)
 		return
 	}
 	options, err := natsOptions(name, config)
@@ -121,6 +128,26 @@ func (l *link) dial(ctx context.Context, name string, config *connectConfig) {
 	}
 	l.nats, l.err = dialUntil(ctx, config.linkConfig, options)
 	l.owned = l.err == nil
+}
+
+// usable says what is wrong with a connection that was handed over. One that is on its way to the broker is waited for.
+func usable(ctx context.Context, given *nats.Conn) error {
+	if given.Opts.NoEcho {
+		return errors.New("the connection given with bus.WithNATS was made with nats.NoEcho, and its hosts would not hear each other: leave that option out")
+	}
+	changed := given.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer given.RemoveStatusListener(changed)
+	for !given.IsConnected() {
+		if given.IsClosed() {
+			return errors.New("the connection given with bus.WithNATS is closed")
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("the connection given with bus.WithNATS is not connected (%s): %w", given.Status(), ctx.Err())
+		}
+	}
+	return nil
 }
 
 // dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started

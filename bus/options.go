@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"errors"
 	"net"
 	"reflect"
@@ -15,9 +16,20 @@ import (
 // endpoint is a plain noun (see [ServeOption]). An option wins over the environment.
 type ConnectOption func(*connectConfig)
 
-// InProcessBroker is a broker in this process; *broker.Broker of bus/broker is one, and so is a nats-server.
+// InProcessBroker is a broker in this process; *broker.Broker of bus/broker is one, and so is a nats-server. It may be a
+// [QuietBroker], too.
 type InProcessBroker interface {
 	InProcessConn() (net.Conn, error)
+}
+
+// QuietBroker is an [InProcessBroker] that can tell when no message is on its way, as one in a testing/synctest bubble
+// can: see bustest.Virtual. [Conn.Close] then waits for such a moment to unsubscribe, instead of draining. To drain,
+// nats.go uses timers that it shares with the whole process, and no bubble may let go of a timer.
+type QuietBroker interface {
+	InProcessBroker
+	// AwaitQuiet returns nil at a moment at which no message is on its way to or from any client, and none leaves
+	// before the goroutine that called it waits for something; or why there was no such moment while ctx lasted.
+	AwaitQuiet(ctx context.Context) error
 }
 
 // WithURL sets the broker's address, or several separated by commas. Default: BUS_NATS_URL, else
@@ -86,6 +98,14 @@ func WithBaseURL(url string) ConnectOption {
 // unless BUS_SHORT_CIRCUIT is 0.
 func WithShortCircuit(on bool) ConnectOption {
 	return func(c *connectConfig) { c.shortCircuit = on }
+}
+
+// WithShortCircuitCheck is for tests: every call of this connection that stays in the process is also written as the text
+// that the broker would have carried, and read again, and report is told of each difference. An error names the call,
+// the part of the request, ack or response, and both values. The handler runs once, and the call goes on as it would
+// have. Report is called before the call returns, from any goroutine, by several at once. Default: nobody looks.
+func WithShortCircuitCheck(report func(difference error)) ConnectOption {
+	return func(c *connectConfig) { c.checkCircuit = report }
 }
 
 // WithHandlerLimit sets how many handlers run at once; beyond it requests are answered 503. Default: 10 000.

@@ -13,7 +13,8 @@ import (
 // itself instead of its text. Neither side changes a message once it was handed over.
 type shortCircuit struct {
 	caller *Conn
-	beyond transport // for everything else
+	beyond transport          // for everything else
+	check  *shortCircuitCheck // nil outside of tests
 }
 
 func (s *shortCircuit) send(request *outgoing) error {
@@ -23,10 +24,18 @@ func (s *shortCircuit) send(request *outgoing) error {
 		through: &subscription{},
 		back:    localReplier{s.caller},
 	}
-	if s.caller.link.local.deliver(s.caller.plane, in) {
-		return nil
+	var difference error
+	if s.check != nil {
+		in.back = checkedReplier{in.back, s.check, request}
+		difference = s.check.request(request)
 	}
-	return s.beyond.send(request)
+	if !s.caller.link.local.deliver(s.caller.plane, in) {
+		return s.beyond.send(request)
+	}
+	if difference != nil {
+		s.check.report(difference)
+	}
+	return nil
 }
 
 // localReplier hands acks and responses to a caller in the same process.

@@ -18,13 +18,26 @@ func (w *world) connect(host string, options ...bus.ConnectOption) *bus.Conn {
 	return w.Connect(host, append([]bus.ConnectOption{w.transport}, options...)...)
 }
 
+// transports are the ways to make a world out of a bus. In the last one what stays in the process also goes through the
+// bytes, and has to come out the same.
+func transports() map[string]func(*bustest.Bus) *world {
+	return map[string]func(*bustest.Bus) *world{
+		"broker":        func(b *bustest.Bus) *world { return &world{b, bus.WithShortCircuit(false)} },
+		"short circuit": func(b *bustest.Bus) *world { return &world{b, bus.WithShortCircuit(true)} },
+		"short circuit, checked": func(b *bustest.Bus) *world {
+			b.CheckShortCircuit()
+			return &world{b, bus.WithShortCircuit(true)}
+		},
+	}
+}
+
 // overBoth runs a test over each transport: what holds for one has to hold for the other.
 func overBoth(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	for name, shortCircuit := range map[string]bool{"broker": false, "short circuit": true} {
+	for name, transport := range transports() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, &world{Bus: bustest.New(t), transport: bus.WithShortCircuit(shortCircuit)})
+			test(t, transport(bustest.New(t)))
 		})
 	}
 }

@@ -58,9 +58,10 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 	}
 }
 
-// enter counts a call until leave. Once closing has begun, only handlers that still run may make calls; these
+// enter counts a call, and has it under way until leave. Once closing has begun, only handlers that still run may make calls; these
 // are waited for as handlers.
 func (c *Conn) enter(ctx context.Context) (leave func(), err error) {
+	c.made.Add(1)
 	if s := servingOf(ctx); s != nil && s.conn == c && c.base.Err() == nil {
 		return func() {}, nil
 	}

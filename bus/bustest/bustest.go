@@ -12,6 +12,10 @@
 //
 // Nothing has to be installed, nothing listens on a socket, and everything is closed when the test ends. Tests
 // with a bus of their own may run in parallel.
+//
+// [Virtual] does so on a clock of its own, on which time-outs cost no time. [Reporter] lets mocks be served on the bus,
+// [MaxCalls] bounds what a handler calls, and [Bus.CheckShortCircuit] tells where a call only works as long as both
+// sides are in one process.
 package bustest
 
 import (
@@ -34,10 +38,12 @@ const ackWait = 10 * time.Second
 
 // Bus is a broker and a plane for one test.
 type Bus struct {
-	t      testing.TB
-	broker *broker.Broker
-	plane  string
-	log    *log
+	t        testing.TB
+	broker   *broker.Broker
+	provider bus.InProcessBroker // what connections get: the broker, or what stands for it
+	plane    string
+	log      *log
+	checks   bool // whether connections check the short circuit
 }
 
 // New starts a broker in this process; it is stopped when the test ends. The options are those of the broker:
@@ -49,14 +55,20 @@ func New(t testing.TB, options ...broker.Option) *Bus {
 		t.Fatalf("bustest: %v", err)
 	}
 	t.Cleanup(started.Close)
-	return &Bus{t: t, broker: started, plane: "test-" + rand.Text(), log: newLog(t)}
+	return &Bus{t: t, broker: started, provider: started, plane: "test-" + rand.Text(), log: newLog(t)}
 }
+
+// CheckShortCircuit has each call that stays in the process also go through the bytes that the broker would have
+// carried, and fails the test where a request, an ack or a response would have arrived differently, naming the call, the
+// part and both values. The handler runs once. It holds for connections that are made later; call it before any goroutine
+// does that.
+func (b *Bus) CheckShortCircuit() { b.checks = true }
 
 // Connect joins the test's bus. The connection logs to the test, and is closed when the test ends: handlers that
 // then run for more than 10 s fail it. Options come after those of the test and win.
 func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 	b.t.Helper()
-	conn, err := bus.Connect(b.t.Context(), host, append(b.options(), options...)...)
+	conn, err := bus.Connect(b.t.Context(), host, append(b.Options(), options...)...)
 	if err != nil {
 		b.t.Fatalf("bustest: %v", err)
 	}
@@ -70,13 +82,19 @@ func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 	return conn
 }
 
-func (b *Bus) options() []bus.ConnectOption {
-	return []bus.ConnectOption{
-		bus.WithBroker(b.broker),
+// Options returns what Connect connects with, for code under test that calls bus.Connect itself. It has to close what
+// it opens before the test ends.
+func (b *Bus) Options() []bus.ConnectOption {
+	options := []bus.ConnectOption{
+		bus.WithBroker(b.provider),
 		bus.WithPlane(b.plane),
 		bus.WithAckWait(ackWait),
 		bus.WithLogger(zerolog.New(b.log).Level(zerolog.WarnLevel)),
 	}
+	if b.checks {
+		options = append(options, bus.WithShortCircuitCheck(func(difference error) { Reporter(b.t).Error(difference) }))
+	}
+	return options
 }
 
 // Plane returns the plane of the test.

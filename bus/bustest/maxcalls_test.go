@@ -1,0 +1,54 @@
+package bustest_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+)
+
+// Basket sums up prices, which another service knows.
+type Basket struct{ conn *bus.Conn }
+
+// Total asks for the price of each item, one after the other.
+func (b Basket) Total(ctx context.Context, items []int) (total int, err error) {
+	for _, item := range items {
+		var out struct{ Sum int }
+		if err := bus.Call(ctx, b.conn, "https://calculator.example/add", bus.Args{"x": total, "y": item}, &out); err != nil {
+			return 0, err
+		}
+		total = out.Sum
+	}
+	return total, nil
+}
+
+// TestMaxCalls lets the basket make as many calls as a basket of three takes, and then fewer.
+func TestMaxCalls(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	basket, prices, caller := b.Connect("basket.example"), b.Connect("calculator.example"), b.Connect("caller.example")
+	if err := bus.Serve(basket, Basket{basket}); err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.Serve(prices, Calculator{}); err != nil {
+		t.Fatal(err)
+	}
+	total := func() {
+		var out struct{ Total int }
+		err := bus.Call(t.Context(), caller, "https://basket.example/total", bus.Args{"items": []int{1, 2, 3}}, &out)
+		if err != nil || out.Total != 6 {
+			t.Errorf("%v, %v", out, err)
+		}
+	}
+	bustest.MaxCalls(t, basket, 3, total)
+	bustest.MaxCalls(t, caller, 1, total)
+
+	record := &recordingT{TB: t}
+	bustest.MaxCalls(bustest.Reporter(record), basket, 1, total)
+	want := "bustest: basket.example made 3 calls, 1 at most are expected; is there one for each item of a list?"
+	if told, _ := record.seen(); !slices.Equal(told, []string{want}) {
+		t.Errorf("told %q", told)
+	}
+}

@@ -1,0 +1,102 @@
+package bustest
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Reporter returns t for what reports to it from the handlers of a service, such as mocks that are served on the bus:
+//
+//	controller := gomock.NewController(bustest.Reporter(t))
+//
+// It fits github.com/golang/mock, go.uber.org/mock and whatever else takes a testing.TB or a part of one. Errorf and its
+// like fail the test, as ever. Fatalf and its like do so too, and then end the goroutine that they are called on: in a
+// handler, whose caller is answered 500 at once; on a goroutine of the test, as t.Fatalf does. What is reported when the
+// test has ended goes to standard error, and still fails the tests as a whole. All methods may be used by many goroutines
+// at once.
+func Reporter(t testing.TB) testing.TB {
+	t.Helper()
+	return &reporter{t}
+}
+
+// reporter differs from a testing.TB in that it may end any goroutine.
+type reporter struct{ testing.TB }
+
+// Error is Errorf without a format.
+func (r *reporter) Error(args ...any) {
+	r.Helper()
+	r.report(fmt.Sprintln(args...))
+}
+
+// Errorf fails the test with a message.
+func (r *reporter) Errorf(format string, args ...any) {
+	r.Helper()
+	r.report(fmt.Sprintf(format, args...))
+}
+
+// Fatal is Fatalf without a format.
+func (r *reporter) Fatal(args ...any) {
+	r.Helper()
+	r.report(fmt.Sprintln(args...))
+	r.exit()
+}
+
+// Fatalf fails the test with a message, and ends the goroutine.
+func (r *reporter) Fatalf(format string, args ...any) {
+	r.Helper()
+	r.report(fmt.Sprintf(format, args...))
+	r.exit()
+}
+
+// FailNow fails the test, and ends the goroutine.
+func (r *reporter) FailNow() {
+	r.Helper()
+	r.report("FailNow was called")
+	r.exit()
+}
+
+// report fails the test with a message. The testing package panics when it is told of a failure too late.
+func (r *reporter) report(message string) {
+	r.Helper()
+	message = strings.TrimSuffix(message, "\n")
+	defer func() {
+		if late := recover(); late != nil {
+			fmt.Fprintf(os.Stderr, "bustest: %v: %s\n", late, message)
+		}
+	}()
+	r.TB.Error(message)
+}
+
+// exit ends the goroutine. One that the testing package has started has to end as it wants: there, FailNow says that the
+// test has ended, and anywhere else it would say so before the time.
+func (r *reporter) exit() {
+	if ofTesting() {
+		r.TB.FailNow()
+		return
+	}
+	runtime.Goexit()
+}
+
+// ofTesting says whether the goroutine was started by the testing package, which is the case for every test, subtest,
+// benchmark and clean-up.
+func ofTesting() bool {
+	counters := make([]uintptr, 64)
+	used := runtime.Callers(0, counters)
+	for used == len(counters) {
+		counters = make([]uintptr, 2*used)
+		used = runtime.Callers(0, counters)
+	}
+	frames := runtime.CallersFrames(counters[:used])
+	for {
+		frame, more := frames.Next()
+		if strings.HasPrefix(frame.Function, "testing.") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}

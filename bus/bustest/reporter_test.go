@@ -1,0 +1,210 @@
+package bustest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+)
+
+// recordingT is a test that writes down what it is told.
+type recordingT struct {
+	testing.TB
+
+	mu      sync.Mutex // protects all below
+	told    []string
+	stopped bool
+	helpers int
+}
+
+func (r *recordingT) Error(args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, fmt.Sprint(args...))
+}
+
+func (r *recordingT) FailNow() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+}
+
+func (r *recordingT) Helper() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.helpers++
+}
+
+// seen returns what was told so far, and whether the test was stopped.
+func (r *recordingT) seen() (told []string, stopped bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.told), r.stopped
+}
+
+// controller is what controllers of mocks are to a test: it takes what it needs of it, and asks for clean-up.
+type controller struct {
+	t interface {
+		Errorf(format string, args ...any)
+		Fatalf(format string, args ...any)
+		Helper()
+	}
+	mu      sync.Mutex // protects missing
+	missing map[string]bool
+}
+
+// newController takes the narrow interface that gomock asks for, and looks for Cleanup as it does.
+func newController(t interface {
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}, expected ...string,
+) *controller {
+	c := &controller{missing: make(map[string]bool)}
+	for _, method := range expected {
+		c.missing[method] = true
+	}
+	c.t = t.(interface {
+		Errorf(format string, args ...any)
+		Fatalf(format string, args ...any)
+		Helper()
+	})
+	t.(interface{ Cleanup(clean func()) }).Cleanup(c.finish)
+	return c
+}
+
+func (c *controller) call(method string) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.missing[method] {
+		c.t.Fatalf("Unexpected call to %s", method)
+	}
+	delete(c.missing, method)
+}
+
+func (c *controller) finish() {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for method := range c.missing {
+		c.t.Errorf("missing call(s) to %s", method)
+	}
+}
+
+// mock is a mocked service.
+type mock struct{ controller *controller }
+
+// Expected is what its test expects.
+func (m mock) Expected() { m.controller.call("Expected") }
+
+// Surprising is what its test does not expect.
+func (m mock) Surprising() { m.controller.call("Surprising") }
+
+// TestReporterInAHandler serves a mock on the bus, and calls it as nobody expects.
+func TestReporterInAHandler(t *testing.T) {
+	t.Parallel()
+	for name, shortCircuit := range map[string]bool{"broker": false, "short circuit": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+				record := &recordingT{TB: t}
+				server, caller := b.Connect("mock.example"), b.Connect("caller.example", bus.WithShortCircuit(shortCircuit))
+				if err := bus.Serve(server, mock{newController(bustest.Reporter(record), "Expected")}); err != nil {
+					t.Fatal(err)
+				}
+				if err := bus.Call(t.Context(), caller, "https://mock.example/expected", nil, nil); err != nil {
+					t.Error(err)
+				}
+				err := bus.Call(t.Context(), caller, "https://mock.example/surprising", nil, nil)
+				if bus.StatusOf(err) != 500 || !strings.Contains(err.Error(), "the handler exited its goroutine") {
+					t.Errorf("the caller got %v", err)
+				}
+				told, stopped := record.seen()
+				if !slices.Equal(told, []string{"Unexpected call to Surprising"}) || stopped {
+					t.Errorf("the test was told %q; stopped: %t, which only its own goroutine may do", told, stopped)
+				}
+				if err := bus.Call(t.Context(), caller, "https://mock.example/surprising", nil, nil); bus.StatusOf(err) != 500 {
+					t.Errorf("the next call: %v", err) // the controller is not left locked
+				}
+			})
+		})
+	}
+}
+
+// failing is the part of a testing.TB that fails.
+type failing interface {
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	FailNow()
+}
+
+// TestReporterOnTheTestsGoroutine behaves as a testing.TB does.
+func TestReporterOnTheTestsGoroutine(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		report func(to failing)
+		told   string
+		stops  bool
+	}{
+		"Error":   {func(to failing) { to.Error("no", 1) }, "no 1", false},
+		"Errorf":  {func(to failing) { to.Errorf("no %d", 1) }, "no 1", false},
+		"Fatal":   {func(to failing) { to.Fatal("no", 1) }, "no 1", true},
+		"Fatalf":  {func(to failing) { to.Fatalf("no %d", 1) }, "no 1", true},
+		"FailNow": {func(to failing) { to.FailNow() }, "FailNow was called", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record := &recordingT{TB: t}
+			test.report(bustest.Reporter(record))
+			told, stopped := record.seen()
+			if !slices.Equal(told, []string{test.told}) || stopped != test.stops || record.helpers == 0 {
+				t.Errorf("told %q, stopped: %t, %d helpers", told, stopped, record.helpers)
+			}
+		})
+	}
+}
+
+// TestReporterCleansUp reports what is missing when the test ends.
+func TestReporterCleansUp(t *testing.T) {
+	t.Parallel()
+	record := &recordingT{TB: t}
+	t.Cleanup(func() {
+		if told, _ := record.seen(); !slices.Equal(told, []string{"missing call(s) to Expected"}) {
+			t.Errorf("told %q", told)
+		}
+	})
+	newController(bustest.Reporter(record), "Expected")
+}
+
+// TestReporterFails reports to tests that run in processes of their own.
+func TestReporterFails(t *testing.T) {
+	t.Parallel()
+	t.Run("in time", func(t *testing.T) {
+		t.Parallel()
+		failsInChild(t, func(t *testing.T) {
+			defer fmt.Println("the test was ended properly")
+			newController(bustest.Reporter(t)).call("Early")
+			fmt.Println("the test went on")
+		}, "--- FAIL: TestReporterFails/in_time", "reporter_test.go:", "Unexpected call to Early", "the test was ended properly")
+	})
+	t.Run("too late", func(t *testing.T) {
+		t.Parallel()
+		failsInChild(t, func(t *testing.T) {
+			var reporter testing.TB
+			t.Run("ends", func(t *testing.T) { reporter = bustest.Reporter(t) })
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				newController(reporter).call("Late")
+			}()
+			<-ended
+			fmt.Println("the test goes on")
+		}, "--- FAIL: TestReporterFails/too_late", "bustest: Fail in goroutine after TestReporterFails/too_late/ends has completed: Unexpected call to Late", "the test goes on")
+	})
+}

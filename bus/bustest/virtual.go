@@ -1,0 +1,45 @@
+package bustest
+
+import (
+	"testing"
+
+	"github.com/busline/busline/bus/broker"
+)
+
+// Virtual runs a test with a bus on a clock of its own, in a testing/synctest bubble: several services, the real protocol
+// and the broker are all inside, and whenever each of them waits the clock moves on to whatever happens next. A time-out
+// of 20 s costs no time, and ends at exactly 20 s.
+//
+//	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+//		serve(t, b.Connect("slow.example"))
+//		err := bus.Call(t.Context(), b.Connect("caller.example"), "https://slow.example/slow", nil, nil)
+//		…
+//	})
+//
+// The options are those of the broker. Everything is closed when the test ends, and a goroutine that is then left over
+// fails it, with the place at which it waits. So does a test that waits for what never comes: when its clock has
+// gone a week ahead, which takes some seconds, the test binary ends with the places at which it waits.
+//
+// Any number of them may run at once, beside other tests. Inside:
+//
+//   - Use the t that the function is given, and none of t.Run, t.Parallel and t.Deadline: subtests go around Virtual.
+//   - Connect with b.Connect, or with bus.Connect and b.Options, never to b.Broker() itself: these connections know that
+//     they must not drain, and Close of theirs loses nothing all the same. For that it waits until nothing runs; a loop
+//     of calls that never pauses, not for a moment of the clock, holds it up.
+//   - Of a raw NATS connection, Conn.NATS included, use neither Request, Flush and NextMsg nor Drain: they share timers
+//     with the whole process, and the next test that gets hold of one dies. FlushWithContext and RequestWithContext do.
+//   - No JetStream: it keeps time for the whole process, so that the clock would stand still.
+//   - No sockets: who waits for one waits outside of the bubble, and the clock stands still meanwhile. The same holds for
+//     files, processes and mutexes, which do no harm as long as nobody waits for a clock to let go of them.
+func Virtual(t *testing.T, test func(t *testing.T, b *Bus), options ...broker.Option) {
+	t.Helper()
+	inside := new(bubble)
+	err := inside.run(t, func(t *testing.T) {
+		b := New(t, options...)
+		b.provider = &quietBroker{Broker: b.broker}
+		test(t, b)
+	})
+	if err != nil {
+		t.Fatalf("bustest: %v", err)
+	}
+}

@@ -1,0 +1,234 @@
+package bustest_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
+)
+
+// Slow is a service that takes its time.
+type Slow struct{}
+
+// Wait answers after some seconds.
+func (Slow) Wait(ctx context.Context, seconds int) error {
+	select {
+	case <-time.After(time.Duration(seconds) * time.Second):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestTimeOut is how a time-out is tested: it takes 20 s, and costs nothing.
+func TestTimeOut(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		slow, caller := b.Connect("slow.example"), b.Connect("caller.example")
+		if err := bus.Serve(slow, Slow{}); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		err := bus.Call(t.Context(), caller, "https://slow.example/wait", bus.Args{"seconds": 30}, nil)
+		if !errors.Is(err, bus.ErrTimeout) || time.Since(begun) != 20*time.Second {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+	})
+}
+
+// TestVirtualsBesideOthers runs buses in bubbles and outside of them at once; each is closed by the code under test,
+// while calls are under way. Outside, nats.go puts timers into the pool that the whole process shares, and takes them out.
+func TestVirtualsBesideOthers(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		t.Run("virtual", func(t *testing.T) {
+			t.Parallel()
+			for range 3 {
+				bustest.Virtual(t, useAndClose)
+			}
+		})
+		t.Run("ordinary", func(t *testing.T) {
+			t.Parallel()
+			for range 3 {
+				b := bustest.New(t)
+				useAndClose(t, b)
+				raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := raw.Flush(); err != nil {
+					t.Error(err)
+				}
+				raw.Close()
+			}
+		})
+	}
+}
+
+// useAndClose is code under test that closes what it opens.
+func useAndClose(t *testing.T, b *bustest.Bus) {
+	server, err := bus.Connect(t.Context(), "calculator.example", b.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.Serve(server, Calculator{}); err != nil {
+		t.Error(err)
+	}
+	caller := b.Connect("caller.example", bus.WithShortCircuit(false))
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			if err := bus.Call(t.Context(), caller, "https://calculator.example/add", bus.Args{"x": 1}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	for range 2 { // the second time there is nothing to do
+		if err := server.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := bus.Call(t.Context(), caller, "https://calculator.example/add", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
+		t.Errorf("a call to the closed service: %v", err)
+	}
+}
+
+// TestVirtualDrainLosesNothing stops one of two instances, again and again, while calls come in.
+func TestVirtualDrainLosesNothing(t *testing.T) {
+	t.Parallel()
+	for name, sharing := range map[string][]bus.ConnectOption{
+		"short circuit":       nil,
+		"one broker client":   {bus.WithShortCircuit(false)},
+		"many broker clients": {bus.WithoutSharing(), bus.WithShortCircuit(false)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) { drainUnderLoad(t, b, sharing) })
+		})
+	}
+}
+
+func drainUnderLoad(t *testing.T, b *bustest.Bus, options []bus.ConnectOption) {
+	t.Helper()
+	start := func() *bus.Conn {
+		conn := b.Connect("slow.example", options...)
+		err := conn.Handle("GET", "/pause", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Millisecond) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	caller := b.Connect("caller.example", options...)
+	start()
+	leaves := start()
+	var (
+		load  sync.WaitGroup
+		calls atomic.Int64
+		stop  atomic.Bool
+	)
+	for i := range 20 {
+		load.Go(func() {
+			for ; !stop.Load(); time.Sleep(time.Duration(i%3) * time.Millisecond) { // not to sleep is to hold Close up
+				if err := bus.Call(t.Context(), caller, "GET https://slow.example/pause", nil, nil); err != nil {
+					t.Errorf("lost: %v", err)
+				}
+				calls.Add(1)
+			}
+		})
+	}
+	for range 15 {
+		next := start()
+		time.Sleep(10 * time.Millisecond)
+		if err := leaves.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		leaves = next
+	}
+	stop.Store(true)
+	load.Wait()
+	if calls.Load() < 100 {
+		t.Errorf("only %d calls were made", calls.Load())
+	}
+}
+
+// TestCloseGivesUpQuiet has no time to wait for a moment at which nothing is on its way.
+func TestCloseGivesUpQuiet(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		conn := b.Connect("calculator.example")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := conn.Close(ctx); err != nil {
+			t.Errorf("nothing was cut off, yet Close says %v", err)
+		}
+		if conn.Connected() {
+			t.Error("still connected")
+		}
+	})
+}
+
+// TestVirtualBroker uses what a raw client may use in a bubble, and an option of the broker.
+func TestVirtualBroker(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer raw.Close()
+		if _, err := raw.Subscribe("question", func(message *nats.Msg) { _ = message.Respond([]byte("answer")) }); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		answer, err := raw.RequestWithContext(ctx, "question", nil)
+		if err != nil || string(answer.Data) != "answer" || raw.MaxPayload() != 4096 {
+			t.Errorf("%v, %v; max payload %d", answer, err, raw.MaxPayload())
+		}
+		own := b.Connect("own.example", bus.WithNATS(raw)) // it is not drained, though it is not ours
+		if err := own.Close(t.Context()); err != nil || !raw.IsConnected() {
+			t.Errorf("close: %v, connected %t", err, raw.IsConnected())
+		}
+		synctest.Wait()
+	}, broker.MaxPayload(4096))
+}
+
+// TestVirtualExplainsHangs runs tests that fail in processes of their own, and reads what these say.
+func TestVirtualExplainsHangs(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		run  func(t *testing.T, b *bustest.Bus)
+		told []string
+	}{
+		"goroutine left": {
+			func(_ *testing.T, _ *bustest.Bus) { go waitForEver() },
+			[]string{"--- FAIL: TestVirtualExplainsHangs/goroutine_left", "virtual_test.go:", "ended with goroutines left, 1 of them; end each before, or wait for it", "bustest_test.waitForEver"},
+		},
+		"test hangs": {
+			func(_ *testing.T, _ *bustest.Bus) { waitForEver() },
+			[]string{"panic: bustest: the clock of TestVirtualExplainsHangs/test_hangs has gone 168h0m0s ahead", "it waits here", "bustest_test.waitForEver"},
+		},
+		"test panics": {
+			func(_ *testing.T, _ *bustest.Bus) { panic("boom") },
+			[]string{"panic: boom"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failsInChild(t, func(t *testing.T) { bustest.Virtual(t, test.run) }, test.told...)
+		})
+	}
+}
+
+func waitForEver() { <-make(chan struct{}) }

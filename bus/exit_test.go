@@ -1,0 +1,73 @@
+package bus_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// exits are handlers that leave their goroutine, as t.FailNow and mocks do.
+func exits(conn *bus.Conn) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/at-once": func(http.ResponseWriter, *http.Request) { runtime.Goexit() },
+		"/halfway": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, "half an answer")
+			runtime.Goexit()
+		},
+		"/deferred": func(http.ResponseWriter, *http.Request) {
+			defer runtime.Goexit()
+			panic("a panic that nobody hears of")
+		},
+		"/recovered": func(http.ResponseWriter, *http.Request) {
+			defer func() { _ = recover() }() // as middleware does; there is nothing to recover
+			runtime.Goexit()
+		},
+		"/later": func(_ http.ResponseWriter, r *http.Request) {
+			_ = bus.Call(r.Context(), conn, "GET https://exit.example/at-once", nil, nil)
+			runtime.Goexit()
+		},
+	}
+}
+
+// TestHandlerThatExitsIsAnswered calls handlers that exit their goroutines: the caller gets a 500 at once.
+func TestHandlerThatExitsIsAnswered(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn := b.connect("exit.example")
+		serve(t, conn, calculator{})
+		for path, handler := range exits(conn) {
+			if err := conn.Handle("GET", path, handler, bus.NoQueue()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begun := time.Now()
+		for path := range exits(conn) {
+			err := bus.Call(t.Context(), conn, "GET https://exit.example"+path, nil, nil)
+			failed, _ := errors.AsType[*bus.Error](err)
+			if failed == nil || failed.Status != 500 || failed.Executed != bus.WasExecuted || !strings.Contains(failed.Detail, "the handler exited its goroutine") {
+				t.Errorf("%s: %v", path, err)
+			}
+			for response, err := range conn.Publish(mustRequest(t, "https://"+conn.ID()+".exit.example"+path)) {
+				if err != nil || response.StatusCode != 500 {
+					t.Errorf("multicast to %s: %v, %v", path, response, err)
+				}
+			}
+		}
+		if err := bus.Call(t.Context(), conn, "https://exit.example/exit", nil, nil); bus.StatusOf(err) != 500 {
+			t.Errorf("a function that exits: %v", err)
+		}
+		if waited := time.Since(begun); waited != 0 {
+			t.Errorf("the answers took %s", waited)
+		}
+		if running := conn.Stats().Handlers; running != 0 {
+			t.Errorf("%d handlers still run", running)
+		}
+	})
+}

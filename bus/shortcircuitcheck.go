@@ -1,0 +1,152 @@
+package bus
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// shortCircuitCheck holds each message that stays in the process against what the broker would have brought: the same
+// message, written as text and read again. See [WithShortCircuitCheck].
+type shortCircuitCheck struct {
+	carries func(bytes int) error // of the broker; an error says that it does not
+	report  func(error)
+}
+
+// request returns in what a request would arrive differently, nil for nothing. It looks before the request is handed
+// over.
+func (k *shortCircuitCheck) request(sent *outgoing) error {
+	found := &comparison{call: callName(sent), message: "request"}
+	text := wire.AppendRequest(nil, &sent.Request)
+	var read wire.Request
+	if err := errors.Join(k.carries(len(text)), wire.ParseRequest(text, &read)); err != nil {
+		return found.lost(err)
+	}
+	address, err := addressOf(&read, sent.subject)
+	if err != nil {
+		return found.lost(err)
+	}
+	found.part("address", sent.address, address)
+	found.part("method", sent.Method, read.Method)
+	found.part("target", sent.Target, read.Target)
+	found.part("host", sent.Host, read.Host)
+	found.part("sender", sent.FromID+"."+sent.FromHost, read.FromID+"."+read.FromHost)
+	found.part("message id", sent.MsgID, read.MsgID)
+	found.part("time budget", sent.TimeBudget, read.TimeBudget)
+	found.part("call depth", sent.CallDepth, read.CallDepth)
+	found.header(sent.Header, read.Header)
+	found.body(sent.Body, read.Body)
+	return errors.Join(found.differences...)
+}
+
+// response returns in what an ack or a response to a request would arrive differently.
+func (k *shortCircuitCheck) response(to *outgoing, sent *wire.Response) error {
+	found := &comparison{call: callName(to), message: "response"}
+	if sent.OpCode == wire.OpAck {
+		found.message = "ack"
+	}
+	text := wire.AppendResponse(nil, sent)
+	var read wire.Response
+	if err := errors.Join(k.carries(len(text)), wire.ParseResponse(text, &read)); err != nil {
+		return found.lost(err)
+	}
+	found.part("status", sent.Status, read.Status)
+	found.part("op code", sent.OpCode, read.OpCode)
+	found.part("sender", sent.FromID+"."+sent.FromHost, read.FromID+"."+read.FromHost)
+	found.part("message id", sent.MsgID, read.MsgID)
+	found.part("queue", sent.Queue, read.Queue)
+	found.header(sent.Header, read.Header)
+	found.body(sent.Body, read.Body)
+	return errors.Join(found.differences...)
+}
+
+// checkedReplier compares what it hands on.
+type checkedReplier struct {
+	replier
+	check *shortCircuitCheck
+	to    *outgoing
+}
+
+func (r checkedReplier) reply(response *wire.Response) error {
+	if err := r.check.response(r.to, response); err != nil {
+		r.check.report(err)
+	}
+	return r.replier.reply(response)
+}
+
+// comparison collects the differences between a message in the process and the same one over the broker.
+type comparison struct {
+	call, message string // "POST https://calculator.example/add", "response"
+	differences   []error
+}
+
+func callName(of *outgoing) string {
+	host := of.address.Host
+	if of.address.Port != publicPort {
+		host += ":" + strconv.Itoa(of.address.Port)
+	}
+	return of.address.Method + " https://" + host + of.address.Path
+}
+
+// lost is the difference that leaves nothing to compare.
+func (c *comparison) lost(err error) error {
+	return fmt.Errorf("%s: the %s arrives in the process, and would not over the broker: %w", c.call, c.message, err)
+}
+
+// part compares two values that can be compared.
+func (c *comparison) part(name string, here, there any) {
+	if here != there {
+		c.differ(name, shown(here), shown(there))
+	}
+}
+
+// header compares by name: the order of different fields means nothing.
+func (c *comparison) header(here, there wire.Header) {
+	mine, theirs := here.HTTP(), there.HTTP()
+	names := maps.Clone(mine)
+	maps.Copy(names, theirs)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if !slices.Equal(mine[name], theirs[name]) {
+			c.differ("header "+name, fmt.Sprintf("%q", mine[name]), fmt.Sprintf("%q", theirs[name]))
+		}
+	}
+}
+
+// body compares bytes, and shows them from shortly before the first that differs.
+func (c *comparison) body(here, there []byte) {
+	if bytes.Equal(here, there) {
+		return
+	}
+	const before = 20
+	at := 0
+	for at < min(len(here), len(there)) && here[at] == there[at] {
+		at++
+	}
+	from := max(at-before, 0)
+	c.part("body of "+strconv.Itoa(len(here))+" bytes, from byte "+strconv.Itoa(from), string(here[from:]), string(there[from:]))
+}
+
+// differ notes a difference, with as much of the values as a line can hold.
+func (c *comparison) differ(name, here, there string) {
+	const longest = 200
+	for _, value := range []*string{&here, &there} {
+		if len(*value) > longest {
+			*value = (*value)[:longest] + "…"
+		}
+	}
+	c.differences = append(c.differences, fmt.Errorf("%s: the %s's %s is %s in the process, and would be %s over the broker",
+		c.call, c.message, name, here, there))
+}
+
+// shown quotes a text and leaves a number as it is.
+func shown(value any) string {
+	if text, ok := value.(string); ok {
+		return strconv.Quote(text)
+	}
+	return fmt.Sprint(value)
+}

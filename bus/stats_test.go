@@ -1,0 +1,75 @@
+package bus_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+// TestStatsCountCalls counts what a connection calls, and not what the framework asks on the way.
+func TestStatsCountCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		b.newCalculators(2)
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		call := func(ctx context.Context, address string) func() {
+			return func() { _ = bus.Call(ctx, caller, address, nil, nil) }
+		}
+		multicast := caller.Publish(mustRequest(t, calculatorURL+"/who"))
+		for name, test := range map[string]struct {
+			make  func()
+			count int64
+		}{
+			"a call":              {call(t.Context(), calculatorURL+"/add"), 1},
+			"one that fails":      {call(t.Context(), calculatorURL+"/broken"), 1},
+			"one that is retried": {call(t.Context(), "https://nobody.example/add"), 1},
+			"another method":      {call(t.Context(), "PUT "+calculatorURL+"/add"), 1},
+			"cancelled":           {call(over, calculatorURL+"/add"), 1},
+			"no address":          {call(t.Context(), "https://a..b/add"), 0},
+			"a multicast":         {func() { publish(t, caller, calculatorURL+"/who") }, 1},
+			"a range never taken": {func() { caller.Publish(mustRequest(t, calculatorURL+"/who")) }, 0},
+			"two ranges": {func() {
+				for range 2 {
+					for _, err := range multicast {
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			}, 2},
+		} {
+			before := caller.Stats().Calls
+			test.make()
+			if made := caller.Stats().Calls - before; made != test.count {
+				t.Errorf("%s: counted %d times, want %d", name, made, test.count)
+			}
+		}
+	})
+}
+
+// TestStatsCountCallsOfHandlers counts them for the connection that makes them.
+func TestStatsCountCallsOfHandlers(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		front := w.connect("front.example")
+		err := front.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			for range 3 {
+				if err := bus.Call(r.Context(), front, calculatorURL+"/add", nil, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, caller, "GET", "https://front.example/", "", "")
+		if one, other := caller.Stats().Calls, front.Stats().Calls; one != 1 || other != 3 {
+			t.Errorf("the caller made %d calls, the service %d", one, other)
+		}
+	})
+}
