@@ -20,6 +20,7 @@ type destination struct {
 	address    string    // the URL, with {name} where an argument goes into its path
 	parameters []string  // those names, {name+} as "name+"
 	template   *outgoing // a request without arguments; nil when there are parameters
+	exact      bool      // some argument may be of any type, which a query does not tell
 }
 
 // parameterPattern matches what stands for an argument in a path: {id}, and {rest+} for several segments.
@@ -52,8 +53,9 @@ func parametersOf(address string) (names []string) {
 	return names
 }
 
-// request writes arguments into a request: as its JSON body, or with GET, HEAD and DELETE into its query. Those that
-// the path names go there, and httpRequestBody is the body, as on the other side.
+// request writes arguments into a request. Those that the path names go there, and httpRequestBody is the body, as on the
+// other side. The rest is the JSON body, or with GET, HEAD and DELETE the query; but not when that would lose something,
+// as it does with an empty text in a list.
 func (d *destination) request(arguments any) (*outgoing, error) {
 	if arguments == nil && d.template != nil {
 		return d.fill(nil), nil
@@ -102,7 +104,7 @@ func (d *destination) spread(members map[string]json.RawMessage) (*outgoing, err
 	body, whole := members[restmap.RequestBody]
 	delete(members, restmap.RequestBody)
 	switch {
-	case whole || d.takesQuery():
+	case whole || d.takesQuery() && !d.exact && isQuery(members):
 		to.RawQuery = addQuery(to.Query(), members)
 	case len(members) > 0:
 		if body, err = strictjson.Marshal(members); err != nil {
@@ -147,6 +149,16 @@ func pathText(value json.RawMessage) (text string, ok bool) {
 		text = string(value)
 	}
 	return text, text != ""
+}
+
+// isQuery tells whether all members are plain texts, numbers and booleans, or absent.
+func isQuery(members map[string]json.RawMessage) bool {
+	for _, value := range members {
+		if value[0] == '{' || value[0] == '[' {
+			return false
+		}
+	}
+	return true
 }
 
 // addQuery writes the members into the query of the address, instead of what that says of them.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"reflect"
 
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap/strictjson"
@@ -35,10 +36,26 @@ type Response[Results any] struct {
 // httpResponseBody, the type of that. A wrong address is the error of every call.
 func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[Arguments, Results] {
 	to, err := parseDestination(address)
+	if err == nil {
+		to.exact = hasAny(reflect.TypeFor[Arguments]())
+	}
 	if conn == nil {
 		err = newError(http.StatusServiceUnavailable, NotExecuted, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
 	}
 	return Operation[Arguments, Results]{conn, to, err}
+}
+
+// hasAny tells whether an argument may be of any type.
+func hasAny(arguments reflect.Type) bool {
+	if arguments.Kind() != reflect.Struct {
+		return false
+	}
+	for field := range arguments.Fields() {
+		if field.Type.Kind() == reflect.Interface {
+			return true
+		}
+	}
+	return false
 }
 
 // Call calls one instance. Time and errors are those of [Call].

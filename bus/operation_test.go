@@ -46,6 +46,11 @@ func (shelf) ListAll(sortBy string, tags []string, limit *int) (httpResponseBody
 
 func (shelf) Delete(id string) error { return nil }
 
+// Kinds takes what no query can hold.
+func (shelf) Kinds(lists [][]int, books []book, text any, missing *int) (told string) {
+	return fmt.Sprintf("%v %v %q %v", lists, books, text, missing)
+}
+
 func (s shelf) Who(fail bool) (id string, err error) {
 	if fail {
 		return "", bus.Errorf(http.StatusTeapot, "not %s", s.id)
@@ -95,6 +100,12 @@ type (
 	whoArguments struct {
 		Fail bool `json:"fail"`
 	}
+	kindsArguments struct {
+		Lists   [][]int `json:"lists"`
+		Books   []book  `json:"books"`
+		Text    any     `json:"text"`
+		Missing *int    `json:"missing"`
+	}
 	idArguments struct {
 		ID string `json:"id"`
 	}
@@ -130,6 +141,9 @@ func TestOperationsSortTheirArguments(t *testing.T) {
 		call(t, caller, "PATCH "+shelfURL+"/books/{id}", patchArguments{7, `"httpRequestBody"`, []string{"a", "b"}}, 200,
 			toldResults{`7 "httpRequestBody" [a b]`})
 		call(t, caller, "GET "+shelfURL+"/books", listArguments{"x", []string{"a", "b,c"}, nil}, 200, []string{"x", "true", "a", "b,c"})
+		call(t, caller, "GET "+shelfURL+"/books", listArguments{"", []string{"", "a", "null", "[1]"}, new(int)}, 200, []string{"", "false", "", "a", "null", "[1]"})
+		call(t, caller, "GET "+shelfURL+"/kinds?missing=1", kindsArguments{[][]int{{1}, {}}, []book{{Title: "Emma", Tags: []string{}}}, "5", nil}, 200,
+			toldResults{`[[1] []] [{Emma []}] "5" <nil>`})
 		call(t, caller, "DELETE "+shelfURL+"/books/{id}", idArguments{"7"}, 200, struct{}{})
 		call(t, caller, "POST "+shelfURL+"/books", bookArguments{}, 201, none{})
 	})
