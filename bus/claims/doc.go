@@ -1,0 +1,69 @@
+// Package claims verifies tokens, and asks rules about what they say. It knows neither the bus nor the broker.
+//
+//	Authorization: Bearer eyJhbGciOi…      Bearer: the token in the header
+//	        │
+//	        ▼                     file or URL
+//	     Verifier ◄──────────── JSON Web Key Set, read again every four minutes
+//	        │    signature, exp, nbf, iat, iss, aud
+//	        ▼
+//	     Claims   {"sub": "ada", "roles": ["admin"], "level": 5}
+//	        │
+//	        ▼
+//	      Rule    "admin" in roles && level > 3
+//	        │
+//	        ▼
+//	    allowed, or not
+//
+// For example:
+//
+//	verifier, err := claims.Open(ctx, claims.Config{KeySet: "https://id.example/jwks.json", Issuer: "https://id.example"})
+//	…
+//	rule, err := claims.Compile(`"admin" in roles && level > 3`)
+//	…
+//	who, err := verifier.Verify(ctx, token) // an error is a 401
+//	if err == nil && !rule.Allows(who) { … } // a 403
+//
+// # Tokens
+//
+// A token is a JWT, signed with EdDSA, ES256, RS256 or PS256, never with a shared secret. It has to say when it
+// expires. Everything fails closed: without a verifier, without keys, or when anything about a token is odd, it is not
+// accepted. When a key set cannot be read again, the keys that were known stay.
+//
+// # Rules
+//
+// A rule is written in the expr language (github.com/expr-lang/expr). The names are those of claims. It may hold
+//
+//	"ada"  'ada'  42  1.5  true  ["a", "b"]                       literals
+//	level  org.team  org["team"]  roles[0]  $env["https://x/y"]   claims; $env is all of them
+//	==  !=  <  <=  >  >=  in  not in  level in 1..5               comparisons
+//	contains  startsWith  endsWith  matches, and not before each  comparisons of strings
+//	&&  ||  !  and  or  not  ?:  ??                               logic
+//	+  -  *  /  %  **                                             arithmetic
+//	any all none one count  len  split lower upper trim           functions: any(roles, # startsWith "team-")
+//
+// Whatever else expr has is refused when the rule is compiled, and so is a comparison that can never hold, such as that
+// of a number with a string.
+//
+// A claim that is absent or null, or of the wrong type, makes the comparison false: the comparison, not the expression.
+// So with no claims but {"level": 5}
+//
+//	"admin" in roles                 false
+//	"admin" in roles || level > 3    true
+//	roles != "admin"                 false, as every comparison with what is not there
+//	"admin" not in roles             false, for the same reason
+//	not ("admin" in roles)           true: not turns what the comparison says
+//	level > "3"                      false
+//	level > limit                    false
+//	none(roles, # == "admin")        false: it is said of roles
+//	admin                            false; a claim by itself is true only when it is true
+//	not banned                       true
+//	banned != true                   false
+//	roles == nil                     true: nil asks whether the claim is there
+//	(limit ?? 3) < level             true
+//
+// The safe way to demand that something is not so is therefore a comparison, banned != true or "banned" not in roles;
+// the way that lets in who has no such claim at all is not, with brackets.
+//
+// A string is no list: "admin" in roles is false when roles is "administrator". A list is no string: title contains
+// "admin" is false when title is a list. A number is no string, and strings are compared byte for byte.
+package claims

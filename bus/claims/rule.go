@@ -1,0 +1,119 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/parser/lexer"
+)
+
+// Limits of a rule.
+const (
+	maxExpressionBytes = 4 << 10
+	maxDepth           = 64                 // brackets in brackets, operators in operators
+	maxParts           = maxExpressionBytes // operands of 1 < x < 2 count twice
+	maxEffort          = 1_000_000          // parts of the expression worked out for one answer, each some 10 ns
+)
+
+// Rule is a condition on claims. It may be asked by many goroutines at once. A nil *Rule allows nothing.
+type Rule struct {
+	expression string
+	condition  term
+}
+
+// Compile reads an expression, such as `"admin" in roles && level > 3`; the package comment describes the language. An
+// error names the expression and what to write instead: it is no expression, not a condition, calls what there is not,
+// compares what can never be equal, is longer than 4096 bytes or deeper than 64 brackets.
+func Compile(expression string) (*Rule, error) {
+	condition, err := compile(expression)
+	if err != nil {
+		return nil, fmt.Errorf("claims expression %s: %w", quote(expression), err)
+	}
+	return &Rule{expression: expression, condition: condition}, nil
+}
+
+func compile(expression string) (term, error) {
+	if err := checkSize(expression); err != nil {
+		return term{}, err
+	}
+	tree, err := parser.Parse(expression)
+	if err != nil {
+		return term{}, explain(err)
+	}
+	return new(compiler).condition(tree.Node, "the expression")
+}
+
+// checkSize refuses an expression that the parser should not be asked to read.
+func checkSize(expression string) error {
+	if len(expression) > maxExpressionBytes {
+		return fmt.Errorf("longer than %d bytes; let the issuer put what it asks into one claim", maxExpressionBytes)
+	}
+	if !utf8.ValidString(expression) {
+		return errors.New("not valid UTF-8")
+	}
+	tokens, err := lexer.Lex(file.NewSource(expression))
+	if err != nil {
+		return explain(err)
+	}
+	depth := 0
+	for _, token := range tokens {
+		switch {
+		case token.Is(lexer.Bracket, "(", "[", "{"):
+			depth++
+		case token.Is(lexer.Bracket, ")", "]", "}"):
+			depth--
+		}
+		if depth > maxDepth {
+			return errDepth
+		}
+	}
+	return nil
+}
+
+// Why an expression is refused that is an expression.
+var (
+	errDepth = fmt.Errorf("more than %d deep; write it flatter", maxDepth)
+	errParts = fmt.Errorf("more than %d parts; write it shorter", maxParts)
+)
+
+// explain makes one line of what the parser says.
+func explain(err error) error {
+	var located *file.Error
+	if !errors.As(err, &located) {
+		return err
+	}
+	return fmt.Errorf(`%s (line %d, column %d); write it like "admin" in roles && level > 3`,
+		located.Message, located.Line, located.Column+1)
+}
+
+// Allows tells whether the rule holds of the claims. It never fails: of a claim that is absent or of the wrong type no
+// comparison holds. Nil claims, those of a caller without a token, are allowed nothing. A rule that takes too long,
+// several loops within each other over long lists, does not hold.
+func (r *Rule) Allows(claims Claims) bool {
+	if r == nil || claims == nil {
+		return false
+	}
+	e := evaluation{claims: claims, effort: maxEffort}
+	return r.condition.holds(&e) && e.effort > 0
+}
+
+// String returns the expression.
+func (r *Rule) String() string {
+	if r == nil {
+		return ""
+	}
+	return r.expression
+}
+
+// quote makes an expression safe for a log line.
+func quote(text string) string {
+	const longest = 64
+	if len(text) > longest {
+		return strconv.Quote(text[:longest]) + "…"
+	}
+	return strconv.Quote(text)
+}

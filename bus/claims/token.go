@@ -1,0 +1,45 @@
+package claims
+
+import (
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// maxTokenBytes is the length of the longest token.
+const maxTokenBytes = 8 << 10
+
+// parseToken takes a token apart. Nothing is verified yet but that its algorithm is one of ours.
+func parseToken(token string) (*jose.JSONWebSignature, error) {
+	// The decoder reads over line breaks, so that one token could be written in many ways.
+	if strings.Count(token, ".") != 2 || strings.ContainsFunc(token, func(c rune) bool { return !isBase64URL(c) && c != '.' }) {
+		return nil, refuse("token: not a JWT, which is three parts of base64url joined by dots")
+	}
+	signed, err := jose.ParseSignedCompact(token, algorithms())
+	if err != nil { // which quotes the header
+		return nil, refuse("token: not a JWT that is signed with one of %v", algorithms())
+	}
+	header := signed.Signatures[0].Protected
+	for _, name := range []jose.HeaderKey{"crit", "b64"} {
+		if _, found := header.ExtraHeaders[name]; found {
+			return nil, refuse("token: its header asks for %q, which is not understood here", name)
+		}
+	}
+	return signed, nil
+}
+
+// checkSignature returns the payload of a token that one of the keys has signed.
+func checkSignature(signed *jose.JSONWebSignature, keys []*jose.JSONWebKey) ([]byte, error) {
+	for _, key := range keys {
+		// The bare key: of its set, and of what the token says of keys (jku, jwk, x5u), nothing is looked at.
+		if payload, err := signed.Verify(key.Key); err == nil {
+			return payload, nil
+		}
+	}
+	return nil, refuse("token: its signature is not that of the key")
+}
+
+// isBase64URL tells whether c is one of the 64 letters of base64url.
+func isBase64URL(c rune) bool {
+	return isLetterOrDigit(c) || c == '-' || c == '_'
+}

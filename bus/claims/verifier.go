@@ -1,0 +1,129 @@
+package claims
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Config says which tokens a [Verifier] accepts.
+type Config struct {
+	// KeySet is where the JSON Web Key Set is: the path of a file or an http or https URL. It is required.
+	KeySet string
+	// Issuer is what iss has to be. Default: anything.
+	Issuer string
+	// Audience is what aud has to be or hold. Default: anything.
+	Audience string
+	// HTTPClient fetches a KeySet that is a URL. It follows no redirection from https to http, unless it has a
+	// CheckRedirect of its own. Default: http.DefaultClient.
+	HTTPClient *http.Client
+	// Logger is told when the keys change or cannot be read. Default: none.
+	Logger zerolog.Logger
+}
+
+// Verifier accepts tokens that a key of its key set has signed and that are good now. It keeps the key set fresh until
+// it is closed. It may be used by many goroutines at once. A nil *Verifier accepts no token.
+type Verifier struct {
+	config  Config
+	source  source
+	keys    atomic.Pointer[keySet] // nil before the first key set and after Close
+	refresh refresher
+}
+
+// Open reads the key set and returns a verifier. A file that is not there, text that is no key set, one without a key
+// of use or with a private key, is an error. A URL that cannot be reached is none: until it can be, no token is accepted.
+// The context ends the first attempt to reach it. Close the verifier in the end.
+func Open(ctx context.Context, config Config) (*Verifier, error) {
+	source, err := newSource(config.KeySet, config.HTTPClient)
+	if err != nil {
+		return nil, err
+	}
+	v := &Verifier{config: config, source: source}
+	if err := v.firstKeys(ctx); err != nil {
+		return nil, err
+	}
+	v.startRefresh()
+	return v, nil
+}
+
+// Verify returns the claims of a token. An error is an [*Error], whose detail may be shown to the caller: the token is
+// malformed, longer than 8192 bytes, not signed by a key of the set, not yet or no longer good (30 s are forgiven), of
+// another issuer or for another audience; or there are no keys.
+//
+// A key ID that is not in the set may be waited for, until the key set has been read again, at most once in 30 s, or
+// the context ends. A token that has been accepted is remembered, so that the next time costs little.
+func (v *Verifier) Verify(ctx context.Context, token string) (Claims, error) {
+	switch {
+	case v == nil:
+		return nil, refuse("token: no token is accepted here, since no key set is configured")
+	case token == "":
+		return nil, refuse("token: missing")
+	case len(token) > maxTokenBytes:
+		return nil, refuse("token: longer than %d bytes", maxTokenBytes)
+	}
+	hash := hashOf(token)
+	if keys := v.keys.Load(); keys != nil {
+		if claims := keys.accepted.get(hash, time.Now()); claims != nil {
+			return claims, nil
+		}
+	}
+	return v.verify(ctx, token, hash)
+}
+
+// hashOf does not allocate memory for a token of usual length.
+func hashOf(token string) [sha256.Size]byte {
+	var room [1 << 10]byte
+	return sha256.Sum256(append(room[:0], token...))
+}
+
+// verify does it the long way.
+func (v *Verifier) verify(ctx context.Context, token string, hash [sha256.Size]byte) (Claims, error) {
+	signed, err := parseToken(token)
+	if err != nil {
+		return nil, err
+	}
+	keys, candidates, err := v.keysFor(ctx, signed.Signatures[0].Protected)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := checkSignature(signed, candidates)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := parse(payload)
+	if err != nil { // which may quote the payload
+		return nil, refuse("token: its payload is not a JSON object, or not a strict one")
+	}
+	expiry, err := v.check(claims)
+	if err != nil {
+		return nil, err
+	}
+	keys.accepted.put(hash, len(token), accepted{claims, expiry})
+	return claims, nil
+}
+
+// check checks the claims that every token has or may have.
+func (v *Verifier) check(claims Claims) (expiry time.Time, err error) {
+	expiry, err = checkTimes(claims, time.Now())
+	if err == nil {
+		err = checkIssuer(claims, v.config.Issuer)
+	}
+	if err == nil {
+		err = checkAudience(claims, v.config.Audience)
+	}
+	return expiry, err
+}
+
+// Close stops the verifier and waits until nothing of it runs. No token is accepted after it. It may be called again,
+// and of nil.
+func (v *Verifier) Close() {
+	if v == nil {
+		return
+	}
+	v.refresh.stop()
+	v.keys.Store(nil)
+}
