@@ -68,7 +68,7 @@ func (p *input) body(in reflect.Value, request *Request) error {
 	if p.bodyIndex < 0 {
 		return p.jsonArguments(in, request.Query != "", body)
 	}
-	return jsonFault(strictjson.Unmarshal(body, in.Field(p.bodyIndex).Addr().Interface()))
+	return jsonFault(p.unmarshal(body, in.Field(p.bodyIndex).Addr().Interface()))
 }
 
 // formBody sets the arguments, or the one that takes the whole body, from a form.
@@ -93,7 +93,7 @@ func (p *input) formBody(in reflect.Value, body string) error {
 func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error {
 	if queried {
 		var members map[string]json.RawMessage
-		if err := strictjson.Unmarshal(body, &members); err != nil {
+		if err := p.unmarshal(body, &members); err != nil {
 			return jsonFault(err)
 		}
 		for name, argument := range p.form.fields {
@@ -102,7 +102,25 @@ func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error
 			}
 		}
 	}
-	return jsonFault(strictjson.Unmarshal(body, in.Addr().Interface()))
+	return jsonFault(p.unmarshal(body, in.Addr().Interface()))
+}
+
+// unmarshal reads JSON, unless it takes too much memory. What takes much of it waits for its turn: what is read at a time
+// would be there at a time, though two cores read two at a time at best.
+func (p *input) unmarshal(body []byte, into any) error {
+	text, err := strictjson.Scan(body)
+	if err != nil {
+		return err
+	}
+	weight, err := p.weights.weigh(text)
+	if err != nil {
+		return err
+	}
+	if weight > heavyWeight {
+		p.turns <- struct{}{}
+		defer func() { <-p.turns }()
+	}
+	return text.Unmarshal(into)
 }
 
 // path sets the arguments that are in the path.

@@ -1,6 +1,7 @@
 package restmap
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/busline/busline/reflectapi"
@@ -15,15 +16,17 @@ const (
 
 // input is the plan by which requests become the arguments of one endpoint.
 type input struct {
-	parameters []target  // the arguments in the path
-	form       *form     // the arguments of a query or a form
-	bodyIndex  int       // of the argument that takes the whole body, -1 for none
-	bodyForm   *formBody // how a form becomes that argument, nil when it cannot
+	parameters []target      // the arguments in the path
+	form       *form         // the arguments of a query or a form
+	bodyIndex  int           // of the argument that takes the whole body, -1 for none
+	bodyForm   *formBody     // how a form becomes that argument, nil when it cannot
+	weights    *weights      // of what a JSON body holds
+	turns      chan struct{} // one for each heavy body that is read at a time
 }
 
 // newInput plans the arguments of a method behind this path.
 func newInput(method *reflectapi.Method, path Pattern) *input {
-	p := &input{bodyIndex: indexOf(method.Args, RequestBody)}
+	p := &input{bodyIndex: indexOf(method.Args, RequestBody), turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	var named []target
 	for i, argument := range method.Args {
 		t := target{argument.Name, argument.Type, []int{i}}
@@ -37,6 +40,7 @@ func newInput(method *reflectapi.Method, path Pattern) *input {
 		}
 	}
 	p.form = newForm(named)
+	p.weights = weightsOf(method.In)
 	return p
 }
 

@@ -144,7 +144,13 @@ func setDuration(v reflect.Value, text string) error {
 
 // setJSON sets a value from JSON.
 func setJSON(v reflect.Value, data []byte) error {
-	err := strictjson.Unmarshal(data, v.Addr().Interface())
+	text, err := strictjson.Scan(data)
+	if err == nil {
+		_, err = weightsOf(v.Type()).weigh(text)
+	}
+	if err == nil {
+		err = text.Unmarshal(v.Addr().Interface())
+	}
 	var fault *strictjson.Error
 	if err != nil && !errors.As(err, &fault) {
 		return expects(v.Type(), nil) // the type is at fault, which is no news for a caller

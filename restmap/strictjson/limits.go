@@ -13,33 +13,92 @@ const MaxDepth = 64
 // out in full, far below what makes a conversion slow.
 const maxNumberLength = 1100
 
-// checkLimits refuses data that nests too deep or holds an endless number or word, in one pass
-// and before anything is allocated. What it reads need not be JSON: it only has to know
-// strings from the rest, and whatever is malformed is left to the decoder.
-func checkLimits(data []byte) error {
-	depth, number := 0, 0
+// scanner makes one pass over a JSON text before anything is allocated. What it reads need
+// not be JSON: it only has to know strings from the rest.
+type scanner struct {
+	text   Text
+	depth  int
+	before byte // what comes before, if it matters: ':', or '"' for a string that may be a name
+}
+
+func (s *scanner) scan(data []byte) error {
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
+		case ' ', '\t', '\r', '\n':
 		case '"':
 			i = stringEnd(data, i)
-			number = 0
+			s.string()
+		case ':':
+			s.colon()
 		case '{', '[':
-			if depth++; depth > MaxDepth {
+			if s.depth++; s.depth > MaxDepth {
 				return &Error{Detail: "nests deeper than 64 levels"}
 			}
-			number = 0
+			s.open(data[i:])
 		case '}', ']':
-			depth--
-			number = 0
-		case ',', ':', ' ', '\t', '\r', '\n':
-			number = 0
+			s.depth--
+			s.before = 0
+		case ',':
+			s.before = 0
 		default:
-			if number++; number > maxNumberLength {
-				return &Error{pointerAt(data[:i-maxNumberLength]), "is a number or word that is too long"}
+			word := wordAt(data, i)
+			if len(word) > maxNumberLength {
+				return &Error{pointerAt(data[:i]), "is a number or word that is too long"}
 			}
+			i += len(word) - 1
+			s.value()
+			s.text.long = s.text.long || isLongInteger(word)
 		}
 	}
 	return nil
+}
+
+// value counts what may be a value: a member's behind a colon, else an element.
+func (s *scanner) value() {
+	if s.before == ':' {
+		s.text.Members++
+	} else {
+		s.text.Elements++
+	}
+	s.before = 0
+}
+
+// string counts a string, which is a name if a colon follows.
+func (s *scanner) string() {
+	named := s.before == ':'
+	s.value()
+	if !named {
+		s.before = '"'
+	}
+}
+
+// colon makes a name of the string before it.
+func (s *scanner) colon() {
+	if s.before == '"' {
+		s.text.Elements--
+	}
+	s.before = ':'
+}
+
+// open counts the array or object that data begins with.
+func (s *scanner) open(data []byte) {
+	s.value()
+	s.text.Containers++
+	if data[0] == '{' && !bytes.HasPrefix(data, []byte("{}")) {
+		s.text.Filled++
+	}
+}
+
+// wordAt returns the number or word that starts at an index, as far as it is of interest.
+func wordAt(data []byte, start int) []byte {
+	most := min(len(data), start+maxNumberLength+1)
+	for end := start + 1; end < most; end++ {
+		switch data[end] {
+		case ',', '}', ']', ':', ' ', '\t', '\r', '\n', '"', '{', '[':
+			return data[start:end]
+		}
+	}
+	return data[start:most]
 }
 
 // stringEnd returns the index of the quote that ends the string starting at start,

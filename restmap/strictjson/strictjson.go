@@ -43,29 +43,28 @@ func Marshal(v any) ([]byte, error) {
 
 // Unmarshal reads the one JSON value that data holds into the value that v points to.
 // Members of an object without a field of that exact name are ignored; null sets the
-// zero value; what data does not mention keeps its value.
+// zero value; what data does not mention keeps its value. Where the Go type is any, an integer
+// beyond 2^53, which a float64 would round, becomes an int64, or a *big.Int when that is too
+// small; all other numbers are a float64.
 //
 // Whatever is wrong with data is an [*Error]. Any other error means that v is at fault:
 // no pointer, or of a type that JSON cannot fill. After an error v may be partly filled.
 // It may be called from several goroutines at once.
 func Unmarshal(data []byte, v any) error {
-	options := dialect()
-	return unmarshal(data, v, options[:]...)
+	text, err := Scan(data)
+	if err != nil {
+		return err
+	}
+	return text.Unmarshal(v)
 }
 
 // UnmarshalAnyCase is Unmarshal for a caller's own struct: a member also fits a field
 // whose name differs in case, so that {"sum":11} fits struct{ Sum int }.
 func UnmarshalAnyCase(data []byte, v any) error {
-	options := dialect()
-	return unmarshal(data, v, append(options[:], json.MatchCaseInsensitiveNames(true), legacy.MatchCaseSensitiveDelimiter(true))...)
-}
-
-func unmarshal(data []byte, v any, options ...json.Options) error {
-	if err := checkLimits(data); err != nil {
+	text, err := Scan(data)
+	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, v, options...); err != nil {
-		return translate(err, data)
-	}
-	return nil
+	options := dialect()
+	return text.unmarshal(v, append(options[:], json.MatchCaseInsensitiveNames(true), legacy.MatchCaseSensitiveDelimiter(true))...)
 }

@@ -1,0 +1,113 @@
+package strictjson_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// counts are what a text holds.
+type counts struct{ elements, members, containers, filled int }
+
+func countsOf(text strictjson.Text) counts {
+	return counts{text.Elements, text.Members, text.Containers, text.Filled}
+}
+
+func TestScan(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		data string
+		want counts
+	}{
+		{``, counts{}},
+		{`1`, counts{elements: 1}},
+		{` "a" `, counts{elements: 1}},
+		{`[]`, counts{elements: 1, containers: 1}},
+		{`{}`, counts{elements: 1, containers: 1}},
+		{`{"a":1}`, counts{1, 1, 1, 1}},
+		{"{\"a\" :\n{\"b\": [] } }", counts{1, 2, 3, 2}},
+		{`[1,-2.5e3,true,null,"a,b:[{}]\"",[],{}]`, counts{8, 0, 3, 0}},
+		{`{"a:":":","b":[{"c":{}},"d"]}`, counts{3, 3, 4, 2}},
+		{`["a","b"]`, counts{3, 0, 1, 0}},
+		// no JSON, up to a byte at which all that was counted may have been read
+		{`[{},{}::::::::`, counts{3, 0, 3, 0}},
+		{`[{},"a":"b":"c":"d"`, counts{2, 3, 2, 0}},
+		{`[{},{}}}}]]]]`, counts{3, 0, 3, 0}},
+	}
+	for _, test := range tests {
+		text, err := strictjson.Scan([]byte(test.data))
+		if got := countsOf(text); err != nil || got != test.want {
+			t.Errorf("Scan(%s) = %+v, %v, want %+v", test.data, got, err, test.want)
+		}
+	}
+}
+
+func TestScanAllocatesNothing(t *testing.T) {
+	data := []byte(`{"a":[1,-2.5e3,true,null,"b",{}],"c":12345678901234567890}`)
+	if allocations := testing.AllocsPerRun(100, func() { _, _ = strictjson.Scan(data) }); allocations != 0 {
+		t.Errorf("Scan allocates %v times", allocations)
+	}
+}
+
+func TestScanRefuses(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		strings.Repeat("[", 65):             "nests deeper than 64 levels",
+		`{"a":` + strings.Repeat("1", 1101): "/a is a number or word that is too long",
+	} {
+		_, err := strictjson.Scan([]byte(data))
+		if got, ok := errors.AsType[*strictjson.Error](err); !ok || got.Error() != want {
+			t.Errorf("Scan(%.20s…) = %v, want %s", data, err, want)
+		}
+	}
+}
+
+// FuzzScan holds that no value is read that was not counted, also of what turns out to be no JSON.
+func FuzzScan(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":1}`, `[1,"a",[],{}]`, `{"a":{"b":[{"c":""}]},"d":null} `, `[{},{}:::`, `{"a" : "b" , "c":["d"]}`, `"a":"b"`, `{{}:1}`, `[,"a"]`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		text, err := strictjson.Scan(data)
+		if err != nil {
+			return
+		}
+		var value any
+		refused := text.Unmarshal(&value)
+		got, read := countsOf(text), counts{elements: 1}
+		read.count(value)
+		if refused == nil && got.elements == read.elements && got.members == read.members && got.containers == read.containers && got.filled >= read.filled {
+			return
+		}
+		const last = 1 // string before a colon that makes it no JSON, taken for a name
+		values := func(c counts) int { return c.elements + c.members }
+		if refused == nil || values(got)+last < values(read) || got.containers < read.containers || got.filled < read.filled {
+			t.Fatalf("%q: counted %+v, read %+v (%v)", data, got, read, refused)
+		}
+	})
+}
+
+// count adds what a value holds.
+func (c *counts) count(value any) {
+	switch value := value.(type) {
+	case []any:
+		c.containers++
+		c.elements += len(value)
+		for _, element := range value {
+			c.count(element)
+		}
+	case map[string]any:
+		c.containers++
+		c.members += len(value)
+		if len(value) > 0 {
+			c.filled++
+		}
+		for _, member := range value {
+			c.count(member)
+		}
+	}
+}

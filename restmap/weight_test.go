@@ -1,0 +1,119 @@
+package restmap_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/busline/busline/restmap"
+)
+
+// wide is large in memory, and {} in JSON.
+type wide struct {
+	Numbers [128]int64        `json:"numbers"`
+	Next    *wide             `json:"next"`
+	Names   map[string]string `json:"names"`
+}
+
+func (Inputs) Wide(all []wide)                        {}
+func (Inputs) Pointers(all []*wide)                   {}
+func (Inputs) Numbers(all []float64)                  {}
+func (Inputs) Rows(httpRequestBody map[string][]wide) {}
+
+// TestWeight has texts become what is much larger in memory, as bodies and in a form.
+func TestWeight(t *testing.T) {
+	t.Parallel()
+	list := func(element string, count int) string {
+		return "[" + strings.Repeat(element+",", count-1) + element + "]"
+	}
+	const record = `{"sku":"a","n":1,"notes":["b"]}`
+	tests := []struct {
+		method, contentType, body string
+		want                      string // "" for what is taken
+	}{
+		{"Open", jsonType, `{"x":` + list("{}", 1_870_000) + `}`, "the body holds so many values that they would take 129 MiB of memory, and 128 are the limit: send it in parts"},
+		{"Echo", jsonType, list("0", 5_700_000), "the body holds so many values that they would take 131 MiB"},
+		{"Echo", jsonType, list(`{"":0}`, 355_000), ""},
+		{"Echo", jsonType, list(`{"":0}`, 375_000), "the body holds so many values that they would take 132 MiB"},
+		{"Wide", jsonType, `{"all":` + list("{}", 119_000) + `}`, ""},
+		{"Wide", jsonType, `{"all":` + list("null", 130_000) + `}`, "the body holds so many values that they would take 129 MiB"},
+		{"Pointers", jsonType, `{"all":` + list("{}", 130_000) + `}`, "the body holds so many values"},
+		{"Rows", jsonType, `{"a":` + list("{}", 130_000) + `}`, "the body holds so many values"},
+		{"Wide", formType, `all=` + list("{}", 130_000), "all (body): holds so many values that they would take 135 MiB of memory, and 128 are the limit: send it in parts"},
+		// what fills the 4 MiB that a function takes
+		{"Numbers", jsonType, `{"all":` + list("0", 2<<20-8) + `}`, ""},
+		{"Open", jsonType, `{"x":` + list(`{"x":1,"y":2}`, 4<<20/14-1) + `}`, ""},
+		{"Objects", jsonType, `{"lines":` + list(record, 4<<20/len(record)) + `}`, ""},
+	}
+	for _, test := range tests {
+		_, err := endpoint(t, test.method).Decode(&restmap.Request{ContentType: test.contentType, Body: []byte(test.body)})
+		got, refused := errors.AsType[*restmap.InputError](err)
+		if refused != (test.want != "") || refused && (got.Status != 400 || !strings.HasPrefix(got.Detail, test.want)) {
+			t.Errorf("%s of %.30s…, %d bytes: %v, want %s", test.method, test.body, len(test.body), err, test.want)
+		}
+	}
+}
+
+// TestHeavyBodiesTakeTurns decodes more of them at a time than there are turns; one is malformed, and gives its turn back.
+func TestHeavyBodiesTakeTurns(t *testing.T) {
+	t.Parallel()
+	e := endpoint(t, "Echo")
+	body := strings.Repeat("{},", 100_000)
+	var decoding sync.WaitGroup
+	for i := range 4 * runtime.GOMAXPROCS(0) {
+		decoding.Go(func() {
+			text := "[" + body + "{}]"
+			if i%2 == 0 {
+				text = "[" + body
+			}
+			if _, err := e.Decode(&restmap.Request{ContentType: jsonType, Body: []byte(text)}); (err == nil) == (i%2 == 0) {
+				t.Error(err)
+			}
+		})
+	}
+	decoding.Wait()
+}
+
+// TestTooHeavyAllocatesNothing has what the ingress lets pass become more than a GiB, were it read.
+func TestTooHeavyAllocatesNothing(t *testing.T) {
+	for method, body := range map[string]string{
+		"Echo": "[" + strings.Repeat("{},", 31<<20/3) + "{}]",
+		"Wide": `{"all":[` + strings.Repeat("{},", 31<<20/3) + "{}]}",
+	} {
+		e := endpoint(t, method)
+		request := &restmap.Request{Query: "y=1", ContentType: jsonType, Body: []byte(body)}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := e.Decode(request)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), ": send it in parts") {
+			t.Errorf("%s: error %v", method, err)
+		}
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 {
+			t.Errorf("%s allocates %d bytes", method, allocated)
+		}
+	}
+}
+
+// TestEchoKeepsDigits is what a function without types of its own gives back.
+func TestEchoKeepsDigits(t *testing.T) {
+	t.Parallel()
+	decode, encode := endpoint(t, "Echo"), endpointOf(t, Outputs{}, "StatusAndBody", restmap.Options{})
+	for _, body := range []string{`[9007199254740993,-9223372036854775808,18446744073709551615]`, `{"a":123456789012345678901234567890}`} {
+		in, err := decode.Decode(&restmap.Request{ContentType: jsonType, Body: []byte(body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := encode.Encode(results(encode, 200, in.Field(0).Interface()))
+		if err != nil || string(got.Body) != body {
+			t.Errorf("%s came back as %s, %v", body, got.Body, err)
+		}
+	}
+	in, err := endpoint(t, "Open").Decode(&restmap.Request{Query: "x=9007199254740993"})
+	if err != nil || fmt.Sprint(in.Field(0).Interface()) != "9007199254740993" {
+		t.Errorf("in a query it became %v, %v", in.Field(0), err)
+	}
+}
