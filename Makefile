@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check format build tidy lint generate generated words test race bench fuzz
+.PHONY: help check format build tidy lint generate generated words test race bench fuzz faults
 
 # How much each fuzz target runs: a number of inputs, a few seconds. A duration
 # works too, but before Go 1.27 a target can fail just because its time is up
@@ -74,3 +74,7 @@ fuzz: ## each fuzz target for FUZZTIME
 		echo "$$package $$target"; \
 		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
 	done
+
+# Each test alone, so that none disturbs the figures of another. They are those of docs/reliability.md.
+faults: ## what breaks, at full length: some 20 minutes, and a table
+	BUSLINE_FAULTS=long go test -count=1 -parallel 1 -timeout 60m ./bus/faulttest

@@ -28,9 +28,18 @@ func BenchmarkAdd(b *testing.B) {
 func BenchmarkEcho1KiB(b *testing.B)  { benchmarkEcho(b, 1<<10) }
 func BenchmarkEcho64KiB(b *testing.B) { benchmarkEcho(b, 64<<10) }
 
+// BenchmarkEcho3MiB takes four messages of the broker in each direction.
+func BenchmarkEcho3MiB(b *testing.B) { benchmarkEcho(b, 3<<20) }
+
+// mostInFlight is how many bytes of one caller are on their way at once: a service bounds that, see bus.WithMessageLimit.
+const mostInFlight = 64 << 20
+
 func benchmarkEcho(b *testing.B, size int) {
 	arguments := bus.Args{"text": strings.Repeat("a", size)}
+	room := make(chan struct{}, mostInFlight/size)
 	overPaths(b, func(b *testing.B, call caller) {
+		room <- struct{}{}
+		defer func() { <-room }()
 		var out struct{ Echo string }
 		if err := call("https://service.example/echo", arguments, &out); err != nil || len(out.Echo) != size {
 			b.Errorf("%d bytes, %v", len(out.Echo), err)

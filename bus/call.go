@@ -22,9 +22,9 @@ type Args map[string]any
 // those of the function: it ignores what it does not know, and takes what is missing as zero. The result points to what
 // fits the response: a struct or a map with a field for each return value, in any case of letters, or a slice where a
 // REST endpoint answers with a list; nil ignores what comes. By default the method is POST; another stands in front of
-// the address, "GET https://products.example/products/{id}": with GET, HEAD and DELETE the arguments travel as query.
-// {name} in the path takes the argument of that name, {name+} one that may have slashes; an argument httpRequestBody
-// is the whole body, the others then travel as query.
+// the address, "GET https://products.example/products/{id}": with GET, HEAD and DELETE the arguments travel as query,
+// unless there is a list or an object among them. {name} in the path takes the argument of that name, {name+} one that
+// may have slashes; an argument httpRequestBody is the whole body, the others then travel as query.
 //
 // A response of status 400 or above, and every failure on the way, is an [*Error]. The call takes as long as
 // ctx allows: within a handler what is left of the time budget, else 20 s unless ctx ends earlier or later; 600 s at
@@ -79,16 +79,23 @@ func (c *Conn) seal(ctx context.Context, request *outgoing) (err error) {
 		return unsent(err)
 	}
 	continueChain(ctx, &request.Request)
-	if err := fits(request.Target, request.Header); err != nil {
+	if err := actFor(ctx, request); err != nil {
+		return err
+	}
+	if err := fits(len(request.Target)+len(request.Actor), request.Header); err != nil {
+		return unsent(err)
+	}
+	if err := c.limitMessage(request.Body); err != nil {
 		return unsent(err)
 	}
 	return nil
 }
 
 // fits refuses a head that nobody would accept, on either transport: see [wire.MaxHeadBytes].
-func fits(target string, header wire.Header) error {
+// The rest is what stands in it besides the header.
+func fits(rest int, header wire.Header) error {
 	const ownBytes, ownFields = 2 << 10, 16 // what the bus adds, and some
-	size := ownBytes + len(target)
+	size := ownBytes + rest
 	for _, field := range header {
 		size += len(field.Name) + len(field.Value) + len(": \r\n")
 	}

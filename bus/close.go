@@ -54,6 +54,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	} else {
 		c.drainSubscriptions(ctx)
 	}
+	c.unfinished.close()
 	if c.Connected() {
 		c.announce("bye")
 	}
@@ -78,9 +79,9 @@ func (c *Conn) drain(ctx context.Context) error {
 // drainSubscriptions ends all subscriptions but those for responses, once what was delivered before is taken. When the
 // broker goes away meanwhile there is nothing left to take.
 func (c *Conn) drainSubscriptions(ctx context.Context) {
-	subscriptions := c.subscribed()[responseSubscriptions:]
-	lost := c.link.nats.StatusChanged(nats.RECONNECTING, nats.CLOSED)
-	defer c.link.nats.RemoveStatusListener(lost)
+	subscriptions, connection := c.subscriptionsFrom(responseSubscriptions), c.link.conn()
+	lost := connection.StatusChanged(nats.RECONNECTING, nats.CLOSED)
+	defer connection.RemoveStatusListener(lost)
 	if !c.Connected() {
 		return
 	}
@@ -118,8 +119,11 @@ func (c *Conn) unsubscribeInQuiet(ctx context.Context) {
 // abandon gives up everything at once.
 func (c *Conn) abandon() {
 	c.stop()
+	c.closeVerifier()
+	c.unfinished.close()
 	c.link.local.remove(c)
 	c.unsubscribe(nil)
+	c.link.leave(c)
 	c.link.release()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -24,7 +25,11 @@ type connectConfig struct {
 	shortCircuit bool
 	checkCircuit func(error) // told of differences between the transports; nil: nobody looks
 	handlerLimit int
+	messageLimit int // bytes
 	ackWait      time.Duration
+	allowReplies bool             // see WithAllowResponses
+	verifier     *claims.Verifier // of tokens; nil: that of claimsConfig
+	claimsConfig claims.Config    // of the environment
 	logger       *zerolog.Logger
 	linkConfig   linkConfig
 	ownLink      bool
@@ -62,7 +67,11 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 		baseURL:      strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
 		shortCircuit: os.Getenv("BUS_SHORT_CIRCUIT") != "0",
 		handlerLimit: defaultHandlerLimit,
+		messageLimit: defaultMessageLimit,
 		ackWait:      defaultAckWait,
+		claimsConfig: claims.Config{
+			KeySet: os.Getenv("BUS_JWKS"), Issuer: os.Getenv("BUS_JWT_ISSUER"), Audience: os.Getenv("BUS_JWT_AUDIENCE"),
+		},
 		linkConfig: linkConfig{
 			url:            cmp.Or(os.Getenv("BUS_NATS_URL"), nats.DefaultURL),
 			credentials:    os.Getenv("BUS_NATS_CREDS"),
@@ -101,6 +110,9 @@ func (c *connectConfig) validate() error {
 	}
 	if c.handlerLimit < 1 {
 		return fmt.Errorf("handler limit %d: at least one handler has to run; see bus.WithHandlerLimit", c.handlerLimit)
+	}
+	if c.messageLimit < minMessageLimit || c.messageLimit > maxMessageLimit {
+		return fmt.Errorf("message limit of %d bytes: choose %d to %d; see bus.WithMessageLimit", c.messageLimit, minMessageLimit, maxMessageLimit)
 	}
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s: an ack takes some time; see bus.WithAckWait", c.ackWait)

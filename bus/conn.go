@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -22,16 +22,23 @@ type Conn struct {
 	version, description string
 	baseURL              string
 	ackWait              time.Duration
+	allowResponses       bool
 	logger               zerolog.Logger
+
+	verifier    *claims.Verifier // nil accepts no token
+	ownVerifier bool             // ours to close
 
 	link      *link
 	nats      *natsTransport
 	transport transport // what unicast calls leave through: the short circuit, or nats
 
 	pending    *pending
+	unfinished *unfinished
 	responders *responders
+	callees    *callees
 	router     *router
 	documents  *documents
+	running    *running
 	calls      *gate // calls made by this connection
 	handlers   *gate // requests that it handles
 	controls   *gate // requests of the framework, which are answered however busy the handlers are
@@ -43,7 +50,9 @@ type Conn struct {
 	serving     bool       // something was registered
 
 	mu            sync.Mutex // protects what stands below
-	subscriptions []*nats.Subscription
+	subscriptions []*listening
+	overflow      overflow
+	examined      error         // of the broker: see checkSubscriptions
 	closing       chan struct{} // of the first Close: closed when it is done
 
 	made, dropped, strangers atomic.Int64
@@ -68,7 +77,11 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
 	conn := newConn(host, id, link, config)
-	if err := conn.open(ctx, config); err != nil {
+	err = conn.openVerifier(ctx, config)
+	if err == nil {
+		err = conn.open(ctx, config)
+	}
+	if err != nil {
 		conn.abandon()
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
@@ -86,20 +99,25 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 	conn := &Conn{
 		host: host, id: id, plane: config.plane,
 		version: config.version, description: config.description, baseURL: config.baseURL,
-		ackWait:    config.ackWait,
+		ackWait: config.ackWait, allowResponses: config.allowReplies,
 		logger:     config.logger.With().Str("host", host).Str("id", id).Logger(),
 		link:       link,
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
 		responders: newResponders(),
+		callees:    newCallees(),
 		router:     newRouter(),
 		documents:  newDocuments(),
+		running:    newRunning(),
 		calls:      newGate(0),
 		handlers:   newGate(config.handlerLimit),
 		controls:   newGate(0),
 	}
 	conn.transport = conn.nats
-	conn.pending = newPending(conn.stranger)
+	conn.unfinished = newUnfinished(conn, config.messageLimit)
+	conn.pending = newPending(conn.stranger, config.messageLimit, conn.unfinished.memory)
 	conn.base, conn.stop = context.WithCancel(context.Background())
+	conn.examined = link.conn().LastError() // what there is has nothing to do with us
+	link.join(conn)
 	return conn
 }
 
@@ -130,48 +148,11 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 		c.link.local.add(c)
 		circuit := &shortCircuit{caller: c, beyond: c.nats}
 		if config.checkCircuit != nil {
-			circuit.check = &shortCircuitCheck{carries: c.link.carries, report: config.checkCircuit}
+			circuit.check = &shortCircuitCheck{payload: c.link.payload, report: config.checkCircuit}
 		}
 		c.transport = circuit
 	}
 	return nil
-}
-
-// responseSubscriptions is how many subscriptions bring responses: the first ones, which Close ends last.
-const responseSubscriptions = 2
-
-func (c *Conn) subscribe(to, queue string, receive nats.MsgHandler) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing != nil {
-		return ErrClosed
-	}
-	made, err := c.link.nats.QueueSubscribe(to, queue, receive)
-	if err != nil {
-		return fmt.Errorf("subscribe to %s: %w", to, err)
-	}
-	c.subscriptions = append(c.subscriptions, made)
-	return nil
-}
-
-// subscribed returns the subscriptions there are.
-func (c *Conn) subscribed() []*nats.Subscription {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.subscriptions)
-}
-
-// unsubscribe ends all subscriptions but those to keep.
-func (c *Conn) unsubscribe(keep []*nats.Subscription) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.subscriptions = slices.DeleteFunc(c.subscriptions, func(s *nats.Subscription) bool {
-		ended := !slices.Contains(keep, s)
-		if ended {
-			_ = s.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
-		}
-		return ended
-	})
 }
 
 // Host returns the hostname.
@@ -190,11 +171,12 @@ func (c *Conn) Version() string { return c.version }
 func (c *Conn) Logger() zerolog.Logger { return c.logger }
 
 // NATS returns the broker connection beneath, for what Busline does not do: JetStream, key-value buckets. It
-// may be shared with other connections of the process and must not be closed or drained.
-func (c *Conn) NATS() *nats.Conn { return c.link.nats }
+// may be shared with other connections of the process and must not be closed or drained. One that the broker closes for
+// good is replaced: ask for it again instead of keeping it, unless it is your own.
+func (c *Conn) NATS() *nats.Conn { return c.link.conn() }
 
 // Connected says whether the broker can be reached at this moment.
-func (c *Conn) Connected() bool { return c.link.nats.IsConnected() }
+func (c *Conn) Connected() bool { return c.link.conn().IsConnected() }
 
 // Stats counts what a connection has made and passed over since it was opened.
 type Stats struct {
@@ -206,6 +188,11 @@ type Stats struct {
 	// Strangers are acks and responses that nobody waits for: they answer this connection's greetings, or came after
 	// their caller gave up.
 	Strangers int64
+	// Overflowed are messages that the broker client threw away because this process did not take them in fast enough. While
+	// that goes on the connection is not [Conn.Healthy].
+	Overflowed int64
+	// Relinked is how often the broker connection was made anew because the broker had closed it.
+	Relinked int64
 	// Handlers is the number of requests that are handled at this moment.
 	Handlers int
 }
@@ -213,7 +200,11 @@ type Stats struct {
 // Stats returns the counters.
 func (c *Conn) Stats() Stats {
 	_, working := c.handlers.count()
-	return Stats{Calls: c.made.Load(), Dropped: c.dropped.Load(), Strangers: c.strangers.Load(), Handlers: working}
+	c.lookForOverflow()
+	c.mu.Lock()
+	overflowed := c.overflow.count
+	c.mu.Unlock()
+	return Stats{Calls: c.made.Load(), Dropped: c.dropped.Load(), Strangers: c.strangers.Load(), Overflowed: overflowed, Relinked: c.link.relinked.Load(), Handlers: working}
 }
 
 // drop counts and logs a message that is not answered.

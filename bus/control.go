@@ -31,6 +31,15 @@ func (c control) Hello(ctx context.Context) { c.forgetCaller(ctx) }
 // Bye says that the caller has left.
 func (c control) Bye(ctx context.Context) { c.forgetCaller(ctx) }
 
+// Cancel says that the caller waits no more for the answer to its request of that id.
+func (c control) Cancel(ctx context.Context, id string) {
+	caller, _ := CallerOf(ctx)
+	key := requestKey{caller.Host, caller.ID, id}
+	if !c.conn.unfinished.cancel(key) {
+		c.conn.running.cancel(key)
+	}
+}
+
 func (c control) forgetCaller(ctx context.Context) {
 	caller, _ := CallerOf(ctx)
 	c.conn.responders.forget(caller.Host)
@@ -51,9 +60,10 @@ func (c *Conn) controlEndpoints() ([]*endpoint, error) {
 		Names("Ping", "", "host, id, version, ports"), Method("Ping", HTTPMethod(http.MethodGet)),
 		Names("Hello", "", ""), Method("Hello", HTTPMethod(http.MethodPost)),
 		Names("Bye", "", ""), Method("Bye", HTTPMethod(http.MethodPost)),
+		Names("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost)),
 	}))
 	for _, e := range endpoints {
-		e.onAll = true
+		e.onAll = e.mapped.Name != "Cancel" // which is for one instance
 	}
 	return endpoints, err
 }

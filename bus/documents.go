@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -18,22 +19,30 @@ const (
 
 // documents serves the OpenAPI document of each port that has a public endpoint.
 type documents struct {
-	mu        sync.Mutex       // protects all below
-	docs      map[int][]string // by port: the doc comments of what is served
+	mu        sync.Mutex // protects all below
+	docs      map[int][]typeDoc
 	endpoints map[int][]*endpoint
 	rendered  map[renderedKey][]byte
 }
 
+// renderedKey is what a document depends on. Callers who see the same endpoints share one, whoever they are.
 type renderedKey struct {
 	port    int
 	baseURL string
+	visible string // a byte for each endpoint of the port
+}
+
+// typeDoc is the doc comment of a type, for those who see one of its endpoints.
+type typeDoc struct {
+	doc       string
+	endpoints []*endpoint
 }
 
 // maxRendered bounds the documents kept for different base URLs.
 const maxRendered = 64
 
 func newDocuments() *documents {
-	return &documents{docs: make(map[int][]string), endpoints: make(map[int][]*endpoint), rendered: make(map[renderedKey][]byte)}
+	return &documents{docs: make(map[int][]typeDoc), endpoints: make(map[int][]*endpoint), rendered: make(map[renderedKey][]byte)}
 }
 
 // describe adds the doc comment of a type to the documents in which its endpoints are shown.
@@ -43,10 +52,14 @@ func (d *documents) describe(doc string, endpoints []*endpoint) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	ports := make(map[int][]*endpoint)
 	for _, e := range endpoints {
-		if !e.hidden && !slices.Contains(d.docs[e.port], doc) {
-			d.docs[e.port] = append(d.docs[e.port], doc)
+		if !e.hidden {
+			ports[e.port] = append(ports[e.port], e)
 		}
+	}
+	for port, shown := range ports {
+		d.docs[port] = append(d.docs[port], typeDoc{doc, shown})
 	}
 	clear(d.rendered)
 }
@@ -78,12 +91,13 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	document := &endpoint{endpointConfig: newEndpointConfig(), mapped: mapped}
 	document.port, document.hidden = port, true
 	document.run = runWeb(document, func(w http.ResponseWriter, r *http.Request) error {
-		body, err := d.render(c, port, c.BaseURL(r))
+		verified, _ := ClaimsOf(r.Context())
+		body, err := d.render(c, port, c.BaseURL(r), verified)
 		if err != nil {
 			return err
 		}
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store") // it names the address that it was asked at
+		w.Header().Set("Cache-Control", "private, no-store") // it depends on who asks, and at which address
 		_, err = w.Write(body)
 		return err
 	})
@@ -102,29 +116,70 @@ func (d *documents) add(added []*endpoint) {
 	clear(d.rendered)
 }
 
-func (d *documents) render(c *Conn, port int, baseURL string) ([]byte, error) {
+// render makes the document of a port for a caller with these claims. Who sees nothing there gets 404, as if nothing were
+// served.
+func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Claims) ([]byte, error) {
+	visible, marks := visibleOf(d.shown(port), verified)
+	if len(visible) == 0 {
+		return nil, newError(http.StatusNotFound, WasExecuted, nil, "%s describes nothing on port %d to this caller", c.host, port)
+	}
+	key := renderedKey{port, baseURL, marks}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := renderedKey{port, baseURL}
 	if body := d.rendered[key]; body != nil {
 		return body, nil
 	}
 	service := openapi.Service{
 		Host: c.host, Port: port, Version: c.version, BaseURL: baseURL,
-		Description: cmp.Or(c.description, strings.Join(d.docs[port], "\n\n")),
+		Description: cmp.Or(c.description, d.description(port, visible)),
 	}
-	for _, e := range d.endpoints[port] {
-		service.Endpoints = append(service.Endpoints, &openapi.Described{Endpoint: e.mapped, Description: e.description})
+	for _, e := range visible {
+		service.Endpoints = append(service.Endpoints, &openapi.Described{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil})
 	}
 	document, err := openapi.Build(service)
 	if err != nil {
 		return nil, err
 	}
 	body, err := document.JSON()
-	if err == nil && len(d.rendered) < maxRendered {
-		d.rendered[key] = body
+	if err != nil {
+		return nil, err
 	}
-	return body, err
+	if len(d.rendered) >= maxRendered { // addresses and views come and go
+		clear(d.rendered)
+	}
+	d.rendered[key] = body
+	return body, nil
+}
+
+// shown returns the endpoints of a port that are not hidden from everybody. They are not to be changed.
+func (d *documents) shown(port int) []*endpoint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.endpoints[port]
+}
+
+// visibleOf returns the endpoints that a caller may call, and which of all these are.
+func visibleOf(all []*endpoint, verified claims.Claims) (visible []*endpoint, marks string) {
+	marked := make([]byte, len(all))
+	for i, e := range all {
+		if marked[i] = '-'; e.allows(verified) {
+			marked[i] = '+'
+			visible = append(visible, e)
+		}
+	}
+	return visible, string(marked)
+}
+
+// description joins the doc comments of the types that a caller sees something of. The lock is held.
+func (d *documents) description(port int, visible []*endpoint) string {
+	var docs []string
+	for _, of := range d.docs[port] {
+		seen := slices.ContainsFunc(of.endpoints, func(e *endpoint) bool { return slices.Contains(visible, e) })
+		if seen && !slices.Contains(docs, of.doc) {
+			docs = append(docs, of.doc)
+		}
+	}
+	return strings.Join(docs, "\n\n")
 }
 
 // BaseURL returns the address under which people reach the ingress, without a slash at the end: that of [WithBaseURL]

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -15,6 +16,7 @@ type endpoint struct {
 	endpointConfig
 	owner  string // the type that a method belongs to, "Calculator"
 	mapped *restmap.Endpoint
+	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
 }
 
@@ -38,6 +40,8 @@ type endpointConfig struct {
 	onAll       bool // served on the host "all" too
 	bodyLimit   int  // bytes; 0: the default of its kind
 	timeBudget  time.Duration
+	secured     bool   // it asks for claims
+	claims      string // that satisfy this expression
 	description string
 }
 

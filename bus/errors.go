@@ -16,10 +16,17 @@ var (
 	ErrNoResponder = errors.New("no responder")
 	// ErrTimeout says that a server took the call and did not answer within the time budget.
 	ErrTimeout = errors.New("timeout")
-	// ErrDisconnected says that the broker is out of reach; the call was not sent.
+	// ErrInstanceLost says that an instance took the call, and that the broker has lost it since: it has crashed, or
+	// cannot be reached.
+	ErrInstanceLost = errors.New("instance lost")
+	// ErrDisconnected says that the broker is out of reach: the call was not sent, or the broker went away while it was
+	// under way, and did not come back soon. Executed tells which.
 	ErrDisconnected = errors.New("disconnected from the broker")
 	// ErrClosed says that the connection was closed with Close.
 	ErrClosed = errors.New("connection closed")
+	// ErrCallerLeft is what context.Cause says in a handler whose caller has stopped waiting, because the caller's own
+	// context ended or was cancelled.
+	ErrCallerLeft = errors.New("the caller stopped waiting")
 )
 
 // Executed tells whether a call that failed may have had an effect.

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -99,12 +98,7 @@ func ResponseDifference(change func(*wire.Response)) error {
 }
 
 func testCheck() *shortCircuitCheck {
-	return &shortCircuitCheck{carries: func(bytes int) error {
-		if bytes > 1<<20 {
-			return newError(http.StatusRequestEntityTooLarge, NotExecuted, nil, "%d bytes", bytes)
-		}
-		return nil
-	}}
+	return &shortCircuitCheck{payload: func() int { return 1 << 20 }}
 }
 
 func checkedCall() *outgoing {
@@ -114,4 +108,64 @@ func checkedCall() *outgoing {
 		Method: "POST", Target: "/add", Host: "calculator.example", FromHost: "caller.example", FromID: "a1aaaaaaaa", MsgID: "m1",
 		TimeBudget: 20 * time.Second, CallDepth: 1,
 	}}
+}
+
+// RunningRequests returns how many requests could be cancelled.
+func RunningRequests(c *Conn) int {
+	c.running.mu.Lock()
+	defer c.running.mu.Unlock()
+	return len(c.running.requests)
+}
+
+// HeldByParts returns how many bytes messages in parts hold.
+func HeldByParts(c *Conn) int {
+	c.unfinished.memory.mu.Lock()
+	defer c.unfinished.memory.mu.Unlock()
+	return c.unfinished.memory.held
+}
+
+// UnfinishedMessages returns of how many requests and responses parts are still to come.
+func UnfinishedMessages(c *Conn) int {
+	c.unfinished.mu.Lock()
+	defer c.unfinished.mu.Unlock()
+	c.pending.mu.Lock()
+	defer c.pending.mu.Unlock()
+	return len(c.unfinished.requests) + len(c.pending.arriving)
+}
+
+// Parts puts messages together, without anything around.
+type Parts struct{ assembly *assembly }
+
+// Add takes a part of a message of at most so many bytes. The body is there once the message is whole.
+func (p *Parts) Add(part wire.Fragment, body []byte, limit int) (whole []byte, err error) {
+	if p.assembly == nil {
+		p.assembly, err = newAssembly(part, body, limit)
+	} else {
+		err = p.assembly.add(part, body)
+	}
+	if err != nil || !p.assembly.whole() {
+		return nil, err
+	}
+	return p.assembly.body(), nil
+}
+
+// ErrRepeated is the error that leaves a message as it is.
+var ErrRepeated = errRepeated
+
+// ArrivedRequest cuts up a request for a broker that takes so many bytes, and puts it together again.
+func ArrivedRequest(sent *wire.Request, payload int) (*wire.Request, error) {
+	return arrivedRequest(sent, payload)
+}
+
+// ArrivedResponse does so with a response.
+func ArrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
+	return arrivedResponse(sent, payload)
+}
+
+// HoldResponses keeps a connection from looking at acks and responses until release is called, and lets it hold no more
+// than a few.
+func HoldResponses(c *Conn, few int) (release func(), err error) {
+	err = c.subscribed()[0].made.SetPendingLimits(few, -1)
+	c.pending.mu.Lock()
+	return c.pending.mu.Unlock, err
 }

@@ -137,7 +137,7 @@ func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 			strings.Replace(good, "e1aaaaaaaa", "", 1), strings.Replace(good, "m1", "m 1", 1),
 			strings.Replace(good, "Code: Req", "Code: Ack", 1), strings.Replace(good, "Code: Req", "Code: Quux", 1),
 		},
-		response:            {"", "HTTP/1.1 200 OK\n\n", good},
+		response:            {"HTTP/1.1 200 OK\n\n", good}, // one that is empty asks whether the instance lives
 		response + ".guess": {"a body"},
 	}
 	var callees, callers int64

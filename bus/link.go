@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,10 +19,21 @@ import (
 
 // link is one broker connection with the connections of this process that share it. Its last user closes it.
 type link struct {
-	nats  *nats.Conn
-	owned bool        // dialled by us, hence ours to close
-	quiet QuietBroker // nil unless the broker is one
-	local *locals
+	current atomic.Pointer[nats.Conn] // another one once the broker has closed it: see relink.go
+	owned   bool                      // dialled by us, hence ours to close, and to make anew
+	quiet   QuietBroker               // nil unless the broker is one
+	local   *locals
+	outage  *outage
+	denials denials
+	logger  zerolog.Logger
+
+	redial   func() (*nats.Conn, error) // tries once
+	relinked atomic.Int64
+	unwatch  context.CancelFunc // ends watch; nil unless it was dialled
+	watched  chan struct{}      // closed when watch has ended
+
+	joining sync.Mutex // protects joined
+	joined  []*Conn
 
 	dialled chan struct{} // closed when what stands above, or err, is set
 	err     error
@@ -44,6 +57,10 @@ func acquireLink(ctx context.Context, name string, config *connectConfig) (*link
 		if first {
 			shared.dial(ctx, name, config)
 		} else if err := shared.await(ctx); err != nil {
+			shared.release()
+			return nil, noBroker(config.linkConfig, err)
+		}
+		if err := shared.awaitOpen(ctx); err != nil {
 			shared.release()
 			return nil, noBroker(config.linkConfig, err)
 		}
@@ -77,7 +94,10 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 		shared.users++
 		return shared, false
 	}
-	made := &link{local: newLocals(), dialled: make(chan struct{}), users: 1}
+	made := &link{
+		local: newLocals(), outage: newOutage(), logger: *config.logger,
+		dialled: make(chan struct{}), watched: make(chan struct{}), users: 1,
+	}
 	if !config.ownLink {
 		links.open[key] = made
 	}
@@ -87,27 +107,37 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 // release gives the link back; the last one closes the broker connection, if it is ours. One that could not be dialled,
 // or that the broker has closed, is not found again.
 func (l *link) release() {
+	if l.giveBack() > 0 || l.unwatch == nil {
+		return
+	}
+	l.unwatch()
+	<-l.watched
+	if l.owned {
+		l.conn().Close()
+	}
+}
+
+// giveBack returns how many users there still are.
+func (l *link) giveBack() int {
 	links.mu.Lock()
 	defer links.mu.Unlock()
 	l.users--
 	if l.users > 0 && !l.failed() {
-		return
+		return l.users
 	}
 	for key, open := range links.open {
 		if open == l {
 			delete(links.open, key)
 		}
 	}
-	if l.users == 0 && l.owned {
-		l.nats.Close()
-	}
+	return l.users
 }
 
 // failed says whether the link was dialled and is of no use.
 func (l *link) failed() bool {
 	select {
 	case <-l.dialled:
-		return l.err != nil || l.nats.IsClosed()
+		return l.err != nil || !l.owned && l.conn().IsClosed()
 	default:
 		return false
 	}
@@ -117,17 +147,29 @@ func (l *link) failed() bool {
 func (l *link) dial(ctx context.Context, name string, config *connectConfig) {
 	defer close(l.dialled)
 	l.quiet, _ = config.linkConfig.provider.(QuietBroker)
-	if l.nats = config.linkConfig.nats; l.nats != nil {
-		l.err = usable(ctx, l.nats)
-		return
+	made := config.linkConfig.nats
+	if made != nil {
+		l.err = usable(ctx, made)
+	} else {
+		made, l.err = l.dialOwn(ctx, name, config)
 	}
-	options, err := natsOptions(name, config)
+	if l.err == nil {
+		l.current.Store(made)
+		ctx, cancel := context.WithCancel(context.Background()) // release ends it
+		l.unwatch = cancel
+		go l.watch(ctx)
+	}
+}
+
+// dialOwn makes a connection of our own, and notes how to make another.
+func (l *link) dialOwn(ctx context.Context, name string, config *connectConfig) (*nats.Conn, error) {
+	options, err := natsOptions(name, config, l.report)
 	if err != nil {
-		l.err = err
-		return
+		return nil, err
 	}
-	l.nats, l.err = dialUntil(ctx, config.linkConfig, options)
-	l.owned = l.err == nil
+	l.owned = true
+	l.redial = func() (*nats.Conn, error) { return nats.Connect(config.linkConfig.url, options...) }
+	return dialUntil(ctx, config.linkConfig, options)
 }
 
 // usable says what is wrong with a connection that was handed over. One that is on its way to the broker is waited for.
@@ -175,6 +217,9 @@ func noBroker(config linkConfig, err error) error {
 
 // mayPass says whether trying again can help: it does when nothing listens yet.
 func mayPass(err error) bool {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return false // a file of certificates or credentials
+	}
 	_, isNetwork := errors.AsType[net.Error](err)
 	return isNetwork || errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout)
 }
@@ -199,7 +244,7 @@ func (c linkConfig) address() string {
 // natsOptions returns the settings that were measured to suit calls: never give up reconnecting, try often,
 // notice a dead peer in seconds, and keep nothing for later: a request in a reconnect buffer would run long
 // after its caller gave up.
-func natsOptions(name string, config *connectConfig) ([]nats.Option, error) {
+func natsOptions(name string, config *connectConfig, report nats.ErrHandler) ([]nats.Option, error) {
 	logger := *config.logger
 	options := []nats.Option{
 		nats.Name(name),
@@ -211,26 +256,34 @@ func natsOptions(name string, config *connectConfig) ([]nats.Option, error) {
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(5 * time.Second),
 		nats.MaxPingsOutstanding(2),
-		nats.ErrorHandler(func(_ *nats.Conn, subscription *nats.Subscription, err error) {
-			event := logger.Error().Err(err)
-			if subscription != nil {
-				event = event.Str("subject", subscription.Subject)
-			}
-			event.Msg("broker")
-		}),
+		nats.ErrorHandler(report),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { logDisconnect(logger, err) }),
 		nats.ReconnectHandler(func(connection *nats.Conn) {
 			logger.Info().Str("url", connection.ConnectedUrlRedacted()).Msg("broker is back")
-		}),
-		nats.ClosedHandler(func(connection *nats.Conn) {
-			if err := connection.LastError(); err != nil { // none: we closed it
-				logger.Error().Err(err).Msg("the broker connection is closed for good: restart the process")
-			}
 		}),
 		nats.LameDuckModeHandler(func(*nats.Conn) { logger.Info().Msg("broker is about to leave") }),
 	}
 	credentials, err := config.linkConfig.credentialOptions()
 	return append(options, credentials...), err
+}
+
+// report takes what the broker client tells of a connection of ours.
+func (l *link) report(_ *nats.Conn, subscription *nats.Subscription, err error) {
+	if denied, ok := denialOf(err); ok {
+		l.deny(denied)
+		return
+	}
+	if errors.Is(err, nats.ErrSlowConsumer) {
+		for _, member := range l.members() {
+			member.lookForOverflow()
+		}
+		return
+	}
+	event := l.logger.Error().Err(err)
+	if subscription != nil {
+		event = event.Str("subject", subscription.Subject)
+	}
+	event.Msg("broker")
 }
 
 func logDisconnect(logger zerolog.Logger, err error) {
@@ -269,8 +322,10 @@ func (c linkConfig) credentialOptions() (options []nats.Option, err error) {
 }
 
 // flush waits until the broker has processed everything sent so far, 5 s when ctx has no end.
-func (l *link) flush(ctx context.Context) error {
-	if !l.nats.IsConnected() {
+func (l *link) flush(ctx context.Context) error { return flushed(ctx, l.conn()) }
+
+func flushed(ctx context.Context, connection *nats.Conn) error {
+	if !connection.IsConnected() {
 		return ErrDisconnected
 	}
 	// Not nats.Conn.Flush: its timers come from a pool shared by the whole process.
@@ -279,12 +334,12 @@ func (l *link) flush(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, defaultConnectTimeout)
 		defer cancel()
 	}
-	return l.nats.FlushWithContext(ctx)
+	return connection.FlushWithContext(ctx)
 }
 
 // carries says whether a message of that many bytes can travel.
 func (l *link) carries(size int) error {
-	if limit := l.nats.MaxPayload(); limit > 0 && int64(size) > limit {
+	if limit := l.conn().MaxPayload(); limit > 0 && int64(size) > limit {
 		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
 			"a message of %d bytes exceeds the broker's limit of %d", size, limit)
 	}
@@ -296,14 +351,15 @@ func (l *link) publish(subject, reply string, payload []byte) error {
 	if err := l.carries(len(payload)); err != nil {
 		return err
 	}
-	if status := l.nats.Status(); status != nats.CONNECTED && status != nats.DRAINING_SUBS {
+	connection := l.conn()
+	if status := connection.Status(); status != nats.CONNECTED && status != nats.DRAINING_SUBS {
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker is out of reach")
 	}
 	var err error
 	if reply == "" {
-		err = l.nats.Publish(subject, payload)
+		err = connection.Publish(subject, payload)
 	} else {
-		err = l.nats.PublishRequest(subject, reply, payload)
+		err = connection.PublishRequest(subject, reply, payload)
 	}
 	if err != nil {
 		return newError(http.StatusServiceUnavailable, NotExecuted, fmt.Errorf("%w: %w", ErrDisconnected, err), "the broker does not take the message: %s", err)

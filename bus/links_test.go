@@ -236,16 +236,18 @@ func TestWithClosedNATS(t *testing.T) {
 	}
 }
 
-// TestClosedLinkIsReplaced has somebody close what is shared.
-func TestClosedLinkIsReplaced(t *testing.T) {
+// TestClosedLinkIsMadeAnew has somebody close what is shared.
+func TestClosedLinkIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
 	before := w.Connect("before.example")
-	before.NATS().Close()
+	closed := before.NATS()
+	closed.Close()
 	one, other := newPair(t, w, func() []bus.ConnectOption { return nil })
-	if one.NATS() == before.NATS() || one.NATS() != other.NATS() {
-		t.Error("the closed link was not replaced, or twice")
+	if one.NATS() == closed || one.NATS() != other.NATS() || one.NATS() != before.NATS() {
+		t.Error("the closed link was not made anew, or twice")
 	}
+	add(t, before, "one.example")
 	closeConn(t, before)
 	late := w.Connect("late.example")
 	if late.NATS() != one.NATS() || !one.Connected() {

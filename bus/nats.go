@@ -27,29 +27,42 @@ type natsTransport struct {
 // send publishes with a reply subject of the request's own, on which the broker tells when nobody subscribes.
 // Acks and responses come to the response subject all the same.
 func (t *natsTransport) send(request *outgoing) error {
-	return t.publish(request.subject, t.response+"."+request.MsgID, len(request.Body), func(buffer []byte) []byte {
-		return wire.AppendRequest(buffer, &request.Request)
+	sent, err := t.publishRequest(request.subject, &request.Request)
+	if !sent && err == nil {
+		return t.sendInParts(request)
+	}
+	return err
+}
+
+// publishRequest publishes a request, or a part of one, unless it does not fit into one message.
+func (t *natsTransport) publishRequest(to string, request *wire.Request) (fits bool, err error) {
+	return t.publish(to, t.response+"."+request.MsgID, len(request.Body), func(buffer []byte) []byte {
+		return wire.AppendRequest(buffer, request)
 	})
 }
 
 // maxPooled is the largest buffer that is kept for the next message.
 const maxPooled = 1 << 20
 
-// publish sends what write appends to a buffer. A body that is too large is not even written.
-func (t *natsTransport) publish(to, reply string, body int, write func([]byte) []byte) error {
-	if err := t.link.carries(body); err != nil {
-		return err
+// publish sends what write appends to a buffer, unless that is more than one message of the broker holds. A body that is
+// too large is not even written.
+func (t *natsTransport) publish(to, reply string, body int, write func([]byte) []byte) (fits bool, err error) {
+	payload := t.link.payload()
+	if body > payload {
+		return false, nil
 	}
 	buffer, ok := t.buffers.Get().(*[]byte)
 	if !ok {
 		buffer = new([]byte)
 	}
 	*buffer = write((*buffer)[:0])
-	err := t.link.publish(to, reply, *buffer)
+	if fits = len(*buffer) <= payload; fits {
+		err = t.link.publish(to, reply, *buffer)
+	}
 	if cap(*buffer) <= maxPooled {
 		t.buffers.Put(buffer)
 	}
-	return err
+	return fits, err
 }
 
 // natsReplier answers one request over the broker.
@@ -59,6 +72,15 @@ type natsReplier struct {
 }
 
 func (r natsReplier) reply(response *wire.Response) error {
+	sent, err := r.publishResponse(response)
+	if !sent && err == nil {
+		return r.replyInParts(response)
+	}
+	return err
+}
+
+// publishResponse publishes an ack, a response, or a part of one, unless it does not fit into one message.
+func (r natsReplier) publishResponse(response *wire.Response) (fits bool, err error) {
 	return r.publish(r.to, "", len(response.Body), func(buffer []byte) []byte { return wire.AppendResponse(buffer, response) })
 }
 
@@ -73,19 +95,34 @@ func (c *Conn) survive(message *nats.Msg, reason any) {
 // receiveResponse takes what arrives on the response subject.
 func (c *Conn) receiveResponse(message *nats.Msg) {
 	defer func() { c.survive(message, recover()) }()
+	if len(message.Data) == 0 {
+		return // somebody has asked whether this instance lives: see probe.go
+	}
 	var response wire.Response
 	if err := wire.ParseResponse(message.Data, &response); err != nil {
 		c.drop(message.Subject, err)
+		return
+	}
+	if err := c.rightPlace(&response, message.Subject); err != nil {
+		c.drop(message.Subject, err)
+		return
+	}
+	if response.Fragment.IsPart() {
+		c.pending.deliverPart(&response, len(message.Data))
 		return
 	}
 	c.pending.deliver(&response)
 }
 
 // receiveAbsence takes what arrives on <response subject>.<message id>: the broker's word that nobody
-// subscribes to the subject of that message.
+// subscribes to the subject of that message, or else an answer (see allowresponses.go).
 func (c *Conn) receiveAbsence(message *nats.Msg) {
 	defer func() { c.survive(message, recover()) }()
-	if len(message.Data) != 0 || message.Header.Get("Status") != strconv.Itoa(http.StatusServiceUnavailable) {
+	if len(message.Data) != 0 {
+		c.receiveResponse(message)
+		return
+	}
+	if message.Header.Get("Status") != strconv.Itoa(http.StatusServiceUnavailable) {
 		c.drop(message.Subject, errors.New("only the broker may publish here"))
 		return
 	}
@@ -101,10 +138,15 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) {
 		c.drop(message.Subject, errors.Join(errNoSender, fault)) // nobody to answer, or no request at all
 		return
 	}
+	if fault == nil && request.Fragment.Number > 1 {
+		c.unfinished.add(request, message.Subject, len(message.Data))
+		return
+	}
 	in := &incoming{
 		request: request,
 		through: through,
-		back:    natsReplier{c.nats, subject.Response(c.plane, request.FromHost, request.FromID)},
+		size:    len(message.Data),
+		back:    natsReplier{c.nats, c.backTo(request, message)},
 	}
 	if fault == nil {
 		in.address, fault = addressOf(request, message.Subject)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/claims"
 )
 
 // ConnectOption configures a connection. Connection options start with With; what describes a service or an
@@ -108,9 +110,26 @@ func WithShortCircuitCheck(report func(difference error)) ConnectOption {
 	return func(c *connectConfig) { c.checkCircuit = report }
 }
 
+// WithVerifier sets who verifies tokens. The verifier stays the caller's to close, after the connection. Default: one of
+// the connection's own when BUS_JWKS names a key set, with BUS_JWT_ISSUER and BUS_JWT_AUDIENCE; else none, and no token
+// is accepted. A nil verifier stands for the default.
+func WithVerifier(verifier *claims.Verifier) ConnectOption {
+	return func(c *connectConfig) { c.verifier = verifier }
+}
+
 // WithHandlerLimit sets how many handlers run at once; beyond it requests are answered 503. Default: 10 000.
 func WithHandlerLimit(limit int) ConnectOption {
 	return func(c *connectConfig) { c.handlerLimit = limit }
+}
+
+// WithMessageLimit sets the largest body in bytes, of a request or a response, that the connection sends or takes, from
+// 64 KiB to 512 MiB; beyond it the answer is 413. What exceeds the broker's own limit for a message travels in parts.
+// Default: 32 MiB.
+//
+// A connection keeps at most 16 times as much of messages that come in parts, and 8 times as much of the requests of one
+// sender; beyond that the answer is 503. What endpoints take of it says [BodyLimit].
+func WithMessageLimit(bytes int) ConnectOption {
+	return func(c *connectConfig) { c.messageLimit = bytes }
 }
 
 // WithAckWait sets how long a call waits for an ack before it takes it that no server is available. It matters

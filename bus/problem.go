@@ -41,6 +41,9 @@ func (e *Error) header() wire.Header {
 	if e.allow != "" {
 		fields.Add("Allow", e.allow)
 	}
+	if e.Status == http.StatusUnauthorized {
+		fields.Add("WWW-Authenticate", "Bearer") // RFC 9110, 15.5.2
+	}
 	if e.busy {
 		fields.Add("Retry-After", "1")
 	}

@@ -22,8 +22,11 @@ type incoming struct {
 	address subject.Address
 	through *subscription
 	back    replier
-	own     bool // made by a handler of this instance, which is closing
-	match        // the endpoint that serves it, once found
+	own     bool      // made by a handler of this instance, which is closing
+	size    int       // in bytes, as it came from the broker
+	parts   *assembly // of a request that came in parts, until it is handled
+	held    *holding  // the memory that they take; nil for none
+	match             // the endpoint that serves it, once found
 }
 
 // subscription says why a message was delivered. The zero value stands for messages to this very instance.
@@ -55,21 +58,33 @@ func (c *Conn) receive(in *incoming, fault error) {
 			return
 		}
 	}
+	fault = c.objection(in, fault)
+	inParts := in.request.Fragment.IsPart()
+	if inParts {
+		fault = c.unfinished.begin(in, fault) // before the ack, which brings the other parts
+	}
 	c.acknowledge(in)
-	switch {
-	case fault != nil:
-		fault = unsent(fault)
-	case in.request.TimeBudget <= 0:
-		fault = newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the request arrived")
-	case in.request.CallDepth > wire.MaxCallDepth:
-		fault = newError(http.StatusLoopDetected, NotExecuted, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
-	case !in.found():
-		fault = c.notServed(in.address)
-	default:
+	if fault == nil && !inParts {
 		fault = c.start(in)
 	}
 	if fault != nil {
 		c.respond(in, c.refuse(in, fault))
+	}
+}
+
+// objection says why a request is not even to be started.
+func (c *Conn) objection(in *incoming, fault error) error {
+	switch {
+	case fault != nil:
+		return unsent(fault)
+	case in.request.TimeBudget <= 0:
+		return newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the request arrived")
+	case in.request.CallDepth > wire.MaxCallDepth:
+		return newError(http.StatusLoopDetected, NotExecuted, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
+	case !in.found():
+		return c.notServed(in.address)
+	default:
+		return c.limitMessage(in.request.Body)
 	}
 }
 
@@ -84,9 +99,11 @@ func (c *Conn) start(in *incoming) error {
 	case gateShut:
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
 	default:
+		ctx, s := c.servingContext(in) // not later: the caller may have its ack already, and cancel
 		go func() {
 			defer room.leave()
-			c.handle(in, room)
+			in.joinParts()
+			c.handle(ctx, s, in, room)
 		}()
 		return nil
 	}
@@ -109,18 +126,19 @@ func (c *Conn) room(e *endpoint) *gate {
 }
 
 // handle runs the handler and answers, whatever the handler does: return, panic, or exit its goroutine.
-func (c *Conn) handle(in *incoming, room *gate) {
-	ctx, cancel := c.servingContext(in)
+func (c *Conn) handle(ctx context.Context, s *serving, in *incoming, room *gate) {
 	var response *wire.Response // none: the handler did not return
 	defer func() {
 		if response == nil {
 			response = c.crashed(in, recover())
 		}
-		cancel()
+		c.running.remove(s)
+		in.freeParts()
 		room.rest() // before the caller can make its next call
+		c.awaitBroker(in, s.deadline)
 		c.respond(in, response)
 	}()
-	answer, err := in.endpoint.run(ctx, in)
+	answer, err := c.run(ctx, s, in)
 	if err != nil {
 		answer = c.refuse(in, err)
 	}
@@ -128,6 +146,14 @@ func (c *Conn) handle(in *incoming, room *gate) {
 		answer.Body = nil
 	}
 	response = answer
+}
+
+// run lets the handler see whoever may call it.
+func (c *Conn) run(ctx context.Context, s *serving, in *incoming) (*wire.Response, error) {
+	if err := c.authorize(ctx, s, in.endpoint); err != nil {
+		return nil, err
+	}
+	return in.endpoint.run(ctx, in)
 }
 
 // crashed returns the response for a handler that panicked, with a log line that has the stack, or that exited its
@@ -219,19 +245,26 @@ func (c *Conn) reply(in *incoming, response *wire.Response) error {
 	if in.found() {
 		response.Queue = in.endpoint.queueName(c)
 	}
-	if err := fits("", response.Header); err != nil {
+	if err := fits(0, response.Header); err != nil {
+		return err
+	}
+	if err := c.limitMessage(response.Body); err != nil {
 		return err
 	}
 	return in.back.reply(response)
 }
 
-// servingContext is what the handler gets: it knows the caller, and ends with the time budget.
-func (c *Conn) servingContext(in *incoming) (context.Context, context.CancelFunc) {
+// servingContext is what the handler gets: it knows the caller, and ends with the time budget, or sooner when the caller
+// leaves. Whoever asks for it has to remove s from those that run.
+func (c *Conn) servingContext(in *incoming) (ctx context.Context, s *serving) {
 	budget := in.request.TimeBudget
 	if longest := in.endpoint.timeBudget; longest > 0 {
 		budget = min(budget, longest)
 	}
 	deadline := time.Now().Add(budget)
-	ctx := context.WithValue(c.base, servingKey{}, &serving{conn: c, request: in.request, deadline: deadline})
-	return context.WithDeadline(ctx, deadline)
+	s = &serving{Context: c.base, conn: c, request: in.request, deadline: deadline}
+	ctx, s.end = context.WithCancelCause(s)
+	ctx, s.stop = context.WithDeadline(ctx, deadline)
+	c.running.add(s)
+	return ctx, s
 }

@@ -150,6 +150,9 @@ func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 				faults = append(faults, fmt.Errorf("%s: the subject of its path has %d bytes, more than %d: shorten the path", e.name(), len(to), subject.MaxLength))
 			}
 		}
+		if err := e.compileClaims(); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", e.name(), err))
+		}
 		if e.bodyLimit < 0 || e.timeBudget < 0 {
 			faults = append(faults, fmt.Errorf("%s: a body limit or a time budget below zero", e.name()))
 		}
@@ -167,6 +170,9 @@ func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
 	err := c.subscribeAll(endpoints)
 	if err == nil {
 		err = c.link.flush(ctx)
+	}
+	if err == nil {
+		err = c.checkSubscriptions()
 	}
 	if err != nil {
 		c.unsubscribe(before)

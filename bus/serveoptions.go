@@ -139,6 +139,20 @@ func NoQueue() EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.queue = false })
 }
 
+// Claims has endpoints ask for a token whose claims satisfy an expression: Claims(`"hr" in roles && level >= 3`); see
+// bus/claims for the language. Without a token the answer is 401, with other claims 403, and documents show an endpoint
+// to those alone who may call it. A claim that is absent makes a comparison false. Default: nothing is asked.
+//
+// In [Method] it takes the place of what [Serve] asks. An empty expression is an error: see [Public].
+func Claims(expression string) EndpointOption {
+	return endpointOption(func(c *endpointConfig) { c.secured, c.claims = true, expression })
+}
+
+// Public has endpoints ask for nothing, in [Method] where [Serve] has Claims. Default: nothing is asked.
+func Public() EndpointOption {
+	return endpointOption(func(c *endpointConfig) { c.secured, c.claims = false, "" })
+}
+
 // Hidden leaves endpoints out of the documents. They can be called all the same. Default: shown.
 func Hidden() EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.hidden = true })

@@ -32,6 +32,7 @@ func (s *shortCircuit) send(request *outgoing) error {
 	if !s.caller.link.local.deliver(s.caller.plane, in) {
 		return s.beyond.send(request)
 	}
+	request.local = true
 	if difference != nil {
 		s.check.report(difference)
 	}

@@ -18,7 +18,9 @@ type transport interface {
 type outgoing struct {
 	wire.Request
 	address subject.Address
-	subject string // of the address, on the connection's plane
+	subject string       // of the address, on the connection's plane
+	waiting *unicastSlot // of the attempt; nil: nobody waits for an answer to this very request
+	local   bool         // it has stayed in the process; set once it was sent
 }
 
 // replier carries the ack and the response of one request back to the instance that sent it.

@@ -19,8 +19,12 @@ const (
 	replaceWindow = 500 * time.Millisecond // how long a host that was there before may be away
 )
 
-// errAbsent is the broker's word that nobody subscribes to the subject. Nothing has run.
-var errAbsent = errors.New("nobody subscribes")
+// Why a request has reached no one: the broker says that nobody subscribes to the subject, or does not let us publish to
+// it. Nothing has run.
+var (
+	errAbsent = errors.New("nobody subscribes")
+	errDenied = errors.New("the broker does not take the request")
+)
 
 // roundTrip makes one unicast call: it sends, waits for the ack and the response, and finds out why when nobody
 // is there. Only a request that has provably reached no one is sent again.
@@ -38,6 +42,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 	var retry *patience // made when nobody is there, which few calls see
 	for {
 		response, err := c.attempt(ctx, request)
+		c.callees.note(request.address, response)
 		if err == nil {
 			c.responders.heard(response.FromHost)
 		}
@@ -58,8 +63,8 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 	}
 }
 
-// enter counts a call, and has it under way until leave. Once closing has begun, only handlers that still run may make calls; these
-// are waited for as handlers.
+// enter counts a call, and has it under way until leave. Once closing has begun, only handlers that still run may make
+// calls; these are waited for as handlers.
 func (c *Conn) enter(ctx context.Context) (leave func(), err error) {
 	c.made.Add(1)
 	if s := servingOf(ctx); s != nil && s.conn == c && c.base.Err() == nil {
@@ -78,6 +83,7 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 	if s == nil || s.conn != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.id+"."+c.host) {
 		return c.transport.send(sent)
 	}
+	sent.local = true
 	c.receive(&incoming{
 		request: &sent.Request, address: sent.address, through: &subscription{}, back: localReplier{c}, own: true,
 	}, nil)
@@ -91,14 +97,22 @@ func (c *Conn) attempt(ctx context.Context, request *outgoing) (*wire.Response, 
 		return nil, err
 	}
 	waiting := newUnicastSlot(sent.address.Host, c.ackWait)
+	waiting.subject, waiting.report = sent.subject, c.link.givenReport()
+	sent.waiting = waiting
 	c.pending.open(sent.MsgID, waiting)
 	defer c.pending.close(sent.MsgID)
 	if err := c.send(ctx, sent); err != nil {
 		return nil, unsent(err)
 	}
-	response, err := waiting.wait(ctx, c.base.Done())
+	response, err := c.await(ctx, sent, waiting)
 	if failed, ok := errors.AsType[*Error](err); ok {
 		failed.MsgID = sent.MsgID
+		if waiting.incomplete() {
+			failed.Executed = NotExecuted
+		}
+		c.callOff(ctx, sent, waiting.owing())
+	} else if waiting.departing != nil {
+		c.callOff(ctx, sent, waiting.idle())
 	}
 	return response, err
 }
@@ -122,16 +136,20 @@ func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExce
 // not wake the caller.
 type unicastSlot struct {
 	host     string // as called, with the instance in front when one was addressed
+	subject  string // that the request goes to
+	report   error  // what the broker had said before: see denied.go
 	ackWait  time.Duration
 	answered chan *wire.Response // room for one
-	nobody   chan struct{}       // room for one
+	nobody   chan error          // room for one: why the request has reached no one
 
-	mu   sync.Mutex // protects acks
-	acks []string   // the instances that have acked: several, without a queue
+	mu   sync.Mutex // protects acks, and departing until the request leaves
+	acks []peer     // the instances that have acked: several, without a queue
+
+	departing *departing // nil when the request travels whole
 }
 
 func newUnicastSlot(host string, ackWait time.Duration) *unicastSlot {
-	return &unicastSlot{host: host, ackWait: ackWait, answered: make(chan *wire.Response, 1), nobody: make(chan struct{}, 1)}
+	return &unicastSlot{host: host, ackWait: ackWait, answered: make(chan *wire.Response, 1), nobody: make(chan error, 1)}
 }
 
 // maxAcks bounds what acks without end would fill.
@@ -143,16 +161,26 @@ func (s *unicastSlot) expects(response *wire.Response) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return response.OpCode == wire.OpAck || len(s.acks) == 0 || slices.Contains(s.acks, response.FromID)
+	return response.OpCode == wire.OpAck || len(s.acks) == 0 || slices.Contains(s.believed(), senderOf(response))
 }
 
 func (s *unicastSlot) acknowledge(ack *wire.Response) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.acks) < maxAcks {
-		s.acks = append(s.acks, ack.FromID)
+		s.acks = append(s.acks, senderOf(ack))
+	}
+	if s.departing != nil {
+		s.departing.offer(senderOf(ack))
 	}
 	return true
+}
+
+// owing returns the instances that work for nobody once the caller has left.
+func (s *unicastSlot) owing() []peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.acks)
 }
 
 func (s *unicastSlot) acked() bool {
@@ -169,36 +197,86 @@ func (s *unicastSlot) respond(response *wire.Response) {
 	}
 }
 
-// absent believes that nobody is there unless somebody has acked.
-func (s *unicastSlot) absent() {
-	if s.acked() {
+// absent believes that nobody is there unless somebody has acked the whole.
+func (s *unicastSlot) absent() { s.reachesNobody(errAbsent) }
+
+func (s *unicastSlot) reachesNobody(why error) {
+	if s.ackedWhole() {
 		return
 	}
 	select {
-	case s.nobody <- struct{}{}:
+	case s.nobody <- why:
 	default:
 	}
 }
 
-// wait returns the response, or why there is none.
-func (s *unicastSlot) wait(ctx context.Context, closed <-chan struct{}) (*wire.Response, error) {
-	ackTimer := time.NewTimer(s.ackWait)
-	defer ackTimer.Stop()
+// denied believes that the broker has not taken the request unless somebody has acked it.
+func (s *unicastSlot) denied(subject string) {
+	if subject == s.subject {
+		s.reachesNobody(errDenied)
+	}
+}
+
+// lose notes that an instance that has acked is gone, and says whether that was the last one.
+func (s *unicastSlot) lose(gone peer) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acks = slices.DeleteFunc(s.acks, func(ack peer) bool { return ack == gone })
+	return len(s.acks) == 0 || (s.departing != nil && s.departing.taker == gone)
+}
+
+// await returns the response, or why there is none.
+func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot) (*wire.Response, error) {
+	rounds := rounds{conn: c, slot: s, local: sent.local}
+	var outage <-chan struct{} // none of it ends a call that has stayed in the process
+	if !sent.local {
+		outage = c.link.outage.tooLong()
+	}
+	timer := time.NewTimer(rounds.first())
+	defer timer.Stop()
+	defer rounds.end()
 	for {
 		select {
 		case response := <-s.answered:
 			return response, nil
-		case <-s.nobody:
-			return nil, errAbsent
-		case <-ackTimer.C:
-			if !s.acked() {
-				return nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrNoResponder, "no ack from %s within %s", s.host, s.ackWait)
+		case err := <-s.nobody:
+			if errors.Is(err, errDenied) {
+				err = c.forbidden(s.subject)
 			}
+			return nil, err
+		case taker := <-s.taker():
+			if err := s.follow(ctx, taker); err != nil {
+				return nil, err
+			}
+		case <-timer.C:
+			next, err := rounds.due()
+			if err != nil {
+				return nil, err
+			}
+			timer.Reset(next)
+		case <-rounds.bad():
+			next, gone := rounds.review()
+			if gone != nil {
+				return s.lastWord(instanceLost(*gone, sent.MsgID))
+			}
+			timer.Reset(next)
+		case <-outage:
+			return s.lastWord(outlasted(s.host))
 		case <-ctx.Done():
 			return nil, s.gaveUp(ctx)
-		case <-closed:
+		case <-c.base.Done():
 			return nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrClosed, "the connection was closed while waiting for %s", s.host)
 		}
+	}
+}
+
+// lastWord returns the response if it has come in the meantime, or else why there is none.
+func (s *unicastSlot) lastWord(err error) (*wire.Response, error) {
+	select {
+	case response := <-s.answered:
+		return response, nil
+	default:
+		return nil, err
 	}
 }
 

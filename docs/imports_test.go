@@ -22,15 +22,17 @@ import (
 const importTable = `
 	bus/wire:
 	bus/subject:
+	bus/claims:
+	bus/claims/claimstest: bus/claims
 	reflectapi:
 	restmap/strictjson:
 	restmap:            reflectapi restmap/strictjson
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
-	bus:                bus/wire bus/subject reflectapi restmap restmap/strictjson restmap/openapi
+	bus:                bus/wire bus/subject bus/claims reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
 	bus/bustest:        bus bus/broker
-	portal:             bus bus/subject restmap/openapi
+	portal:             bus bus/subject bus/claims restmap/openapi
 	msgsvc:             bus
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
@@ -40,6 +42,7 @@ const importTable = `
 	mocks: bus examples/calculator/calculatorapi examples/checkout/checkoutapi examples/products/productapi examples/products/productsvc examples/trouble/troubleapi
 	examples/...:       ...
 	benchmarks:         ...
+	bus/faulttest:      ...
 	docs:
 `
 

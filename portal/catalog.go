@@ -17,10 +17,11 @@ const (
 	gatherTimeout = 1500 * time.Millisecond
 )
 
-// catalog knows what is served on the bus. However many readers there are, it looks once at a time.
+// catalog knows what of the bus is shown to one caller. However many readers there are, it looks once at a time.
 type catalog struct {
 	conn  *bus.Conn
-	ports []int // that are described
+	token string // of the caller, "" for nobody
+	ports []int  // that are described
 	now   func() time.Time
 
 	mu      sync.Mutex // protects all below
@@ -35,17 +36,13 @@ type gathering struct {
 	err  error
 }
 
-func newCatalog(conn *bus.Conn, config *portalConfig) *catalog {
-	return &catalog{conn: conn, ports: config.ports, now: config.now}
-}
-
 // read returns what is served, as it was no more than 2 s ago. The first reader who finds nothing recent does the work;
 // those who come meanwhile wait for it.
 func (c *catalog) read(ctx context.Context) (*snapshot, error) {
 	c.mu.Lock()
-	if c.latest != nil && c.now().Sub(c.latest.taken) < maxAge {
-		defer c.mu.Unlock()
-		return c.latest, nil
+	if latest := c.latest; latest.recent(c.now()) {
+		c.mu.Unlock()
+		return latest, nil
 	}
 	if running := c.running; running != nil {
 		c.mu.Unlock()
@@ -56,6 +53,13 @@ func (c *catalog) read(ctx context.Context) (*snapshot, error) {
 	c.mu.Unlock()
 	c.run(running)
 	return running.made, running.err
+}
+
+// outdated says whether nothing in the catalog, nor under way to it, is of use to a reader.
+func (c *catalog) outdated(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running == nil && !c.latest.recent(now)
 }
 
 func (g *gathering) wait(ctx context.Context) (*snapshot, error) {
@@ -69,7 +73,7 @@ func (g *gathering) wait(ctx context.Context) (*snapshot, error) {
 
 // run gathers for all who wait, hence not in the context of any of them.
 func (c *catalog) run(running *gathering) {
-	ctx, cancel := context.WithTimeout(context.Background(), gatherTimeout)
+	ctx, cancel := context.WithTimeout(bus.ActAs(context.Background(), c.token), gatherTimeout)
 	defer cancel()
 	defer func() {
 		c.mu.Lock()

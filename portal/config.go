@@ -17,6 +17,7 @@ type ingressConfig struct {
 	origins    []string
 	timeBudget time.Duration
 	bodyLimit  int64
+	inFlight   int64 // 0: the default
 }
 
 func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
@@ -73,6 +74,12 @@ func (c *ingressConfig) validLimits() error {
 	}
 	if c.bodyLimit < 0 {
 		return fmt.Errorf("portal.WithBodyLimit: %d bytes is below zero", c.bodyLimit)
+	}
+	if c.inFlight == 0 {
+		c.inFlight = max(defaultInFlight, 2*c.bodyLimit)
+	}
+	if c.inFlight < c.bodyLimit {
+		return fmt.Errorf("portal.WithInFlightLimit: %d bytes leave no room for one body of %d; lower portal.WithBodyLimit too", c.inFlight, c.bodyLimit)
 	}
 	return nil
 }

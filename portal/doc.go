@@ -29,5 +29,5 @@
 // handler that leaves paths alone.)
 //
 // What comes from outside is not trusted: only public ports are reachable, no header of the bus gets in or out, and
-// sizes and times are bounded. What goes out tells nothing of the inside of a service that failed.
+// sizes, times and what is held at a time are bounded. What goes out tells nothing of the inside of a service that failed.
 package portal

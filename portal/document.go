@@ -6,21 +6,21 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// documentHandler serves the aggregated document.
+// documentHandler serves the aggregated document, to each caller as it may see it.
 type documentHandler struct {
-	conn    *bus.Conn
-	catalog *catalog
+	conn     *bus.Conn
+	catalogs *catalogs
 }
 
 // ServeHTTP serves the document as JSON. It is not to be kept by anybody: the bus changes.
 func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	current, err := h.catalog.read(r.Context())
+	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
 	if err != nil {
 		bus.ServeError(w, r, err)
 		return
 	}
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
+	header.Set("Cache-Control", "private, no-store")
 	_, _ = w.Write(current.json(h.conn.BaseURL(r))) // a handler of the bus cannot fail here
 }

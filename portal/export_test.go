@@ -1,8 +1,12 @@
 package portal
 
 import (
+	"net"
+	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // WithClock has the portal take the time from now.
@@ -11,6 +15,18 @@ func WithClock(now func() time.Time) RegisterOption { return clockOption(now) }
 type clockOption func() time.Time
 
 func (o clockOption) applyToPortal(c *portalConfig) { c.now = o }
+
+// NewServer is Listen with a listener of the test's own.
+func NewServer(listener net.Listener, handler http.Handler) *Server {
+	return newServer(listener, handler, &serverConfig{grace: defaultGrace, logger: zerolog.Nop()})
+}
+
+// Held is how many bytes of bodies an ingress holds.
+func Held(i *Ingress) int64 {
+	i.bodies.mu.Lock()
+	defer i.bodies.mu.Unlock()
+	return i.bodies.held
+}
 
 // PageFiles are the files of the page.
 var PageFiles = pageFiles

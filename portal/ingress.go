@@ -25,6 +25,7 @@ import (
 type Ingress struct {
 	conn    *bus.Conn
 	config  *ingressConfig
+	bodies  *inFlight
 	handler http.Handler // serve, behind the rules for other origins
 }
 
@@ -36,13 +37,20 @@ func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
-	ingress := &Ingress{conn: conn, config: config}
+	ingress := &Ingress{conn: conn, config: config, bodies: &inFlight{limit: config.inFlight}}
 	ingress.handler = config.guardOrigins(ingress)
 	return ingress, nil
 }
 
 // ServeHTTP carries one request to the bus and its response back.
-func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) { i.handler.ServeHTTP(w, r) }
+func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 {
+		// net/http hides whether there was a Content-Length too, by which somebody on the way may have told another end
+		// of this request (RFC 9112, 6.3): what follows on the connection is read by nobody
+		w.Header().Set("Connection", "close")
+	}
+	i.handler.ServeHTTP(w, r)
+}
 
 // serve decides what a request is for.
 func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
@@ -69,18 +77,29 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 		i.refuse(w, r, err)
 		return
 	}
-	body, err := i.config.readBody(w, r)
+	token, err := i.actor(r)
 	if err != nil {
 		i.refuse(w, r, err)
 		return
 	}
+	load := &load{of: i.bodies}
+	defer load.drop()
+	body, err := i.config.readBody(w, r, load)
 	budget := i.config.budget(r)
-	ctx, cancel := context.WithTimeout(r.Context(), budget)
-	defer cancel()
 	// the time to answer begins now, however long the body took; not every server can set it
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(budget + writeTimeout))
-	response, err := i.conn.Do(i.request(ctx, r, to, body))
 	if err != nil {
+		i.refuse(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), budget)
+	defer cancel()
+	response, err := i.conn.Do(i.request(bus.ActAs(ctx, token), r, to, body))
+	if err != nil {
+		i.refuse(w, r, err)
+		return
+	}
+	if err := load.exchange(r, response); err != nil {
 		i.refuse(w, r, err)
 		return
 	}
@@ -93,6 +112,9 @@ func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, bod
 	request := &http.Request{
 		Method: r.Method, URL: to, Header: inward(r.Header),
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+	if bus.ActorOf(ctx) != "" {
+		request.Header.Del("Authorization") // it travels as the call's actor
 	}
 	i.config.forwarding(r).writeTo(request.Header)
 	return request.WithContext(ctx)

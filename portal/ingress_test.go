@@ -283,6 +283,8 @@ func TestIngressOptions(t *testing.T) {
 		{portal.WithOrigins("null"), "is not an origin"},
 		{portal.WithTimeBudget(0), "portal.WithTimeBudget: 0s leaves no time for a call"},
 		{portal.WithBodyLimit(-1), "portal.WithBodyLimit: -1 bytes is below zero"},
+		{portal.WithInFlightLimit(-1), "portal.WithInFlightLimit: -1 bytes leave no room"},
+		{portal.WithInFlightLimit(32<<20 - 1), "portal.WithInFlightLimit: 33554431 bytes leave no room for one body of 33554432; lower portal.WithBodyLimit too"},
 	}
 	for _, test := range tests {
 		if _, err := portal.NewIngress(conn, test.option); err == nil || !strings.Contains(err.Error(), test.want) {

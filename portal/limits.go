@@ -18,16 +18,17 @@ const (
 	maxHeaderBytes    = 64 << 10
 	maxHeaderFields   = 240 // a message on the bus has 256 at most, and some are the bus's own
 	defaultBodyLimit  = 32 << 20
+	defaultInFlight   = 64 << 20
 	defaultTimeBudget = 20 * time.Second
 )
 
 // checkRequest refuses what can be told before the body is read.
 func (c *ingressConfig) checkRequest(r *http.Request) error {
 	if !carried(r.Method) {
-		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not carried", r.Method)
+		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not carried; use capital letters, and neither CONNECT nor TRACE", r.Method)
 	}
 	if length := len(cmp.Or(r.RequestURI, r.URL.RequestURI())); length > maxURILength {
-		return bus.Errorf(http.StatusRequestURITooLong, "a URI of %d bytes exceeds the limit of %d", length, maxURILength)
+		return bus.Errorf(http.StatusRequestURITooLong, "a URI of %d bytes exceeds the limit of %d; send what is long in the body of a POST", length, maxURILength)
 	}
 	if err := checkHeader(r); err != nil {
 		return err
@@ -39,14 +40,14 @@ func (c *ingressConfig) checkRequest(r *http.Request) error {
 }
 
 // carried says whether a method means anything on the bus. CONNECT and TRACE are about the way to a server, not about
-// what it serves (RFC 9110, 9.3.6 and 9.3.8).
+// what it serves (RFC 9110, 9.3.6 and 9.3.8), and PRI is how HTTP/2 begins, which is not spoken here.
 func carried(method string) bool {
 	for i := range len(method) {
 		if method[i] < 'A' || 'Z' < method[i] {
 			return false
 		}
 	}
-	return method != "" && method != http.MethodConnect && method != http.MethodTrace
+	return method != "" && method != http.MethodConnect && method != http.MethodTrace && method != "PRI"
 }
 
 // checkHeader counts the header as it is written, with a colon, a blank and a line end for each field.
@@ -60,22 +61,31 @@ func checkHeader(r *http.Request) error {
 		fields += len(values)
 	}
 	if size > maxHeaderBytes {
-		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "a header of %d bytes exceeds the limit of %d", size, maxHeaderBytes)
+		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "a header of %d bytes exceeds the limit of %d; send less, of cookies say", size, maxHeaderBytes)
 	}
 	if fields > maxHeaderFields {
-		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "%d header fields exceed the limit of %d", fields, maxHeaderFields)
+		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "%d header fields exceed the limit of %d; send fewer", fields, maxHeaderFields)
 	}
 	return nil
 }
 
-// readBody reads the request's body, and no more than is allowed.
-func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.bodyLimit))
-	switch _, exceeded := errors.AsType[*http.MaxBytesError](err); {
+// readBody reads the request's body, and no more than is allowed. It counts as it comes, not as it is announced: who
+// announces much and sends nothing takes no room. More than there is room for is not read at all.
+func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *load) ([]byte, error) {
+	if !load.take(max(0, r.ContentLength)) {
+		return nil, load.of.full(bus.NotExecuted)
+	}
+	load.drop()
+	body, err := io.ReadAll(load.reader(http.MaxBytesReader(w, r.Body, c.bodyLimit)))
+	_, exceeded := errors.AsType[*http.MaxBytesError](err)
+	_, full := errors.AsType[*fullError](err)
+	switch {
+	case full:
+		return nil, err
 	case exceeded:
 		return nil, tooLarge(c.bodyLimit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, bus.Errorf(http.StatusRequestTimeout, "the request body did not arrive in time")
+		return nil, bus.Errorf(http.StatusRequestTimeout, "the request body did not arrive in time; send less at once, or faster")
 	case err != nil:
 		return nil, bus.Errorf(http.StatusBadRequest, "the request body cannot be read: %w", err)
 	}
@@ -83,7 +93,7 @@ func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request) ([]byte
 }
 
 func tooLarge(limit int64) error {
-	return bus.Errorf(http.StatusRequestEntityTooLarge, "the request body exceeds the limit of %d bytes", limit)
+	return bus.Errorf(http.StatusRequestEntityTooLarge, "the request body exceeds the limit of %d bytes; send it in parts", limit)
 }
 
 // budget is how long a call may take. A client may ask for less, in whole seconds: "Request-Timeout: 5".

@@ -47,8 +47,10 @@ func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path stri
 	switch {
 	case path == healthyPath:
 		tell(w, "healthy\n")
-	case path == readyPath && i.conn.Connected():
+	case path == readyPath && i.conn.Healthy():
 		tell(w, "ready\n")
+	case path == readyPath && i.conn.Connected():
+		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "messages are lost, or subscriptions denied; the log says which"))
 	case path == readyPath:
 		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "the broker is out of reach"))
 	default:

@@ -61,6 +61,13 @@ func WithBodyLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.bodyLimit = bytes })
 }
 
+// WithInFlightLimit sets how many bytes of bodies, of requests and responses together, the ingress holds at a time. A
+// request that comes when there is no room is answered 503 with Retry-After: 1, and so is a GET whose response then has
+// none. Default: 64 MiB, or twice the body limit if that is more.
+func WithInFlightLimit(bytes int64) IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
+}
+
 type serverOption func(*serverConfig)
 
 func (o serverOption) applyToServer(c *serverConfig) { o(c) }

@@ -67,6 +67,14 @@ func failing(w http.ResponseWriter, r *http.Request) {
 		write(409, "application/problem+json", `[409]`)
 	case "/broken-garbage":
 		write(500, "application/problem+json", `the password is secret`)
+	case "/broken-foreign":
+		write(500, "application/problem+json", `{"type":"https://example.com/secretless","title":"the password is secret","status":500,"stack":["secret"],`+
+			`"traceId":{"secret":1},"errors":[{"name":"secret"}],"host":"deep.example","id":"a1","msgId":"m1","instance":"/secret"}`)
+	case "/broken-zipped":
+		w.Header().Set("Content-Encoding", "gzip")
+		write(500, "application/problem+json", "\x1f\x8bsecret")
+	case "/broken-huge":
+		write(500, "application/problem+json", `{"status":500,"detail":"`+strings.Repeat("secret", 1<<18)+`"}`)
 	case "/text":
 		write(500, "text/plain", `sorry`)
 	case "/strange":
@@ -92,12 +100,16 @@ func TestProblems(t *testing.T) {
 		{"/garbage", 409, `{"status":409,`, ""},
 		{"/array", 409, `[409]`, ""},
 		{"/broken-garbage", 500, "", "the reason is in the log of the service, at msgId "},
+		{"/broken-foreign", 500, `{"type":"https://example.com/secretless","status":500,"host":"deep.example","id":"a1","msgId":"m1",` +
+			`"title":"Internal Server Error","instance":"/web.example/broken-foreign","detail":"the reason is in the log of the service, at msgId m1"}`, ""},
+		{"/broken-zipped", 500, "", "the reason is in the log of the service, at msgId "},
+		{"/broken-huge", 500, "", "the reason is in the log of the service, at msgId "},
 		{"/text", 500, "sorry", ""},
 		{"/strange", 500, "", "the reason is in the log of the service, at msgId "},
 	}
 	for _, test := range tests {
 		got := door.get("/web.example" + test.path + "?q=1")
-		if got.StatusCode != test.status || strings.Contains(got.text, "secret") {
+		if got.StatusCode != test.status || strings.Contains(strings.ReplaceAll(got.text, "secretless", ""), "secret") || got.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.text)
 			continue
 		}

@@ -28,6 +28,9 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Instance).Msg("request failed")
 		failed.Detail = withheld(failed.MsgID)
 	}
+	if _, full := errors.AsType[*fullError](err); full {
+		w.Header().Set("Retry-After", "1")
+	}
 	bus.ServeError(w, r, failed)
 }
 

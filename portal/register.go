@@ -17,6 +17,8 @@ type portalConfig struct {
 // Register serves the portal on conn, which has to be connected as "portal": the page for a browser at /, and at
 // /openapi.json one document of all that is served on the plane under a public port.
 //
+// A caller's token travels on to each service, which leaves out what its bearer may not call.
+//
 // The document is at most 2 s behind the bus, however many ask for it. A service whose document cannot be had in time,
 // cannot be read or speaks of others is left out; the document's description, which the page shows, names it.
 //
@@ -36,7 +38,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if err != nil {
 		return err
 	}
-	handlers["/openapi.json"] = &documentHandler{conn: conn, catalog: newCatalog(conn, config)}
+	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: newCatalogs(conn, config)}
 	for path, handler := range handlers {
 		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Hidden()); err != nil {
 			return fmt.Errorf("portal: %w", err)

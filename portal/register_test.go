@@ -59,7 +59,7 @@ func (d *door) document(headers ...string) *openapi3.T {
 	if kind := got.Header.Get("Content-Type"); got.StatusCode != http.StatusOK || kind != "application/json" {
 		d.t.Fatalf("status %d of type %s: %s", got.StatusCode, kind, got.text)
 	}
-	if kept := got.Header.Get("Cache-Control"); kept != "no-store" {
+	if kept := got.Header.Get("Cache-Control"); kept != "private, no-store" {
 		d.t.Errorf("Cache-Control is %q", kept)
 	}
 	document, err := openapi3.NewLoader().LoadFromData([]byte(got.text))

@@ -69,6 +69,10 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; set BUS_HTTP_ADDR to an address that is free, such as 127.0.0.1:8081", err)
 	}
+	return newServer(listener, handler, config), nil
+}
+
+func newServer(listener net.Listener, handler http.Handler, config *serverConfig) *Server {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
@@ -79,7 +83,7 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 		ErrorLog:          log.New(config.logger, "", 0),
 	}
 	baseURL := cmp.Or(config.baseURL, "http://"+reachable(listener.Addr()))
-	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace}, nil
+	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace}
 }
 
 // BaseURL returns the address that people use, without a slash at the end: that of [WithBaseURL] or BUS_BASE_URL, else

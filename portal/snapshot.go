@@ -22,6 +22,9 @@ type snapshot struct {
 	before, after []byte // the document as JSON, before and after the base URL
 }
 
+// recent says whether a reader may be given it; nil is not.
+func (s *snapshot) recent(now time.Time) bool { return s != nil && now.Sub(s.taken) < maxAge }
+
 // gather looks at the bus.
 func (c *catalog) gather(ctx context.Context, taken time.Time) (*snapshot, error) {
 	places, err := c.discover(ctx)

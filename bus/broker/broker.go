@@ -11,8 +11,9 @@
 //	defer embedded.Close()
 //	conn, err := nats.Connect("", nats.InProcessServer(embedded))
 //
-// [Listen] opens it to other processes, [JetStream] adds storage. It asks for
-// no credentials, writes no log, handles no signals and serves no monitoring
+// [Listen] opens it to other processes, [JetStream] adds storage, [Config] takes
+// users and their permissions, and TLS. Without that it asks for no credentials.
+// It writes no log, handles no signals and serves no monitoring
 // page. What should outlive the process, or be shared by machines, belongs on
 // a NATS server of its own: who imports this package also gets what nats-server
 // imports, among it expvar and net/http/pprof, which register their pages on
@@ -50,7 +51,11 @@ func Start(options ...Option) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
-	embedded, err := server.NewServer(config.serverOptions())
+	serverOptions, err := config.serverOptions()
+	if err != nil {
+		return nil, fmt.Errorf("broker: %w", err)
+	}
+	embedded, err := server.NewServer(serverOptions)
 	if err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
 	}

@@ -33,8 +33,9 @@ type Option func(*settings) error
 // Listen lets other processes connect over TCP, besides the connections over
 // memory. The address is "host:port"; port 0 takes a free port, which
 // [Broker.URL] tells. An empty host is 127.0.0.1: ":4222" stays on this
-// machine. The broker asks for no credentials, so name another host, such as
-// "0.0.0.0:4222", only on a network where everybody may call everything.
+// machine. Without [Config] the broker asks for no credentials; name another host
+// then, such as "0.0.0.0:4222", only on a network where everybody may call
+// everything.
 func Listen(address string) Option {
 	return func(s *settings) error {
 		host, port, err := parseAddress(address)
@@ -75,6 +76,7 @@ type settings struct {
 	port       int    // 0 is any free port
 	directory  string // of JetStream; "" is no JetStream
 	maxPayload int32  // bytes
+	config     string // in nats-server's words; "" is none
 }
 
 // newSettings applies the options to the defaults and reports every fault.
@@ -89,12 +91,12 @@ func newSettings(options []Option) (*settings, error) {
 
 // serverOptions puts the settings into the server's words. A monitoring port,
 // clustering and logging to a file are off unless they are named.
-func (s *settings) serverOptions() *server.Options {
+func (s *settings) serverOptions() (*server.Options, error) {
 	port := s.port
 	if port == 0 {
 		port = server.RANDOM_PORT
 	}
-	return &server.Options{
+	options := &server.Options{
 		Host:                   s.host,
 		Port:                   port,
 		DontListen:             s.host == "",
@@ -106,6 +108,7 @@ func (s *settings) serverOptions() *server.Options {
 		NoLog:                  true, // so does the terminal
 		DisableJetStreamBanner: true,
 	}
+	return options, s.configure(options)
 }
 
 // parseAddress splits "host:port" and fills in the loopback host.

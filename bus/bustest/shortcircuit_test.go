@@ -1,6 +1,8 @@
 package bustest_test
 
 import (
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,46 +11,53 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// Library answers with whole books.
-type Library struct{ read *int }
+// library answers with the titles of its books in a header, and counts how often it was asked.
+type library struct{ asked int }
 
-// Read returns a book of so many pages.
-func (l Library) Read(pages int) (text string) {
-	*l.read++
-	return strings.Repeat("a page of a book\n", pages)
+func (l *library) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.asked++
+	books, _ := strconv.Atoi(r.URL.Query().Get("books"))
+	w.Header().Set("X-Titles", strings.Repeat("a title of a book", books))
 }
 
-// TestCheckShortCircuit calls a service that works as long as it is in the same process: its answer is larger than the
-// broker would carry.
+// TestCheckShortCircuit calls a service that works as long as it is in the same process: its head is larger than the
+// broker would carry, and only bodies can be cut into parts.
 func TestCheckShortCircuit(t *testing.T) {
 	t.Parallel()
 	record := &recordingT{TB: t}
 	b := bustest.New(bustest.Reporter(record), broker.MaxPayload(4096))
 	unchecked := b.Connect("unchecked.example")
 	b.CheckShortCircuit()
-	library, caller := b.Connect("library.example"), b.Connect("caller.example")
-	read := 0
-	if err := bus.Serve(library, Library{&read}); err != nil {
+	shelf, caller := b.Connect("library.example"), b.Connect("caller.example")
+	books := new(library)
+	if err := shelf.Handle("GET", "/titles", books); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
 		caller *bus.Conn
-		pages  int
+		books  int
 		told   string
 	}{
 		{unchecked, 1000, ""},
 		{caller, 10, ""},
-		{caller, 1000, "POST https://library.example/read: the response arrives in the process, and would not over the broker: 413"},
+		{caller, 1000, "GET https://library.example/titles: the response arrives in the process, and would not over the broker: 413"},
 	} {
-		record.told, read = nil, 0
-		var out struct{ Text string }
-		err := bus.Call(t.Context(), test.caller, "https://library.example/read", bus.Args{"pages": test.pages}, &out)
-		if err != nil || len(out.Text) != 17*test.pages || read != 1 {
-			t.Errorf("%d pages: %d bytes, read %d times: %v", test.pages, len(out.Text), read, err)
+		record.told, books.asked = nil, 0
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://library.example/titles?books="+strconv.Itoa(test.books), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := test.caller.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if got := len(response.Header.Get("X-Titles")); got != 17*test.books || books.asked != 1 {
+			t.Errorf("%d books: %d bytes, asked %d times", test.books, got, books.asked)
 		}
 		told, _ := record.seen()
 		if all := strings.Join(told, "\n"); !strings.HasPrefix(all, test.told) || (test.told == "") != (all == "") {
-			t.Errorf("%d pages: told %q", test.pages, all)
+			t.Errorf("%d books: told %q", test.books, all)
 		}
 	}
 }

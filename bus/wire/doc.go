@@ -1,4 +1,5 @@
-// Package wire is the bus's wire format: HTTP/1.1 requests and responses as text, one per broker message.
+// Package wire is the bus's wire format: HTTP/1.1 requests and responses as text, one per broker message. What is too
+// large for one travels in parts, each a request or response of its own.
 //
 // One call is three messages on two subjects. The caller, instance k3xq27abcd of web.example, publishes a request
 // to the endpoint's subject:
@@ -51,7 +52,9 @@
 //	Host               request        host as called, an addressed instance in front
 //	Content-Length     all            bytes after the blank line, exactly; absent = none
 //	Connection         ack, response  "close"; written, read over
+//	Bus-Actor          request        the token of whom the call is made for; may be absent
 //	Bus-Call-Depth     request        1 to 999999999; absent = 1
+//	Bus-Fragment       not on acks    "2/3": this is the second of three parts; absent = whole
 //	Bus-From-Host      all            host of the sender; required
 //	Bus-From-Id        all            instance ID of the sender; required
 //	Bus-Msg-Id         all            1 to 64 of A-Z, a-z, 0-9, "-", "_", echoed by the server; required
@@ -80,6 +83,8 @@ const (
 	HeaderTimeBudget = "Bus-Time-Budget" // 20000
 	HeaderCallDepth  = "Bus-Call-Depth"  // 1
 	HeaderQueue      = "Bus-Queue"       // calculator.example
+	HeaderFragment   = "Bus-Fragment"    // 2/3
+	HeaderActor      = "Bus-Actor"       // eyJhbGciOiJFZERTQSJ9.…
 )
 
 // OpCode is the kind of a message.

@@ -19,6 +19,7 @@ func FuzzParseRequest(f *testing.F) {
 	f.Add(bytes.Replace(crlf(goldenRequest), []byte("/add"), []byte("https://calculator.example:443?x=%zz"), 1))
 	f.Add(bytes.Replace(crlf(goldenRequest), []byte("Content-Type"), []byte("Pragma: no-cache\r\nTE: x\r\nX-A:\t\xff"), 1))
 	f.Add(bytes.Replace(crlf(goldenRequest), []byte("20000"), []byte("-5"), 1))
+	f.Add(bytes.Replace(crlf(goldenRequest), []byte("Content-Type"), []byte("Bus-Fragment: 2/3\r\nContent-Type"), 1))
 	f.Add(bytes.Replace(crlf(strings.TrimSuffix(goldenRequest, `{"x":5,"y":6}`)), []byte("Content-Length: 13"), []byte("X-A: b"), 1))
 	f.Add([]byte(goldenRequest))
 	f.Add(crlf(goldenResponse))
@@ -45,6 +46,7 @@ func FuzzParseResponse(f *testing.F) {
 	f.Add(crlf(goldenAck))
 	f.Add(crlf(goldenResponse))
 	f.Add(bytes.Replace(crlf(goldenResponse), []byte("200 OK"), []byte("304"), 1))
+	f.Add(bytes.Replace(crlf(goldenResponse), []byte("Content-Type"), []byte("Bus-Fragment: 3/3\r\nContent-Type"), 1))
 	f.Add([]byte(goldenResponse))
 	f.Add(crlf(goldenRequest))
 	f.Fuzz(func(t *testing.T, payload []byte) {

@@ -15,7 +15,7 @@ func (h *head) read(f *frame) error {
 		line := f.line(number)
 		name, value, found := strings.Cut(line, ":")
 		if !found {
-			return fault("header line %s: no colon", quote(line))
+			return fault("head: line %d has no colon", number+1) // it may hold what a log must not
 		}
 		m := meaningOf(name)
 		if (m == isOther || m == isSkipped) && !isToken(name) {

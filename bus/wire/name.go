@@ -5,8 +5,10 @@ type meaning uint8
 
 const (
 	isHost meaning = iota
+	isActor
 	isContentLength
 	isCallDepth
+	isFragment
 	isFromHost
 	isFromID
 	isMsgID
@@ -23,8 +25,10 @@ const (
 func (m meaning) String() string {
 	return [single]string{
 		isHost:          "Host",
+		isActor:         HeaderActor,
 		isContentLength: "Content-Length",
 		isCallDepth:     HeaderCallDepth,
+		isFragment:      HeaderFragment,
 		isFromHost:      HeaderFromHost,
 		isFromID:        HeaderFromID,
 		isMsgID:         HeaderMsgID,
@@ -61,6 +65,9 @@ func meaningOf(name string) meaning {
 		if same(name, HeaderQueue) {
 			return isQueue
 		}
+		if same(name, HeaderActor) {
+			return isActor
+		}
 	case 10:
 		if same(name, HeaderMsgID) {
 			return isMsgID
@@ -74,6 +81,10 @@ func meaningOf(name string) meaning {
 		}
 		if same(name, HeaderFromID) {
 			return isFromID
+		}
+	case 12:
+		if same(name, HeaderFragment) {
+			return isFragment
 		}
 	case 13:
 		if same(name, HeaderFromHost) {
@@ -98,9 +109,6 @@ func meaningOf(name string) meaning {
 		if same(name, "Transfer-Encoding") {
 			return isRefused
 		}
-	}
-	if same(name, "Bus-Fragment") {
-		return isRefused // a part is not the whole; messages in parts are not known to this version
 	}
 	if len(name) >= len("Bus-") && same(name[:len("Bus-")], "Bus-") {
 		return isSkipped

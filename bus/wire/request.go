@@ -21,6 +21,10 @@ type Request struct {
 	TimeBudget time.Duration
 	// CallDepth counts the calls on top of each other, from 1. It is written as 1 when it is less.
 	CallDepth int
+	// Actor is the token of whom the call is made for, a JWT; "" for nobody. It is unchecked.
+	Actor string
+	// Fragment is set on a part of a request, of which Body is then a part, too.
+	Fragment Fragment
 
 	Header Header // all fields that are not reserved
 	Body   []byte // nil when empty; aliases the payload after a parse
@@ -39,7 +43,11 @@ func AppendRequest(dst []byte, req *Request) []byte {
 	if len(req.Body) > 0 {
 		dst = appendNumber(append(dst, crlf+"Content-Length"+is...), len(req.Body))
 	}
+	if req.Actor != "" {
+		dst = appendText(append(dst, crlf+HeaderActor+is...), req.Actor)
+	}
 	dst = appendNumber(append(dst, crlf+HeaderCallDepth+is...), min(max(req.CallDepth, 1), maxNumber))
+	dst = appendFragment(dst, req.Fragment)
 	dst = appendText(append(dst, crlf+HeaderFromHost+is...), req.FromHost)
 	dst = appendText(append(dst, crlf+HeaderFromID+is...), req.FromID)
 	dst = appendText(append(dst, crlf+HeaderMsgID+is...), req.MsgID)
@@ -129,6 +137,10 @@ func (req *Request) parseFields(fields *head, authority string) (err error) {
 	if req.CallDepth, err = fields.callDepth(); err != nil {
 		return err
 	}
+	if req.Fragment, err = fields.fragment(); err != nil {
+		return err
+	}
+	req.Actor = fields.values[isActor]
 	req.FromHost = fields.values[isFromHost]
 	req.FromID = fields.values[isFromID]
 	req.MsgID = fields.values[isMsgID]

@@ -7,14 +7,15 @@ import (
 
 // Response is an ack or a response, on its way to the response subject of the caller.
 type Response struct {
-	Status   int    // 200; 202 for an ack
-	OpCode   OpCode // OpAck or OpRes
-	FromHost string // of the server: "calculator.example"
-	FromID   string // of the server: "m5pw7c2sda"
-	MsgID    string // of the request
-	Queue    string // of the server's subscription: "calculator.example"; may be "" after a parse
-	Header   Header // all fields that are not reserved
-	Body     []byte // nil when empty; aliases the payload after a parse
+	Status   int      // 200; 202 for an ack
+	OpCode   OpCode   // OpAck or OpRes
+	FromHost string   // of the server: "calculator.example"
+	FromID   string   // of the server: "m5pw7c2sda"
+	MsgID    string   // of the request
+	Queue    string   // of the server's subscription: "calculator.example"; may be "" after a parse
+	Fragment Fragment // set on a part of a response, of which Body is then a part, too
+	Header   Header   // all fields that are not reserved
+	Body     []byte   // nil when empty; aliases the payload after a parse
 }
 
 // AppendResponse appends the message to dst and returns it, without an allocation when dst has the capacity.
@@ -35,6 +36,7 @@ func AppendResponse(dst []byte, res *Response) []byte {
 	if len(body) > 0 {
 		dst = appendNumber(append(dst, crlf+"Content-Length"+is...), len(body))
 	}
+	dst = appendFragment(dst, res.Fragment)
 	dst = appendText(append(dst, crlf+HeaderFromHost+is...), res.FromHost)
 	dst = appendText(append(dst, crlf+HeaderFromID+is...), res.FromID)
 	dst = appendText(append(dst, crlf+HeaderMsgID+is...), res.MsgID)
@@ -94,10 +96,16 @@ func (res *Response) parse(payload []byte) error {
 }
 
 // parseFields fills in what the single-valued fields say.
-func (res *Response) parseFields(fields *head) error {
+func (res *Response) parseFields(fields *head) (err error) {
 	res.OpCode = OpCode(fields.values[isOpCode])
 	if res.OpCode != OpAck && res.OpCode != OpRes {
 		return fault("header %s: %s on a response", isOpCode, quote(string(res.OpCode)))
+	}
+	if res.Fragment, err = fields.fragment(); err != nil {
+		return err
+	}
+	if res.Fragment.IsPart() && res.OpCode == OpAck {
+		return fault("header %s: on an ack, which is whole", isFragment)
 	}
 	res.FromHost = fields.values[isFromHost]
 	res.FromID = fields.values[isFromID]

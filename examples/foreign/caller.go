@@ -56,6 +56,8 @@ func (i *instance) call(ctx context.Context, method, toHost, path string, body [
 				continue // nobody asked them
 			case response.Header.Get("Bus-Op-Code") == "Ack":
 				noAck = nil
+			case response.Header.Get("Bus-Fragment") != "":
+				return nil, fmt.Errorf("%s answers in parts, which is more than this caller takes", toHost)
 			default:
 				return response, nil
 			}
@@ -86,6 +88,9 @@ func (i *instance) request(id, method, toHost, path string, body []byte) []byte 
 
 // receiveResponse takes an ack or a response.
 func (i *instance) receiveResponse(arrived *nats.Msg) {
+	if len(arrived.Data) == 0 {
+		return // somebody asks whether this instance lives
+	}
 	response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(arrived.Data)), nil)
 	if err != nil {
 		log.Printf("no response: %v", err)

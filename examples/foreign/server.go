@@ -124,6 +124,8 @@ func (i *instance) handle(r *http.Request, by endpoint, saysItsSubject bool) ans
 		return i.problem(r, http.StatusGatewayTimeout, "no time is left")
 	case depth > 64:
 		return i.problem(r, http.StatusLoopDetected, "calls are nested too deep")
+	case r.Header.Get("Bus-Fragment") != "":
+		return i.problem(r, http.StatusRequestEntityTooLarge, "a request in parts is more than this service takes")
 	case r.Method != http.MethodGet && by.path != "":
 		refused := i.problem(r, http.StatusMethodNotAllowed, "only GET and HEAD are served there")
 		refused.fields = append(refused.fields, field{"Allow", "GET, HEAD"})

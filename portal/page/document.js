@@ -31,6 +31,7 @@ function readOperation(description, key, method, operation) {
     signature: operation.summary || '',
     web: !operation.summary?.includes('('), // "GET /home": a handler whose arguments nobody knows
     description: operation.description || '',
+    secured: (operation.security || []).length > 0,
     parameters: (operation.parameters || []).map((parameter) => ({
       name: parameter.name, place: parameter.in, required: parameter.required === true,
       schema: resolve(description, parameter.schema || contentSchema(parameter)),

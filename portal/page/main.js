@@ -1,6 +1,7 @@
 import {element} from './element.js';
 import {readServices} from './document.js';
 import {serviceView} from './service.js';
+import {authorization, onToken} from './token.js';
 
 const services = document.getElementById('services');
 const notices = document.getElementById('notices');
@@ -8,16 +9,24 @@ const search = document.getElementById('search');
 const count = document.getElementById('count');
 
 let views = []; // of the operations: {node, section, text}
+let loads = 0; // begun; what an earlier one brings is for another token
 
 // load asks the portal what is on the bus and shows it.
 async function load() {
+  const mine = ++loads;
   views = [];
   services.replaceChildren();
   notices.replaceChildren();
   count.textContent = 'Asking the bus …';
   try {
-    show(await fetchDocument());
+    const description = await fetchDocument();
+    if (mine === loads) {
+      show(description);
+    }
   } catch (error) {
+    if (mine !== loads) {
+      return;
+    }
     count.textContent = '';
     const again = element('button', {type: 'button', onclick: load}, 'Try again');
     notices.append(element('p', {className: 'notice bad', role: 'alert'}, `The bus cannot be read: ${error.message} `, again));
@@ -25,7 +34,7 @@ async function load() {
 }
 
 async function fetchDocument() {
-  const response = await fetch('openapi.json', {headers: {Accept: 'application/json'}});
+  const response = await fetch('openapi.json', {headers: {Accept: 'application/json', ...authorization()}});
   if (response.ok) {
     return response.json();
   }
@@ -67,7 +76,7 @@ function filter() {
 
 function summary(operations, hosts, searching) {
   if (views.length === 0) {
-    return 'No service has a public endpoint yet. Start one, and reload this page.';
+    return 'No service has an endpoint for you yet. Start one and reload this page, or give another token.';
   }
   if (operations === 0) {
     return 'Nothing is found. Try fewer words.';
@@ -76,6 +85,7 @@ function summary(operations, hosts, searching) {
   return `${many(operations, 'operation')} of ${many(hosts, 'service')}${searching ? ' found' : ''}`;
 }
 
+onToken(load);
 search.addEventListener('input', filter);
 document.addEventListener('keydown', (event) => {
   const typing = document.activeElement?.matches('input, textarea, select');

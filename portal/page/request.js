@@ -1,4 +1,5 @@
 import {compact} from './json.js';
+import {authorization} from './token.js';
 
 // A request that the form of an operation stands for.
 
@@ -25,7 +26,7 @@ export async function send(request, signal) {
   const started = performance.now();
   const response = await fetch(portal + request.target, {
     method: request.method,
-    headers: request.type ? {'Content-Type': request.type} : {},
+    headers: {...(request.type ? {'Content-Type': request.type} : {}), ...authorization()},
     body: request.body,
     redirect: 'follow',
     signal,
@@ -47,6 +48,9 @@ export function curl(operation, request) {
   words.push(shellQuote((operation.server || portal) + request.target));
   if (request.body !== undefined) {
     words.push('-H', shellQuote(`Content-Type: ${request.type}`), '--data-raw', shellQuote(compact(request.body)));
+  }
+  if (authorization().Authorization) {
+    words.push('-H', '"Authorization: Bearer $TOKEN"'); // a secret, which is not to stand in anybody's terminal
   }
   return words.join(' ');
 }

@@ -23,7 +23,8 @@ function operationView(operation) {
     element('summary', {},
       element('span', {className: `method ${operation.method}`}, operation.method.toUpperCase()),
       element('code', {className: 'path'}, port + operation.path),
-      operation.web ? '' : element('code', {className: 'signature'}, operation.signature)));
+      operation.web ? '' : element('code', {className: 'signature'}, operation.signature),
+      operation.secured ? element('span', {className: 'quiet'}, 'token') : ''));
   node.addEventListener('toggle', () => node.append(...details(operation)), {once: true});
   return node;
 }

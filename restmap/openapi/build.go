@@ -24,6 +24,7 @@ type Service struct {
 type Described struct {
 	*restmap.Endpoint
 	Description string // instead of the method's doc comment; "" is the doc comment
+	Secured     bool   // it asks for a token
 }
 
 // Build returns the document of a service. A function in RPC style is listed under POST

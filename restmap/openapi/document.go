@@ -55,6 +55,8 @@ type Operation struct {
 	Parameters  []*Parameter         `json:"parameters,omitempty"`
 	RequestBody *RequestBody         `json:"requestBody,omitempty"`
 	Responses   map[string]*Response `json:"responses"` // "200", "default"
+
+	Security []map[string][]string `json:"security,omitempty"` // [{"bearer":[]}] when it asks for a token
 }
 
 // Parameter is an argument in the path or the query.
@@ -83,9 +85,10 @@ type MediaType struct {
 	Schema *reflectapi.Schema `json:"schema,omitempty"`
 }
 
-// Components holds the schemas that references point to.
+// Components holds the schemas that references point to, and how a caller proves who it is.
 type Components struct {
-	Schemas map[string]*reflectapi.Schema `json:"schemas,omitempty"`
+	Schemas         map[string]*reflectapi.Schema `json:"schemas,omitempty"`
+	SecuritySchemes map[string]*SecurityScheme    `json:"securitySchemes,omitempty"`
 }
 
 // add adds a schema.

@@ -34,6 +34,7 @@ func Merge(info Info, baseURL string, members []Member) *Document {
 			m.merge()
 		}
 	}
+	d.secure()
 	return d
 }
 

@@ -26,6 +26,9 @@ func (b *builder) add(endpoint *Described) error {
 		Description: endpoint.Description,
 		OperationID: b.names.of[endpoint],
 	}
+	if endpoint.Secured {
+		operation.Security = bearer()
+	}
 	l := listed{endpoint: endpoint, method: method, operation: operation}
 	b.listed = append(b.listed, l)
 	if endpoint.Method != nil {

@@ -17,6 +17,7 @@ func Parse(data []byte) (*Document, error) {
 	if err := d.check(); err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
+	d.secure()
 	return d, nil
 }
 

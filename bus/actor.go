@@ -1,0 +1,133 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/busline/busline/bus/claims"
+)
+
+// ActAs returns a context whose calls are made for the bearer of a token, a bare JWT, instead of whom the context is for
+// now; "" is for nobody. The token travels with each call and with those made to serve it, and every service verifies it.
+// What is no bare JWT, such as "Bearer …", is the 401 of each call.
+func ActAs(ctx context.Context, token string) context.Context {
+	return context.WithValue(ctx, actorKey{}, actor{token})
+}
+
+type actorKey struct{}
+
+// actor is a struct so that the token is not seen where a context is printed.
+type actor struct{ token string }
+
+// ActorOf returns the token of whom calls with ctx are made for: what [ActAs] set, else, in a handler, that of the
+// request. It is "" for nobody. It is a secret of its bearer; do not log it.
+func ActorOf(ctx context.Context) string {
+	if set, ok := ctx.Value(actorKey{}).(actor); ok {
+		return set.token
+	}
+	if s := servingOf(ctx); s != nil {
+		return s.request.Actor
+	}
+	return ""
+}
+
+// ClaimsOf returns what the token of the request that ctx serves says of its bearer; false without a token, and outside
+// a handler. The claims are shared: do not change them. Whom [ActAs] names makes no difference.
+func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
+	s := servingOf(ctx)
+	if s == nil || s.claims == nil {
+		return nil, false
+	}
+	return s.claims, true
+}
+
+// openVerifier takes the verifier that an option gives, or makes the one that the environment asks for.
+func (c *Conn) openVerifier(ctx context.Context, config *connectConfig) (err error) {
+	c.verifier = config.verifier
+	if c.verifier != nil || config.claimsConfig.KeySet == "" {
+		return nil
+	}
+	keys := config.claimsConfig
+	keys.Logger = c.logger
+	if c.verifier, err = claims.Open(ctx, keys); err != nil {
+		return fmt.Errorf("BUS_JWKS: %w", err)
+	}
+	c.ownVerifier = true
+	return nil
+}
+
+// closeVerifier is for when no handler is left that has to know its caller.
+func (c *Conn) closeVerifier() {
+	if c.ownVerifier {
+		c.verifier.Close()
+	}
+}
+
+// VerifyToken returns the claims of a token, a bare JWT, as the services of this connection verify it: by the key set of
+// BUS_JWKS or [WithVerifier]. Any error is a 401.
+func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, error) {
+	verified, err := c.verifier.Verify(ctx, token)
+	if err == nil {
+		return verified, nil
+	}
+	detail := "the token cannot be verified"
+	if known, ok := errors.AsType[*claims.Error](err); ok {
+		detail = known.Error()
+	}
+	return nil, newError(http.StatusUnauthorized, NotExecuted, err, "%s", detail)
+}
+
+// authorize refuses a request whose token is bad, whatever it asks for, and one that does not satisfy what its endpoint
+// asks. It says nothing of the endpoint that the caller does not know.
+func (c *Conn) authorize(ctx context.Context, s *serving, e *endpoint) (err error) {
+	if s.request.Actor != "" {
+		if s.claims, err = c.VerifyToken(ctx, s.request.Actor); err != nil {
+			return err
+		}
+	}
+	switch {
+	case e.allows(s.claims):
+		return nil
+	case s.claims == nil:
+		return newError(http.StatusUnauthorized, NotExecuted, nil, "a token is asked for here; send it as Authorization: Bearer …")
+	default:
+		return newError(http.StatusForbidden, NotExecuted, nil, "the claims of the token do not give access")
+	}
+}
+
+// allows says whether whoever has these claims may call the endpoint, and see it in documents.
+func (e *endpoint) allows(verified claims.Claims) bool {
+	return e.rule == nil || verified != nil && e.rule.Allows(verified)
+}
+
+// compileClaims makes the rule of an endpoint that asks for claims.
+func (e *endpoint) compileClaims() (err error) {
+	switch {
+	case !e.secured:
+		return nil
+	case e.claims == "":
+		return errors.New("bus.Claims: the expression is empty; say bus.Public for what asks for nothing")
+	}
+	e.rule, err = claims.Compile(e.claims)
+	return err
+}
+
+// actFor gives a request the token of whom it is made for. What the framework asks on its own port it asks everybody, and
+// for nobody.
+func actFor(ctx context.Context, request *outgoing) error {
+	token := ActorOf(ctx)
+	if token == "" || request.address.Port == controlPort {
+		request.Actor = ""
+		return nil
+	}
+	for i := range len(token) {
+		if token[i] <= ' ' || '~' < token[i] { // which the two transports would not carry in the same way
+			return newError(http.StatusUnauthorized, NotExecuted, nil,
+				"the token of the call is no JWT: byte %d is %#02x; bus.ActAs takes the bare token, without Bearer", i+1, token[i])
+		}
+	}
+	request.Actor = token
+	return nil
+}

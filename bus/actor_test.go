@@ -1,0 +1,209 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
+)
+
+func TestWhoMayCallWhat(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		i := newIssuer(t)
+		caller := newVault(t, w, i)
+		tokens := map[string]string{
+			"nobody":           "",
+			"a keeper":         i.keeper(),
+			"a junior keeper":  i.token(claims.Claims{"roles": []string{"keeper"}, "level": 2}),
+			"no role":          i.token(nil),
+			"another role":     i.token(claims.Claims{"roles": []string{"cook"}, "level": 9}),
+			"a word":           i.token(claims.Claims{"roles": "keeper", "level": 3}),
+			"a longer word":    i.token(claims.Claims{"roles": "housekeeper", "level": 3}),
+			"a level in words": i.token(claims.Claims{"roles": []string{"keeper"}, "level": "3"}),
+			"a list in a list": i.token(claims.Claims{"roles": []any{[]string{"keeper"}}}),
+		}
+		want := map[string]map[string]int{
+			"nobody":           {"/open": 401, "/change": 401, "/guard": 401, "/door": 401},
+			"a keeper":         {"/open": 200, "/change": 200, "/guard": 200, "/door": 404},
+			"a junior keeper":  {"/open": 200, "/change": 403, "/guard": 200, "/door": 404},
+			"no role":          {"/open": 403, "/change": 403, "/guard": 403, "/door": 403},
+			"another role":     {"/open": 403, "/change": 403, "/guard": 403, "/door": 403},
+			"a word":           {"/open": 403, "/change": 403, "/guard": 403, "/door": 403},
+			"a longer word":    {"/open": 403, "/change": 403, "/guard": 403, "/door": 403},
+			"a level in words": {"/open": 200, "/change": 403, "/guard": 200, "/door": 404},
+			"a list in a list": {"/open": 403, "/change": 403, "/guard": 403, "/door": 403},
+		}
+		for name, token := range tokens {
+			ctx := bus.ActAs(t.Context(), token)
+			for path, status := range want[name] {
+				if got := statusOf(t, ctx, caller, "GET", vaultURL+path); got != status {
+					t.Errorf("%s calls %s: %d, want %d", name, path, got, status)
+				}
+			}
+			for _, path := range []string{"/weigh", "/who", "/openapi.json"} {
+				if got := statusOf(t, ctx, caller, "GET", vaultURL+path); got != 200 {
+					t.Errorf("%s calls %s: %d, want 200", name, path, got)
+				}
+			}
+		}
+	})
+}
+
+// statusOf makes a call of which only the status matters.
+func statusOf(t *testing.T, ctx context.Context, conn *bus.Conn, method, url string) int { //nolint:revive // the test comes first
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := conn.Do(request)
+	if err != nil {
+		return bus.StatusOf(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+// TestRefusedBeforeAnythingRan holds what a caller learns of a refusal: all that it needs, and nothing of the endpoint.
+func TestRefusedBeforeAnythingRan(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		i := newIssuer(t)
+		caller := newVault(t, w, i)
+		for token, want := range map[string]struct {
+			status    int
+			challenge string
+			detail    string
+		}{
+			"":              {401, "Bearer", "a token is asked for here; send it as Authorization: Bearer …"},
+			i.token(nil):    {403, "", "the claims of the token do not give access"},
+			"x":             {401, "Bearer", "token: not a JWT, which is three parts of base64url joined by dots"},
+			"Bearer x.y.z":  {401, "", "the token of the call is no JWT: byte 7 is 0x20; bus.ActAs takes the bare token, without Bearer"},
+			"a.b.c\r\nX: y": {401, "", "the token of the call is no JWT: byte 6 is 0x0d; bus.ActAs takes the bare token, without Bearer"},
+		} {
+			err := bus.Call(bus.ActAs(t.Context(), token), caller, vaultURL+"/change", bus.Args{"by": "wrong"}, nil)
+			failed, ok := errors.AsType[*bus.Error](err)
+			if !ok || failed.Status != want.status || failed.Detail != want.detail || failed.Executed != bus.NotExecuted {
+				t.Errorf("%q: %v", token, err)
+			}
+			if strings.Contains(fmt.Sprint(err), "keeper") || strings.Contains(fmt.Sprint(err), "Change") {
+				t.Errorf("%q is told too much: %v", token, err)
+			}
+			request := mustRequest(t, vaultURL+"/change").WithContext(bus.ActAs(t.Context(), token))
+			response, err := caller.Do(request)
+			if err != nil {
+				continue // it has not left
+			}
+			if got := response.Header.Get("WWW-Authenticate"); got != want.challenge || response.StatusCode != want.status {
+				t.Errorf("%q: status %d, WWW-Authenticate %q", token, response.StatusCode, got)
+			}
+			_ = response.Body.Close()
+		}
+	})
+}
+
+// TestBadTokenIsNotNoToken calls what asks for nothing.
+func TestBadTokenIsNotNoToken(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		i := newIssuer(t)
+		caller := newVault(t, w, i)
+		for name, token := range i.badTokens() {
+			ctx := bus.ActAs(t.Context(), token)
+			for _, path := range []string{"/weigh", "/who", "/open", "/guard", "/openapi.json"} {
+				if got := statusOf(t, ctx, caller, "GET", vaultURL+path); got != 401 {
+					t.Errorf("%s, %s: status %d", name, path, got)
+				}
+			}
+			answers := 0
+			for response, err := range caller.Publish(mustRequest(t, vaultURL+"/weigh").WithContext(ctx)) {
+				if answers++; err != nil || response.StatusCode != 401 {
+					t.Errorf("%s, to all: %v, %v", name, response, err)
+				}
+			}
+			if answers != 1 {
+				t.Errorf("%s, to all: %d answers", name, answers)
+			}
+		}
+	})
+}
+
+// TestWithoutKeysNoTokenIsGood has a service that was told of no key set.
+func TestWithoutKeysNoTokenIsGood(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		i := newIssuer(t)
+		serveVault(t, w.connect(vaultHost))
+		caller := w.connect("caller.example")
+		keeper := bus.ActAs(t.Context(), i.keeper())
+		for path, status := range map[string]int{"/weigh": 200, "/who": 200, "/open": 401} {
+			if got := statusOf(t, t.Context(), caller, "GET", vaultURL+path); got != status {
+				t.Errorf("nobody calls %s: %d, want %d", path, got, status)
+			}
+			if got := statusOf(t, keeper, caller, "GET", vaultURL+path); got != 401 {
+				t.Errorf("a keeper calls %s: %d, want 401", path, got)
+			}
+		}
+		err := bus.Call(keeper, caller, vaultURL+"/who", nil, nil)
+		if err == nil || !strings.Contains(err.Error(), "no token is accepted here, since no key set is configured") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestAClaimIsNoHeader holds that nothing but a token says who calls.
+func TestAClaimIsNoHeader(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		i := newIssuer(t)
+		caller := newVault(t, w, i)
+		for name, value := range map[string]string{
+			"Bus-Actor": i.keeper(), "Authorization": "Bearer " + i.keeper(), "X-Actor": i.keeper(), "Cookie": "token=" + i.keeper(),
+		} {
+			request := mustRequest(t, vaultURL+"/open?access_token="+i.keeper())
+			request.Header.Set(name, value)
+			response, err := caller.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != 401 {
+				t.Errorf("%s: status %d", name, response.StatusCode)
+			}
+		}
+	})
+}
+
+func TestClaimsThatCannotBeAskedFor(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect(vaultHost)
+	for expression, want := range map[string]string{
+		"":                       "vault.Open: bus.Claims: the expression is empty; say bus.Public for what asks for nothing",
+		`"keeper" in`:            `vault.Open: claims expression "\"keeper\" in": `,
+		`roles`:                  "",
+		`level + 1`:              "not true or false",
+		`1 == "one"`:             "claims expression",
+		`os.Exit(1)`:             "claims expression",
+		strings.Repeat("(", 100): "claims expression",
+	} {
+		err := bus.Serve(conn, vault{}, bus.Method("Open", bus.Claims(expression)), bus.Method("Guard", bus.Hidden()))
+		if want == "" {
+			if err != nil {
+				t.Errorf("%q: %v", expression, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", expression, err)
+		}
+		if err := conn.Handle("GET", "/x", http.NotFoundHandler(), bus.Claims(expression)); err == nil || !strings.Contains(err.Error(), "GET /x: ") {
+			t.Errorf("%q for a handler: %v", expression, err)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package bus_test
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/claims/claimstest"
+)
+
+// setKeys has connections verify the issuer's tokens as their environment says.
+func (i *issuer) setKeys(t *testing.T) {
+	t.Helper()
+	t.Setenv("BUS_JWKS", i.keySet)
+	t.Setenv("BUS_JWT_ISSUER", issuerName)
+	t.Setenv("BUS_JWT_AUDIENCE", audienceName)
+}
+
+// verifiersAtWork is how many keep their keys fresh in this process.
+func verifiersAtWork() int {
+	return strings.Count(string(stacks(true)), "claims.(*Verifier).startRefresh.func1(")
+}
+
+func TestKeysOfTheEnvironment(t *testing.T) {
+	newIssuer(t).setKeys(t) // an option wins over it
+	i := newIssuer(t)
+	i.setKeys(t)
+	w := &world{newBus(t), bus.WithShortCircuit(true)}
+	before := verifiersAtWork()
+	conn := w.connect(vaultHost)
+	serveVault(t, conn)
+	if got := verifiersAtWork() - before; got != 1 {
+		t.Errorf("%d verifiers are at work", got)
+	}
+	for token, status := range map[string]int{"": 401, i.token(nil): 403, i.keeper(): 200} {
+		if got := statusOf(t, bus.ActAs(t.Context(), token), conn, "GET", vaultURL+"/open"); got != status {
+			t.Errorf("status %d, want %d", got, status)
+		}
+	}
+	for name, token := range i.badTokens() {
+		if got := statusOf(t, bus.ActAs(t.Context(), token), conn, "GET", vaultURL+"/weigh"); got != 401 {
+			t.Errorf("%s: status %d", name, got)
+		}
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := verifiersAtWork() - before; got != 0 {
+		t.Errorf("after Close %d verifiers are at work", got)
+	}
+	if _, err := conn.VerifyToken(t.Context(), i.keeper()); bus.StatusOf(err) != 401 {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestKeysOfAnOption(t *testing.T) {
+	newIssuer(t).setKeys(t)
+	w := &world{newBus(t), bus.WithShortCircuit(true)}
+	i := newIssuer(t)
+	before := verifiersAtWork()
+	first, second := w.connect(vaultHost, i.trust()), w.connect("other.example", i.trust())
+	if got := verifiersAtWork() - before; got != 0 {
+		t.Errorf("%d more verifiers are at work", got)
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if verified, err := second.VerifyToken(t.Context(), i.keeper()); err != nil || verified["sub"] != "ada" {
+		t.Errorf("it is closed with the first connection: %v, %v", verified, err)
+	}
+}
+
+func TestKeysThatCannotBeHad(t *testing.T) {
+	b := newBus(t)
+	before := verifiersAtWork()
+	for keySet, want := range map[string]string{
+		filepath.Join(t.TempDir(), "none"): "connect vault.example: BUS_JWKS: key set file ",
+		t.TempDir():                        "connect vault.example: BUS_JWKS: key set file ",
+		"ftp://id.example/keys":            "connect vault.example: BUS_JWKS: key set: neither http nor https; write https://host/path, or the path of a file",
+	} {
+		t.Setenv("BUS_JWKS", keySet)
+		conn, err := bus.Connect(t.Context(), vaultHost, b.Options()...)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", keySet, err)
+		}
+		if err == nil {
+			_ = conn.Close(t.Context())
+		}
+	}
+	if got := verifiersAtWork() - before; got != 0 {
+		t.Errorf("%d verifiers are left", got)
+	}
+}
+
+// TestCloseVerifiesToTheEnd closes a service while a handler of it runs, which then calls its own host.
+func TestCloseVerifiesToTheEnd(t *testing.T) {
+	i := newIssuer(t)
+	i.setKeys(t)
+	for name, transport := range transports() {
+		t.Run(name, func(t *testing.T) {
+			w := transport(newBus(t))
+			callee := w.connect(vaultHost)
+			serveVault(t, callee)
+			begun, finish := make(chan struct{}), make(chan struct{})
+			err := callee.Handle("GET", "/slow", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				close(begun)
+				<-finish
+				if err := bus.Call(r.Context(), callee, vaultURL+"/open", nil, nil); err != nil {
+					bus.ServeError(w, r, err)
+				}
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			caller := w.connect("caller.example")
+			answer := make(chan int)
+			go func() { answer <- statusOf(t, bus.ActAs(t.Context(), i.keeper()), caller, "GET", vaultURL+"/slow") }()
+			<-begun
+			closed := make(chan error)
+			go func() { closed <- callee.Close(context.Background()) }()
+			for bus.StatusOf(bus.Call(t.Context(), callee, vaultURL+"/weigh", nil, nil)) != 503 {
+				continue // until Close has begun
+			}
+			for bus.StatusOf(bus.Call(t.Context(), caller, vaultURL+"/weigh", nil, nil)) != 503 {
+				continue // until nothing comes any more
+			}
+			close(finish)
+			if got := <-answer; got != 200 {
+				t.Errorf("a call in flight is answered %d", got)
+			}
+			if err := <-closed; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestKeysRotate has an issuer change its keys while a service runs.
+func TestKeysRotate(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		i := newIssuer(t)
+		serveVault(t, b.connect(vaultHost, i.trust()))
+		caller := b.connect("caller.example")
+		check := func(when, token string, want int) {
+			t.Helper()
+			if got := statusOf(t, bus.ActAs(t.Context(), token), caller, "GET", vaultURL+"/open"); got != want {
+				t.Errorf("%s: status %d, want %d", when, got, want)
+			}
+		}
+		keeper := claims.Claims{"roles": []string{"keeper"}, "level": 3}
+		renewed := newKey(t)
+		by := map[*claimstest.Key]string{i.key: i.sign(i.key, keeper), renewed: i.sign(renewed, keeper)}
+		publish := func(keys ...*claimstest.Key) {
+			t.Helper()
+			if err := claimstest.WriteKeySet(i.keySet, keys...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check("the first key", by[i.key], 200)
+		check("a key that is not published", by[renewed], 401)
+		time.Sleep(time.Minute)
+		publish(i.key, renewed)
+		check("both are published, by the second", by[renewed], 200)
+		check("both are published, by the first", by[i.key], 200)
+		publish(renewed)
+		time.Sleep(5 * time.Minute)
+		check("the first is published no more", by[i.key], 401)
+		check("the second still is", by[renewed], 200)
+		time.Sleep(time.Hour)
+		check("an hour later", by[renewed], 401)
+	})
+}

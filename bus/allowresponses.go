@@ -1,0 +1,52 @@
+package bus
+
+import (
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// A broker with allow_responses lets a service publish to the reply subject of what it was handed, and to nothing else:
+// so only who got a request can answer it. A request's reply subject is <response subject>.<message id>, where its sender
+// listens anyway, to hear from the broker that nobody is there.
+
+// WithAllowResponses is for a plane whose broker enforces permissions with allow_responses, as the stricter profile of
+// docs/permissions.md has it: the connection answers each request on the reply subject of its own, which the broker then
+// permits, and takes answers to its own calls only there, so that they come from whom the broker has handed the call. All
+// services of a plane have to do the same: one that answers on the response subject is not heard. Default: acks
+// and responses travel to the response subject.
+func WithAllowResponses() ConnectOption {
+	return func(c *connectConfig) { c.allowReplies = true }
+}
+
+// backTo returns the subject on which a request is to be answered.
+func (c *Conn) backTo(request *wire.Request, message *nats.Msg) string {
+	response := subject.Response(c.plane, request.FromHost, request.FromID)
+	if own := response + "." + request.MsgID; c.allowResponses && message.Reply == own {
+		return own // never another one: it would be answered in our name
+	}
+	return response
+}
+
+var (
+	errForgeable = errors.New("a connection with bus.WithAllowResponses takes no answer on its response subject; " +
+		"who answers needs that option, too")
+	errOtherMessage = errors.New("what is published here has to answer the message whose id is the subject's last element")
+)
+
+// rightPlace says what is wrong with the subject on which an ack or a response has come.
+func (c *Conn) rightPlace(response *wire.Response, published string) error {
+	switch own := c.nats.response + "." + response.MsgID; {
+	case published == own:
+		return nil
+	case published != c.nats.response:
+		return errOtherMessage
+	case c.allowResponses:
+		return errForgeable
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,94 @@
+package broker_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/broker"
+)
+
+const oneUser = `authorization { users: [ { user: "a", password: "p", permissions {
+	publish { allow: ["own"] }, subscribe { allow: ["own queue"] }
+} } ] }`
+
+// TestConfigUsers lets in who has the password, over memory too.
+func TestConfigUsers(t *testing.T) {
+	t.Parallel()
+	embedded := start(t, broker.Listen("127.0.0.1:0"), broker.Config(oneUser))
+	connect(t, embedded.URL(), nats.UserInfo("a", "p"))
+	connect(t, "", nats.InProcessServer(embedded), nats.UserInfo("a", "p"))
+	for _, stranger := range []nats.Option{nats.UserInfo("a", "wrong"), nats.UserInfo("b", "p"), nats.Name("nobody")} {
+		if _, err := nats.Connect(embedded.URL(), stranger); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("a stranger got %v", err)
+		}
+	}
+}
+
+// TestConfigPermissions does what is allowed, and what is not. The client hears of a denial later, and only by its error
+// handler.
+func TestConfigPermissions(t *testing.T) {
+	t.Parallel()
+	embedded := start(t, broker.Config(oneUser))
+	failed := make(chan error, 8)
+	conn := connect(t, "", nats.InProcessServer(embedded), nats.UserInfo("a", "p"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { failed <- err }))
+	for _, subject := range []string{"own", "other"} {
+		if err := conn.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.QueueSubscribe(subject, "queue", func(*nats.Msg) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`Publish to "other"`, `Subscription to "other" using queue "queue"`} {
+		if err := <-failed; !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the broker said %v, want %s", err, want)
+		}
+	}
+	if len(failed) != 0 {
+		t.Errorf("what is allowed was denied: %v", <-failed)
+	}
+}
+
+// TestConfigBesideOptions holds that Listen alone decides who can reach the broker.
+func TestConfigBesideOptions(t *testing.T) {
+	t.Parallel()
+	elsewhere := broker.Config("listen: \"0.0.0.0:4222\"\nmax_payload: 2048")
+	if url := start(t, elsewhere).URL(); url != "" {
+		t.Errorf("listens on %s, and was not told to", url)
+	}
+	embedded := start(t, elsewhere, broker.Listen("127.0.0.1:0"), broker.MaxPayload(4096))
+	if address := broker.BoundTo(embedded).String(); !strings.HasPrefix(address, "127.0.0.1:") || strings.HasSuffix(address, ":4222") {
+		t.Errorf("listens on %s", address)
+	}
+	if limit := connect(t, embedded.URL()).MaxPayload(); limit != 2048 {
+		t.Errorf("the largest message has %d bytes, want what the text says", limit)
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		" \n":                      "broker: Config: the text is empty; leave the option out",
+		"authorisation { }":        `broker: Config: `,
+		"authorization { users: [": "broker: Config: ",
+		`authorization { users: [ { user: "a", password: "p", permissions { publish: ["a..b"] } } ] }`: `"a..b"`,
+	} {
+		embedded, err := broker.Start(broker.Config(text))
+		if err == nil {
+			embedded.Close()
+			t.Errorf("%q: started", text)
+			continue
+		}
+		t.Log(err)
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

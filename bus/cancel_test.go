@@ -1,0 +1,187 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// ended is how a handler's context ended, and when.
+type ended struct {
+	id         string
+	err, cause error
+	derived    error // the cause of a context made of it
+	after      time.Duration
+}
+
+// serveWaiting serves GET /wait, which waits for the end of its context, and GET /all, which does so on every instance.
+func serveWaiting(t *testing.T, conn *bus.Conn) <-chan ended {
+	t.Helper()
+	ends := make(chan ended, 16)
+	wait := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
+		derived, cancel := context.WithTimeout(r.Context(), time.Hour)
+		defer cancel()
+		<-derived.Done()
+		ends <- ended{conn.ID(), r.Context().Err(), context.Cause(r.Context()), context.Cause(derived), time.Since(begun)}
+	})
+	if err := conn.Handle("GET", "/wait", wait); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Handle("GET", "/all", wait, bus.NoQueue()); err != nil {
+		t.Fatal(err)
+	}
+	return ends
+}
+
+func wantCancelled(t *testing.T, what string, ends <-chan ended, after time.Duration) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case end := <-ends:
+		if !errors.Is(end.err, context.Canceled) || !errors.Is(end.cause, bus.ErrCallerLeft) || !errors.Is(end.derived, bus.ErrCallerLeft) || end.after != after {
+			t.Errorf("%s: the handler's context ended with %v because of %v after %s, want ErrCallerLeft after %s", what, end.err, end.cause, end.after, after)
+		}
+	default:
+		t.Errorf("%s: the handler still runs", what)
+	}
+}
+
+// TestCancelEndsTheHandler has callers go away.
+func TestCancelEndsTheHandler(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, callee := b.connect("caller.example"), b.connect("slow.example")
+		ends := serveWaiting(t, callee)
+		for _, host := range []string{"slow.example", callee.ID() + ".slow.example"} {
+			for _, path := range []string{"/wait", "/all"} {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(300*time.Millisecond, cancel)
+				err := bus.Call(ctx, caller, "GET https://"+host+path, nil, nil)
+				wantFailed(t, host+path, err, 503, context.Canceled)
+				wantCancelled(t, host+path, ends, 300*time.Millisecond)
+			}
+		}
+		if left := bus.RunningRequests(callee); left != 0 {
+			t.Errorf("%d requests are remembered", left)
+		}
+		if dropped := caller.Stats().Dropped + callee.Stats().Dropped; dropped != 0 {
+			t.Errorf("%d messages were dropped", dropped)
+		}
+	})
+}
+
+// TestCancelOfAMulticast has its caller go away: each instance that owes an answer hears of it.
+func TestCancelOfAMulticast(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		one, other := serveWaiting(t, b.connect("slow.example")), serveWaiting(t, b.connect("slow.example"))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute/4, cancel)
+		failed := 0
+		for _, err := range caller.Publish(mustRequest(t, "https://slow.example/all").WithContext(ctx)) {
+			failed++
+			wantFailed(t, "the multicast", err, 503, context.Canceled)
+		}
+		if failed != 1 {
+			t.Errorf("%d errors, want one", failed)
+		}
+		wantCancelled(t, "one", one, time.Minute/4)
+		wantCancelled(t, "the other", other, time.Minute/4)
+	})
+}
+
+// TestCancelGoesDownTheChain cancels a call that waits for a call.
+func TestCancelGoesDownTheChain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, front := b.connect("caller.example"), b.connect("front.example")
+		ends := serveWaiting(t, b.connect("slow.example"))
+		err := front.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			bus.ServeError(w, r, bus.Call(r.Context(), front, "GET https://slow.example/wait", nil, nil))
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		wantFailed(t, "the call", bus.Call(ctx, caller, "GET https://front.example/", nil, nil), 503, context.Canceled)
+		wantCancelled(t, "at the end of the chain", ends, time.Second)
+	})
+}
+
+// TestCancelWhenTheBudgetEnds gives an endpoint less time than it asks for: it is told, too, whoever's clock is first.
+func TestCancelWhenTheBudgetEnds(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		cancels := b.listen(b.Plane() + ".888.example.scripted." + scriptedID + ".|.POST.cancel")
+		newScripted(t, b.world, scriptedHost, ack)
+		caller := b.connect("caller.example")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		wantFailed(t, "the call", bus.Call(ctx, caller, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		synctest.Wait()
+		if len(cancels) != 1 {
+			t.Errorf("%d cancels were sent, want one", len(cancels))
+		}
+		var none struct{ N int }
+		if err := bus.Call(t.Context(), caller, "GET https://nobody.example/who", nil, &none); !errors.Is(err, bus.ErrNoResponder) || len(cancels) != 1 {
+			t.Errorf("a call that nobody has acked: %v, %d cancels", err, len(cancels))
+		}
+	})
+}
+
+// TestOnlyTheCallerCancels has others say that it has left.
+func TestOnlyTheCallerCancels(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, callee, other := b.connect("caller.example"), b.connect("slow.example"), b.connect("caller.example")
+		ids, ends := make(chan string, 1), make(chan error, 1)
+		err := callee.Handle("GET", "/wait", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			from, _ := bus.CallerOf(r.Context())
+			ids <- from.MsgID
+			<-r.Context().Done()
+			ends <- context.Cause(r.Context())
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		called := make(chan error, 1)
+		go func() { called <- bus.Call(ctx, caller, "GET https://slow.example/wait", nil, nil) }()
+		id := <-ids
+		at := "POST https://" + callee.ID() + ".slow.example:888/cancel"
+		for _, who := range []*bus.Conn{other, callee} {
+			if err := bus.Call(t.Context(), who, at, bus.Args{"id": id}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, unknown := range []string{"", "unknown", id + "A"} {
+			if err := bus.Call(t.Context(), caller, at, bus.Args{"id": unknown}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		if synctest.Wait(); len(ends) != 0 {
+			t.Fatalf("somebody else has cancelled the call: %v", <-ends)
+		}
+		if held := bus.RunningRequests(callee); held != 1 {
+			t.Errorf("%d requests are remembered, want the one that runs", held)
+		}
+		if err := bus.Call(t.Context(), caller, at, bus.Args{"id": id}, nil); err != nil {
+			t.Error(err)
+		}
+		if cause := <-ends; !errors.Is(cause, bus.ErrCallerLeft) {
+			t.Errorf("the handler ended because of %v", cause)
+		}
+		if err := <-called; err != nil {
+			t.Errorf("the handler has answered, and the call got %v", err)
+		}
+	})
+}

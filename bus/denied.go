@@ -1,0 +1,166 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+)
+
+// denial is a subject that the broker does not let a connection publish or subscribe to. The broker tells it as a text,
+// later, to nobody in particular; here is where it is understood.
+type denial struct {
+	publish bool
+	subject string
+}
+
+// denialOf reads what the broker client reports; false for anything else.
+func denialOf(err error) (denied denial, ok bool) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return denial{}, false
+	}
+	_, quoted, publish := strings.Cut(err.Error(), "Permissions Violation for Publish to ")
+	if !publish {
+		_, quoted, ok = strings.Cut(err.Error(), "Permissions Violation for Subscription to ")
+		if !ok {
+			return denial{}, false
+		}
+	}
+	prefix, err := strconv.QuotedPrefix(quoted)
+	if err != nil {
+		return denial{}, false
+	}
+	subject, err := strconv.Unquote(prefix)
+	return denial{publish, subject}, err == nil
+}
+
+func (d denial) verb() string {
+	if d.publish {
+		return "publish"
+	}
+	return "subscribe"
+}
+
+// denials are what the broker has denied on the present connection.
+type denials struct {
+	mu   sync.Mutex // protects seen
+	seen map[denial]struct{}
+}
+
+// maxDenials bounds what is remembered; beyond it everything is forgotten, and may be told of once more.
+const maxDenials = 1024
+
+// add says whether it is the first time.
+func (d *denials) add(denied denial) (first bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.seen[denied]; known {
+		return false
+	}
+	if d.seen == nil || len(d.seen) >= maxDenials {
+		d.seen = make(map[denial]struct{})
+	}
+	d.seen[denied] = struct{}{}
+	return true
+}
+
+func (d *denials) has(denied denial) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, known := d.seen[denied]
+	return known
+}
+
+// forget starts afresh with a connection that was made again: it may be allowed more.
+func (d *denials) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen = nil
+}
+
+// deny takes what the broker says on a connection of ours: calls to that subject end at once.
+func (l *link) deny(denied denial) {
+	if l.denials.add(denied) {
+		l.logger.Error().Str("subject", denied.subject).Msg(l.denied(denied).Error())
+	}
+	if !denied.publish {
+		return
+	}
+	for _, member := range l.members() {
+		member.pending.denied(denied.subject)
+	}
+}
+
+// givenReport returns the last error of a connection that was given with WithNATS. Its callbacks are not ours, so that
+// this is all that is known of it; of one of our own it returns nothing.
+func (l *link) givenReport() error {
+	if l.owned {
+		return nil
+	}
+	return l.conn().LastError()
+}
+
+// deniedSince says whether the broker of a given connection has denied a subject since an earlier report. One that stands
+// there since before may tell of what has been allowed in the meantime.
+func (l *link) deniedSince(before error, subject string) bool {
+	last := l.givenReport()
+	denied, ok := denialOf(last)
+	return ok && last != before && denied == denial{publish: true, subject: subject} //nolint:errorlint // the very same report
+}
+
+// denies says whether the broker is known not to let us publish to a subject, until it is reached anew.
+func (l *link) denies(subject string) bool {
+	to := denial{publish: true, subject: subject}
+	if last, ok := denialOf(l.givenReport()); ok && last == to {
+		l.denials.add(to)
+	}
+	return l.denials.has(to)
+}
+
+// denied is the error for a subject that the broker denies.
+func (l *link) denied(denied denial) error {
+	return fmt.Errorf("the broker does not let %s %s to %s; see docs/permissions.md", l.user(), denied.verb(), denied.subject)
+}
+
+// user is who we are to the broker.
+func (l *link) user() string {
+	connection := l.conn()
+	if name := connection.Opts.User; name != "" {
+		return fmt.Sprintf("user %q", name)
+	}
+	if connection.Opts.Nkey != "" {
+		return "nkey " + connection.Opts.Nkey
+	}
+	if at, err := url.Parse(connection.ConnectedUrl()); err == nil && at.User.Username() != "" {
+		return fmt.Sprintf("user %q", at.User.Username())
+	}
+	return "this connection"
+}
+
+// forbidden is the error for a call that the broker does not take. Nothing has run.
+func (c *Conn) forbidden(subject string) *Error {
+	err := c.link.denied(denial{publish: true, subject: subject})
+	return newError(http.StatusForbidden, NotExecuted, nats.ErrPermissionViolation, "%s", err)
+}
+
+// checkSubscriptions says which of the subscriptions that were made since the last time the broker denies: the last one.
+// The broker has to have answered a flush, and has then told of all.
+func (c *Conn) checkSubscriptions() error {
+	last := c.link.conn().LastError()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news := last != c.examined //nolint:errorlint // the very same report may still stand there
+	c.examined = last
+	denied, ok := denialOf(last)
+	mine := slices.ContainsFunc(c.subscriptions, func(each *listening) bool { return each.subject == denied.subject })
+	if !ok || !news || denied.publish || !mine {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", c.link.denied(denied), nats.ErrPermissionViolation)
+}

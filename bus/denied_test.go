@@ -1,0 +1,171 @@
+package bus_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+)
+
+// guarded is a bus whose broker lets a user named guest do only some things.
+type guarded struct {
+	t   *testing.T
+	url string // with the user and the password
+	log *lines
+}
+
+// lines is what is logged.
+type lines struct {
+	mu   sync.Mutex // protects text
+	text bytes.Buffer
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lines) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), part)
+}
+
+func newGuarded(t *testing.T, permissions string) *guarded {
+	t.Helper()
+	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(`authorization { users: [
+		{ user: guest, password: secret, permissions: { %s } }
+		{ user: owner, password: secret }
+	] }`, permissions)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Close)
+	return &guarded{t: t, url: started.URL(), log: new(lines)}
+}
+
+func (g *guarded) as(user string) string {
+	return strings.Replace(g.url, "://", "://"+user+":secret@", 1)
+}
+
+func (g *guarded) connect(user, host string, options ...bus.ConnectOption) (*bus.Conn, error) {
+	g.t.Helper()
+	conn, err := bus.Connect(g.t.Context(), host, append([]bus.ConnectOption{
+		bus.WithURL(g.as(user)), bus.WithPlane("bus"), bus.WithLogger(zerolog.New(g.log)),
+	}, options...)...)
+	if err == nil {
+		g.t.Cleanup(func() {
+			if err := conn.Close(context.Background()); err != nil {
+				g.t.Error(err)
+			}
+		})
+	}
+	return conn, err
+}
+
+func (g *guarded) mustConnect(user, host string, options ...bus.ConnectOption) *bus.Conn {
+	g.t.Helper()
+	conn, err := g.connect(user, host, options...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return conn
+}
+
+// given returns a connection of the application's own.
+func (g *guarded) given(user string) bus.ConnectOption {
+	g.t.Helper()
+	made, err := nats.Connect(g.as(user), nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(made.Close)
+	return bus.WithNATS(made)
+}
+
+// both are a connection of ours and one that was given.
+func (g *guarded) both() map[string][]bus.ConnectOption {
+	return map[string][]bus.ConnectOption{"our own": nil, "given": {g.given("guest")}}
+}
+
+// TestDeniedSubscriptionFails names the subject, the user and the remedy.
+func TestDeniedSubscriptionFails(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t, `subscribe: { deny: ["bus.443.example.calculator.|.>", "bus.r.example.mute.>"] }`)
+	for name, options := range g.both() {
+		conn := g.mustConnect("guest", calculatorHost, options...)
+		err := bus.Serve(conn, calculator{})
+		if err == nil || !strings.Contains(err.Error(), `the broker does not let user "guest" subscribe to bus.443.example.calculator.|.`) ||
+			!strings.Contains(err.Error(), "see docs/permissions.md") || !errors.Is(err, nats.ErrPermissionViolation) {
+			t.Errorf("%s: Serve: %v", name, err)
+		}
+		if err := conn.Handle("GET", "/secret", nil); err == nil {
+			t.Errorf("%s: Handle without a handler", name)
+		}
+		if err := bus.Serve(conn, calculator{}, bus.Port(444)); err != nil {
+			t.Errorf("%s: Serve on a port that is allowed: %v", name, err)
+		}
+		if _, err := g.connect("guest", "mute.example", options...); err == nil || !strings.Contains(err.Error(), "subscribe to bus.r.example.mute.") {
+			t.Errorf("%s: Connect: %v", name, err)
+		}
+	}
+}
+
+// TestDeniedCallEndsAtOnce calls what the broker does not let through. Of a connection that was given it is known when no
+// ack has come.
+func TestDeniedCallEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t, `publish: { deny: ["bus.443.example.calculator.|.>"] }`)
+	callee := g.mustConnect("owner", calculatorHost)
+	serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+	for name, options := range g.both() {
+		caller := g.mustConnect("guest", "caller.example", append(options, bus.WithAckWait(300*time.Millisecond))...)
+		for range 2 {
+			err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1}, nil)
+			failed, _ := errors.AsType[*bus.Error](err)
+			if failed == nil || failed.Status != 403 || failed.Executed != bus.NotExecuted || failed.MsgID == "" ||
+				failed.Detail != `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/permissions.md` {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if name == "our own" {
+			for _, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+				if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 403 || failed.Executed != bus.NotExecuted {
+					t.Errorf("%s: a multicast: %v", name, err)
+				}
+			}
+		}
+		if open := caller.PendingCalls(); open != 0 {
+			t.Errorf("%d slots are left open", open)
+		}
+		add(t, caller, callee.ID()+"."+calculatorHost) // which is another subject
+	}
+	if told := g.log.count("publish to bus.443.example.calculator.|.POST.add"); told != 1 {
+		t.Errorf("told of one subject %d times", told)
+	}
+}
+
+// TestDeniedQuestionIsNotRepeated waits for an instance that it cannot ask after.
+func TestDeniedQuestionIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t, `publish: { deny: ["bus.r.example.slow.>"] }`)
+	serveSlow(t, g.mustConnect("owner", "slow.example"))
+	caller := g.mustConnect("guest", "caller.example")
+	if err := bus.Call(t.Context(), caller, slowURL+"2500ms", nil, nil); err != nil {
+		t.Error(err)
+	}
+	if told := g.log.count("docs/permissions.md"); told != 1 {
+		t.Errorf("told %d times of what is denied", told)
+	}
+}

@@ -1,0 +1,329 @@
+package bus_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/wire"
+)
+
+const bytesURL = "https://bytes.example"
+
+// handleBytes serves POST /echo, which answers with what it gets, and GET /bytes, which answers with as many as it is
+// asked for.
+func handleBytes(t *testing.T, conn *bus.Conn, options ...bus.HandleOption) {
+	t.Helper()
+	for endpoint, handler := range map[string]http.HandlerFunc{
+		"POST /echo": func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) },
+		"GET /bytes": func(w http.ResponseWriter, r *http.Request) {
+			size, _ := strconv.Atoi(r.URL.Query().Get("size"))
+			_, _ = w.Write(someBytes(size))
+		},
+	} {
+		method, path, _ := strings.Cut(endpoint, " ")
+		if err := conn.Handle(method, path, handler, options...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// someBytes are different at every place that parts might be mixed up at.
+func someBytes(size int) []byte {
+	made := make([]byte, size)
+	source := rand.New(rand.NewPCG(1, uint64(size)))
+	for i := range made {
+		made[i] = byte(source.Uint32())
+	}
+	return made
+}
+
+// checkEcho sends bytes and expects them back.
+func checkEcho(t *testing.T, caller *bus.Conn, size int) {
+	t.Helper()
+	sent := someBytes(size)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, bytesURL+"/echo", bytes.NewReader(sent))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	response, err := caller.Do(request)
+	if err != nil {
+		t.Errorf("%d bytes: %v", size, err)
+		return
+	}
+	defer response.Body.Close()
+	if got, err := io.ReadAll(response.Body); err != nil || response.StatusCode != 200 || !bytes.Equal(got, sent) {
+		t.Errorf("%d bytes come back as %d, status %d: %v", size, len(got), response.StatusCode, err)
+	}
+}
+
+// checkNothingLeft expects that nothing is kept of messages that have ended.
+func checkNothingLeft(t *testing.T, conns ...*bus.Conn) {
+	t.Helper()
+	for _, conn := range conns {
+		if held, unfinished := bus.HeldByParts(conn), bus.UnfinishedMessages(conn); held != 0 || unfinished != 0 {
+			t.Errorf("%s holds %d bytes of %d messages", conn.Host(), held, unfinished)
+		}
+	}
+}
+
+// TestEverySizeAroundTheLimitOfTheBroker moves the end of a message over the end of what one message of the broker holds.
+func TestEverySizeAroundTheLimitOfTheBroker(t *testing.T) {
+	t.Parallel()
+	const payload = 2048
+	w := &world{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithShortCircuit(false)}
+	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
+	handleBytes(t, callee)
+	for size := payload - 600; size <= payload+1; size++ {
+		checkEcho(t, caller, size)
+	}
+	for size := 2*payload - 900; size <= 2*payload+1; size += 3 {
+		checkEcho(t, caller, size)
+	}
+	if dropped := callee.Stats().Dropped + caller.Stats().Dropped; dropped != 0 {
+		t.Errorf("%d messages were dropped", dropped)
+	}
+}
+
+// TestMessageLimit sends what is as large as a connection takes, and a byte more.
+func TestMessageLimit(t *testing.T) {
+	t.Parallel()
+	for name, transport := range transports() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const limit = 100_000
+			w := transport(newBus(t, broker.MaxPayload(8192)))
+			small, large := bus.WithMessageLimit(limit), bus.WithMessageLimit(10*limit)
+			for _, test := range []struct {
+				what           string
+				callee, caller bus.ConnectOption
+				status         int             // of a byte more
+				executed       [2]bus.Executed // that request, and that response
+			}{
+				{"both", small, small, 413, [2]bus.Executed{bus.NotExecuted, bus.WasExecuted}},
+				{"the callee", small, large, 413, [2]bus.Executed{bus.NotExecuted, bus.WasExecuted}},
+				{"the caller", large, small, 413, [2]bus.Executed{bus.NotExecuted, bus.WasExecuted}},
+			} {
+				callee, caller := w.connect("bytes.example", test.callee), w.connect("caller.example", test.caller)
+				handleBytes(t, callee)
+				checkEcho(t, caller, limit)
+				err := bus.Call(t.Context(), caller, bytesURL+"/echo", bus.Args{"httpRequestBody": strings.Repeat("a", limit-1)}, nil)
+				checkFailed(t, test.what+": a request", err, test.status, test.executed[0])
+				err = bus.Call(t.Context(), caller, "GET "+bytesURL+"/bytes", bus.Args{"size": limit + 1}, nil)
+				checkFailed(t, test.what+": a response", err, test.status, test.executed[1])
+				if err := callee.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+				checkNothingLeft(t, caller, callee)
+			}
+		})
+	}
+}
+
+func checkFailed(t *testing.T, what string, err error, status int, executed bus.Executed) {
+	t.Helper()
+	failed, _ := errors.AsType[*bus.Error](err)
+	if failed == nil || failed.Status != status || failed.Executed != executed {
+		t.Errorf("%s: %v is %+v, want %d, executed %s", what, err, failed, status, executed)
+	}
+}
+
+// TestLimitOfAnEndpoint sends more in parts than an endpoint takes.
+func TestLimitOfAnEndpoint(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
+	handleBytes(t, callee, bus.BodyLimit(20_000))
+	for _, size := range []int{20_000, 20_001, 24_000, 400_000} {
+		body := strings.Repeat("a", size)
+		response, told := do(t, caller, "POST", bytesURL+"/echo", "text/plain", body)
+		if size == 20_000 && (response.StatusCode != 200 || told != body) {
+			t.Errorf("%d bytes: %d", size, response.StatusCode)
+		}
+		if size > 20_000 && (response.StatusCode != 413 || !strings.Contains(told, "exceeds the limit of 20000")) {
+			t.Errorf("%d bytes: %d %s", size, response.StatusCode, told)
+		}
+	}
+	if dropped := callee.Stats().Dropped; dropped != 0 {
+		t.Errorf("%d messages were dropped, though their sender could not know", dropped)
+	}
+}
+
+// TestLargeCallsAtOnce mixes the parts of many messages.
+func TestLargeCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	callee, other, caller := w.connect("bytes.example"), w.connect("bytes.example"), w.connect("caller.example")
+	handleBytes(t, callee)
+	handleBytes(t, other)
+	var calls sync.WaitGroup
+	for i := range 40 {
+		calls.Go(func() {
+			for j := range 5 {
+				checkEcho(t, caller, 1000*(i+1)+j)
+			}
+		})
+	}
+	calls.Wait()
+	if dropped := callee.Stats().Dropped + other.Stats().Dropped + caller.Stats().Dropped; dropped != 0 {
+		t.Errorf("%d messages were dropped", dropped)
+	}
+	checkNothingLeft(t, callee, other, caller)
+}
+
+// TestMulticastOfLargeMessages has three instances give large answers, and refuses a large question.
+func TestMulticastOfLargeMessages(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	caller := w.connect("caller.example")
+	for range 3 {
+		handleBytes(t, w.connect("bytes.example"), bus.NoQueue())
+	}
+	answers := 0
+	for response, err := range caller.Publish(mustRequest(t, bytesURL+"/bytes?size=50000")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if answers++; err != nil || !bytes.Equal(body, someBytes(50_000)) {
+			t.Errorf("%d bytes: %v", len(body), err)
+		}
+	}
+	if answers != 3 {
+		t.Errorf("%d answers", answers)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, bytesURL+"/echo", strings.NewReader(strings.Repeat("a", 5000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range caller.Publish(request) {
+		checkFailed(t, "a large multicast", err, 413, bus.NotExecuted)
+		if err == nil || !strings.Contains(err.Error(), "a multicast request has to fit one message of the broker, whose limit is 4096 bytes; its body has 5000") {
+			t.Errorf("told %v", err)
+		}
+	}
+	checkNothingLeft(t, caller)
+}
+
+// TestLargeCallWithoutQueue sends a request in parts to an endpoint on which every instance takes the first.
+func TestLargeCallWithoutQueue(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		callees := []*bus.Conn{b.connect("bytes.example"), b.connect("bytes.example"), b.connect("bytes.example")}
+		for _, callee := range callees {
+			handleBytes(t, callee, bus.NoQueue())
+		}
+		checkEcho(t, caller, 3<<20)
+		time.Sleep(21 * time.Second) // on the clock of the bubble: who acked when the call was over waits for its budget
+		synctest.Wait()
+		checkNothingLeft(t, append(callees, caller)...)
+	})
+}
+
+// TestAHeadLargerThanTheBrokerTakes cannot travel in parts either.
+func TestAHeadLargerThanTheBrokerTakes(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
+	handleBytes(t, callee)
+	request := mustRequest(t, bytesURL+"/bytes")
+	request.Header.Set("X-Large", strings.Repeat("a", 5000))
+	_, err := caller.Do(request) //nolint:bodyclose // there is no response
+	checkFailed(t, "the request", err, 413, bus.NotExecuted)
+	if err == nil || !strings.Contains(err.Error(), "does not fit into a message of the broker, whose limit is 4096") {
+		t.Errorf("told %v", err)
+	}
+}
+
+// TestPartsOfAnySize cuts up messages of any size for brokers that take any size.
+func TestPartsOfAnySize(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(0, 100_000).Draw(t, "size")
+		payload := rapid.IntRange(700, 70_000).Draw(t, "payload")
+		field := wire.Field{Name: "X-Filling", Value: strings.Repeat("f", rapid.IntRange(0, 200).Draw(t, "head"))}
+		body := someBytes(size)
+		request, err := bus.ArrivedRequest(&wire.Request{
+			Method: "POST", Target: "/echo?x=1", Host: "bytes.example", FromHost: "caller.example", FromID: "c1aaaaaaaa", MsgID: "m1",
+			Header: wire.Header{field}, Body: body,
+		}, payload)
+		if err != nil || !bytes.Equal(request.Body, body) || request.Header.Get(field.Name) != field.Value || request.Host != "bytes.example" {
+			t.Fatalf("a request of %d bytes in messages of %d: %v", size, payload, err)
+		}
+		response, err := bus.ArrivedResponse(&wire.Response{
+			Status: 200, OpCode: wire.OpRes, FromHost: "bytes.example", FromID: "b1aaaaaaaa", MsgID: "m1", Header: wire.Header{field}, Body: body,
+		}, payload)
+		if err != nil || !bytes.Equal(response.Body, body) || response.Header.Get(field.Name) != field.Value || response.Status != 200 {
+			t.Fatalf("a response of %d bytes in messages of %d: %v", size, payload, err)
+		}
+	})
+}
+
+// TestAnySizeOverBrokersOfAnySize does so with whole calls.
+func TestAnySizeOverBrokersOfAnySize(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		source := rand.New(rand.NewPCG(seed, 2))
+		payload := 800 + source.IntN(40_000)
+		t.Run(fmt.Sprintf("messages of %d", payload), func(t *testing.T) {
+			t.Parallel()
+			w := &world{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithShortCircuit(false)}
+			handleBytes(t, w.connect("bytes.example"))
+			caller := w.connect("caller.example")
+			for range 8 {
+				checkEcho(t, caller, source.IntN(200_000))
+			}
+		})
+	}
+}
+
+// FuzzParts adds parts in any order: each byte of script is the number of a part, in any message of up to 15 parts.
+func FuzzParts(f *testing.F) {
+	f.Add(3, []byte{0x13, 0x23, 0x33}, 100)
+	f.Add(3, []byte{0x13, 0x13, 0x23, 0x23, 0x33, 0x33}, 100)
+	f.Add(2, []byte{0x12, 0x13}, 100)
+	f.Add(9, []byte{0x1f, 0x2f, 0x4f}, 10)
+	f.Fuzz(func(t *testing.T, length int, script []byte, limit int) {
+		body := bytes.Repeat([]byte("b"), min(max(length, 0), 1000))
+		var parts bus.Parts
+		var want []byte
+		for taken, step := range script {
+			part := wire.Fragment{Number: int(step >> 4), Count: int(step & 15)}
+			if !part.IsPart() || (want == nil && part.Number != 1) {
+				return // the codec and those who call see to that
+			}
+			body = append(body, step)
+			whole, err := parts.Add(part, body, limit)
+			if errors.Is(err, bus.ErrRepeated) {
+				continue
+			}
+			if err != nil {
+				if status := bus.StatusOf(err); status != 400 && status != 413 && status != 503 {
+					t.Errorf("part %d: status %d", taken, status)
+				}
+				return
+			}
+			if want = append(want, body...); len(want) > max(limit, len(body)) {
+				t.Fatalf("%d bytes are kept, the limit is %d", len(want), limit)
+			}
+			if whole != nil && !bytes.Equal(whole, want) {
+				t.Fatalf("%d bytes, want %d", len(whole), len(want))
+			}
+		}
+	})
+}

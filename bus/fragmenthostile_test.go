@@ -1,0 +1,284 @@
+package bus_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// sender is an instance that is not ours, and sends requests in parts as it likes.
+type sender struct {
+	t       *testing.T
+	raw     *nats.Conn
+	plane   string
+	callee  *bus.Conn
+	answers chan *nats.Msg
+}
+
+const (
+	senderHost = "sender.example"
+	senderID   = "s9aaaaaaaa"
+)
+
+func newSender(t *testing.T, w *world, callee *bus.Conn) *sender {
+	t.Helper()
+	s := &sender{t: t, raw: rawClient(t, w), plane: w.Plane(), callee: callee, answers: make(chan *nats.Msg, 1<<15)}
+	if _, err := s.raw.ChanSubscribe(subject.Response(s.plane, senderHost, senderID), s.answers); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, s.raw)
+	return s
+}
+
+// part is the request that most parts are of.
+func (s *sender) part(number, count int, body string) *wire.Request {
+	request := &wire.Request{
+		Method: http.MethodPost, Target: "/echo", Host: "bytes.example", FromHost: senderHost, FromID: senderID, MsgID: "m1",
+		TimeBudget: 10 * time.Second, Fragment: wire.Fragment{Number: number, Count: count}, Body: []byte(body),
+	}
+	if number > 1 {
+		request.Host = s.callee.ID() + "." + request.Host
+	}
+	return request
+}
+
+// send publishes a part where it says that it belongs.
+func (s *sender) send(part *wire.Request) {
+	s.t.Helper()
+	s.sendText(part, wire.AppendRequest(nil, part))
+}
+
+// sendText publishes a text in the place of a part.
+func (s *sender) sendText(part *wire.Request, text []byte) {
+	s.t.Helper()
+	path, _, _ := strings.Cut(part.Target, "?")
+	to, err := subject.Address{Port: 443, Host: part.Host, Method: part.Method, Path: path}.Subject(s.plane)
+	if err == nil {
+		err = s.raw.Publish(to, text)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// heard returns the acks and responses that have come since the last time, "202" for an ack.
+func (s *sender) heard() (told []string) {
+	s.t.Helper()
+	synctest.Wait()
+	for len(s.answers) > 0 {
+		var response wire.Response
+		if err := wire.ParseResponse((<-s.answers).Data, &response); err != nil {
+			s.t.Fatal(err)
+		}
+		told = append(told, fmt.Sprintf("%d %s", response.Status, response.Body))
+	}
+	return told
+}
+
+// TestPartsThatAreNotInOrder sends what no connection of ours would.
+func TestPartsThatAreNotInOrder(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee := b.connect("bytes.example", bus.WithMessageLimit(64<<10))
+		handleBytes(t, callee)
+		s := newSender(t, b.world, callee)
+		changed := func(part *wire.Request, change func(*wire.Request)) *wire.Request {
+			change(part)
+			return part
+		}
+		for name, test := range map[string]struct {
+			parts   []*wire.Request
+			told    []string // acks left out
+			dropped int64
+		}{
+			"as they should be":     {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(3, 3, "c")}, []string{"200 abc"}, 0},
+			"a part without a body": {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 3, ""), s.part(3, 3, "c")}, []string{"200 ac"}, 0},
+			"a repeated part":       {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(2, 3, "x"), s.part(3, 3, "c")}, []string{"200 abc"}, 1},
+			"a repeated first part": {[]*wire.Request{s.part(1, 2, "a"), s.part(1, 2, "x"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
+			"parts after the last":  {[]*wire.Request{s.part(1, 2, "a"), s.part(2, 2, "b"), s.part(2, 2, "b")}, []string{"200 ab"}, 1},
+			"a part is missing":     {[]*wire.Request{s.part(1, 4, "a"), s.part(2, 4, "b"), s.part(4, 4, "d")}, []string{"503 part 3 of 4 was lost on the way"}, 0},
+			"no first part":         {[]*wire.Request{s.part(2, 2, "b")}, nil, 1},
+			"another count":         {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 2, "b"), s.part(3, 3, "c")}, []string{"400 part 2 of 2 belongs to a message of 3 parts"}, 0},
+			"too many parts":        {[]*wire.Request{s.part(1, 1<<20, "a"), s.part(2, 1<<20, "b")}, []string{"413 the message comes in 1048576 parts, and 65536 are the most"}, 0},
+			"too large from 1 on":   {[]*wire.Request{s.part(1, 4, strings.Repeat("a", 30_000)), s.part(2, 4, "b")}, []string{"413 a body of at least 90000 bytes exceeds the limit of 65536"}, 0},
+			"too large from 3 on":   {[]*wire.Request{s.part(1, 3, "a"), s.part(2, 3, strings.Repeat("b", 40_000)), s.part(3, 3, strings.Repeat("c", 40_000))}, []string{"413 a body of at least 80001 bytes exceeds the limit of 65536"}, 0},
+			"another path":          {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"504 1 of 2 parts came within the time budget"}, 2},
+			"another query":         {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target += "?x=1" })}, []string{"400 part 2 of 2 says POST /echo?x=1, the first one POST /echo"}, 0},
+			"not to the instance":   {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Host = "bytes.example" })}, []string{"504 1 of 2 parts came within the time budget"}, 2},
+			"from another instance": {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromID = "x1aaaaaaaa" })}, []string{"504 1 of 2 parts came within the time budget"}, 2},
+			"from another host":     {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.FromHost = "x.example" })}, []string{"504 1 of 2 parts came within the time budget"}, 2},
+			"of another message":    {[]*wire.Request{s.part(1, 2, "a"), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.MsgID = "m2" })}, []string{"504 1 of 2 parts came within the time budget"}, 2},
+			"nothing but part 1":    {[]*wire.Request{s.part(1, 2, "a")}, []string{"504 1 of 2 parts came within the time budget"}, 1},
+			"nobody serves that":    {[]*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.Host, p.Target = callee.ID()+"."+p.Host, "/else" }), changed(s.part(2, 2, "b"), func(p *wire.Request) { p.Target = "/else" })}, []string{"404 bytes.example serves nothing at /else"}, 0},
+			"no time left":          {[]*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.TimeBudget = 0 })}, []string{"504 the time budget was spent"}, 0},
+			"one part is no part":   {[]*wire.Request{s.part(1, 1, "a")}, []string{"200 a"}, 0},
+			"too deep":              {[]*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.CallDepth = 65 }), s.part(2, 2, "b")}, []string{"508 calls are nested"}, 0},
+		} {
+			before := callee.Stats().Dropped
+			var told []string
+			for _, part := range test.parts {
+				s.send(part)
+				told = append(told, s.heard()...)
+			}
+			time.Sleep(11 * time.Second) // on the clock of the bubble: all time budgets are over
+			told = append(told, s.heard()...)
+			checkTold(t, name, told, test.told)
+			if dropped := callee.Stats().Dropped - before; dropped != test.dropped {
+				t.Errorf("%s: %d messages were dropped, want %d", name, dropped, test.dropped)
+			}
+			checkNothingLeft(t, callee)
+		}
+	})
+}
+
+// checkTold compares responses: the status, and some of the text.
+func checkTold(t *testing.T, name string, told, want []string) {
+	t.Helper()
+	var responses []string
+	for _, text := range told {
+		if text != "202 " {
+			responses = append(responses, text)
+		}
+	}
+	if len(responses) != len(want) {
+		t.Errorf("%s: told %q, want %q", name, told, want)
+		return
+	}
+	for i, text := range responses {
+		status, detail, _ := strings.Cut(want[i], " ")
+		if !strings.HasPrefix(text, status+" ") || !strings.Contains(text, detail) {
+			t.Errorf("%s: told %q, want %q", name, text, want[i])
+		}
+	}
+}
+
+// TestPartsThatAreNone sends numbers that are no part of anything.
+func TestPartsThatAreNone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee := b.connect("bytes.example")
+		handleBytes(t, callee)
+		s := newSender(t, b.world, callee)
+		for _, value := range []string{"0/3", "-1/3", "4/3", "1/0", "0/0", "1", "1/", "/3", "+1/3", "1/3/5", "1 / 3", "1,3", "a/b", "1/9999999999", "1/3\r\nBus-Fragment: 2/3"} {
+			text := strings.Replace(string(wire.AppendRequest(nil, s.part(1, 3, "a"))), "1/3", value, 1)
+			s.sendText(s.part(1, 3, "a"), []byte(text))
+			checkTold(t, value, s.heard(), []string{"400 header Bus-Fragment: "})
+			if unfinished := bus.UnfinishedMessages(callee); unfinished != 0 {
+				t.Errorf("%s: %d messages are unfinished", value, unfinished)
+			}
+		}
+	})
+}
+
+// TestThousandsOfHalfFinishedRequests holds that they take no more memory than allowed, and none when their time is over.
+func TestThousandsOfHalfFinishedRequests(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const limit = 256 << 10
+		callee := b.connect("bytes.example", bus.WithMessageLimit(limit))
+		handleBytes(t, callee)
+		s, body := newSender(t, b.world, callee), strings.Repeat("b", 1000)
+		idle := b.goroutines()
+		refused := 0
+		for i := range 10_000 {
+			part := s.part(1, 3, body)
+			part.MsgID, part.FromID = fmt.Sprintf("m%d", i), senderID
+			s.send(part)
+			if i%1000 == 0 {
+				refused += countRefused(s.heard())
+			}
+		}
+		refused += countRefused(s.heard())
+		if held := bus.HeldByParts(callee); held > 8*limit || held < 7*limit {
+			t.Errorf("one sender holds %d bytes, %d are allowed", held, 8*limit)
+		}
+		if refused < 7000 || refused > 9000 {
+			t.Errorf("%d of 10000 were refused", refused)
+		}
+		checkEcho(t, b.connect("caller.example"), 200_000) // others are not affected
+		time.Sleep(11 * time.Second)
+		s.heard()
+		checkNothingLeft(t, callee)
+		if now := b.goroutines(); now > idle+20 { // those of the caller
+			t.Errorf("%d goroutines, %d before", now, idle)
+		}
+		s.send(s.part(1, 2, "a"))
+		s.send(s.part(2, 2, "b"))
+		checkTold(t, "afterwards", s.heard(), []string{"200 ab"})
+	})
+}
+
+func countRefused(told []string) (refused int) {
+	for _, text := range told {
+		if strings.HasPrefix(text, "503 ") && strings.Contains(text, "too many large messages are under way") {
+			refused++
+		}
+	}
+	return refused
+}
+
+// TestManySendersTogether holds that they share the memory of a connection.
+func TestManySendersTogether(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const limit = 64 << 10
+		callee := b.connect("bytes.example", bus.WithMessageLimit(limit))
+		handleBytes(t, callee)
+		s := newSender(t, b.world, callee)
+		for i := range 100 {
+			part := s.part(1, 3, strings.Repeat("b", limit/2))
+			part.FromHost = fmt.Sprintf("sender%d.example", i)
+			s.send(part)
+		}
+		synctest.Wait()
+		if held := bus.HeldByParts(callee); held > 16*limit || held < 15*limit {
+			t.Errorf("all senders hold %d bytes, %d are allowed", held, 16*limit)
+		}
+		if err := callee.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		checkNothingLeft(t, callee)
+	})
+}
+
+// TestACancelledHalfIsFreed calls off a request of which a part has come.
+func TestACancelledHalfIsFreed(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee := b.connect("bytes.example")
+		handleBytes(t, callee)
+		s := newSender(t, b.world, callee)
+		s.send(s.part(1, 2, "a"))
+		synctest.Wait()
+		if unfinished := bus.UnfinishedMessages(callee); unfinished != 1 {
+			t.Fatalf("%d messages are unfinished", unfinished)
+		}
+		for _, test := range []struct {
+			sender     string
+			unfinished int
+		}{{"x1aaaaaaaa", 1}, {senderID, 0}} {
+			request := &wire.Request{
+				Method: http.MethodPost, Target: "/cancel?id=m1", Host: callee.ID() + ".bytes.example", FromHost: senderHost, FromID: test.sender,
+				MsgID: "m2", TimeBudget: time.Second,
+			}
+			to := b.Plane() + ".888.example.bytes." + callee.ID() + ".|.POST.cancel"
+			if err := s.raw.Publish(to, wire.AppendRequest(nil, request)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if unfinished := bus.UnfinishedMessages(callee); unfinished != test.unfinished {
+				t.Errorf("after a cancel of %s %d messages are unfinished", test.sender, unfinished)
+			}
+		}
+		checkNothingLeft(t, callee)
+	})
+}

@@ -1,0 +1,65 @@
+package bus
+
+import (
+	"net/http"
+	"sync"
+)
+
+// Bounds of what messages in parts may hold, in message limits: what of them waits for its other parts, and the requests
+// among them that are being handled.
+const (
+	memoryOfAll    = 16 // of one connection
+	memoryOfSender = 8  // of one instance that sends requests to it; of responses it has asked for what it gets
+)
+
+// partCost is what keeping a part costs beside its bytes.
+const partCost = 256
+
+// partsMemory bounds the bytes that messages in parts hold.
+type partsMemory struct {
+	ofAll, ofSender int // bounds, in bytes
+
+	mu      sync.Mutex // protects all below
+	held    int
+	senders map[string]int // by instance, "k3f9x2m7qp.calculator.example"; nobody who holds nothing
+}
+
+func newPartsMemory(messageLimit int) *partsMemory {
+	return &partsMemory{
+		ofAll: memoryOfAll * messageLimit, ofSender: memoryOfSender * messageLimit, senders: make(map[string]int),
+	}
+}
+
+// holding is the memory of one message. It is not safe for concurrent use.
+type holding struct {
+	memory *partsMemory
+	sender string // "" for a response
+	bytes  int
+}
+
+// grow asks for the memory of a part that has come as so many bytes.
+func (h *holding) grow(bytes int) error {
+	h.memory.mu.Lock()
+	defer h.memory.mu.Unlock()
+	bytes += partCost
+	if h.memory.held+bytes > h.memory.ofAll || (h.sender != "" && h.memory.senders[h.sender]+bytes > h.memory.ofSender) {
+		refused := newError(http.StatusServiceUnavailable, NotExecuted, nil, "too busy: too many large messages are under way")
+		refused.busy = true
+		return refused
+	}
+	h.memory.held += bytes
+	h.memory.senders[h.sender] += bytes
+	h.bytes += bytes
+	return nil
+}
+
+// free gives everything back. Doing so again changes nothing.
+func (h *holding) free() {
+	h.memory.mu.Lock()
+	defer h.memory.mu.Unlock()
+	h.memory.held -= h.bytes
+	if h.memory.senders[h.sender] -= h.bytes; h.memory.senders[h.sender] == 0 {
+		delete(h.memory.senders, h.sender)
+	}
+	h.bytes = 0
+}

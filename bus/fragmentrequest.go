@@ -1,0 +1,236 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// unfinished are the requests of which parts are still to come. Only who sent the first part of one can add to it.
+type unfinished struct {
+	conn   *Conn
+	memory *partsMemory
+	limit  int // of a body, in bytes
+
+	mu       sync.Mutex // protects all below
+	requests map[requestKey]*unfinishedRequest
+	closed   bool
+}
+
+func keyOf(request *wire.Request) requestKey {
+	return requestKey{request.FromHost, request.FromID, request.MsgID}
+}
+
+// unfinishedRequest is one of them. What protects unfinished protects it.
+type unfinishedRequest struct {
+	parts   *assembly // nil when the request was refused: its other parts are passed over
+	in      *incoming // the first part; nil likewise
+	subject string    // to which the others are published
+	held    holding
+	begun   time.Time
+	abandon *time.Timer // at the end of the time budget
+}
+
+func newUnfinished(c *Conn, limit int) *unfinished {
+	return &unfinished{
+		conn: c, memory: newPartsMemory(limit), limit: limit, requests: make(map[requestKey]*unfinishedRequest),
+	}
+}
+
+// begin keeps the first part of a request. It keeps note of one that is refused here, or was before: that the other parts
+// come all the same is no fault of their sender, who could not know.
+func (u *unfinished) begin(in *incoming, fault error) error {
+	if fault == nil {
+		fault = u.beginGood(in)
+	}
+	if fault != nil && in.request.TimeBudget > 0 {
+		_ = u.keep(in, new(unfinishedRequest), 0) // without a note the other parts are dropped one by one
+	}
+	return fault
+}
+
+func (u *unfinished) beginGood(in *incoming) error {
+	parts, err := newAssembly(in.request.Fragment, in.request.Body, min(u.limit, in.endpoint.bodyLimit))
+	if err != nil {
+		return err
+	}
+	return u.keep(in, &unfinishedRequest{parts: parts, in: in}, in.size)
+}
+
+// keep notes down what has come of a request, and asks for the memory that it takes.
+func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) error {
+	there := first.address
+	there.Host = u.conn.id + "." + u.conn.host
+	published, err := there.Subject(u.conn.plane)
+	if err != nil {
+		return err
+	}
+	kept.subject, kept.begun = published, time.Now()
+	name := keyOf(first.request)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.closed:
+		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
+	case u.requests[name] != nil:
+		u.conn.drop(published, errRepeated)
+		return nil
+	}
+	kept.held = holding{memory: u.memory, sender: name.id + "." + name.host}
+	if err := kept.held.grow(size); err != nil {
+		return err
+	}
+	kept.abandon = time.AfterFunc(first.request.TimeBudget, func() { u.expire(name, kept) })
+	u.requests[name] = kept
+	return nil
+}
+
+// add takes a part that is not the first, from the goroutine that reads from the broker. The last one has the whole
+// handled.
+func (u *unfinished) add(part *wire.Request, published string, size int) {
+	in, parts, err := u.take(part, published, size)
+	switch {
+	case in == nil && err != nil:
+		u.conn.drop(published, fmt.Errorf("part %d of %d: %w", part.Fragment.Number, part.Fragment.Count, err))
+	case err != nil:
+		u.conn.respond(in, u.conn.refuse(in, err))
+	case parts != nil:
+		u.conn.resume(in, parts)
+	}
+}
+
+var errNoFirstPart = errors.New("its sender has sent no part to this instance that it could follow")
+
+// take returns the request when this part makes it whole, or when it cannot be had any more, with an error that says why.
+// An error alone says that the part does not count.
+func (u *unfinished) take(part *wire.Request, published string, size int) (*incoming, *assembly, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	name := keyOf(part)
+	kept := u.requests[name]
+	if kept == nil || kept.subject != published {
+		return nil, nil, errNoFirstPart
+	}
+	if kept.parts == nil {
+		return nil, nil, nil
+	}
+	err := kept.add(part, size)
+	switch {
+	case errors.Is(err, errRepeated):
+		return nil, nil, err
+	case err != nil:
+		in := kept.in
+		kept.refuse()
+		return in, nil, err
+	case !kept.parts.whole():
+		return nil, nil, nil
+	}
+	u.remove(name, kept)
+	kept.in.request.TimeBudget -= time.Since(kept.begun)
+	kept.in.held = &kept.held
+	return kept.in, kept.parts, nil
+}
+
+func (r *unfinishedRequest) add(part *wire.Request, size int) error {
+	first := r.in.request
+	if part.Method != first.Method || part.Target != first.Target {
+		return newError(http.StatusBadRequest, NotExecuted, nil, "part %d of %d says %s %s, the first one %s %s",
+			part.Fragment.Number, part.Fragment.Count, part.Method, part.Target, first.Method, first.Target)
+	}
+	if err := r.parts.add(part.Fragment, part.Body); err != nil {
+		return err
+	}
+	return r.held.grow(size)
+}
+
+// refuse frees what has come, and leaves a note.
+func (r *unfinishedRequest) refuse() {
+	r.parts, r.in = nil, nil
+	r.held.free()
+	_ = r.held.grow(0) // there is room: more was given back
+}
+
+// remove forgets a request. The lock is held.
+func (u *unfinished) remove(name requestKey, kept *unfinishedRequest) {
+	kept.abandon.Stop()
+	delete(u.requests, name)
+}
+
+// expire gives a request up whose time is over.
+func (u *unfinished) expire(name requestKey, kept *unfinishedRequest) {
+	if u.conn.controls.enter() != admitted { // Close waits for what is admitted
+		return
+	}
+	defer u.conn.controls.leave()
+	defer u.conn.controls.rest()
+	if !u.forget(name, kept) || kept.in == nil {
+		return
+	}
+	err := newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "%d of %d parts came within the time budget", len(kept.parts.bodies), kept.parts.count)
+	u.conn.drop(kept.subject, err)
+	u.conn.respond(kept.in, u.conn.refuse(kept.in, err))
+}
+
+// forget drops what has come of a request; false when it is not there any more.
+func (u *unfinished) forget(name requestKey, kept *unfinishedRequest) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.requests[name] != kept {
+		return false
+	}
+	u.remove(name, kept)
+	kept.held.free()
+	return true
+}
+
+// cancel drops a request whose caller has stopped waiting; false when there is none, or it is whole.
+func (u *unfinished) cancel(name requestKey) bool {
+	u.mu.Lock()
+	kept := u.requests[name]
+	u.mu.Unlock()
+	return kept != nil && u.forget(name, kept)
+}
+
+// close drops all. Their callers learn it from the broker, as nobody takes the next part.
+func (u *unfinished) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	for name, kept := range u.requests {
+		u.remove(name, kept)
+		kept.held.free()
+	}
+}
+
+// resume handles a request of which all parts have come. Its time has run since the first one.
+func (c *Conn) resume(in *incoming, parts *assembly) {
+	in.parts, in.request.Fragment = parts, wire.Fragment{}
+	var fault error
+	if in.request.TimeBudget > 0 {
+		fault = c.start(in)
+	} else {
+		fault = newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the last part arrived")
+	}
+	if fault != nil {
+		in.freeParts()
+		c.respond(in, c.refuse(in, fault))
+	}
+}
+
+// joinParts puts the body together. It is much to copy, and the goroutine that reads from the broker has no time for it.
+func (in *incoming) joinParts() {
+	if in.parts != nil {
+		in.request.Body, in.parts = in.parts.body(), nil
+	}
+}
+
+// freeParts gives back the memory of a request that came in parts.
+func (in *incoming) freeParts() {
+	if in.held != nil {
+		in.held.free()
+	}
+}

@@ -1,0 +1,132 @@
+package bus
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// arriving are the responses to one request of which parts are still to come, by who sends them. What protects the slots
+// of pending protects it, and it ends with the slot of its request.
+type arriving map[peer]*arrivingResponse
+
+// arrivingResponse is one of them.
+type arrivingResponse struct {
+	parts    *assembly // nil when it was given up: its other parts are passed over
+	response wire.Response
+	held     holding
+}
+
+// deliverPart takes a part of a response that has come as so many bytes. The last one, or one that ends the response
+// early, brings the slot a response.
+func (p *pending) deliverPart(part *wire.Response, size int) {
+	s := p.find(part.MsgID)
+	if s == nil || !s.expects(part) {
+		p.stranger(part)
+		return
+	}
+	switch response, err := p.collect(part, size); {
+	case errors.Is(err, errRepeated):
+		p.stranger(part)
+	case err != nil:
+		s.respond(p.lost(part, err))
+	case response != nil:
+		s.respond(response)
+	}
+}
+
+// collect returns a response when this part makes it whole. After an error other than errRepeated it cannot be had any
+// more.
+func (p *pending) collect(part *wire.Response, size int) (*wire.Response, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.slots[part.MsgID] == nil { // closed a moment ago
+		return nil, nil //nolint:nilnil // neither a response nor a fault
+	}
+	known, isNew := p.arrivingFrom(part)
+	switch {
+	case isNew:
+		return nil, known.begin(part, size, p.limit)
+	case known == nil || known.parts == nil:
+		return nil, nil //nolint:nilnil // passed over
+	}
+	err := known.add(part, size)
+	if errors.Is(err, errRepeated) || (err == nil && !known.parts.whole()) {
+		return nil, err
+	}
+	response, parts := known.response, known.parts
+	known.giveUp()
+	if err != nil {
+		return nil, err
+	}
+	response.Body, response.Fragment = parts.body(), wire.Fragment{}
+	return &response, nil
+}
+
+// arrivingFrom returns the response that a part belongs to, nil when there are more than anybody could answer. The lock
+// is held.
+func (p *pending) arrivingFrom(part *wire.Response) (known *arrivingResponse, isNew bool) {
+	of, from := p.arriving[part.MsgID], senderOf(part)
+	if of == nil {
+		of = make(arriving)
+		p.arriving[part.MsgID] = of
+	}
+	if of[from] == nil && len(of) < maxResponders {
+		of[from], isNew = &arrivingResponse{held: holding{memory: p.memory}}, true
+	}
+	return of[from], isNew
+}
+
+// begin takes the first part.
+func (a *arrivingResponse) begin(part *wire.Response, size, limit int) error {
+	if part.Fragment.Number != 1 {
+		return newError(http.StatusBadGateway, ExecutedUnknown, nil, "part 1 of %d was lost on the way", part.Fragment.Count)
+	}
+	parts, err := newAssembly(part.Fragment, part.Body, limit)
+	if err != nil {
+		return err
+	}
+	if err := a.held.grow(2*size - len(part.Body)); err != nil { // the head is there twice
+		return err
+	}
+	a.parts, a.response = parts, *part
+	return nil
+}
+
+func (a *arrivingResponse) add(part *wire.Response, size int) error {
+	if err := a.parts.add(part.Fragment, part.Body); err != nil {
+		return err
+	}
+	return a.held.grow(size)
+}
+
+// giveUp frees what has come.
+func (a *arrivingResponse) giveUp() {
+	a.parts, a.response = nil, wire.Response{}
+	a.held.free()
+}
+
+// forget frees what has come for a request. The lock is held.
+func (p *pending) forget(id string) {
+	for _, response := range p.arriving[id] {
+		response.giveUp()
+	}
+	delete(p.arriving, id)
+}
+
+// lost is what takes the place of a response that was on its way and cannot be had: it says so in the name of who sent
+// it, which has handled the request.
+func (p *pending) lost(part *wire.Response, why error) *wire.Response {
+	failed := *asError(why)
+	if failed.Status != http.StatusRequestEntityTooLarge && !failed.busy {
+		failed.Status = http.StatusBadGateway
+	}
+	failed.Executed = WasExecuted
+	failed.Detail = "the response cannot be received: " + failed.Detail
+	failed.Host, failed.ID, failed.MsgID = part.FromHost, part.FromID, part.MsgID
+	failed.busy = false // what has run is not to be tried again in a second
+	response := failed.response()
+	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = part.OpCode, part.FromHost, part.FromID, part.MsgID, part.Queue
+	return response
+}

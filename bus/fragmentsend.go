@@ -1,0 +1,228 @@
+package bus
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// payload returns how large a message the broker takes at this moment: another broker may take other sizes.
+func (l *link) payload() int {
+	if limit := l.conn().MaxPayload(); limit > 0 {
+		return int(limit)
+	}
+	return math.MaxInt
+}
+
+// division says how a body is cut into parts. The first is the smallest, but for the last: it has the whole head.
+type division struct {
+	first, following int // bytes of the body
+	count            int
+}
+
+// divide cuts up a body of that size for messages with heads of those sizes.
+func divide(body, firstHead, followingHead, payload int) (division, error) {
+	const lengthLine = len("\r\nContent-Length: 999999999")
+	following := payload - followingHead - lengthLine
+	first := min(payload-firstHead-lengthLine, following)
+	if first < 0 || following < 1 {
+		return division{}, newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+			"a head of %d bytes does not fit into a message of the broker, whose limit is %d", max(firstHead, followingHead), payload)
+	}
+	cut := division{first: first, following: following, count: 1 + (body-first+following-1)/following}
+	if cut.count > maxParts {
+		return division{}, newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+			"a body of %d bytes takes more than %d messages of the broker, whose limit is %d bytes", body, maxParts, payload)
+	}
+	return cut, nil
+}
+
+// part returns a part of the body.
+func (d division) part(number int, body []byte) (wire.Fragment, []byte) {
+	from, to := 0, d.first
+	if number > 1 {
+		from = d.first + (number-2)*d.following
+		to = min(from+d.following, len(body))
+	}
+	return wire.Fragment{Number: number, Count: d.count}, body[from:to]
+}
+
+// request returns a part of a request. Parts after the first go to one instance, with as much of the head as says so.
+func (d division) request(number int, whole *wire.Request, instance string) *wire.Request {
+	part := *whole
+	if number > 1 {
+		part.Host, part.Header = instance, nil
+	}
+	part.Fragment, part.Body = d.part(number, whole.Body)
+	return &part
+}
+
+// response returns a part of a response. All parts but the first do without the fields of the handler.
+func (d division) response(number int, whole *wire.Response) *wire.Response {
+	part := *whole
+	if number > 1 {
+		part.Header = nil
+	}
+	part.Fragment, part.Body = d.part(number, whole.Body)
+	return &part
+}
+
+// longestHost is as long as a host can be, an instance in front included (RFC 1035, 2.3.4).
+const longestHost = 253
+
+// widest is the longest that Bus-Fragment can be.
+func widest() wire.Fragment { return wire.Fragment{Number: maxParts, Count: maxParts} }
+
+// divideRequest says how a request is cut up.
+func divideRequest(request *wire.Request, payload int) (division, error) {
+	first := *request
+	first.Fragment, first.Body = widest(), nil
+	following := first
+	following.Header, following.Host = nil, strings.Repeat("h", longestHost) // it is not known yet which instance acks
+	return divide(len(request.Body), len(wire.AppendRequest(nil, &first)), len(wire.AppendRequest(nil, &following)), payload)
+}
+
+// departing is a request in parts, as its slot knows it.
+type departing struct {
+	division
+	transport *natsTransport
+	whole     *outgoing
+	taker     peer      // the instance that was first to ack, the zero value before; the slot protects it
+	taken     chan peer // brings it to the caller; room for one
+	complete  bool      // the last part has left; of the caller's goroutine alone
+}
+
+// offer takes the first instance that acks.
+func (d *departing) offer(acked peer) {
+	if d.taker == (peer{}) {
+		d.taker = acked
+		d.taken <- acked
+	}
+}
+
+// sendInParts sends the first part. The others follow once an instance has taken it: see unicastSlot.
+func (t *natsTransport) sendInParts(request *outgoing) error {
+	payload := t.link.payload()
+	if request.waiting == nil {
+		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+			"a multicast request has to fit one message of the broker, whose limit is %d bytes; its body has %d", payload, len(request.Body))
+	}
+	cut, err := divideRequest(&request.Request, payload)
+	if err != nil {
+		return err
+	}
+	request.waiting.divide(&departing{division: cut, transport: t, whole: request, taken: make(chan peer, 1)})
+	return t.sendPart(request.subject, cut.request(1, &request.Request, ""))
+}
+
+// sendPart publishes a part. That it has become too large means that the broker has been replaced by another meanwhile.
+func (t *natsTransport) sendPart(to string, part *wire.Request) error {
+	fits, err := t.publishRequest(to, part)
+	if err == nil && !fits {
+		return newError(http.StatusServiceUnavailable, NotExecuted, nats.ErrMaxPayload,
+			"the broker's limit has become %d bytes while a large request was on its way", t.link.payload())
+	}
+	return err
+}
+
+// divide says that the request travels in parts, before the first of them leaves.
+func (s *unicastSlot) divide(d *departing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.departing = d
+}
+
+// taker is where the instance comes that has taken the first part; nil for a request that travels whole.
+func (s *unicastSlot) taker() <-chan peer {
+	if s.departing == nil {
+		return nil
+	}
+	return s.departing.taken
+}
+
+// ackedWhole says whether somebody has taken the request, and not just a part of it.
+func (s *unicastSlot) ackedWhole() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.acks) > 0 && s.departing == nil
+}
+
+// believed are the instances that may answer: of those that have the first part of a request, one gets the others. The
+// lock is held.
+func (s *unicastSlot) believed() []peer {
+	if s.departing != nil {
+		return []peer{s.departing.taker}
+	}
+	return s.acks
+}
+
+// idle are the instances that have the first part of a request for nothing, as another one has the whole.
+func (s *unicastSlot) idle() []peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.acks), func(acked peer) bool { return acked == s.departing.taker })
+}
+
+// incomplete says whether parts are left, so that nothing can have been handled.
+func (s *unicastSlot) incomplete() bool { return s.departing != nil && !s.departing.complete }
+
+// follow sends all parts but the first to the instance that has taken that, on the caller's goroutine. It stops when the
+// call has ended meanwhile.
+func (s *unicastSlot) follow(ctx context.Context, taker peer) error {
+	request, transport := s.departing.whole, s.departing.transport
+	there := request.address
+	there.Host = taker.id + "." + taker.host
+	to, err := there.Subject(transport.plane)
+	if err != nil {
+		return unsent(err)
+	}
+	for number := 2; number <= s.departing.count; number++ {
+		if s.over(ctx) {
+			return nil
+		}
+		if err := transport.sendPart(to, s.departing.request(number, &request.Request, there.Host)); err != nil {
+			return unsent(err) // the whole is not there yet
+		}
+	}
+	s.departing.complete = true
+	return nil
+}
+
+// over says whether the call has ended, so that wait finds why.
+func (s *unicastSlot) over(ctx context.Context) bool {
+	return ctx.Err() != nil || len(s.answered) > 0 || len(s.nobody) > 0
+}
+
+// replyInParts sends a response that does not fit one message.
+func (r natsReplier) replyInParts(response *wire.Response) error {
+	cut, err := divideResponse(response, r.link.payload())
+	if err != nil {
+		return err
+	}
+	for number := 1; number <= cut.count; number++ {
+		fits, err := r.publishResponse(cut.response(number, response))
+		if err == nil && !fits {
+			err = newError(http.StatusServiceUnavailable, WasExecuted, nats.ErrMaxPayload,
+				"the broker's limit has become %d bytes while a large response was on its way", r.link.payload())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// divideResponse says how a response is cut up.
+func divideResponse(response *wire.Response, payload int) (division, error) {
+	first := *response
+	first.Fragment, first.Body = widest(), nil
+	following := first
+	following.Header = nil
+	return divide(len(response.Body), len(wire.AppendResponse(nil, &first)), len(wire.AppendResponse(nil, &following)), payload)
+}

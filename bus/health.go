@@ -1,0 +1,89 @@
+package bus
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// What a subscription may hold of messages that have arrived and were not looked at yet. Looking at one takes
+// microseconds, handlers run elsewhere, so that it fills up only when the process gets hardly any time. A request that
+// waits longer than for an ack is of no use any more: more of them than a second's worth would only make it worse. Of
+// responses all were asked for, and as many may come at once as calls are under way.
+const (
+	requestsHeld      = 64 << 10
+	requestBytesHeld  = 64 << 20
+	responsesHeld     = 256 << 10
+	responseBytesHeld = 256 << 20
+)
+
+// overflowQuiet is how long nothing must have been thrown away before a connection counts as healthy again.
+const overflowQuiet = 10 * time.Second
+
+// Healthy says whether the connection can do its work: the broker can be reached, it has denied none of the connection's
+// subscriptions, and no message was thrown away in the last 10 s because this process did not take it in fast enough
+// (see the Overflowed of [Stats]). Who balances load asks for it; each cause has a line in the log.
+func (c *Conn) Healthy() bool {
+	overflowing := c.lookForOverflow()
+	return !overflowing && c.Connected() && !c.isDenied()
+}
+
+// isDenied says whether the broker has denied a subscription, which it can do when the connection is made again.
+func (c *Conn) isDenied() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, each := range c.subscriptions {
+		if c.link.denials.has(denial{subject: each.subject}) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookForOverflow counts what the broker client has thrown away since the last time, and says whether that is still going
+// on, or was a moment ago. The first of an episode is logged.
+func (c *Conn) lookForOverflow() (overflowing bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	before := !c.overflow.last.IsZero() && now.Sub(c.overflow.last) < overflowQuiet
+	for _, each := range c.subscriptions {
+		more := each.thrownAway()
+		if more == 0 {
+			continue
+		}
+		c.overflow.count += more
+		c.overflow.last = now
+		if !before {
+			before = true
+			c.logger.Error().Str("subject", each.subject).Int64("messages", more).
+				Msg("messages come faster than this process takes them in, and are thrown away")
+		}
+	}
+	return before
+}
+
+// overflow is what was thrown away.
+type overflow struct {
+	count int64
+	last  time.Time // when it was last seen
+}
+
+// thrownAway returns how many messages were since the last time.
+func (l *listening) thrownAway() int64 {
+	dropped, err := l.made.Dropped()
+	if err != nil { // it is closed, and tells nothing any more
+		return 0
+	}
+	more := dropped - l.dropped
+	l.dropped = dropped
+	return int64(more)
+}
+
+// limit bounds what the subscription holds.
+func (l *listening) limit(made *nats.Subscription) error {
+	if l.responses {
+		return made.SetPendingLimits(responsesHeld, responseBytesHeld)
+	}
+	return made.SetPendingLimits(requestsHeld, requestBytesHeld)
+}

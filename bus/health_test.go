@@ -1,0 +1,65 @@
+package bus_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// TestOverflowIsCounted floods a connection that has no time: what is thrown away is counted, logged once, and turns it
+// unhealthy until it has stopped.
+func TestOverflowIsCounted(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		var log bytes.Buffer
+		conn := b.connect("caller.example", bus.WithLogger(zerolog.New(&log)))
+		to := subject.Response(b.Plane(), conn.Host(), conn.ID())
+		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: ack, FromHost: "evil.example", FromID: scriptedID, MsgID: "m1"})
+		raw := rawClient(t, b.world)
+		if !conn.Healthy() || conn.Stats().Overflowed != 0 {
+			t.Error("not healthy at first")
+		}
+		for episode := range 2 {
+			release, err := bus.HoldResponses(conn, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 100 {
+				if err := raw.Publish(to, answer); err != nil {
+					t.Fatal(err)
+				}
+			}
+			flush(t, raw)
+			flush(t, conn.NATS())
+			release()
+			synctest.Wait()
+			lost := conn.Stats().Overflowed
+			if rounds := int64(episode + 1); lost < 80*rounds || lost > 100*rounds { // some were held
+				t.Errorf("%d messages of %d were thrown away", lost, 100*rounds)
+			}
+			time.Sleep(9 * time.Second)
+			if conn.Healthy() {
+				t.Error("healthy, so soon")
+			}
+			time.Sleep(2 * time.Second)
+			if !conn.Healthy() {
+				t.Error("not healthy again")
+			}
+			if told := strings.Count(log.String(), "are thrown away"); told != episode+1 {
+				t.Errorf("episode %d was logged %d times: %s", episode, told, &log)
+			}
+		}
+		conn.NATS().Close()
+		if conn.Healthy() {
+			t.Error("healthy without a broker connection")
+		}
+	})
+}

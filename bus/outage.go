@@ -1,0 +1,139 @@
+package bus
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// outageGrace is how long what is under way waits for a broker that is away: calls for their answers, and handlers
+	// that are done for a chance to answer. A connection that was cut is back well within it.
+	outageGrace = 2 * time.Second
+	// settlingTime is how long after an outage nobody is taken for lost: other instances may still be reconnecting.
+	settlingTime = 2 * time.Second
+)
+
+// outage tells those who wait for the broker how it is doing. A call looks at it once.
+type outage struct {
+	over atomic.Pointer[chan struct{}] // closed when the broker has been away too long; a new one once it is back
+
+	mu      sync.Mutex // protects all below
+	down    bool
+	changed chan struct{} // closed when the broker comes or goes, and then replaced
+	timer   *time.Timer   // runs while the broker is away
+	back    time.Time     // when it came back the last time
+}
+
+func newOutage() *outage {
+	o := &outage{changed: make(chan struct{})}
+	o.renew()
+	return o
+}
+
+func (o *outage) renew() {
+	over := make(chan struct{})
+	o.over.Store(&over)
+}
+
+// tooLong returns a channel that is closed when the broker has been away for longer than a call waits.
+func (o *outage) tooLong() <-chan struct{} { return *o.over.Load() }
+
+// news returns a channel that is closed when the broker comes or goes.
+func (o *outage) news() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.changed
+}
+
+// begin says that the broker is away. Who waits for it does so for a grace, or not at all when it will not come back.
+func (o *outage) begin(grace time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.down && grace > 0 {
+		return
+	}
+	o.down = true
+	o.tell()
+	over := *o.over.Load()
+	if o.timer != nil && !o.timer.Stop() {
+		return // the grace is over already
+	}
+	if o.timer = nil; grace <= 0 {
+		close(over)
+		return
+	}
+	o.timer = time.AfterFunc(grace, func() { close(over) })
+}
+
+// end says that the broker is back.
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.down {
+		return
+	}
+	o.down, o.back = false, time.Now()
+	o.tell()
+	if o.timer == nil || !o.timer.Stop() {
+		o.renew()
+	}
+	o.timer = nil
+}
+
+// tell wakes everybody. The lock is held.
+func (o *outage) tell() {
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+// stop lets go of the timer; nobody waits any more.
+func (o *outage) stop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+}
+
+// recent says whether the broker is away, or was a moment ago.
+func (o *outage) recent() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.down || !o.back.IsZero() && time.Since(o.back) < settlingTime
+}
+
+// outlasted is the error for a call that the broker went away from.
+func outlasted(host string) *Error {
+	return newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrDisconnected,
+		"the broker went away while the call to %s was under way, and did not come back within %s", host, outageGrace)
+}
+
+// awaitBroker waits while the broker is away, as long as ctx allows.
+func (l *link) awaitBroker(ctx context.Context) error {
+	for {
+		news := l.outage.news()
+		if l.conn().IsConnected() {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// awaitBroker holds a response back while the broker is away: for as long as its caller waits for one.
+func (c *Conn) awaitBroker(in *incoming, deadline time.Time) {
+	if _, remote := in.back.(natsReplier); !remote || c.Connected() {
+		return
+	}
+	ctx, cancel := context.WithDeadline(c.base, deadline)
+	defer cancel()
+	ctx, give := context.WithTimeout(ctx, outageGrace)
+	defer give()
+	_ = c.link.awaitBroker(ctx) // when the time is up the response is lost, and respond logs it
+}

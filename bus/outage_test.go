@@ -1,0 +1,285 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+)
+
+// fragile is a broker that a connection can be cut off from. It is quiet whenever the clock of a bubble moves.
+type fragile struct {
+	bus.InProcessBroker
+
+	mu    sync.Mutex // protects all below
+	away  bool
+	conns []net.Conn
+}
+
+func (f *fragile) AwaitQuiet(context.Context) error {
+	time.Sleep(7 * time.Nanosecond)
+	return nil
+}
+
+func (f *fragile) InProcessConn() (net.Conn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away {
+		return nil, errOutOfReach()
+	}
+	conn, err := f.InProcessBroker.InProcessConn()
+	f.conns = append(f.conns, conn)
+	return conn, err
+}
+
+// cut ends all connections. From now on there are others, or there are none.
+func (f *fragile) cut(away bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away = away
+	for _, conn := range f.conns {
+		_ = conn.Close()
+	}
+	f.conns = nil
+}
+
+func (f *fragile) come() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away = false
+}
+
+// connectFragile connects by a way of its own.
+func (b *bubble) connectFragile(host string) (*bus.Conn, *fragile) {
+	b.t.Helper()
+	way := &fragile{InProcessBroker: b.Broker()}
+	return b.connect(host, bus.WithBroker(way)), way
+}
+
+// serveSlow serves GET /slow and, on all instances, GET /all: they take the time that the query tells.
+func serveSlow(t *testing.T, conn *bus.Conn) {
+	t.Helper()
+	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		took, err := time.ParseDuration(r.URL.Query().Get("for"))
+		if err != nil {
+			t.Error(err)
+		}
+		time.Sleep(took)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	if err := conn.Handle("GET", "/slow", slow); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Handle("GET", "/all", slow, bus.NoQueue()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const slowURL = "GET https://slow.example/slow?for="
+
+// TestOutageEndsCalls has the caller lose the broker: what is under way ends after a grace, what is new at once.
+func TestOutageEndsCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, way := b.connectFragile("caller.example")
+		serveSlow(t, b.connect("slow.example"))
+		local := b.connect("local.example", bus.WithBroker(way), bus.WithShortCircuit(true))
+		serveSlow(t, local)
+		time.AfterFunc(500*time.Millisecond, func() { way.cut(true) })
+		begun := time.Now()
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			wantFailed(t, "the call", bus.Call(t.Context(), caller, slowURL+"10s", nil, nil), 503, bus.ErrDisconnected)
+		})
+		calls.Go(func() {
+			failed := 0
+			for _, err := range caller.Publish(mustRequest(t, "https://slow.example/all?for=10s")) {
+				failed++
+				wantFailed(t, "the multicast", err, 503, bus.ErrDisconnected)
+			}
+			if failed != 1 {
+				t.Errorf("%d errors, want one", failed)
+			}
+		})
+		stays := make(chan error, 1)
+		go func() { stays <- bus.Call(t.Context(), local, "GET https://local.example/slow?for=8s", nil, nil) }()
+		calls.Wait()
+		if took := time.Since(begun); took != 2500*time.Millisecond {
+			t.Errorf("the calls ended after %s", took)
+		}
+		err := bus.Call(t.Context(), caller, slowURL+"1s", nil, nil)
+		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.NotExecuted || time.Since(begun) != 2500*time.Millisecond {
+			t.Errorf("a new call: %v, after %s", err, time.Since(begun))
+		}
+		if err := <-stays; err != nil {
+			t.Errorf("a call that stays in the process: %v", err)
+		}
+		time.Sleep(10 * time.Second) // for what was cut off
+	})
+}
+
+// TestLateResponseIsLost has a handler be done when the broker is away, and away for too long.
+func TestLateResponseIsLost(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		callee, way := b.connectFragile("slow.example")
+		serveSlow(t, callee)
+		time.AfterFunc(100*time.Millisecond, func() { way.cut(true) })
+		begun := time.Now()
+		err := bus.Call(t.Context(), caller, slowURL+"200ms", nil, nil)
+		wantFailed(t, "the call", err, 504, bus.ErrInstanceLost)
+		if took := time.Since(begun); took != 1400*time.Millisecond {
+			t.Errorf("the call ended after %s", took)
+		}
+		time.Sleep(time.Second) // the grace is over
+		if left := bus.RunningRequests(callee); left != 0 {
+			t.Errorf("%d requests run", left)
+		}
+	})
+}
+
+// TestCallsSurviveACut cuts the caller off, then the instance, each before there is an answer; and the instance when
+// there would be one. A broker client that reconnects cannot do so in a bubble, so that the clock is a real one.
+func TestCallsSurviveACut(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	connect := func(host string) (*bus.Conn, *fragile) {
+		way := &fragile{InProcessBroker: w.Broker()}
+		return w.connect(host, bus.WithBroker(onlyBroker{way})), way
+	}
+	caller, callersWay := connect("caller.example")
+	callee, calleesWay := connect("slow.example")
+	begun, finish := make(chan struct{}), make(chan struct{})
+	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		begun <- struct{}{}
+		<-finish
+		w.WriteHeader(http.StatusNoContent)
+	})
+	if err := callee.Handle("GET", "/slow", slow); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		way    *fragile
+		conn   *bus.Conn
+		before bool // the handler is done before the connection is back
+	}{
+		{"the caller", callersWay, caller, false},
+		{"the instance", calleesWay, callee, false},
+		{"the instance, when it answers", calleesWay, callee, true},
+	} {
+		called := make(chan error, 1)
+		go func() { called <- bus.Call(t.Context(), caller, "GET https://slow.example/slow", nil, nil) }()
+		await(t, "the handler", begun)
+		away, back := test.conn.NATS().StatusChanged(nats.RECONNECTING), test.conn.NATS().StatusChanged(nats.CONNECTED)
+		cut := time.Now()
+		test.way.cut(test.before)
+		await(t, "the cut", away)
+		if test.before {
+			finish <- struct{}{}
+			test.way.come()
+		}
+		await(t, "the connection", back)
+		if err := test.conn.NATS().Flush(); err != nil { // its subscriptions are back, too
+			t.Fatal(err)
+		}
+		t.Logf("%s is back after %s", test.name, time.Since(cut))
+		if !test.before {
+			finish <- struct{}{}
+		}
+		if err := await(t, "the answer", called); err != nil {
+			t.Errorf("%s was cut off: %v", test.name, err)
+		}
+	}
+}
+
+// onlyBroker hides that a broker may be quiet.
+type onlyBroker struct{ bus.InProcessBroker }
+
+// TestClosedConnectionIsMadeAnew has somebody publish what makes the broker close the connection, which nats.go does not
+// open again.
+func TestClosedConnectionIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		other := b.connect("other.example", bus.WithoutSharing())
+		shared, callee := b.connect("caller.example"), b.connect("slow.example")
+		serveSlow(t, callee)
+		for round := range 3 {
+			before := shared.NATS()
+			calls := make(chan error, 2)
+			for _, caller := range []*bus.Conn{shared, other} {
+				go func() { calls <- bus.Call(t.Context(), caller, slowURL+"5s", nil, nil) }()
+			}
+			time.Sleep(time.Second)
+			if err := before.Publish(strings.Repeat("x", 5000), nil); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if !before.IsClosed() {
+				t.Fatal("the broker has not closed the connection")
+			}
+			time.Sleep(time.Second)
+			if after := shared.NATS(); after == before || !after.IsConnected() || callee.NATS() != after || !shared.Connected() {
+				t.Errorf("the broker connection was not made anew: %v", after.Status())
+			}
+			for range 2 {
+				if err := <-calls; err != nil {
+					t.Errorf("a call under way: %v", err)
+				}
+			}
+			for _, caller := range []*bus.Conn{shared, other} {
+				for _, host := range []string{"slow.example", callee.ID() + ".slow.example"} {
+					if err := bus.Call(t.Context(), caller, "GET https://"+host+"/slow?for=1s", nil, nil); err != nil {
+						t.Errorf("%s is called: %v", host, err)
+					}
+					if ids := publish(t, caller, "https://"+host+"/all?for=1s"); len(ids) != 1 {
+						t.Errorf("%s is answered by %v", host, ids)
+					}
+				}
+			}
+			if made := callee.Stats().Relinked; made != int64(round+1) {
+				t.Errorf("made anew %d times, want %d", made, round+1)
+			}
+			late := b.connect("late.example")
+			serveSlow(t, late)
+			if late.NATS() != shared.NATS() {
+				t.Error("who comes later has a link of its own")
+			}
+		}
+	})
+}
+
+// TestClosedGivenConnection is for the application to make anew.
+func TestClosedGivenConnection(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	app := newApplication(t, w)
+	callee := w.Connect("slow.example")
+	serveSlow(t, callee)
+	conn := w.Connect("caller.example", bus.WithNATS(app.Conn))
+	called := make(chan error, 1)
+	go func() { called <- bus.Call(t.Context(), conn, slowURL+"1s", nil, nil) }()
+	for callee.Stats().Handlers == 0 {
+		continue // until it is under way
+	}
+	app.Close()
+	wantFailed(t, "a call under way", await(t, "the end of the call", called), 503, bus.ErrDisconnected)
+	err := bus.Call(t.Context(), conn, slowURL+"1s", nil, nil)
+	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.NotExecuted || conn.Connected() {
+		t.Errorf("a new call: %v", err)
+	}
+	closeConn(t, conn)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = callee.Close(ctx) // its handler goes on
+}

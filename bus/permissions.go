@@ -1,0 +1,114 @@
+package bus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// Permissions are the permissions of one user in a NATS server. Printed, they are a block for its configuration file; as
+// JSON they are what a user JWT has under "nats".
+type Permissions struct {
+	Publish   []Permission
+	Subscribe []Permission
+	// Responses says that the user may answer on the reply subject of what was delivered to it. Nil: it may not.
+	Responses *ResponsePermission
+}
+
+// Permission allows one subject.
+type Permission struct {
+	Subject string // with wildcards: "bus.443.example.products.|.>"
+	Queue   string // of a subscription: allowed in this queue group only; "" allows it without one and in any
+	For     string // what it is needed for, to be read by people: "calls to products.example"
+}
+
+// ResponsePermission is what NATS calls allow_responses.
+type ResponsePermission struct {
+	Max     int           // messages to one reply subject; -1 is no limit, as a large response takes many
+	Expires time.Duration // after the request was delivered
+}
+
+// Permissions returns what the user of this connection has to be allowed, and no more, so that the connection can do what
+// it does now: serve what was registered, be found, call the hosts that it has called, and those that are named besides.
+// A callee is "products.example", "products.example:444" for another port than 443, "*.example" for all hosts below a
+// domain, or "*" for all, which an ingress needs. The plane is the connection's; no other is allowed.
+//
+// Every instance of the host needs the same. Hosts that share one broker connection need the sum (see
+// [Permissions.With]). What goes on beside the bus, such as JetStream, is not in it. With [WithAllowResponses]
+// it is the stricter of the two profiles in docs/permissions.md: nobody can answer what was asked of somebody else.
+// Responses are then allowed for the longest time budget, 10 minutes; less saves the broker memory.
+//
+// Call it when everything is registered, and before Close. An error names a callee that is none.
+func (c *Conn) Permissions(callees ...string) (Permissions, error) {
+	named := make([]callee, 0, len(callees))
+	for _, text := range callees {
+		each, err := parseCallee(text)
+		if err != nil {
+			return Permissions{}, fmt.Errorf("permissions of %s: %w", c.host, err)
+		}
+		named = append(named, each)
+	}
+	granted := Permissions{Publish: c.ownPublications(), Subscribe: c.ownSubscriptions()}
+	for _, each := range c.callees.sorted(named) {
+		granted.Publish = append(granted.Publish, each.publications(c.plane)...)
+	}
+	if c.allowResponses {
+		granted.Responses = &ResponsePermission{Max: -1, Expires: wire.MaxTimeBudget}
+	}
+	return granted.With(), nil
+}
+
+// With returns the permissions and the others in one, without what is allowed twice.
+func (p Permissions) With(others ...Permissions) Permissions {
+	sum := p
+	for _, other := range others {
+		sum.Publish = slices.Concat(sum.Publish, other.Publish)
+		sum.Subscribe = slices.Concat(sum.Subscribe, other.Subscribe)
+		if sum.Responses == nil {
+			sum.Responses = other.Responses
+		}
+	}
+	sum.Publish, sum.Subscribe = needed(sum.Publish), needed(sum.Subscribe)
+	return sum
+}
+
+// needed leaves out what another one allows, too.
+func needed(all []Permission) []Permission {
+	var kept []Permission
+	for i, one := range all {
+		redundant := slices.ContainsFunc(all[:i], one.sameAs)
+		for _, other := range all {
+			redundant = redundant || !one.sameAs(other) && other.covers(one)
+		}
+		if !redundant {
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
+
+func (p Permission) sameAs(other Permission) bool {
+	return p.Subject == other.Subject && p.Queue == other.Queue
+}
+
+// covers says whether p allows all that other does.
+func (p Permission) covers(other Permission) bool {
+	if p.Queue != "" && p.Queue != other.Queue {
+		return false
+	}
+	wide, narrow := strings.Split(p.Subject, "."), strings.Split(other.Subject, ".")
+	for i, token := range wide {
+		switch {
+		case i == len(narrow):
+			return false
+		case token == ">":
+			return true
+		case narrow[i] == ">" || token != "*" && token != narrow[i]:
+			return false
+		}
+	}
+	return len(wide) == len(narrow)
+}

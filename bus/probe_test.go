@@ -1,0 +1,146 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+)
+
+// dies closes a server's connection to the broker, as kill -9 does, when it is to.
+func (s *scripted) dies(after time.Duration) { time.AfterFunc(after, s.raw.Close) }
+
+func wantLost(t *testing.T, what string, err error) {
+	t.Helper()
+	wantFailed(t, what, err, 504, bus.ErrInstanceLost)
+	if failed, _ := errors.AsType[*bus.Error](err); failed != nil && (failed.ID != scriptedID || !strings.Contains(failed.Detail, "is gone")) {
+		t.Errorf("%s: %+v", what, failed)
+	}
+}
+
+// TestLostInstanceEndsTheCall has an instance die at different moments after its ack.
+func TestLostInstanceEndsTheCall(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		for _, test := range []struct{ dies, ends time.Duration }{
+			{time.Millisecond, 1400 * time.Millisecond},
+			{999 * time.Millisecond, 1400 * time.Millisecond},
+			{1001 * time.Millisecond, 2400 * time.Millisecond},
+			{5500 * time.Millisecond, 6400 * time.Millisecond},
+		} {
+			server := newScripted(t, b.world, scriptedHost, ack)
+			begun := time.Now()
+			server.dies(test.dies)
+			wantLost(t, test.dies.String(), bus.Call(t.Context(), caller, scriptedURL, nil, nil))
+			if took := time.Since(begun); took != test.ends {
+				t.Errorf("dead after %s, and the call ended after %s, want %s", test.dies, took, test.ends)
+			}
+			if open := caller.PendingCalls(); open != 0 {
+				t.Errorf("%d slots are left open", open)
+			}
+		}
+	})
+}
+
+// TestLostInstanceOfAMulticast loses one of three: the others are heard.
+func TestLostInstanceOfAMulticast(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		b.newCalculators(2)
+		server := newScripted(t, b.world, calculatorHost, ack)
+		server.dies(100 * time.Millisecond)
+		answers := 0
+		begun := time.Now()
+		for response, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+			if err != nil {
+				wantLost(t, "the multicast", err)
+				continue
+			}
+			if response.StatusCode == 200 {
+				answers++
+			}
+		}
+		if took := time.Since(begun); answers != 2 || took != 1400*time.Millisecond {
+			t.Errorf("%d answers, after %s", answers, took)
+		}
+	})
+}
+
+// TestLivingInstanceIsWaitedFor asks for a while, and once the instance is away for a moment.
+func TestLivingInstanceIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, callee := b.connect("caller.example"), b.connect("slow.example")
+		server := newScripted(t, b.world, scriptedHost, ack)
+		asked := b.listen(b.Plane() + ".r.example.scripted." + scriptedID)
+		for _, path := range []string{"/slow", "/all"} {
+			err := callee.Handle("GET", path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				time.Sleep(10 * time.Second)
+				w.WriteHeader(http.StatusNoContent)
+			}), bus.NoQueue())
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := bus.Call(t.Context(), caller, "GET https://slow.example/slow", nil, nil); err != nil {
+			t.Errorf("a slow call: %v", err)
+		}
+		if ids := publish(t, caller, "https://slow.example/all"); len(ids) != 1 {
+			t.Errorf("a slow multicast is answered by %v", ids)
+		}
+		if dropped := callee.Stats().Dropped + caller.Stats().Dropped; dropped != 0 {
+			t.Errorf("%d messages were dropped", dropped)
+		}
+		_ = server
+		ctx, cancel := context.WithTimeout(t.Context(), 5500*time.Millisecond)
+		defer cancel()
+		wantFailed(t, "a silent instance", bus.Call(ctx, caller, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		if synctest.Wait(); len(asked) != 5 {
+			t.Errorf("asked %d times in 5.5 s", len(asked))
+		}
+	})
+}
+
+// TestForgedLossIsNotBelieved has others say in the broker's place that an instance is gone.
+func TestForgedLossIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller := b.connect("caller.example")
+		requests, asked := b.listen(b.Plane()+".443.>"), b.listen(b.Plane()+".r.example.scripted.>")
+		newScripted(t, b.world, scriptedHost, ack)
+		evil := rawClient(t, b.world)
+		forge := func(to string) {
+			if err := evil.PublishMsg(&nats.Msg{Subject: to, Header: nats.Header{"Status": {"503"}}}); err != nil {
+				t.Error(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var forging sync.WaitGroup
+		forging.Go(func() {
+			request := <-requests
+			response := strings.TrimSuffix(request.Reply, request.Reply[strings.LastIndexByte(request.Reply, '.'):])
+			for range 20 {
+				time.Sleep(200 * time.Millisecond)
+				forge(request.Reply)
+				forge(response + ".GUESS")
+				forge(response)
+				for len(asked) > 1 { // one who listens in, and is late
+					forge((<-asked).Reply)
+				}
+			}
+		})
+		wantFailed(t, "the call", bus.Call(ctx, caller, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		forging.Wait()
+	})
+}

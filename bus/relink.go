@@ -1,0 +1,152 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// nats.go reconnects for ever, but closes a connection for good when the broker says something that it does not know: that
+// a line is too long, for one, which somebody has caused who publishes on [Conn.NATS]. Then the connection is made anew,
+// with all subscriptions.
+
+// How long to wait between attempts to make a connection anew.
+const (
+	firstRedial   = 100 * time.Millisecond
+	longestRedial = 5 * time.Second
+)
+
+// conn returns the broker connection.
+func (l *link) conn() *nats.Conn { return l.current.Load() }
+
+// watch follows how the broker connection is doing, until ctx ends.
+func (l *link) watch(ctx context.Context) {
+	defer close(l.watched)
+	defer l.outage.stop()
+	for l.follow(ctx) {
+		if !l.owned {
+			l.outage.begin(0) // nobody makes it anew
+			l.logger.Error().Err(l.conn().LastError()).
+				Msg("the broker connection given with bus.WithNATS is closed: calls fail until the process makes another one, and connects anew")
+			return
+		}
+		if l.relink(ctx) != nil {
+			return
+		}
+	}
+}
+
+// follow returns true when the broker connection is closed, false when ctx has ended.
+func (l *link) follow(ctx context.Context) (closed bool) {
+	connection := l.conn()
+	changes := connection.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
+	defer connection.RemoveStatusListener(changes)
+	for {
+		switch connection.Status() {
+		case nats.CONNECTED:
+			l.outage.end()
+		case nats.CLOSED:
+			l.denials.forget()
+			l.outage.begin(outageGrace)
+			return true
+		case nats.RECONNECTING, nats.DISCONNECTED:
+			l.denials.forget()
+			l.outage.begin(outageGrace)
+		}
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// relink makes the broker connection anew, until it succeeds or ctx ends.
+func (l *link) relink(ctx context.Context) error {
+	l.logger.Error().Err(l.conn().LastError()).Msg("the broker connection was closed; it is made anew")
+	for pause := firstRedial; ; pause = min(2*pause, longestRedial) {
+		made, err := l.redial()
+		if err == nil {
+			if err = l.move(ctx, made); err == nil {
+				return nil
+			}
+			made.Close()
+		}
+		l.logger.Warn().Err(err).Msg("the broker connection cannot be made anew yet")
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// move has all connections of this process that share the link subscribe on another broker connection, and only then
+// send on it: who calls has to hear the answers.
+func (l *link) move(ctx context.Context, to *nats.Conn) error {
+	for _, member := range l.members() {
+		if err := member.resubscribe(to); err != nil {
+			return err
+		}
+	}
+	if err := flushed(ctx, to); err != nil {
+		return err
+	}
+	l.current.Store(to)
+	l.relinked.Add(1)
+	l.logger.Info().Str("url", to.ConnectedUrlRedacted()).Msg("the broker connection was made anew")
+	return nil
+}
+
+// resubscribe makes all subscriptions again. A connection that is closing takes no more requests.
+func (c *Conn) resubscribe(on *nats.Conn) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing != nil {
+		c.subscriptions = c.subscriptions[:min(len(c.subscriptions), responseSubscriptions)]
+	}
+	for _, each := range c.subscriptions {
+		if err := each.subscribe(on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join adds a connection of this process to those that move with the link.
+func (l *link) join(c *Conn) {
+	l.joining.Lock()
+	defer l.joining.Unlock()
+	l.joined = append(l.joined, c)
+}
+
+func (l *link) leave(c *Conn) {
+	l.joining.Lock()
+	defer l.joining.Unlock()
+	l.joined = slices.DeleteFunc(l.joined, func(other *Conn) bool { return other == c })
+}
+
+func (l *link) members() []*Conn {
+	l.joining.Lock()
+	defer l.joining.Unlock()
+	return slices.Clone(l.joined)
+}
+
+// awaitOpen waits while a connection of ours is made anew.
+func (l *link) awaitOpen(ctx context.Context) error {
+	for l.owned && l.err == nil && l.conn().IsClosed() {
+		news := l.outage.news()
+		if !l.conn().IsClosed() {
+			break
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return errors.Join(nats.ErrConnectionClosed, ctx.Err())
+		}
+	}
+	return nil
+}

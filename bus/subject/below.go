@@ -1,0 +1,14 @@
+package subject
+
+// CallsBelow returns a pattern for the broker's permissions, unchecked: the calls on a port to all hosts below a domain,
+// "bus.443.example.>". The domain "" is above all: "bus.443.>".
+func CallsBelow(plane, port, domain string) string {
+	pattern := plane + "." + port
+	if domain != "" {
+		pattern += "." + reverse(domain)
+	}
+	return pattern + "." + anyTokens
+}
+
+// ResponsesBelow does so for acks and responses to calls of these hosts: "bus.r.example.>".
+func ResponsesBelow(plane, domain string) string { return CallsBelow(plane, responsePort, domain) }

@@ -1,0 +1,69 @@
+package wire_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+func TestFragment(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]wire.Fragment{
+		"1/2":                 {Number: 1, Count: 2},
+		"2/2":                 {Number: 2, Count: 2},
+		"17/400":              {Number: 17, Count: 400},
+		"999999999/999999999": {Number: 999999999, Count: 999999999},
+		"1/1":                 {}, // a message that is its own only part
+	} {
+		request, response := usualRequest(), usualResponse()
+		request.Fragment, response.Fragment = want, want
+		text := wire.AppendRequest(nil, request)
+		if line := "\r\nBus-Fragment: " + value + "\r\n"; strings.Contains(string(text), line) != (value != "1/1") {
+			t.Errorf("%s: written as %q", value, text)
+		}
+		text = []byte(strings.Replace(string(crlf(goldenRequest)), "Bus-From-Host", "bus-fragment: "+value+"\r\nBus-From-Host", 1))
+		if err := wire.ParseRequest(text, request); err != nil || request.Fragment != want {
+			t.Errorf("%s: a request is read as part %+v: %v", value, request.Fragment, err)
+		}
+		text = []byte(strings.Replace(string(crlf(goldenResponse)), "Bus-From-Host", "BUS-FRAGMENT: "+value+"\r\nBus-From-Host", 1))
+		if err := wire.ParseResponse(text, response); err != nil || response.Fragment != want {
+			t.Errorf("%s: a response is read as part %+v: %v", value, response.Fragment, err)
+		}
+	}
+}
+
+func TestFragmentsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{
+		"", "1", "/", "1/", "/2", "0/2", "3/2", "0/0", "-1/2", "1/-2", "+1/2", "1 / 2", "1/2/3", "1,2", "a/b", "1.0/2", "1/1000000000", "１/２",
+	} {
+		var request wire.Request
+		text := strings.Replace(string(crlf(goldenRequest)), "Bus-From-Host", "Bus-Fragment: "+value+"\r\nBus-From-Host", 1)
+		wantError(t, wire.ParseRequest([]byte(text), &request), "header Bus-Fragment: "+strconv.Quote(value)+" is not a part and the number of parts, such as 1/3")
+		if request.MsgID != usualRequest().MsgID {
+			t.Errorf("%q: the sender cannot be answered", value)
+		}
+	}
+	var response wire.Response
+	ack := strings.Replace(string(crlf(goldenAck)), "Bus-From-Host", "Bus-Fragment: 1/2\r\nBus-From-Host", 1)
+	wantError(t, wire.ParseResponse([]byte(ack), &response), "header Bus-Fragment: on an ack, which is whole")
+	twice := strings.Replace(string(crlf(goldenResponse)), "Bus-From-Host", "Bus-Fragment: 1/2\r\nBus-Fragment: 1/2\r\nBus-From-Host", 1)
+	wantError(t, wire.ParseResponse([]byte(twice), &response), "header Bus-Fragment: given twice")
+}
+
+// TestFragmentsThatAreNotWritten holds that what is no part is not called one.
+func TestFragmentsThatAreNotWritten(t *testing.T) {
+	t.Parallel()
+	for _, part := range []wire.Fragment{
+		{}, {Number: 1, Count: 1}, {Number: 0, Count: 2}, {Number: 3, Count: 2}, {Number: -1, Count: 2}, {Number: 1, Count: -2},
+		{Number: 1, Count: 1_000_000_000},
+	} {
+		request := usualRequest()
+		request.Fragment = part
+		if text := wire.AppendRequest(nil, request); strings.Contains(string(text), "Bus-Fragment") {
+			t.Errorf("%+v is written as %q", part, text)
+		}
+	}
+}

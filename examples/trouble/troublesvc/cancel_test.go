@@ -1,0 +1,68 @@
+package troublesvc_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/examples/trouble/troubleapi"
+	"github.com/busline/busline/examples/trouble/troublesvc"
+	"github.com/busline/busline/portal"
+	"github.com/rs/zerolog"
+)
+
+// TestClientGoesAway has an HTTP client leave long before the call ends: the handler hears of it, wherever it runs.
+func TestClientGoesAway(t *testing.T) {
+	t.Parallel()
+	for name, shortCircuit := range map[string]bool{"in the process": true, "over the broker": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := bustest.New(t)
+			service := b.Connect(troubleapi.Host, bus.WithLogger(zerolog.Nop()))
+			if err := troublesvc.Serve(service); err != nil {
+				t.Fatal(err)
+			}
+			door := b.Connect("ingress", bus.WithShortCircuit(shortCircuit))
+			ingress, err := portal.NewIngress(door)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := httptest.NewServer(ingress)
+			t.Cleanup(server.Close)
+
+			ctx, leave := context.WithCancel(t.Context())
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/trouble.example/sleep?ms=600000", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := make(chan struct{})
+			go func() {
+				defer close(left)
+				if response, err := http.DefaultClient.Do(request); err == nil {
+					response.Body.Close()
+					t.Errorf("a response of status %d", response.StatusCode)
+				}
+			}()
+			for service.Stats().Handlers == 0 {
+				continue // until the call is under way
+			}
+			leave()
+			<-left
+			asking, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the call itself would take 20
+			defer cancel()
+			var cancelled struct{ Count int }
+			for cancelled.Count == 0 {
+				if err := bus.Call(asking, door, "https://trouble.example/cancelled", nil, &cancelled); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if cancelled.Count != 1 {
+				t.Errorf("%d calls were cancelled, want one", cancelled.Count)
+			}
+		})
+	}
+}

@@ -1,0 +1,188 @@
+package portal_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/busline/busline/portal"
+)
+
+// waiting serves a host that answers with as many bytes as the path says, once it may.
+type waiting struct {
+	arrived chan int // bytes of the request
+	release chan struct{}
+}
+
+func (h *waiting) serve(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	h.arrived <- len(body)
+	<-h.release
+	var size int
+	_, _ = fmt.Sscanf(r.URL.Path, "/%d", &size)
+	fmt.Fprint(w, strings.Repeat("a", size))
+}
+
+func newWaiting(door *door) *waiting {
+	handler := &waiting{make(chan int), make(chan struct{})}
+	door.serve("waiting.example", 443, handler.serve)
+	return handler
+}
+
+// post sends a body of some bytes, with a length or in chunks.
+func post(door *door, path string, size int, chunked bool) answer {
+	head := "POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+	body := strings.Repeat("a", size)
+	if chunked {
+		return door.send(fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", head, size, body), http.MethodPost)
+	}
+	return door.send(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, size, body), http.MethodPost)
+}
+
+func checkTurnedAway(t *testing.T, what string, got answer, executed string) {
+	t.Helper()
+	const detail = `"detail":"the ingress holds as many bytes of bodies as it may, 1000: try again in a second"`
+	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "1" || !strings.Contains(got.text, detail) ||
+		strings.Contains(got.text, `"executed":"no"`) != (executed == "no") {
+		t.Errorf("%s: status %d, Retry-After %q: %s", what, got.StatusCode, got.Header.Get("Retry-After"), got.text)
+	}
+}
+
+// TestRequestsInFlight fills an ingress with the body of a request that waits for its answer.
+func TestRequestsInFlight(t *testing.T) {
+	t.Parallel()
+	door := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
+	door.serve("echo.example", 443, echo)
+	handler := newWaiting(door)
+	var first sync.WaitGroup
+	first.Go(func() {
+		if got := post(door, "/waiting.example/0", 800, false); got.StatusCode != http.StatusOK {
+			t.Errorf("the first: status %d: %s", got.StatusCode, got.text)
+		}
+	})
+	if size := <-handler.arrived; size != 800 || portal.Held(door.ingress) != 800 {
+		t.Errorf("%d bytes arrived, %d are held", size, portal.Held(door.ingress))
+	}
+	for _, chunked := range []bool{false, true} {
+		what := fmt.Sprintf("in chunks: %t", chunked)
+		checkTurnedAway(t, what, post(door, "/echo.example/", 201, chunked), "no")
+		if got := post(door, "/echo.example/", 1, chunked); got.StatusCode != http.StatusOK {
+			t.Errorf("%s, where there is room: status %d: %s", what, got.StatusCode, got.text)
+		}
+	}
+	if got := door.get("/-/healthy"); got.StatusCode != http.StatusOK {
+		t.Errorf("an operator got %d", got.StatusCode)
+	}
+	close(handler.release)
+	first.Wait()
+	if held := portal.Held(door.ingress); held != 0 {
+		t.Errorf("at the end %d bytes are held", held)
+	}
+}
+
+// TestResponsesInFlight fills an ingress with a response that its client does not read.
+func TestResponsesInFlight(t *testing.T) {
+	t.Parallel()
+	door := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
+	door.serve("long.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 900)) })
+	door.serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 101)) })
+	door.serve("huge.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", 2000)) })
+	deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: make(chan struct{})}
+	var first sync.WaitGroup
+	first.Go(func() {
+		door.ingress.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/long.example/", strings.NewReader("body")))
+	})
+	<-deaf.writing
+	if held := portal.Held(door.ingress); held != 900 {
+		t.Errorf("%d bytes are held, want the response alone", held)
+	}
+	checkTurnedAway(t, "a GET", door.get("/short.example/"), "unknown")
+	checkTurnedAway(t, "a POST of more than there is room for", post(door, "/short.example/", 101, false), "no")
+	if got := post(door, "/short.example/", 100, false); got.StatusCode != http.StatusOK || len(got.text) != 101 {
+		t.Errorf("a POST, which has been carried out: status %d: %s", got.StatusCode, got.text)
+	}
+	close(deaf.release)
+	first.Wait()
+	if held := portal.Held(door.ingress); held != 0 || deaf.Body.Len() != 900 {
+		t.Errorf("at the end %d bytes are held, the client has %d", held, deaf.Body.Len())
+	}
+	if got := door.get("/huge.example/"); got.StatusCode != http.StatusOK || len(got.text) != 2000 {
+		t.Errorf("alone: status %d, %d bytes", got.StatusCode, len(got.text))
+	}
+}
+
+// deafClient does not read until it is released.
+type deafClient struct {
+	*httptest.ResponseRecorder
+
+	once             sync.Once
+	writing, release chan struct{}
+}
+
+func (c *deafClient) Write(data []byte) (int, error) {
+	c.once.Do(func() { close(c.writing) })
+	<-c.release
+	return c.ResponseRecorder.Write(data)
+}
+
+// TestAnnouncedIsNotHeld has clients announce bodies that they do not send.
+func TestAnnouncedIsNotHeld(t *testing.T) {
+	t.Parallel()
+	door := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(1000))
+	door.serve("echo.example", 443, echo)
+	var announcing sync.WaitGroup
+	t.Cleanup(announcing.Wait) // when all is closed
+	for range 10 {
+		reader, writer := io.Pipe()
+		request := httptest.NewRequest(http.MethodPost, "/echo.example/", reader)
+		request.ContentLength = 900
+		announcing.Go(func() { door.ingress.ServeHTTP(httptest.NewRecorder(), request) })
+		if _, err := writer.Write([]byte("a")); err != nil { // it is being read
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = writer.Close() })
+	}
+	if got := post(door, "/echo.example/", 500, false); got.StatusCode != http.StatusOK {
+		t.Errorf("status %d: %s", got.StatusCode, got.text)
+	}
+}
+
+// TestNothingStaysHeld lets requests end in every way that there is.
+func TestNothingStaysHeld(t *testing.T) {
+	t.Parallel()
+	const limit = 20_000
+	door := open(t, portal.WithBodyLimit(1000), portal.WithInFlightLimit(limit))
+	door.serve("echo.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		if held := portal.Held(door.ingress); held > limit {
+			t.Errorf("%d bytes are held", held)
+		}
+		echo(w, r)
+	})
+	door.serve("web.example", 443, failing)
+	const head = "Host: a\r\nConnection: close\r\nContent-Length: 600\r\n\r\n"
+	body := strings.Repeat("a", 600)
+	var clients sync.WaitGroup
+	for range 30 {
+		for _, raw := range []string{
+			"POST /echo.example/ HTTP/1.1\r\n" + head + body,
+			"HEAD /echo.example/ HTTP/1.1\r\n" + head + body,
+			"POST /web.example/panic HTTP/1.1\r\n" + head + body,
+			"POST /web.example/strange HTTP/1.1\r\n" + head + body,
+			"POST /nobody.example/ HTTP/1.1\r\n" + head + body,
+			"POST /echo.example:444/ HTTP/1.1\r\n" + head + body,
+			"POST /echo.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n258\r\n" + body + "\r\nzz\r\n",
+			"POST /echo.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n" + strings.Repeat("a", 1000) + "\r\n1\r\na\r\n0\r\n\r\n",
+		} {
+			clients.Go(func() { door.send(raw, strings.Fields(raw)[0]) })
+		}
+	}
+	clients.Wait()
+	door.server.Close() // waits for the handlers
+	if held := portal.Held(door.ingress); held != 0 {
+		t.Errorf("at the end %d bytes are held", held)
+	}
+}

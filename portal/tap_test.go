@@ -1,0 +1,154 @@
+package portal_test
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/portal"
+)
+
+// tap is a client of the broker that sees every message on the plane, and answers every request: there is no host, port
+// or path that it does not serve. What an ingress lets through shows here.
+type tap struct {
+	plane   string
+	raw     *nats.Conn
+	ingress *bus.Conn
+
+	mu       sync.Mutex // protects messages
+	messages []*tapped
+}
+
+// tapped is a message that is not an answer.
+type tapped struct {
+	subject string
+	payload string
+	request wire.Request
+	err     error // of reading it, strictly
+}
+
+// newTap makes an ingress on a bus of its own, with a tap behind it.
+func newTap(t testing.TB, options ...portal.IngressOption) (*tap, *portal.Ingress) {
+	t.Helper()
+	b := bustest.New(t)
+	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(raw.Close)
+	tap := &tap{plane: b.Plane(), raw: raw, ingress: b.Connect("ingress")}
+	if _, err := raw.Subscribe(tap.plane+".>", tap.see); err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	ingress, err := portal.NewIngress(tap.ingress, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tap, ingress
+}
+
+func (p *tap) see(message *nats.Msg) {
+	if strings.HasPrefix(message.Subject, p.plane+".r.") {
+		return
+	}
+	seen := &tapped{subject: strings.TrimPrefix(message.Subject, p.plane+"."), payload: string(message.Data)}
+	seen.err = wire.ParseRequest(message.Data, &seen.request)
+	if seen.err == nil && strings.HasPrefix(seen.subject, "888.") && !strings.Contains(seen.payload, "X-Forwarded-Proto: ") {
+		return // the connection's own; what comes from outside never lacks that header
+	}
+	p.mu.Lock()
+	p.messages = append(p.messages, seen)
+	p.mu.Unlock()
+	if seen.err == nil {
+		p.answer(&seen.request)
+	}
+}
+
+// answer acks a request, and responds with a header that is not for the outside.
+func (p *tap) answer(request *wire.Request) {
+	host, _, _ := strings.Cut(request.Host, ":")
+	to := subject.Response(p.plane, request.FromHost, request.FromID)
+	response := wire.Response{FromHost: host, FromID: "t1aaaaaaaa", MsgID: request.MsgID, Queue: host}
+	response.Status, response.OpCode = http.StatusAccepted, wire.OpAck
+	ack := wire.AppendResponse(nil, &response)
+	response.Status, response.OpCode, response.Body = http.StatusOK, wire.OpRes, []byte("answer")
+	for _, payload := range [][]byte{ack, wire.AppendResponse(nil, &response)} {
+		payload = bytes.Replace(payload, []byte("\r\n"), []byte("\r\nBus-Else: inside\r\n"), 1)
+		_ = p.raw.Publish(to, payload) // the call fails when it fails
+	}
+}
+
+// take returns the messages that the ingress has sent since the last time.
+func (p *tap) take(t testing.TB) []*tapped {
+	t.Helper()
+	const patience = 10 * time.Second                              // far more than it takes
+	for _, client := range []*nats.Conn{p.ingress.NATS(), p.raw} { // what was sent has arrived; what arrived is seen
+		if err := client.FlushTimeout(patience); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := make(chan struct{})
+	if err := p.raw.Barrier(func() { close(seen) }); err != nil {
+		t.Fatal(err)
+	}
+	<-seen
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := p.messages
+	p.messages = nil
+	return taken
+}
+
+// lines are the first lines of messages, with the host and the body: "POST a.example /add body".
+func lines(messages []*tapped) string {
+	var all []string
+	for _, message := range messages {
+		all = append(all, strings.TrimSpace(message.request.Method+" "+message.request.Host+" "+message.request.Target+" "+string(message.request.Body)))
+	}
+	return strings.Join(all, "; ")
+}
+
+// check holds that messages are what an ingress may send, and nothing else: well-formed, to an open port, in its own
+// name, and with nothing of the bus's that came from outside.
+func (p *tap) check(t testing.TB, messages []*tapped) {
+	t.Helper()
+	for _, message := range messages {
+		if message.err != nil {
+			t.Errorf("%q: %v", message.payload, message.err)
+			continue
+		}
+		request := &message.request
+		port, _, _ := strings.Cut(message.subject, ".")
+		host, _, _ := strings.Cut(request.Host, ":")
+		if port != "443" && port != "80" || host == "all" {
+			t.Errorf("a call to %s, %q", message.subject, message.payload)
+		}
+		if request.FromHost != "ingress" || request.FromID != p.ingress.ID() || request.CallDepth != 1 || request.Actor != "" {
+			t.Errorf("a call in the name of %s.%s: %q", request.FromID, request.FromHost, message.payload)
+		}
+		head, _, _ := strings.Cut(message.payload, "\r\n\r\n")
+		counts := make(map[string]int)
+		for line := range strings.SplitSeq(strings.ToLower(head), "\r\n") {
+			if name, _, _ := strings.Cut(line, ":"); strings.HasPrefix(strings.ReplaceAll(name, "_", "-"), "bus-") {
+				counts[name]++
+			}
+		}
+		want := map[string]int{"bus-from-host": 1, "bus-from-id": 1, "bus-msg-id": 1, "bus-op-code": 1, "bus-time-budget": 1, "bus-call-depth": 1}
+		if !maps.Equal(counts, want) {
+			t.Errorf("the Bus- fields are %v: %q", counts, head)
+		}
+	}
+}
