@@ -36,10 +36,11 @@ const importTable = `
 	msgsvc:             bus
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
+	examples/payroll/payrollapi:       bus reflectapi
 	examples/products/productapi:      bus reflectapi
 	examples/products/productsvc:      bus examples/products/productapi
 	examples/trouble/troubleapi:       bus reflectapi
-	mocks: bus examples/calculator/calculatorapi examples/checkout/checkoutapi examples/products/productapi examples/products/productsvc examples/trouble/troubleapi
+	mocks: bus examples/calculator/calculatorapi examples/checkout/checkoutapi examples/payroll/payrollapi examples/products/productapi examples/products/productsvc examples/trouble/troubleapi
 	examples/...:       ...
 	benchmarks:         ...
 	bus/faulttest:      ...

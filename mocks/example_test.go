@@ -12,6 +12,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/checkout/checkoutapi"
+	"github.com/busline/busline/examples/payroll/payrollapi"
 	"github.com/busline/busline/examples/products/productapi"
 	"github.com/busline/busline/examples/trouble/troubleapi"
 	"github.com/busline/busline/mocks"
@@ -78,6 +79,7 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	bustest.CheckNames[calculatorapi.Calculator](t, mocks.NewMockCalculator(nil))
 	bustest.CheckNames[checkoutapi.Checkout](t, mocks.NewMockCheckout(nil))
+	bustest.CheckNames[payrollapi.Payroll](t, mocks.NewMockPayroll(nil))
 	bustest.CheckNames[productapi.Products](t, mocks.NewMockProducts(nil))
 	bustest.CheckNames[troubleapi.Trouble](t, mocks.NewMockTrouble(nil))
 }

@@ -29,6 +29,9 @@ func TestDocuments(t *testing.T) {
 	products.Check("DELETE /products/1", "", 200, `{}`)
 	products.Check("GET /products/1", "", 404, "no product")
 
+	payroll := open("payroll.example")
+	payroll.Check("POST /headcount", `{}`, 200, `{"count":2}`)
+
 	trouble := open("trouble.example")
 	trouble.Check("POST /sleep", `{"ms":1}`, 200, `{"slept":1}`)
 	trouble.Check("POST /panic", `{}`, 500, "the log")

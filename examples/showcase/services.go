@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
+	"github.com/busline/busline/examples/payroll/payrollapi"
+	"github.com/busline/busline/examples/payroll/payrollsvc"
 	"github.com/busline/busline/examples/products/productsvc"
 	"github.com/busline/busline/examples/trouble/troublesvc"
 	"github.com/busline/busline/msgsvc"
@@ -13,7 +15,7 @@ import (
 // startServices puts the services on the bus. Each has a connection of its own, as if it ran alone.
 func (s *showcase) startServices(ctx context.Context) error {
 	for _, start := range []func(context.Context) error{
-		s.startPortal, s.startMessaging, s.startCalculator, s.startProducts, s.startTrouble,
+		s.startPortal, s.startMessaging, s.startCalculator, s.startProducts, s.startPayroll, s.startTrouble,
 	} {
 		if err := start(ctx); err != nil {
 			return err
@@ -69,6 +71,15 @@ func (s *showcase) startProducts(ctx context.Context) error {
 	}
 	s.show("https://products.example/products?sortBy=price&limit=10", "a REST collection, kept "+store.String())
 	return productsvc.Serve(conn, store)
+}
+
+func (s *showcase) startPayroll(ctx context.Context) error {
+	conn, err := s.connect(ctx, payrollapi.Host)
+	if err != nil {
+		return err
+	}
+	s.show("https://payroll.example/headcount", "who may ask for more has a token; see examples/payroll")
+	return payrollsvc.Serve(conn)
 }
 
 func (s *showcase) startTrouble(ctx context.Context) error {

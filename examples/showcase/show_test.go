@@ -36,6 +36,8 @@ func TestShow(t *testing.T) {
 		{"GET", "/products.example/products?sortBy=price&limit=3&offset=0", "", "", 200, `\[{"name":"Tea","price":4.5,"tags":\[\]}\]`},
 		{"POST", "/calculator.example/add", isJSON, `{"x":"five"}`, 400, `.*"errors":\[{"name":"x","in":"body".*`},
 		{"GET", "/nobody.example/x", "", "", 503, `.*"nobody serves nobody.example.*`},
+		{"GET", "/payroll.example/headcount", "", "", 200, `{"count":2}`},
+		{"GET", "/payroll.example/salary?employee=ada", "", "", 401, `.*"a token is asked for here.*`},
 		{"GET", "/trouble.example/sleep?ms=100", "", "", 200, `{"slept":100}`},
 		{"GET", "/trouble.example/panic", "", "", 500, `.*"the reason is in the log.*`},
 		{"POST", "/trouble.example/echo", isJSON, `[1,{"a":null}]`, 200, `\[1,{"a":null}\]`},
@@ -104,8 +106,8 @@ func TestPrints(t *testing.T) {
 			t.Errorf("%s answers %d %s", url, status, answer)
 		}
 	}
-	if len(show.lines) != 7 {
-		t.Errorf("%d lines, want 7:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
+	if len(show.lines) != 8 {
+		t.Errorf("%d lines, want 8:\n%s", len(show.lines), strings.Join(show.lines, "\n"))
 	}
 }
 

@@ -1,0 +1,57 @@
+// Payroll puts the service of payrollsvc on the bus: endpoints that ask for claims.
+//
+// Make a key set and a token in one terminal, and start a bus that knows the keys; start the service in another, with the
+// same keys; call it from a third:
+//
+//	TOKEN=$(go run ./examples/payroll/token -roles hr -level 2)
+//	BUS_JWKS=keys.json go run ./examples/showcase
+//	BUS_JWKS=keys.json go run ./examples/payroll
+//	curl localhost:8080/payroll.example/headcount
+//	curl 'localhost:8080/payroll.example/salary?employee=ada'
+//	curl -H "Authorization: Bearer $TOKEN" 'localhost:8080/payroll.example/salary?employee=ada'
+//	curl -H "Authorization: Bearer $TOKEN" 'localhost:8080/payroll.example/raise?employee=ada&percent=10'
+//
+// The last four print:
+//
+//	{"count":2}
+//	{…"status":401,"detail":"a token is asked for here; send it as Authorization: Bearer …",…}
+//	{"amount":5200}
+//	{…"status":403,"detail":"the claims of the token do not give access",…}
+//
+// With -level 3 the last one is {"amount":5720}. The showcase has a payroll too. Both are instances of one service, each
+// with salaries of its own.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/payroll/payrollapi"
+	"github.com/busline/busline/examples/payroll/payrollsvc"
+)
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	conn, err := bus.Connect(ctx, payrollapi.Host, bus.WithVersion("1"))
+	if err != nil {
+		return err
+	}
+	if err := payrollsvc.Serve(conn); err != nil {
+		return err
+	}
+	fmt.Println(payrollapi.Host, "is on the bus; Ctrl-C takes it off")
+	<-ctx.Done()
+	return conn.Close(context.Background())
+}
