@@ -212,6 +212,7 @@ func TestThousandsOfHalfFinishedRequests(t *testing.T) {
 			t.Errorf("%d goroutines, %d before", now, idle)
 		}
 		s.send(s.part(1, 2, "a"))
+		synctest.Wait() // for its ack, as a caller does
 		s.send(s.part(2, 2, "b"))
 		checkTold(t, "afterwards", s.heard(), []string{"200 ab"})
 	})

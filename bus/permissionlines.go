@@ -40,7 +40,7 @@ func (c *Conn) ownSubscriptions() []Permission {
 		case c.nats.response:
 			one.Subject, one.For = responses, "acks and responses to its calls"
 		case c.nats.response + "." + anyLabel:
-			one.Subject, one.For = responses+"."+anyLabel, "the broker's word that nobody is there, and what is answered by allow_responses"
+			one.Subject, one.For = responses+"."+anyLabel, "word that nobody is there, and answers by allow_responses"
 		case subject.Instance(c.plane, c.host, c.id):
 			one.Subject, one.For = subject.Instance(c.plane, c.host, anyLabel), "calls to one instance"
 		default:

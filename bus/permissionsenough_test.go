@@ -252,3 +252,46 @@ func TestCallersOfAll(t *testing.T) {
 		})
 	}
 }
+
+// TestLostInstanceUnderPermissions has somebody take a call and die. That the broker may be asked after it is needed.
+func TestLostInstanceUnderPermissions(t *testing.T) {
+	t.Parallel()
+	for name, options := range profiles() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnforcing(t, map[string]string{
+				"clerk.example":  printedFor(t, "clerk.example", options, func(conn *bus.Conn) { serve(t, conn, &clerk{}) }),
+				"caller.example": printedFor(t, "caller.example", options, func(*bus.Conn) {}, "clerk.example"),
+			})
+			taker := e.login("clerk.example")
+			if refused := taker.subscribe("bus.443.example.clerk.|.POST.ask", "clerk.example"); len(refused) != 0 {
+				t.Fatal(refused)
+			}
+			caller, ended := e.connect("caller.example", options...), make(chan error, 1)
+			go func() { ended <- bus.Call(t.Context(), caller, "https://clerk.example/ask", nil, nil) }()
+			question := taker.next()
+			response, id := "bus.r.example.caller."+caller.ID(), question.reply[strings.LastIndexByte(question.reply, '.')+1:]
+			if len(options) > 0 {
+				response = question.reply
+			}
+			if refused := taker.publish(response, "", ackOf(id)); len(refused) != 0 {
+				t.Fatal(refused)
+			}
+			_ = taker.conn.Close()
+			if err := await(t, "the end of the call", ended); !errors.Is(err, bus.ErrInstanceLost) {
+				t.Errorf("got %v", err)
+			}
+			for _, line := range e.log.lines("violation") {
+				t.Error(line)
+			}
+		})
+	}
+}
+
+// ackOf takes a message in the name of an instance of the clerk.
+func ackOf(msgID string) string {
+	return strings.Join([]string{
+		"HTTP/1.1 202 Accepted", "Connection: close", "Bus-From-Host: clerk.example", "Bus-From-Id: c1aaaaaaaa",
+		"Bus-Msg-Id: " + msgID, "Bus-Op-Code: Ack", "Bus-Queue: clerk.example", "", "",
+	}, "\r\n")
+}

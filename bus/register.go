@@ -40,31 +40,33 @@ func interfaceOf[T any]() reflect.Type {
 }
 
 func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
-	endpoints, doc, err := plan(as, impl, config)
+	endpoints, service, err := plan(as, impl, config)
 	if err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
 	if err := c.register(endpoints); err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
-	c.documents.describe(doc, endpoints)
+	c.documents.describe(service.Doc, endpoints)
+	for _, warning := range service.Warnings {
+		c.logger.Warn().Str("service", service.Name).Msg(warning)
+	}
 	return nil
 }
 
 // plan discovers the methods of impl and makes their endpoints.
-func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, doc string, err error) {
-	var service *reflectapi.Service
+func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, service *reflectapi.Service, err error) {
 	if as != nil {
 		service, err = reflectapi.DescribeAs(as, impl, config.describe...)
 	} else {
 		service, err = reflectapi.Describe(impl, config.describe...)
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	mapped, err := restmap.Map(service, config.routing())
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	for _, m := range mapped {
 		planned := &endpoint{endpointConfig: config.method(m.Method.Name).endpointConfig, owner: service.Name, mapped: m}
@@ -75,7 +77,7 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 		}
 		endpoints = append(endpoints, planned)
 	}
-	return endpoints, service.Doc, nil
+	return endpoints, service, nil
 }
 
 // Handle serves an http.Handler under a method and a path of conn's host: "GET", "/files/{path+}". The method ""
@@ -177,6 +179,7 @@ func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
 	if err != nil {
 		c.unsubscribe(before)
 		c.router.remove(endpoints)
+		_ = c.link.flush(ctx) // until the broker knows, calls would still be sent here, where nobody takes them
 	}
 	return err
 }

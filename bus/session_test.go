@@ -19,7 +19,7 @@ func (e *enforcing) login(user string) *session {
 	}
 	e.t.Cleanup(func() { _ = conn.Close() })
 	s := &session{t: e.t, conn: conn, reader: bufio.NewReader(conn)}
-	if said := s.say(fmt.Sprintf(`CONNECT {"verbose":false,"user":%q,"pass":"secret","headers":true,"no_responders":true}`, user)); len(said) != 0 {
+	if said := s.say(fmt.Sprintf(`CONNECT {"verbose":false,"user":%q,"pass":"secret"}`, user)); len(said) != 0 {
 		e.t.Fatalf("login of %s: %s", user, said)
 	}
 	return s
@@ -30,8 +30,8 @@ type session struct {
 	t      *testing.T
 	conn   net.Conn
 	reader *bufio.Reader
-	number int      // of subscriptions
-	heard  []string // the subjects and bodies of messages
+	number int // of subscriptions
+	heard  []delivery
 }
 
 // operation is what the broker allows or denies.
@@ -75,25 +75,53 @@ func (s *session) say(command string) (refused []string) {
 		s.t.Fatal(err)
 	}
 	for {
-		line, err := s.reader.ReadString('\n')
-		if err != nil {
-			s.t.Fatalf("%s: %v", command, err)
-		}
-		switch verb, rest, _ := strings.Cut(strings.TrimSpace(line), " "); verb {
+		verb, rest := s.line()
+		switch verb {
 		case "PONG":
 			return refused
 		case "-ERR":
 			refused = append(refused, rest)
-		case "MSG", "HMSG":
-			fields := strings.Fields(rest)
-			body := make([]byte, number(s.t, fields[len(fields)-1])+len("\r\n"))
-			if _, err := io.ReadFull(s.reader, body); err != nil {
-				s.t.Fatal(err)
-			}
-			s.heard = append(s.heard, fields[0]+" "+strings.TrimSpace(string(body)))
 		}
 	}
 }
+
+// next waits for a message.
+func (s *session) next() delivery {
+	s.t.Helper()
+	for len(s.heard) == 0 {
+		s.line()
+	}
+	first := s.heard[0]
+	s.heard = s.heard[1:]
+	return first
+}
+
+// line reads a line of the broker's, and keeps the message that may come with it.
+func (s *session) line() (verb, rest string) {
+	s.t.Helper()
+	text, err := s.reader.ReadString('\n')
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	verb, rest, _ = strings.Cut(strings.TrimSpace(text), " ")
+	if verb != "MSG" {
+		return verb, rest
+	}
+	fields := strings.Fields(rest) // subject, number of the subscription, perhaps a reply subject, size
+	body := make([]byte, number(s.t, fields[len(fields)-1])+len("\r\n"))
+	if _, err := io.ReadFull(s.reader, body); err != nil {
+		s.t.Fatal(err)
+	}
+	message := delivery{subject: fields[0], text: strings.TrimSuffix(string(body), "\r\n")}
+	if len(fields) == 4 {
+		message.reply = fields[2]
+	}
+	s.heard = append(s.heard, message)
+	return verb, rest
+}
+
+// delivery is a message of the broker's.
+type delivery struct{ subject, reply, text string }
 
 func number(t *testing.T, digits string) int {
 	t.Helper()

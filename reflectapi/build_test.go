@@ -68,16 +68,7 @@ func checkMeasured(t *testing.T, measured []measurement) {
 // its source and without.
 func (b build) measure(t *testing.T) (present, gone string) {
 	t.Helper()
-	workspace := t.TempDir()
-	source := filepath.Join(workspace, "program")
-	if err := os.CopyFS(source, os.DirFS(filepath.Join("testdata", "program"))); err != nil {
-		t.Fatal(err)
-	}
-	this, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	command(t, workspace, "go", "work", "init", source, this)
+	workspace, source := workspaceOfProgram(t)
 	if b.whole {
 		present = command(t, source, "go", append(b.args, ".")...)
 		return present, command(t, source, "go", append(b.args, "-exec", awayFrom(t, source), ".")...)
@@ -89,6 +80,22 @@ func (b build) measure(t *testing.T) (present, gone string) {
 		t.Fatal(err)
 	}
 	return present, command(t, workspace, program)
+}
+
+// workspaceOfProgram copies the program into a workspace of its own.
+func workspaceOfProgram(t *testing.T) (workspace, source string) {
+	t.Helper()
+	workspace = t.TempDir()
+	source = filepath.Join(workspace, "program")
+	if err := os.CopyFS(source, os.DirFS(filepath.Join("testdata", "program"))); err != nil {
+		t.Fatal(err)
+	}
+	this, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(t, workspace, "go", "work", "init", source, this)
+	return workspace, source
 }
 
 // awayFrom is a program for -exec, which moves the source away before it runs what was built.

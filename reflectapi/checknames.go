@@ -45,11 +45,9 @@ type nameCheck struct {
 
 // comment compares the doc comments of the service's type.
 func (k *nameCheck) comment() {
-	for _, t := range []reflect.Type{base(k.here.as), base(k.here.impl)} {
-		if stale := k.here.naming.staleComment(t); len(stale) > 0 {
-			k.find("type "+plainName(t), stale...)
-			return
-		}
+	if thing, stale := k.here.staleType(); len(stale) > 0 {
+		k.find(thing, stale...)
+		return
 	}
 	doc, origin := k.here.comment()
 	thereDoc, thereOrigin := k.there.comment()
@@ -62,11 +60,9 @@ func (k *nameCheck) comment() {
 // is not told.
 func (k *nameCheck) method(here, there *candidate) {
 	thing := "method " + here.name
-	for _, subject := range here.subjects {
-		if stale := k.here.naming.stale(subject); len(stale) > 0 {
-			k.find(thing, stale...)
-			return
-		}
+	if stale := k.here.staleMethod(here); len(stale) > 0 {
+		k.find(thing, stale...)
+		return
 	}
 	m, err := k.here.method(here)
 	if err != nil {
@@ -74,12 +70,13 @@ func (k *nameCheck) method(here, there *candidate) {
 		return
 	}
 	production, err := k.there.method(there)
-	if err != nil {
-		declared := k.there.naming.knows(there.subjects[0])
-		k.find(thing, "without source files and debug information, as in production, it has no names: "+namesRemedy(m.Name, here.subjects, declared))
-		return
-	}
-	if m.Doc != production.Doc {
+	missing, isMissing := errors.AsType[missingNamesError](err)
+	switch {
+	case isMissing:
+		k.find(thing, missing.inProduction())
+	case err != nil:
+		k.find(thing, err.Error())
+	case m.Doc != production.Doc:
 		k.find(thing, k.otherDoc(m.DocOrigin, production.DocOrigin))
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"embed"
 	"net/http"
+	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,6 +152,10 @@ func TestCheckNames(t *testing.T) {
 			"method Greet: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 			"method Leave: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
 		}},
+		"named by the implementation alone": {reflect.TypeFor[greeting.Leaver](), Friend{}, []reflectapi.Option{reflectapi.Source(os.DirFS("testdata/greeting"))}, []string{
+			"method Leave: without source files and debug information, as in production, argument 1 is unnamed in greeting.go:15:" +
+				` name it, as in (a string), or give them with bus.Names("Leave", …)`,
+		}},
 		"nil":             {greeter, nil, nil, []string{"nil has no methods: hand over a value"}},
 		"no interface":    {reflect.TypeFor[Clerk](), Clerk{}, nil, []string{"reflectapi_test.Clerk is no interface"}},
 		"not implemented": {greeter, Clerk{}, nil, []string{"reflectapi_test.Clerk does not implement greeting.Greeter"}},
@@ -167,5 +173,31 @@ func TestCheckNames(t *testing.T) {
 				t.Errorf("got:\n%s\nwant:\n%s", got, want)
 			}
 		})
+	}
+}
+
+// What CheckNames says of copies that are out of date, Describe only warns of.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	if warnings := describeAs[bookkeeper](t, Clerk{}, reflectapi.Source(books)).Warnings; warnings != nil {
+		t.Errorf("warnings for nothing: %q", warnings)
+	}
+	if warnings := describeAs[cashier](t, Clerk{}, reflectapi.Source(books), reflectapi.Portable()).Warnings; warnings != nil {
+		t.Errorf("warnings without source: %q", warnings)
+	}
+	want := []string{
+		"type cashier: the signature table has another comment than the source file: run go generate",
+		"method Give: the signature table gives argument to another type than the source file: run go generate",
+		"method Give: the signature table has another comment than the source file: run go generate",
+		"method Take: the signature table calls argument 1 sum, the source file calls it amount: run go generate",
+		"method Take: the signature table calls argument 2 in, the source file calls it _: run go generate",
+		"method Take: the signature table calls result 1 rest, the source file calls it change: run go generate",
+	}
+	if got := describeAs[cashier](t, Clerk{}).Warnings; !slices.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	got := describe(t, &Calculator{}, reflectapi.Source(edited(t, "x, y int) (sum int", "a, y int) (sum int"))).Warnings
+	if want := []string{"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the file as it is"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -43,7 +43,7 @@ func (d declared) read(of *subject) (declaration, error) {
 	if err != nil {
 		return declaration{}, err
 	}
-	return declaration{params: params, results: results, doc: docText(d.doc)}, nil
+	return declaration{params: params, results: results, doc: docText(d.doc), place: d.place()}, nil
 }
 
 // names lists the names of parameters or results, "" for an unnamed one.

@@ -1,6 +1,7 @@
 package reflectapi
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -13,6 +14,7 @@ import (
 type goFile struct {
 	files  fs.FS
 	path   string // inside files; "" for a text that is no file
+	text   []byte // nil until it is read, and when it cannot be
 	parsed bool
 	set    *token.FileSet
 	syntax *ast.File // nil when it does not parse
@@ -57,8 +59,8 @@ func (f *goFile) tree() *ast.File {
 	if !f.parsed {
 		f.parsed = true
 		f.set = token.NewFileSet()
-		text, err := fs.ReadFile(f.files, f.path)
-		if err != nil {
+		text := f.read()
+		if text == nil {
 			return nil
 		}
 		tree, err := parser.ParseFile(f.set, f.path, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -67,6 +69,19 @@ func (f *goFile) tree() *ast.File {
 		}
 	}
 	return f.syntax
+}
+
+// read is what stands in the file, nil when it cannot be read.
+func (f *goFile) read() []byte {
+	if f.text == nil && f.files != nil {
+		f.text, _ = fs.ReadFile(f.files, f.path)
+	}
+	return f.text
+}
+
+// mentions tells whether a name can be in the file, which is much faster than to parse it.
+func (f *goFile) mentions(name string) bool {
+	return f.path == "" || bytes.Contains(f.read(), []byte(name))
 }
 
 // spans tells whether a line lies in a piece of the tree.

@@ -36,6 +36,11 @@ func (Tourist) Visit(where string) (long int) { return len(where) }
 // Read is from the standard library.
 func (Tourist) Read(guide []byte) (pages int, err error) { return len(guide), nil }
 
+// lostError implements the language's own interface.
+type lostError struct{ Tourist }
+
+func (lostError) Error() (text string) { return "lost" }
+
 func TestInterfaceThatEmbedsAnother(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]reflectapi.Option{
@@ -74,6 +79,12 @@ func TestInterfaceThatCannotBeRead(t *testing.T) {
 				" source file: package io is in another module; DWARF: an interface leaves nothing there);" +
 				" write a signature table with apigen -type Reader," + remedy + `"Read", …)`,
 		},
+		"of the language": {
+			reflect.TypeFor[error](), nil,
+			"method Error: no names for 1 result (code: none given; signature table: none; embedded source: none given;" +
+				" source file: error is declared in no file; DWARF: an interface leaves nothing there);" +
+				` give them with bus.Names("Error", …)`,
+		},
 		"portable": {
 			reflect.TypeFor[politeness.Leaver](), []reflectapi.Option{reflectapi.Portable(), implementation},
 			"method Leave: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: greeting.Leaver is not in it);" +
@@ -82,11 +93,12 @@ func TestInterfaceThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := reflectapi.DescribeAs(test.iface, Tourist{}, test.options...); err == nil || err.Error() != test.want {
+			if _, err := reflectapi.DescribeAs(test.iface, lostError{}, test.options...); err == nil || err.Error() != test.want {
 				t.Errorf("got:  %v\nwant: %s", err, test.want)
 			}
 		})
 	}
+	wantSignatures(t, describeAs[error](t, lostError{}, reflectapi.Names("Error", "", "text")), "Error() (text string)")
 	service := describeAs[io.Reader](t, Tourist{}, reflectapi.Names("Read", "p", "n"))
 	wantSignatures(t, service, "Read(p []byte) (n int)")
 	if doc := method(t, service, "Read").Doc; doc != "Read is from the standard library." {

@@ -27,7 +27,7 @@ func declarationsOf(of *subject, files []*goFile) []declared {
 // belongsTo tells whether a file is of the package that declares the subject. Test files
 // count only for what is in one.
 func (f *goFile) belongsTo(of *subject) bool {
-	if f.isTest() && !of.inTest() {
+	if f.isTest() && !of.inTest() || !f.mentions(of.typeName()) {
 		return false
 	}
 	tree := f.tree()
@@ -56,7 +56,7 @@ func interfaceMethods(files []*goFile, f *goFile, name, method string, met []str
 				found = append(found, declared{f, e, member.Doc, spec.TypeParams != nil})
 			}
 		case *ast.Ident:
-			for _, sibling := range f.siblings(files) {
+			for _, sibling := range f.siblings(files, e.Name) {
 				found = append(found, interfaceMethods(files, sibling, e.Name, method, met)...)
 			}
 		case *ast.SelectorExpr:
@@ -69,11 +69,12 @@ func interfaceMethods(files []*goFile, f *goFile, name, method string, met []str
 	return found
 }
 
-// siblings lists the files of the same package in the same folder, the file itself included.
-func (f *goFile) siblings(files []*goFile) []*goFile {
+// siblings lists the files of the same package in the same folder, the file itself included,
+// as far as they mention a name.
+func (f *goFile) siblings(files []*goFile, name string) []*goFile {
 	var found []*goFile
 	for _, other := range files {
-		if path.Dir(other.path) != path.Dir(f.path) {
+		if path.Dir(other.path) != path.Dir(f.path) || !other.mentions(name) {
 			continue
 		}
 		if tree := other.tree(); tree != nil && tree.Name.Name == f.tree().Name.Name {

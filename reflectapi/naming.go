@@ -1,7 +1,6 @@
 package reflectapi
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -23,6 +22,7 @@ type source interface {
 type declaration struct {
 	params, results []string // "" for an unnamed one, context and error included
 	doc             string
+	place           string // its file and line; "" when it is in no file
 }
 
 // unknown is why a source cannot tell a method's names, e.g. "none given". An empty one goes
@@ -52,7 +52,7 @@ func newNaming(s *settings, candidates []*candidate) *naming {
 	}
 	if !s.portable {
 		n.disk = newDiskSource()
-		n.sources = append(n.sources, n.disk, dwarfSource{})
+		n.sources = append(n.sources, diskSource{n.disk}, dwarfSource{})
 	}
 	if len(candidates) > 0 {
 		n.near = candidates[0].implementation().near
@@ -73,11 +73,6 @@ func (n *naming) comment(types ...reflect.Type) (doc, origin string) {
 		}
 	}
 	return "", ""
-}
-
-// knows tells whether one of the texts declares a subject.
-func (n *naming) knows(of *subject) bool {
-	return slices.ContainsFunc(n.texts(), func(text *textSource) bool { return len(text.find(of)) > 0 })
 }
 
 // name fills in the names, doc and origin of a method whose shape is known. The subjects
@@ -102,18 +97,9 @@ func (n *naming) name(m *Method, subjects []*subject) error {
 		}
 	}
 	if !search.named {
-		return fmt.Errorf("no names for %s (%s); %s", m.unnamed(), strings.Join(search.passed, "; "), namesRemedy(m.Name, subjects, search.declared))
+		return search.fault(n.tables, subjects[0])
 	}
 	return nil
-}
-
-// namesRemedy says what gives a method names in every build.
-func namesRemedy(method string, subjects []*subject, declared bool) string {
-	remedy := fmt.Sprintf("embed the source with bus.Source, or give them with bus.Names(%q, …)", method)
-	if of := subjects[0]; of.isInterface() && !declared {
-		remedy = fmt.Sprintf("write a signature table with apigen -type %s, %s", of.typeName(), remedy)
-	}
-	return remedy
 }
 
 // nameSearch is the way through the sources for one method.
@@ -121,6 +107,7 @@ type nameSearch struct {
 	method   *Method
 	named    bool
 	declared bool     // a source has the declaration, with or without names
+	gap      *gap     // in the first declaration that was found, in a file if there is one
 	passed   []string // what the sources said that do not know
 }
 
@@ -138,6 +125,10 @@ func (s *nameSearch) ask(source source, about *subject) error {
 		s.declared = true
 		s.takeDoc(found.doc, source)
 		err = s.takeNames(found, source)
+	}
+	if gap, ok := errors.AsType[*gap](err); ok {
+		s.note(gap, source)
+		return nil
 	}
 	if reason, ok := errors.AsType[unknown](err); ok {
 		s.pass(source, reason)
@@ -166,6 +157,13 @@ func (s *nameSearch) takeNames(found declaration, from source) error {
 	return nil
 }
 
+// note keeps the gap to tell of. Names in code have none, but for faulty ones.
+func (s *nameSearch) note(found *gap, in source) {
+	if in.origin() != originCode && (s.gap == nil || s.gap.found.place == "") {
+		s.gap = found
+	}
+}
+
 // pass notes why a source does not know, once.
 func (s *nameSearch) pass(source source, reason unknown) {
 	text := source.origin() + ": " + string(reason)
@@ -186,8 +184,8 @@ func (m *Method) take(d declaration) error {
 	if len(results) == 1 && isBlank(results[0]) {
 		results = []string{"result"}
 	}
-	if err := cmp.Or(missing("argument", args), missing("result", results)); err != "" {
-		return err
+	if gap := gapIn(d, args, results); gap != nil {
+		return gap
 	}
 	for i := range m.Args {
 		m.Args[i].Name = args[i]
@@ -198,18 +196,8 @@ func (m *Method) take(d declaration) error {
 	return nil
 }
 
-// missing says which name a declaration lacks, "" when it has them all.
-func missing(what string, names []string) unknown {
-	if i := slices.IndexFunc(names, isBlank); i >= 0 {
-		return unknown(fmt.Sprintf("%s %d is unnamed", what, i+1))
-	}
-	return ""
-}
-
-func isBlank(name string) bool { return name == "" || name == "_" }
-
-// unnamed says what lacks a name: "2 arguments and 1 result".
-func (m *Method) unnamed() string {
+// values says what needs a name: "2 arguments and 1 result".
+func (m *Method) values() string {
 	var parts []string
 	for _, part := range []struct {
 		count int

@@ -14,6 +14,11 @@ type Service struct {
 	Methods []*Method
 
 	DocOrigin string // where Doc came from, see Method
+
+	// Warnings tell, a line each, where a signature table or embedded source is older than the
+	// source file that lies beside it: "method Add: the signature table calls argument 1 x, …".
+	// The service is as the older one has it. Where there is no source there are none.
+	Warnings []string
 }
 
 // Describe describes all exported methods of a value. Every fault is reported at once, as

@@ -73,7 +73,7 @@ func (s Signature) describe() (*Method, error) {
 	}
 	if len(m.Args)+len(m.Results) > 0 {
 		if err := m.take(declaration{params: s.Params, results: s.Results}); err != nil {
-			return nil, fmt.Errorf("%w, and callers go by names; name it in the interface", err)
+			return nil, fmt.Errorf("%w, and callers go by names: give them in the interface", err)
 		}
 		m.Origin = originSignature
 	}

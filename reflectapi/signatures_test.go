@@ -80,8 +80,8 @@ func TestRefusedSignatures(t *testing.T) {
 		"no type":    {[]reflectapi.Signature{{Name: "Add"}}, "method Add: <nil> is no type of a function"},
 		"a number":   {[]reflectapi.Signature{signature("Add", 1, "", "")}, "method Add: int is no type of a function"},
 		"names":      {[]reflectapi.Signature{signature("Add", func(int) {}, "x y", "")}, "method Add: names for 2 parameters and 0 results, but the type has 1 and 0"},
-		"blank":      {[]reflectapi.Signature{signature("Add", func(int, int) {}, "x _", "")}, "method Add: argument 2 is unnamed, and callers go by names; name it in the interface"},
-		"results":    {[]reflectapi.Signature{signature("Add", func() (int, int) { return 0, 0 }, "", "_ _")}, "method Add: result 1 is unnamed, and callers go by names; name it in the interface"},
+		"blank":      {[]reflectapi.Signature{signature("Add", func(int, int) {}, "x _", "")}, "method Add: argument 2 is unnamed, and callers go by names: give them in the interface"},
+		"results":    {[]reflectapi.Signature{signature("Add", func() (int, int) { return 0, 0 }, "", "_ _")}, "method Add: results 1 and 2 are unnamed, and callers go by names: give them in the interface"},
 		"two faults": {[]reflectapi.Signature{signature("Sub", func(func()) {}, "f", ""), signature("Add", func(chan int) {}, "c", "")}, "method Add: argument 1 cannot travel as JSON: it is of type chan int; change it, or take it out of the interface\nmethod Sub: argument 1 cannot travel as JSON: it is of type func(); change it, or take it out of the interface"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package reflectapi
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,8 @@ func (disk diskFolders) neighbour(importPath, within string) []*goFile {
 func (of *subject) folder() (string, error) {
 	from := of.origin()
 	switch {
+	case isLanguages(of.receiver):
+		return "", unknown(fmt.Sprintf("%v is declared in no file", of.receiver))
 	case from.file == "":
 		return "", unknown("nothing tells where it is")
 	case !filepath.IsAbs(from.file):

@@ -45,7 +45,7 @@ func (e dwarfEntry) declaration(of *subject) (declaration, bool) {
 	if !matches(params, of.shape.params) || !matches(results, of.shape.outcomes) {
 		return declaration{}, false
 	}
-	return declaration{params: variableNames(params), results: variableNames(results)}, true
+	return declaration{params: variableNames(params), results: variableNames(results), place: of.place()}, true
 }
 
 // parameters lists the parameters that stand in the program's order. A blank context, which

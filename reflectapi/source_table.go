@@ -41,6 +41,12 @@ func (all *tables) of(t reflect.Type) *signatureTable {
 	return table
 }
 
+// isFaulty tells a type whose table was asked for, and is wrong.
+func (all *tables) isFaulty(t reflect.Type) bool {
+	table := all.asked[t]
+	return table != nil && len(table.faults) > 0
+}
+
 // faults is all that is wrong with the tables that were asked for.
 func (all *tables) faults() []error {
 	var faults []error

@@ -11,15 +11,51 @@ import (
 // the file that it was taken from says something else. The program itself tells that only
 // of numbers and types: an argument that was renamed since fits as well as before.
 
+// warnings lists all that is out of date, a line each.
+func (s *survey) warnings() []string {
+	var all []string
+	warn := func(thing string, told []string) {
+		for _, each := range told {
+			all = append(all, thing+": "+each)
+		}
+	}
+	warn(s.staleType())
+	for _, c := range s.candidates {
+		warn("method "+c.name, s.staleMethod(c))
+	}
+	return all
+}
+
+// staleType compares the comments of the types that the service may have its own from.
+func (s *survey) staleType() (thing string, told []string) {
+	for _, t := range []reflect.Type{base(s.as), base(s.impl)} {
+		if told := s.naming.staleComment(t); len(told) > 0 {
+			return "type " + plainName(t), told
+		}
+	}
+	return "", nil
+}
+
+// staleMethod compares a method, as the interface has it before the implementation.
+func (s *survey) staleMethod(c *candidate) []string {
+	for _, subject := range c.subjects {
+		if told := s.naming.stale(subject); len(told) > 0 {
+			return told
+		}
+	}
+	return nil
+}
+
 // stale compares what the copies say of a subject with the source on disk, where that is.
 func (n *naming) stale(of *subject) []string {
 	for _, text := range n.copies {
-		copied, originals := text.find(of), n.disk.find(of)
-		if len(copied) == 0 || len(originals) == 0 {
-			continue
+		copied := text.find(of)
+		if len(copied) == 0 {
+			continue // nobody reads the disk for nothing
 		}
+		originals := n.disk.find(of)
 		agrees := func(original declared) bool { return len(copied[0].differences(original, of.shape)) == 0 }
-		if slices.ContainsFunc(originals, agrees) {
+		if len(originals) == 0 || slices.ContainsFunc(originals, agrees) {
 			continue // there are several when files for different systems each have one
 		}
 		return outdated(text, copied[0].differences(originals[0], of.shape))
@@ -30,9 +66,12 @@ func (n *naming) stale(of *subject) []string {
 // staleComment compares the comment of a type.
 func (n *naming) staleComment(t reflect.Type) []string {
 	of := &subject{receiver: t, near: n.near}
-	original, exists := n.disk.comment(of)
 	for _, text := range n.copies {
-		if copied, declared := text.comment(of); declared && exists && copied != original {
+		copied, declared := text.comment(of)
+		if !declared {
+			continue
+		}
+		if original, exists := n.disk.comment(of); exists && copied != original {
 			return outdated(text, []string{otherComment})
 		}
 	}

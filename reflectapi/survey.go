@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // survey is a value about to be described: what it has, and where to look for the rest.
@@ -12,7 +13,9 @@ type survey struct {
 	impl       reflect.Type
 	candidates []*candidate // those that are left out excepted
 	naming     *naming
-	faults     []error // of options and receivers
+	faults     []error // of options
+	mock       error   // what to say of all methods when the value is a mock, nil when it is none
+	beyond     []error // methods that only the value's pointer has
 }
 
 func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, error) {
@@ -24,7 +27,9 @@ func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, e
 	s := &survey{
 		as: t, impl: impl.Type(),
 		naming: newNaming(settings, all),
-		faults: append(settings.faults(t), unreachable(t, settings)...),
+		faults: settings.faults(t),
+		mock:   mockFault(t, settings),
+		beyond: unreachable(t, settings),
 	}
 	for _, c := range all {
 		if !settings.leavesOut(c.name) {
@@ -39,22 +44,35 @@ func (s *survey) service() (*Service, error) {
 	service := &Service{Name: plainName(base(s.as)), Type: s.as}
 	service.Doc, service.DocOrigin = s.comment()
 	var faults []error
-	for _, c := range s.candidates {
-		method, err := s.method(c)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		service.Methods = append(service.Methods, method)
-	}
-	faults = append(append(s.faults, s.naming.tables.faults()...), faults...)
+	service.Methods, faults = s.methods()
+	faults = slices.Concat(s.faults, s.naming.tables.faults(), faults)
 	if len(faults) == 0 && len(service.Methods) == 0 {
 		faults = append(faults, fmt.Errorf("%v has no exported method to serve", s.as))
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
+	service.Warnings = s.warnings()
 	return service, nil
+}
+
+// methods describes all methods, and says what is wrong with them. What is wrong with a
+// signature table is not told again for each.
+func (s *survey) methods() (methods []*Method, faults []error) {
+	faults = s.beyond
+	for _, c := range s.candidates {
+		method, err := s.method(c)
+		switch {
+		case err == nil:
+			methods = append(methods, method)
+		case !errors.Is(err, errFaultyTable):
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 && s.mock != nil {
+		return nil, []error{s.mock}
+	}
+	return methods, faults
 }
 
 // comment is the doc comment of the service's type, and where it was found.

@@ -110,6 +110,16 @@ func TestTableOfAnAlias(t *testing.T) {
 	wantSignatures(t, describeAs[original](t, handyman{}), "Ask(question string) (answer string)")
 }
 
+// What the interface leaves without a name can be named there, and then generated anew.
+func TestTableWithoutAName(t *testing.T) {
+	t.Parallel()
+	_, err := reflectapi.DescribeAs(reflect.TypeFor[adder](), handyman{}, reflectapi.Portable())
+	const want = `method Nameless: argument 1 is unnamed in adder: name it, as in (b int), and run go generate, or give them with bus.Names("Nameless", …)`
+	if err == nil || err.Error() != want {
+		t.Errorf("got:  %v\nwant: %s", err, want)
+	}
+}
+
 // A struct that embeds an interface has its methods from there, and so their names.
 func TestTableOfAPromotedMethod(t *testing.T) {
 	t.Parallel()
@@ -152,7 +162,8 @@ func faultyTable[Own any](declarations ...string) error {
 	return err
 }
 
-// All faults of a table and all others are told at once.
+// All faults of a table and all others are told at once, but for the names that are missing
+// because of it.
 func TestFaultsBesideATable(t *testing.T) {
 	t.Parallel()
 	reflectapi.Register[asked[string]]("type asked interface{ Tell(); Ask(a, b string) (c string) }")
@@ -161,8 +172,6 @@ func TestFaultsBesideATable(t *testing.T) {
 		"bus.Without: reflectapi_test.asked[string] has no method Add",
 		"the signature table of reflectapi_test.asked[string] is wrong about method Ask: 2 parameters are declared, the program has 1: run go generate",
 		"the signature table of reflectapi_test.asked[string] has a method Tell, which the program has not: run go generate",
-		"method Ask: no names for 1 argument and 1 result (code: none given; signature table: it is wrong; embedded source: none given);" +
-			` write a signature table with apigen -type asked, embed the source with bus.Source, or give them with bus.Names("Ask", …)`,
 	}, "\n")
 	if err == nil || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)

@@ -115,7 +115,7 @@ func (a *answer) fault() string {
 	switch {
 	case !known:
 		return "a method that nobody knows"
-	case a.err != "" && !(strings.Contains(a.err, ": no names for ") && strings.Contains(a.err, "bus.Names(")):
+	case a.err != "" && !(isMissingNames(a.err) && strings.Contains(a.err, "bus.Names(")):
 		return "refused, but not for want of names: " + a.err
 	case a.err == "" && a.signature != truth.signature:
 		return "wrong names: " + a.signature
@@ -127,6 +127,10 @@ func (a *answer) fault() string {
 		return "comment of the method from " + a.comment + ", of the type from " + a.typeComment
 	}
 	return ""
+}
+
+func isMissingNames(err string) bool {
+	return strings.Contains(err, ": no names for ") || strings.Contains(err, " unnamed in structs.go:")
 }
 
 func truthOf(method string) (truth, bool) {

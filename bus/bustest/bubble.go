@@ -11,8 +11,11 @@ import (
 	"time"
 )
 
-// bubble says of a bubble that does not end which goroutines keep it.
-type bubble struct{ name string } // "synctest bubble 3"
+// bubble says of a bubble that does not end what keeps it: connections that were not closed, goroutines that wait.
+type bubble struct {
+	name string   // "synctest bubble 3"
+	open []string // the hosts of the connections that the test has left open
+}
 
 // farAhead is how far the clock of a test may go before it is taken that the test hangs: the pings of the broker and
 // its clients would keep the clock going for ever.
@@ -25,9 +28,7 @@ func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 	defer func() {
 		reason := recover()
 		if hung, ok := reason.(error); ok && strings.HasPrefix(hung.Error(), "deadlock: ") {
-			left := b.goroutines()
-			err = fmt.Errorf("the test has ended with goroutines left, %d of them; end each before, or wait for it (%w):\n\n%s",
-				len(left), hung, strings.Join(left, "\n\n"))
+			err = fmt.Errorf("the test has ended with %s (%w)%s", b.kept(), hung, b.stacks())
 		} else if reason != nil {
 			panic(reason)
 		}
@@ -40,23 +41,72 @@ func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 	return nil
 }
 
+// kept says what the test has left behind, and what to do. An open connection has goroutines that say nothing, and those
+// that say something may be its own.
+func (b *bubble) kept() string {
+	goroutines := len(b.goroutines())
+	switch {
+	case len(b.open) > 0 && goroutines == 0:
+		return fmt.Sprintf("connections open: %s; %s", strings.Join(b.open, ", "), closeEach)
+	case len(b.open) > 0:
+		return fmt.Sprintf("connections open: %s; %s; and with goroutines left, %d of them", strings.Join(b.open, ", "), closeEach, goroutines)
+	case goroutines == 0:
+		return "a NATS connection open; close it before"
+	}
+	return fmt.Sprintf("goroutines left, %d of them; end each before, or wait for it", goroutines)
+}
+
+const closeEach = "close each before, or open it with b.Connect, which does so"
+
+// stacks are those of the goroutines that are left, each after an empty line.
+func (b *bubble) stacks() string {
+	if left := b.goroutines(); len(left) > 0 {
+		return ":\n\n" + strings.Join(left, "\n\n")
+	}
+	return ""
+}
+
 // giveUp ends the process: there is no other way to get at a goroutine that waits for ever.
 func (b *bubble) giveUp(test string) {
-	waiting := b.goroutines("[running", "[synctest.Run", "testing/synctest.testingSynctestTest(", "github.com/nats-io/")
+	waiting := b.goroutines("[running", "[synctest.Run", "testing/synctest.testingSynctestTest(")
 	panic(fmt.Sprintf("bustest: the clock of %s has gone %s ahead, and it has not ended; it waits here:\n\n%s",
 		test, farAhead, strings.Join(waiting, "\n\n")))
 }
 
-// goroutines returns the stacks of those in the bubble, but for those that contain one of the texts.
+// goroutines returns the stacks of those in the bubble, but for those that contain one of the texts, and those that say
+// nothing: of NATS, and of connections that are told by their hosts.
 func (b *bubble) goroutines(leaveOut ...string) (found []string) {
-	for stack := range strings.SplitSeq(stacks(true), "\n\n") {
-		head, _, _ := strings.Cut(stack, "\n")
+	silent := natsCode()
+	if len(b.open) > 0 {
+		silent = append(silent, "github.com/busline/busline/bus.")
+	}
+	for stack := range strings.SplitSeq(strings.TrimSpace(stacks(true)), "\n\n") {
+		head, calls, _ := strings.Cut(stack, "\n")
 		left := slices.ContainsFunc(leaveOut, func(text string) bool { return strings.Contains(stack, text) })
-		if strings.Contains(head, b.name+"]") && !left {
+		if strings.Contains(head, b.name+"]") && !left && !isAllOf(calls, silent) {
 			found = append(found, stack)
 		}
 	}
 	return found
+}
+
+// natsCode begins the names of all functions in the stack of a goroutine that runs nothing but NATS. Every client has a
+// dozen of these, which only say that there is one.
+func natsCode() []string {
+	return []string{"github.com/nats-io/", "runtime.", "internal/", "sync.", "time.", "net.", "bufio.", "io."}
+}
+
+// isAllOf tells whether all functions in a stack are of some packages, the one that has started it included.
+func isAllOf(calls string, packages []string) bool {
+	for line := range strings.Lines(calls) {
+		name := strings.TrimPrefix(line, "created by ")
+		isPlace := strings.HasPrefix(line, "\t")
+		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if !isPlace && !slices.ContainsFunc(packages, begins) {
+			return false
+		}
+	}
+	return true
 }
 
 // stacks returns the stack of this goroutine, or those of all.

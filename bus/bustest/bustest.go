@@ -13,9 +13,9 @@
 // Nothing has to be installed, nothing listens on a socket, and everything is closed when the test ends. Tests
 // with a bus of their own may run in parallel.
 //
-// [Virtual] does so on a clock of its own, on which time-outs cost no time. [Reporter] lets mocks be served on the bus,
-// [MaxCalls] bounds what a handler calls, and [Bus.CheckShortCircuit] tells where a call only works as long as both
-// sides are in one process.
+// [Virtual] does so on a clock of its own, on which time-outs cost no time. [Reporter] takes what mocks on the bus report,
+// also when it comes late, [MaxCalls] bounds what a handler calls, and [Bus.CheckShortCircuit] tells where a call only
+// works as long as both sides are in one process.
 package bustest
 
 import (

@@ -12,7 +12,9 @@ import (
 // message is on its way any more. It is what bus calls a QuietBroker.
 type quietBroker struct {
 	*broker.Broker
+
 	moments atomic.Int64
+	clients atomic.Int64 // that are connected
 }
 
 // AwaitQuiet sleeps until a moment that nobody else wakes up at, so that nothing leaves then either: the nanoseconds of

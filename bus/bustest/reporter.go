@@ -14,9 +14,12 @@ import (
 //
 // It fits github.com/golang/mock, go.uber.org/mock and whatever else takes a testing.TB or a part of one. Errorf and its
 // like fail the test, as ever. Fatalf and its like do so too, and then end the goroutine that they are called on: in a
-// handler, whose caller is answered 500 at once; on a goroutine of the test, as t.Fatalf does. What is reported when the
-// test has ended goes to standard error, and still fails the tests as a whole. All methods may be used by many goroutines
-// at once.
+// handler, whose caller is answered 500 at once; on a goroutine of the test, as t.Fatalf does.
+//
+// With t itself a mock does the same for as long as the test runs, though the testing package wants FailNow on the test's
+// own goroutine alone. The difference is what is reported or logged when the test has ended. With t that is a panic, which
+// ends the test binary, or is what a handler's caller is answered, in place of what the mock had to say. With a Reporter it
+// goes to standard error, and a failure still fails the tests as a whole. All methods may be used by many goroutines at once.
 func Reporter(t testing.TB) testing.TB {
 	t.Helper()
 	return &reporter{t}
@@ -35,6 +38,24 @@ func (r *reporter) Error(args ...any) {
 func (r *reporter) Errorf(format string, args ...any) {
 	r.Helper()
 	r.report(fmt.Sprintf(format, args...))
+}
+
+// Fail fails the test, and says nothing.
+func (r *reporter) Fail() {
+	r.Helper()
+	r.inTime("Fail was called", r.TB.Fail)
+}
+
+// Log is Logf without a format.
+func (r *reporter) Log(args ...any) {
+	r.Helper()
+	r.log(fmt.Sprintln(args...))
+}
+
+// Logf adds a line to what the test prints.
+func (r *reporter) Logf(format string, args ...any) {
+	r.Helper()
+	r.log(fmt.Sprintf(format, args...))
 }
 
 // Fatal is Fatalf without a format.
@@ -58,16 +79,35 @@ func (r *reporter) FailNow() {
 	r.exit()
 }
 
-// report fails the test with a message. The testing package panics when it is told of a failure too late.
+// report fails the test with a message.
 func (r *reporter) report(message string) {
 	r.Helper()
 	message = strings.TrimSuffix(message, "\n")
+	r.inTime(message, func() {
+		r.Helper()
+		r.TB.Error(message)
+	})
+}
+
+func (r *reporter) log(message string) {
+	r.Helper()
+	message = strings.TrimSuffix(message, "\n")
+	r.inTime(message, func() {
+		r.Helper()
+		r.TB.Log(message)
+	})
+}
+
+// inTime tells the test something. The testing package panics when it is told too late; then the message goes to standard
+// error. A failure has reached the tests around it by then.
+func (r *reporter) inTime(message string, tell func()) {
+	r.Helper()
 	defer func() {
 		if late := recover(); late != nil {
 			fmt.Fprintf(os.Stderr, "bustest: %v: %s\n", late, message)
 		}
 	}()
-	r.TB.Error(message)
+	tell()
 }
 
 // exit ends the goroutine. One that the testing package has started has to end as it wants: there, FailNow says that the

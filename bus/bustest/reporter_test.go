@@ -27,6 +27,14 @@ func (r *recordingT) Error(args ...any) {
 	r.told = append(r.told, fmt.Sprint(args...))
 }
 
+func (r *recordingT) Log(args ...any) {
+	r.Error(append([]any{"log: "}, args...)...)
+}
+
+func (r *recordingT) Fail() {
+	r.Error("failed")
+}
+
 func (r *recordingT) FailNow() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,6 +145,9 @@ func TestReporterInAHandler(t *testing.T) {
 
 // failing is the part of a testing.TB that fails.
 type failing interface {
+	Log(args ...any)
+	Logf(format string, args ...any)
+	Fail()
 	Error(args ...any)
 	Errorf(format string, args ...any)
 	Fatal(args ...any)
@@ -152,6 +163,9 @@ func TestReporterOnTheTestsGoroutine(t *testing.T) {
 		told   string
 		stops  bool
 	}{
+		"Log":     {func(to failing) { to.Log("yes", 1) }, "log: yes 1", false},
+		"Logf":    {func(to failing) { to.Logf("yes %d", 1) }, "log: yes 1", false},
+		"Fail":    {func(to failing) { to.Fail() }, "failed", false},
 		"Error":   {func(to failing) { to.Error("no", 1) }, "no 1", false},
 		"Errorf":  {func(to failing) { to.Errorf("no %d", 1) }, "no 1", false},
 		"Fatal":   {func(to failing) { to.Fatal("no", 1) }, "no 1", true},
@@ -201,10 +215,13 @@ func TestReporterFails(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
+				reporter.Log("a late word")
+				reporter.Fail()
 				newController(reporter).call("Late")
 			}()
 			<-ended
 			fmt.Println("the test goes on")
-		}, "--- FAIL: TestReporterFails/too_late", "bustest: Fail in goroutine after TestReporterFails/too_late/ends has completed: Unexpected call to Late", "the test goes on")
+		}, "--- FAIL: TestReporterFails/too_late", "bustest: Fail in goroutine after TestReporterFails/too_late/ends has completed: Fail was called",
+			"bustest: Fail in goroutine after TestReporterFails/too_late/ends has completed: Unexpected call to Late", "a late word", "the test goes on")
 	})
 }

@@ -16,9 +16,10 @@ import (
 //		…
 //	})
 //
-// The options are those of the broker. Everything is closed when the test ends, and a goroutine that is then left over
-// fails it, with the place at which it waits. So does a test that waits for what never comes: when its clock has
-// gone a week ahead, which takes some seconds, the test binary ends with the places at which it waits.
+// The options are those of the broker. What b.Connect has opened is closed when the test ends. A connection that is then
+// still open fails it, with its host, and so does a goroutine that is left over, with the place at which it waits. A test
+// that waits for what never comes fails, too: when its clock has gone a week ahead, which takes some seconds, the test
+// binary ends with the places at which it waits.
 //
 // Any number of them may run at once, beside other tests. Inside:
 //
@@ -36,7 +37,9 @@ func Virtual(t *testing.T, test func(t *testing.T, b *Bus), options ...broker.Op
 	inside := new(bubble)
 	err := inside.run(t, func(t *testing.T) {
 		b := New(t, options...)
-		b.provider = &quietBroker{Broker: b.broker}
+		quiet := &quietBroker{Broker: b.broker}
+		b.provider = quiet
+		t.Cleanup(func() { inside.open = b.left(quiet) }) // when all that the test cleans up is closed
 		test(t, b)
 	})
 	if err != nil {

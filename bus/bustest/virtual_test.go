@@ -215,6 +215,49 @@ func TestVirtualExplainsHangs(t *testing.T) {
 			func(_ *testing.T, _ *bustest.Bus) { go waitForEver() },
 			[]string{"--- FAIL: TestVirtualExplainsHangs/goroutine_left", "virtual_test.go:", "ended with goroutines left, 1 of them; end each before, or wait for it", "bustest_test.waitForEver"},
 		},
+		"open connections": {
+			func(t *testing.T, b *bustest.Bus) {
+				b.Connect("closed.example")
+				for _, host := range []string{"zoo.example", "left.example", "left.example"} {
+					connect(t, host, b.Options()...)
+				}
+				connect(t, "alone.example", append(b.Options(), bus.WithoutSharing())...)
+			},
+			[]string{"bustest: the test has ended with connections open: alone.example, left.example (2 of them), zoo.example;" +
+				" close each before, or open it with b.Connect, which does so (deadlock: main bubble goroutine has exited but blocked goroutines remain)\n"},
+		},
+		"open connection, goroutine": {
+			func(t *testing.T, b *bustest.Bus) {
+				connect(t, "left.example", b.Options()...)
+				go waitForEver()
+			},
+			[]string{"connections open: left.example; close each before, or open it with b.Connect, which does so; and with goroutines left, 1 of them (deadlock", "bustest_test.waitForEver"},
+		},
+		"raw client": {
+			func(t *testing.T, b *bustest.Bus) {
+				if _, err := nats.Connect("", nats.InProcessServer(b.Broker())); err != nil {
+					t.Fatal(err)
+				}
+			},
+			[]string{"bustest: the test has ended with a NATS connection open; close it before (deadlock"},
+		},
+		"raw handler": {
+			func(t *testing.T, b *bustest.Bus) {
+				raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := raw.Subscribe("question", func(*nats.Msg) { waitForEver() }); err != nil {
+					t.Fatal(err)
+				}
+				if err := raw.Publish("question", nil); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				raw.Close()
+			},
+			[]string{"ended with goroutines left, 1 of them", "bustest_test.waitForEver"},
+		},
 		"test hangs": {
 			func(_ *testing.T, _ *bustest.Bus) { waitForEver() },
 			[]string{"panic: bustest: the clock of TestVirtualExplainsHangs/test_hangs has gone 168h0m0s ahead", "it waits here", "bustest_test.waitForEver"},
@@ -228,6 +271,14 @@ func TestVirtualExplainsHangs(t *testing.T) {
 			t.Parallel()
 			failsInChild(t, func(t *testing.T) { bustest.Virtual(t, test.run) }, test.told...)
 		})
+	}
+}
+
+// connect joins a bus as code under test does, which has to close what it opens.
+func connect(t *testing.T, host string, options ...bus.ConnectOption) {
+	t.Helper()
+	if _, err := bus.Connect(t.Context(), host, options...); err != nil {
+		t.Fatal(err)
 	}
 }
 

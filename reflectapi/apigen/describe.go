@@ -31,7 +31,9 @@ type description struct {
 
 // describe has reflectapi and restmap say how the interface is served, and notes all that they
 // have against it. A type that is not known is an error: what is made of it tells nothing.
-func describe(source *sources, found *api, resource string) (*description, error) {
+// Routes matter to a client alone: without one they can still be chosen when the interface is
+// served.
+func describe(source *sources, found *api, wanted request) (*description, error) {
 	d := &description{source: source, api: found}
 	var signatures []reflectapi.Signature
 	for _, m := range found.methods {
@@ -46,7 +48,10 @@ func describe(source *sources, found *api, resource string) (*description, error
 	if unknown := source.touching(found.reached, found.invalid); len(unknown) > 0 {
 		return nil, joined(unknown)
 	}
-	d.route(signatures, resource)
+	signatures, _ = d.mapAll(signatures, freeRoutes, "")
+	if wanted.client != noClient {
+		d.route(signatures, wanted.resource)
+	}
 	return d, nil
 }
 
@@ -97,84 +102,10 @@ func namesOf(values *types.Tuple) []string {
 	return names
 }
 
-// route finds the endpoint of each operation. Those that have none do not keep the others from
-// being checked.
-func (d *description) route(signatures []reflectapi.Signature, resource string) {
-	if len(signatures) == 0 {
-		return
-	}
-	service, err := reflectapi.DescribeSignatures(d.api.named.Name(), d.api.doc, signatures)
-	if err != nil {
-		d.faults = append(d.faults, fault{d.api.at, err.Error()})
-		return
-	}
-	endpoints, err := restmap.Map(service, restmap.Options{Resource: resource})
-	if err != nil {
-		refused := d.refuseAll(err)
-		rest := slices.DeleteFunc(slices.Clone(signatures), func(s reflectapi.Signature) bool { return slices.Contains(refused, s.Name) })
-		if len(rest) < len(signatures) {
-			d.route(rest, resource)
-		}
-		return
-	}
-	for _, e := range endpoints {
-		o := d.operations[slices.IndexFunc(d.operations, func(o *operation) bool { return o.name == e.Name })]
-		if o.endpoint == nil || e.Style == restmap.RPC { // RPC is simpler where there are both
-			o.endpoint, o.served = e, e.Method
-		}
-	}
-	d.conflicts()
-}
-
-// conflicts finds routes that two methods share.
-func (d *description) conflicts() {
-	for i, o := range d.operations {
-		for _, other := range d.operations[:i] {
-			if o.endpoint == nil || other.endpoint == nil {
-				continue
-			}
-			if route, both := sharedRoute(o.endpoint, other.endpoint); both {
-				d.refuse(o, fmt.Errorf("is served as %s %s, and so is method %s: give one of them another name",
-					route.Method, route.Pattern.Example(), other.name))
-			}
-		}
-	}
-}
-
-// sharedRoute finds a route that both endpoints have.
-func sharedRoute(a, b *restmap.Endpoint) (shared restmap.Route, found bool) {
-	for _, route := range a.Routes {
-		for _, other := range b.Routes {
-			if route.Method == other.Method && route.Pattern.Same(other.Pattern) {
-				return route, true
-			}
-		}
-	}
-	return restmap.Route{}, false
-}
-
 // refuse notes what is wrong with a method.
 func (d *description) refuse(o *operation, err error) {
 	text := strings.ReplaceAll(err.Error(), "\n", "; ")
 	d.faults = append(d.faults, fault{o.at, "method " + o.name + ": " + o.inSource(text)})
-}
-
-// refuseAll notes what is wrong with several methods, each at its place, and returns their names.
-func (d *description) refuseAll(err error) (refused []string) {
-	errs := []error{err}
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		errs = several.Unwrap()
-	}
-	for _, err := range errs {
-		i := slices.IndexFunc(d.operations, func(o *operation) bool { return strings.HasPrefix(err.Error(), "method "+o.name+": ") })
-		if i < 0 {
-			d.faults = append(d.faults, fault{d.api.at, err.Error()})
-			continue
-		}
-		d.refuse(d.operations[i], errors.New(strings.TrimPrefix(err.Error(), "method "+d.operations[i].name+": ")))
-		refused = append(refused, d.operations[i].name)
-	}
-	return refused
 }
 
 // inSource puts the types of the source in the place of their stand-ins.

@@ -10,9 +10,9 @@
 //
 //	folder ──▶ sources     the package, parsed and type-checked, itself but for the output (load.go)
 //	       ──▶ api         the interface and all its methods, embedded ones too (interface.go, flatten.go)
-//	       ──▶ service     what reflectapi and restmap make of it (describe.go, standin.go)
+//	       ──▶ service     what reflectapi and restmap make of it (describe.go, standin.go, routes.go)
 //	       ──▶ client      the same in Go's words: names, types, routes (client.go, names.go)
-//	       ──▶ output      the template filled in, formatted (output.go, output.tmpl, write.go)
+//	       ──▶ output      the template filled in, formatted (output.go, output.tmpl, constraint.go, write.go)
 //
 // The rules of what can be served, under which route and by which names are those of reflectapi
 // and restmap: their errors come when the client is generated instead of when a service starts.

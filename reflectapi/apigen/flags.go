@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/restmap"
 )
 
 const usage = `Apigen writes the signature table and a typed client of a Go interface, into the
@@ -23,9 +24,10 @@ folder that it is run in, which is that of the package:
 Flags:
 	-type T         the interface, also one that an alias stands for; required
 	-client name    the type of the client, with New<name> to make one; "none" writes
-	                the table alone. A second interface of a package needs a name of
-	                its own: with -client OrdersClient its types are OrdersMulticast,
-	                OrdersAddResults, and so on. Default: Client
+	                the table alone, which a method needs that is served under a path
+	                of your own, with bus.Path. A second interface of a package needs
+	                a name of its own: with -client OrdersClient its types are
+	                OrdersMulticast, OrdersAddResults, and so on. Default: Client
 	-host host      where the client calls, "host" or "host:port". Default: the
 	                package's constant Host if it has one, else the type's name in
 	                kebab-case
@@ -34,7 +36,9 @@ Flags:
 	-output file    Default: the type's name in lower case, with _gen.go behind it
 
 Every method of the client returns an error, so those of the interface have to. Web
-methods are left out of it. The file is written only when it changes.
+methods are left out of it. The file is written only when it changes, and belongs
+to the builds that the interface's own file belongs to: a //go:build line, or the
+_linux in its name, is taken over.
 `
 
 // noClient is the name that asks for the table alone.
@@ -108,6 +112,9 @@ func (r request) valid() error {
 		return fmt.Errorf("-output %s: not the name of a Go file of this folder, such as %s_gen.go", r.output, strings.ToLower(r.typeName))
 	case r.host != "" && checkHost(r.host) != nil:
 		return fmt.Errorf("-host: %w", checkHost(r.host))
+	}
+	if _, err := restmap.ParsePattern("/" + strings.Trim(r.resource, "/")); err != nil {
+		return fmt.Errorf("-resource: %w", err)
 	}
 	return nil
 }

@@ -42,9 +42,12 @@ type member struct {
 
 // expand takes in the methods of an interface, or those of a part of one.
 func (f *flattening) expand(t types.Type) {
+	if alias, ok := t.(*types.Alias); ok {
+		f.api.parts = append(f.api.parts, alias.Obj())
+	}
 	t = types.Unalias(t)
 	if named, ok := t.(*types.Named); ok {
-		f.api.reached = append(f.api.reached, named.Obj())
+		f.api.reached, f.api.parts = append(f.api.reached, named.Obj()), append(f.api.parts, named.Obj())
 	}
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok {

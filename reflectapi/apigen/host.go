@@ -21,16 +21,38 @@ func (d *description) host(wanted string) host {
 	if wanted != "" {
 		return host{strconv.Quote(wanted), wanted}
 	}
-	if given, ok := d.source.pkg.Scope().Lookup("Host").(*types.Const); ok && types.Identical(types.Default(given.Type()), types.Typ[types.String]) {
-		address := constant.StringVal(given.Val())
-		if err := checkHost(address); err != nil {
-			d.faults = append(d.faults, fault{d.source.position(given.Pos()), fmt.Sprintf("%s; correct it, or name another with -host", err)})
-		}
-		return host{"Host", address}
+	declared := d.source.pkg.Scope().Lookup("Host")
+	switch declared := declared.(type) {
+	case *types.Var:
+		d.refuseHost(declared, "Host is a variable, and a client needs to know its host: make it a constant, or name the host with -host")
+		return host{}
+	case *types.Const:
+		return d.constantHost(declared)
 	}
 	address := restmap.Kebab(d.api.named.Name())
 	if checkHost(address) != nil {
 		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("%s names no host: declare a constant Host, or name one with -host", d.api.named.Name())})
 	}
 	return host{strconv.Quote(address), address}
+}
+
+// constantHost is what a constant says, which has to be a string and a host.
+func (d *description) constantHost(declared *types.Const) host {
+	if !types.Identical(types.Default(declared.Type()), types.Typ[types.String]) {
+		what := "of the type " + types.TypeString(types.Default(declared.Type()), d.source.qualifier)
+		if isInvalid(declared.Type()) {
+			what = "of no type that can be made out"
+		}
+		d.refuseHost(declared, fmt.Sprintf("Host is a constant %s, and a client needs a string: declare it as one, or name the host with -host", what))
+		return host{}
+	}
+	address := constant.StringVal(declared.Val())
+	if err := checkHost(address); err != nil {
+		d.refuseHost(declared, fmt.Sprintf("%s; correct it, or name another with -host", err))
+	}
+	return host{"Host", address}
+}
+
+func (d *description) refuseHost(declared types.Object, text string) {
+	d.faults = append(d.faults, fault{d.source.position(declared.Pos()), text})
 }

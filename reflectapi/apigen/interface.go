@@ -16,6 +16,7 @@ type api struct {
 	at      token.Position
 	methods []method
 	reached []types.Object // the types that it is made of, as far as they are known
+	parts   []types.Object // those that tell which methods it has, aliases too
 	invalid bool           // one of them is not known
 }
 
@@ -34,7 +35,7 @@ func (s *sources) api(name string) (*api, error) {
 	if object == nil {
 		return nil, s.absent(name)
 	}
-	found := &api{name: name, at: s.position(object.Pos()), reached: []types.Object{object}}
+	found := &api{name: name, at: s.position(object.Pos()), reached: []types.Object{object}, parts: []types.Object{object}}
 	refuse := func(format string, arguments ...any) (*api, error) {
 		return nil, fault{found.at, fmt.Sprintf(format, arguments...)}
 	}

@@ -56,6 +56,9 @@ func (s *sources) parse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if leavesOut(*thisBuild, s.output) {
+		return fmt.Errorf("-output %s: this build leaves out a file of that name: give it another, or set GOOS and GOARCH as the name says", s.output)
+	}
 	for _, entry := range entries {
 		name := entry.Name()
 		if entry.IsDir() || filepath.Ext(name) != ".go" || name == s.output {

@@ -31,6 +31,7 @@ func TestWrongUse(t *testing.T) {
 		"-type A -output c":         "-output c: not the name of a Go file of this folder, such as a_gen.go",
 		"-type A -host a_b":         `-host: host "a_b": label "a_b" is not 1 to 63 of a-z, 0-9 and inner hyphens`,
 		"-type A -host a:0":         `-host: port "0": not from 1 to 65535`,
+		"-type A -resource a/{b":    `-resource: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`,
 	} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
@@ -79,13 +80,15 @@ func TestRefusedTypes(t *testing.T) {
 func TestRefusedMethods(t *testing.T) {
 	t.Parallel()
 	const misfit = "; change it, or take it out of the interface"
-	const unnamed = " is unnamed, and callers go by names; name it in the interface"
+	const unnamed = " unnamed, and callers go by names: give them in the interface"
+	const choose = "write no client, with -client none, and choose its route when it is served, with bus.Path and bus.HTTPMethod"
+	const routed = "; a client calls routes that are made from names: rename the method, or " + choose
 	const untold = ", and nothing tells which type to read back: use a struct, or any"
 	messages := map[string]string{
 		"add(x int) error": "is not exported, so that only this package can implement it: begin it with a capital letter, or take it out of the interface",
-		"Unnamed(context.Context, int, string) error": "argument 1" + unnamed,
-		"Blank(x, _ int) error":                       "argument 2" + unnamed,
-		"Results(x int) (int, string, error)":         "result 1" + unnamed,
+		"Unnamed(context.Context, int, string) error": "arguments 1 and 2 are" + unnamed,
+		"Blank(x, _ int) error":                       "argument 2 is" + unnamed,
+		"Results(x int) (int, string, error)":         "results 1 and 2 are" + unnamed,
 		"Channel(c chan Order) error":                 "argument 1 cannot travel as JSON: it is of type chan Order" + misfit,
 		"Nested(o map[string][]*Order) error":         "argument 1 cannot travel as JSON: field Order.Notify is of type chan<- string" + misfit,
 		"Interface(h Holder, c closer) error":         "argument 1 cannot travel as JSON: field Holder.R is of type io.Reader" + untold + "; argument 2 cannot travel as JSON: it is of type closer" + untold + misfit,
@@ -105,15 +108,15 @@ func TestRefusedMethods(t *testing.T) {
 		"Magic(httpResponseBody int) (httpRequestBody int, err error)": "httpResponseBody is an argument; it has to be a result; httpRequestBody is a result; it has to be an argument",
 		"Whole() (httpResponseBody, total int, err error)":             "httpResponseBody is the whole body, which leaves no place for the result total",
 		"Status() (httpStatusCode string, err error)":                  "httpStatusCode is of type string; it has to be an int",
-		"Delete(p Point) error":                                        "path /calcs/{p}: argument p is of type Point, which does not fit in a path; take a string or a number",
-		"Update(own ownJSON) error":                                    "path /calcs/{own}: argument own is of type ownJSON, which does not fit in a path; take a string or a number",
-		"Patch(httpRequestBody int) error":                             "needs an argument for the item of /calcs that it is about, as in /calcs/{id}; or give it a path",
-		"SaveREST(x int) error":                                        "is REST, but its name starts with no CRUD verb: give it a path and an HTTP method",
+		"Delete(p Point) error":                                        "path /calcs/{p}: argument p is of type Point, which does not fit in a path; take a string or a number" + routed,
+		"Update(own ownJSON) error":                                    "path /calcs/{own}: argument own is of type ownJSON, which does not fit in a path; take a string or a number" + routed,
+		"Patch(httpRequestBody int) error":                             "needs an argument for the item of /calcs that it is about, as in /calcs/{id}; or give it a path" + routed,
+		"SaveREST(x int) error":                                        "is REST, but its name starts with no CRUD verb: give it a path and an HTTP method" + routed,
 		"NoError(ctx context.Context) (sum int)":                       "returns no error, and a call over the bus can fail: add an error as its last result, or write no client with -client none",
 		"ForHost(x int) error":                                         "is called like a method that every client has: give it another name, or write no client with -client none",
 		"Collide(x int) (id, ID, Id int, err error)":                   "the results id and ID would both be the field ID of CollideResults: rename one of them",
 		"DefaultQueue(x int) error":                                    "",
-		"Default_Queue(x int) error":                                   "is served as GET /default-queue, and so is method DefaultQueue: give one of them another name",
+		"Default_Queue(x int) error":                                   "is served as GET /default-queue, and so is method DefaultQueue: rename one of them, or " + strings.Replace(choose, "its route", "their routes", 1),
 	}
 	messages["Many(_ "+strings.Repeat("int, _ ", 129)+"int) error"] = "has 131 parameters and results, more than 128: put some into a struct"
 	var api, want strings.Builder
@@ -149,6 +152,8 @@ func (*ownError) Error() string { return "" }
 func (ownJSON) MarshalJSON() ([]byte, error) { return nil, nil }
 `)
 	checkRefusals(t, map[string]refusal{
+		"one route for two": {"-type T", files("package p\n\ntype T interface {\n\tRead(id int) (httpResponseBody int, err error)\n\tGet(id int) (httpResponseBody int, err error)\n}\n"),
+			"api.go:5: method Get: is served as GET /ts/1, and so is method Read: rename one of them, or " + strings.Replace(choose, "its route", "their routes", 1)},
 		"all at once": {"-type Calc", files(api.String()), strings.TrimPrefix(strings.TrimSuffix(want.String(), "\n"), "apigen: ")},
 	})
 }
@@ -171,8 +176,15 @@ func TestRefusedClients(t *testing.T) {
 			"api.go:5: T has nothing but web methods, which no client has: write none with -client none"},
 		"host": {"-type Adder", files("package p\n\nconst Host = \"no_host\"\n" + add),
 			`api.go:3: host "no_host": label "no_host" is not 1 to 63 of a-z, 0-9 and inner hyphens; correct it, or name another with -host`},
-		"no host":  {"-type Größe", files("package p\n\ntype Größe interface{ Ping() error }\n"), "api.go:3: Größe names no host: declare a constant Host, or name one with -host"},
-		"resource": {"-type T -resource a/{b", files("package p\n\ntype T interface{ Create(httpRequestBody int) error }\n"), `api.go:3: method Create: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
+		"variable host": {"-type Adder", files("package p\n\nvar Host = \"adder.example\"\n" + add),
+			"api.go:3: Host is a variable, and a client needs to know its host: make it a constant, or name the host with -host"},
+		"named host": {"-type Adder", files("package p\n\ntype Name string\n\nconst Host Name = \"adder.example\"\n" + add),
+			"api.go:5: Host is a constant of the type Name, and a client needs a string: declare it as one, or name the host with -host"},
+		"number": {"-type Adder", files("package p\n\nconst Host = 1\n" + add),
+			"api.go:3: Host is a constant of the type int, and a client needs a string: declare it as one, or name the host with -host"},
+		"unknown host": {"-type Adder", files("package p\n\nconst Host = missing\n" + add),
+			"api.go:3: Host is a constant of no type that can be made out, and a client needs a string: declare it as one, or name the host with -host"},
+		"no host": {"-type Größe", files("package p\n\ntype Größe interface{ Ping() error }\n"), "api.go:3: Größe names no host: declare a constant Host, or name one with -host"},
 	})
 }
 
@@ -198,6 +210,8 @@ func TestRefusedSource(t *testing.T) {
 			"q/internal/r/r.go": "package r\n\ntype Type struct{ X int }\n",
 		}, "DIR/q/q.go:8: method Add: has the type q.hidden, which is not exported: this package cannot write it down\n" +
 			"apigen: DIR/q/q.go:9: method Sub: has the type r.Type, which is internal to another package: this package cannot write it down"},
+		"magic without a client": {"-type T -client none", files("package p\n\ntype T interface{ FooREST(httpResponseBody int) error }\n"),
+			"api.go:3: method FooREST: httpResponseBody is an argument; it has to be a result"},
 		"nothing to write": {"-type T -client none", map[string]string{
 			"api.go": "package p\n\nimport \"example.com/cases/refused/q\"\n\ntype T = q.I\n",
 			"q/q.go": "package q\n\n//go:generate go run github.com/busline/busline/reflectapi/apigen -client none -type=I\n\ntype I interface{ Add(x int) error }\n",
@@ -207,32 +221,38 @@ func TestRefusedSource(t *testing.T) {
 
 func files(api string) map[string]string { return map[string]string{"api.go": api} }
 
-// checkRefusals runs apigen in a package, compares what it says, and that it writes nothing.
+// checkRefusals checks several, each in a package of its own.
 func checkRefusals(t *testing.T, refusals map[string]refusal) {
 	t.Helper()
 	for name, r := range refusals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := module{t.TempDir()}
-			m.write(t, "go.mod", "module example.com/cases\n\ngo 1.26.0\n")
-			m.write(t, "refused/README", "")
-			for file, text := range r.files {
-				m.write(t, "refused/"+file, text)
-			}
-			status, complaints := m.run(t, "refused", strings.Fields(r.flags)...)
-			want := "apigen: " + strings.ReplaceAll(r.want, "DIR", m.path("refused")) + "\n"
-			if status != 1 || complaints != want {
-				t.Errorf("status %d\ngot:\n%swant:\n%s", status, complaints, want)
-			}
-			entries, err := os.ReadDir(m.path("refused"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, entry := range entries {
-				if _, given := r.files[entry.Name()]; !given && !entry.IsDir() && entry.Name() != "README" {
-					t.Errorf("%s was written", entry.Name())
-				}
-			}
+			r.check(t)
 		})
+	}
+}
+
+// check runs apigen in a package, compares what it says, and that it writes nothing.
+func (r refusal) check(t *testing.T) {
+	t.Helper()
+	m := module{t.TempDir()}
+	m.write(t, "go.mod", "module example.com/cases\n\ngo 1.26.0\n")
+	m.write(t, "refused/README", "")
+	for file, text := range r.files {
+		m.write(t, "refused/"+file, text)
+	}
+	status, complaints := m.run(t, "refused", strings.Fields(r.flags)...)
+	want := "apigen: " + strings.ReplaceAll(r.want, "DIR", m.path("refused")) + "\n"
+	if status != 1 || complaints != want {
+		t.Errorf("status %d\ngot:\n%swant:\n%s", status, complaints, want)
+	}
+	entries, err := os.ReadDir(m.path("refused"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if _, given := r.files[entry.Name()]; !given && !entry.IsDir() && entry.Name() != "README" {
+			t.Errorf("%s was written", entry.Name())
+		}
 	}
 }

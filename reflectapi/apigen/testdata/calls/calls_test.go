@@ -51,6 +51,35 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// clock has routes that none of its names tell.
+type clock struct{ tableonly.Clock }
+
+func (clock) Hour(string) int                    { return 12 }
+func (clock) ForHost(host string) string         { return host }
+func (clock) WindREST(int) error                 { return nil }
+func (clock) Read(id string) (string, error)     { return "read " + id, nil }
+func (clock) Get(id string) (string, error)      { return "got " + id, nil }
+func (clock) Patch(httpRequestBody string) error { return nil }
+
+func TestRoutesChosenWhenServed(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	server, caller := b.Connect("clock.example"), b.Connect("caller.example")
+	err := busline.Serve[tableonly.Clock](server, clock{},
+		busline.Method("WindREST", busline.Path("/spring"), busline.HTTPMethod("PUT")),
+		busline.Method("Get", busline.Path("/got/{id}")),
+		busline.Method("Patch", busline.Path("/all")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]string{"GET https://clock.example/clocks/1": "read 1", "GET https://clock.example/got/1": "got 1"} {
+		var got string
+		if err := busline.Call(t.Context(), caller, address, nil, &got); err != nil || got != want {
+			t.Errorf("%s: %q, %v", address, got, err)
+		}
+	}
+}
+
 // implementation is a type that embeds the interface.
 func implementation(iface reflect.Type) reflect.Type {
 	switch iface {

@@ -1,0 +1,86 @@
+package bustest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// askTimeout bounds the search for connections that are left, on the clock of the bubble.
+const askTimeout = time.Minute
+
+// left returns the hosts of the connections that are still open when a test ends, those that it has opened itself. They
+// are asked over the bus, which is done only where the broker has clients: a test that has closed everything is not
+// delayed.
+func (b *Bus) left(quiet *quietBroker) (hosts []string) {
+	if quiet.clients.Load() == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	conn, err := bus.Connect(ctx, "bustest", b.Options()...)
+	if err != nil {
+		b.t.Logf("bustest: nobody can tell which connections are open: %v", err)
+		return nil
+	}
+	ping := bus.NewOperation[struct{}, struct{}](conn, "GET https://all:888/ping")
+	for response, err := range ping.Publish(ctx, struct{}{}) {
+		switch {
+		case err != nil:
+			b.t.Logf("bustest: an open connection does not answer: %v", err)
+		case response.ID != conn.ID():
+			hosts = append(hosts, response.Host)
+		}
+	}
+	if err := conn.Close(ctx); err != nil {
+		b.t.Logf("bustest: %v", err)
+	}
+	slices.Sort(hosts)
+	return counted(hosts)
+}
+
+// counted tells several connections of one host as "a.example (3 of them)". The hosts are sorted.
+func counted(hosts []string) (told []string) {
+	for len(hosts) > 0 {
+		host := hosts[0]
+		n := len(hosts)
+		if i := slices.IndexFunc(hosts, func(other string) bool { return other != host }); i >= 0 {
+			n = i
+		}
+		if hosts = hosts[n:]; n > 1 {
+			host = fmt.Sprintf("%s (%d of them)", host, n)
+		}
+		told = append(told, host)
+	}
+	return told
+}
+
+// InProcessConn counts the clients that are connected.
+func (b *quietBroker) InProcessConn() (net.Conn, error) {
+	conn, err := b.Broker.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	b.clients.Add(1)
+	return &countedConn{Conn: conn, clients: &b.clients}, nil
+}
+
+// countedConn is a client's connection, which counts until it is closed.
+type countedConn struct {
+	net.Conn
+
+	clients *atomic.Int64
+	once    sync.Once
+}
+
+// Close ends the connection.
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.clients.Add(-1) })
+	return c.Conn.Close()
+}

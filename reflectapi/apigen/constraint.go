@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/build/constraint"
+	"go/types"
+	"io"
+	"slices"
+	"strings"
+)
+
+// constraint says in which builds the interface is there, and so its table and its client can
+// be: in those that have all files which declare a part of it. It is "" for all builds.
+func (s *sources) constraint(parts []types.Object) (string, error) {
+	var all []constraint.Expr
+	for _, file := range s.files {
+		declares := func(part types.Object) bool { return part.Pkg() == s.pkg && s.declares(file, part.Name()) }
+		if !slices.ContainsFunc(parts, declares) {
+			continue
+		}
+		name := s.fileName(file)
+		all = append(all, nameConstraints(name)...)
+		if slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` }) {
+			all = append(all, &constraint.TagExpr{Tag: "cgo"})
+		}
+		written, err := writtenConstraints(file)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, written...)
+	}
+	return conjunction(all), nil
+}
+
+func (*sources) declares(file *ast.File, name string) bool {
+	spec, _ := typeSpec(file, name)
+	return spec != nil
+}
+
+// conjunction joins constraints, each once.
+func conjunction(all []constraint.Expr) string {
+	var joined constraint.Expr
+	var told []string
+	for _, expression := range all {
+		switch {
+		case slices.Contains(told, expression.String()):
+			continue
+		case joined == nil:
+			joined = expression
+		default:
+			joined = &constraint.AndExpr{X: joined, Y: expression}
+		}
+		told = append(told, expression.String())
+	}
+	if joined == nil {
+		return ""
+	}
+	return joined.String()
+}
+
+// writtenConstraints are the //go:build line of a file, or else its +build lines.
+func writtenConstraints(file *ast.File) ([]constraint.Expr, error) {
+	var old []constraint.Expr
+	for _, group := range file.Comments {
+		for _, line := range group.List {
+			isNew := constraint.IsGoBuild(line.Text)
+			if line.Pos() > file.Package || !isNew && !constraint.IsPlusBuild(line.Text) {
+				continue
+			}
+			expression, err := constraint.Parse(line.Text)
+			switch {
+			case err != nil:
+				return nil, fmt.Errorf("the build constraint does not parse: %w", err)
+			case isNew:
+				return []constraint.Expr{expression}, nil
+			}
+			old = append(old, expression)
+		}
+	}
+	return old, nil
+}
+
+// nameConstraints are those in the name of a file: api_linux.go, api_arm64.go, api_linux_arm64.go.
+func nameConstraints(name string) []constraint.Expr {
+	name, _, _ = strings.Cut(name, ".")
+	words := strings.Split(name, "_")[1:]
+	n := len(words)
+	switch {
+	case n >= 2 && isSystem(words[n-2]) && isProcessor(words[n-1]):
+		words = words[n-2:]
+	case n >= 1 && (isSystem(words[n-1]) || isProcessor(words[n-1])):
+		words = words[n-1:]
+	default:
+		return nil
+	}
+	var tags []constraint.Expr
+	for _, word := range words {
+		tags = append(tags, &constraint.TagExpr{Tag: word})
+	}
+	return tags
+}
+
+// isSystem tells a word that names a GOOS: the go command looks for one before a GOARCH.
+func isSystem(word string) bool {
+	return leavesOut(build.Context{GOOS: "none", GOARCH: "amd64"}, "file_"+word+"_amd64.go")
+}
+
+// isProcessor tells a word that names a GOARCH.
+func isProcessor(word string) bool {
+	return leavesOut(build.Context{GOOS: "none", GOARCH: "none"}, "file_"+word+".go") && !isSystem(word)
+}
+
+// leavesOut tells whether a build takes no notice of a file because of its name.
+func leavesOut(thisBuild build.Context, name string) bool {
+	thisBuild.OpenFile = func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("package any\n")), nil
+	}
+	counts, err := thisBuild.MatchFile(".", name)
+	return err == nil && !counts
+}

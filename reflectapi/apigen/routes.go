@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+)
+
+// Serve takes bus.Path and bus.HTTPMethod, which are not in the interface: a client knows none
+// of them.
+const (
+	choose      = "write no client, with -client none, and choose %s when it is served, with bus.Path and bus.HTTPMethod"
+	routeRemedy = "; a client calls routes that are made from names: rename the method, or " + choose
+)
+
+// freeRoutes routes each method somewhere, so that nothing is left to complain of but the
+// methods themselves.
+func freeRoutes(signatures []reflectapi.Signature) restmap.Options {
+	options := restmap.Options{Methods: make(map[string]restmap.MethodOptions)}
+	for _, signature := range signatures {
+		options.Methods[signature.Name] = restmap.MethodOptions{Path: "/", HTTPMethod: http.MethodPost}
+	}
+	return options
+}
+
+// route finds the endpoint of each operation.
+func (d *description) route(signatures []reflectapi.Signature, resource string) {
+	byName := func([]reflectapi.Signature) restmap.Options { return restmap.Options{Resource: resource} }
+	_, endpoints := d.mapAll(signatures, byName, fmt.Sprintf(routeRemedy, "its route"))
+	for _, e := range endpoints {
+		o := d.operations[slices.IndexFunc(d.operations, func(o *operation) bool { return o.name == e.Name })]
+		if o.endpoint == nil || e.Style == restmap.RPC { // RPC is simpler where there are both
+			o.endpoint, o.served = e, e.Method
+		}
+	}
+	d.conflicts()
+}
+
+// mapAll makes the endpoints of the methods. Those that get none are refused, with a remedy,
+// and do not keep the others from being checked: it returns these.
+func (d *description) mapAll(signatures []reflectapi.Signature, options func([]reflectapi.Signature) restmap.Options, remedy string) ([]reflectapi.Signature, []*restmap.Endpoint) {
+	if len(signatures) == 0 {
+		return nil, nil
+	}
+	service, err := reflectapi.DescribeSignatures(d.api.named.Name(), d.api.doc, signatures)
+	if err != nil {
+		d.faults = append(d.faults, fault{d.api.at, err.Error()})
+		return nil, nil
+	}
+	endpoints, err := restmap.Map(service, options(signatures))
+	if err == nil {
+		return signatures, endpoints
+	}
+	refused := d.refuseAll(err, remedy)
+	rest := slices.DeleteFunc(slices.Clone(signatures), func(s reflectapi.Signature) bool { return slices.Contains(refused, s.Name) })
+	if len(rest) == len(signatures) {
+		return nil, nil
+	}
+	return d.mapAll(rest, options, remedy)
+}
+
+// refuseAll notes what is wrong with several methods, each at its place and with a remedy, and
+// returns their names.
+func (d *description) refuseAll(err error, remedy string) (refused []string) {
+	errs := []error{err}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = several.Unwrap()
+	}
+	for _, err := range errs {
+		i := slices.IndexFunc(d.operations, func(o *operation) bool { return strings.HasPrefix(err.Error(), "method "+o.name+": ") })
+		if i < 0 {
+			d.faults = append(d.faults, fault{d.api.at, err.Error()})
+			continue
+		}
+		d.refuse(d.operations[i], errors.New(strings.TrimPrefix(err.Error(), "method "+d.operations[i].name+": ")+remedy))
+		refused = append(refused, d.operations[i].name)
+	}
+	return refused
+}
+
+// conflicts finds routes that two methods share.
+func (d *description) conflicts() {
+	for i, o := range d.operations {
+		for _, other := range d.operations[:i] {
+			if o.endpoint == nil || other.endpoint == nil {
+				continue
+			}
+			if route, both := sharedRoute(o.endpoint, other.endpoint); both {
+				d.refuse(o, fmt.Errorf("is served as %s %s, and so is method %s: rename one of them, or "+choose,
+					route.Method, route.Pattern.Example(), other.name, "their routes"))
+			}
+		}
+	}
+}
+
+// sharedRoute finds a route that both endpoints have.
+func sharedRoute(a, b *restmap.Endpoint) (shared restmap.Route, found bool) {
+	for _, route := range a.Routes {
+		for _, other := range b.Routes {
+			if route.Method == other.Method && route.Pattern.Same(other.Pattern) {
+				return route, true
+			}
+		}
+	}
+	return restmap.Route{}, false
+}

@@ -1,0 +1,107 @@
+package reflectapi
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// missingNamesError is the error of a method with values that nothing names.
+type missingNamesError struct {
+	reason string // "no names for 2 arguments (code: none given; …);", "argument 1 is unnamed in x.go:12:"
+	remedy string
+	gap    bool // the declaration is known, and lacks a name
+}
+
+func (e missingNamesError) Error() string { return e.reason + " " + e.remedy }
+
+// inProduction is the error as CheckNames tells of it.
+func (e missingNamesError) inProduction() string {
+	const production = "without source files and debug information, as in production, "
+	if e.gap {
+		return production + e.Error()
+	}
+	return production + "it has no names: " + e.remedy
+}
+
+// errFaultyTable is why a method has no names when the table that should tell them is at fault.
+// The fault itself is told once, not for each method.
+var errFaultyTable = errors.New("its signature table is wrong")
+
+// fault says which names are missing, and what to do.
+func (s *nameSearch) fault(tables *tables, of *subject) error {
+	switch {
+	case s.gap != nil:
+		return s.unnamed(of)
+	case tables.isFaulty(of.receiver):
+		return errFaultyTable
+	}
+	return missingNamesError{
+		reason: fmt.Sprintf("no names for %s (%s);", s.method.values(), strings.Join(s.passed, "; ")),
+		remedy: sourceRemedy(s.method.Name, of),
+	}
+}
+
+// sourceRemedy says what makes a declaration known in every build.
+func sourceRemedy(method string, of *subject) string {
+	switch {
+	case isLanguages(of.receiver):
+		return namesOption(method)
+	case of.isInterface():
+		return fmt.Sprintf("write a signature table with apigen -type %s, embed the source with bus.Source, or %s", of.typeName(), namesOption(method))
+	}
+	return "embed the source with bus.Source, or " + namesOption(method)
+}
+
+func namesOption(method string) string {
+	return fmt.Sprintf("give them with bus.Names(%q, …)", method)
+}
+
+// isLanguages tells the interface error, which is declared in no package.
+func isLanguages(t reflect.Type) bool { return t.PkgPath() == "" }
+
+// unnamed is the fault of a declaration that was found, and is not enough.
+func (s *nameSearch) unnamed(of *subject) error {
+	place, them, generate, mock := s.gap.found.place, "them", "", ""
+	if place == "" { // it stands in a table
+		place, generate = of.typeName(), ", and run go generate"
+	}
+	if s.gap.isOne() {
+		them = "it"
+	}
+	if !of.isInterface() && len(s.gap.results) > 0 {
+		mock = "; a mock is served as its interface: " + serveMock
+	}
+	return missingNamesError{
+		gap:    true,
+		reason: fmt.Sprintf("%s unnamed in %s:", s.gap.where(), place),
+		remedy: fmt.Sprintf("name %s, as in %s%s, or %s%s", them, s.gap.example(of.shape, s.method.home), generate, namesOption(s.method.Name), mock),
+	}
+}
+
+const serveMock = "bus.Serve[API](conn, mock)"
+
+// mockFault tells a mock by a method that is for its tests alone, nil when it is none.
+// Such methods cannot be served, and the others have no names in generated code.
+func mockFault(t reflect.Type, s *settings) error {
+	if t.Kind() == reflect.Interface {
+		return nil
+	}
+	for _, method := range []string{"EXPECT", "AssertExpectations"} {
+		if hasMethod(t, method) && !s.leavesOut(method) {
+			return fmt.Errorf("%v looks like a mock, for it has a method %s: serve it as its interface: %s", t, method, serveMock)
+		}
+	}
+	return nil
+}
+
+// place is where the code of the subject is; "" for an interface.
+func (of *subject) place() string {
+	if of.file == "" {
+		return ""
+	}
+	return filepath.Base(of.file) + ":" + strconv.Itoa(of.line)
+}
