@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -26,17 +27,26 @@ func verifiersAtWork() int {
 	return strings.Count(string(stacks(true)), "claims.(*Verifier).startRefresh.func1(")
 }
 
+// awaitVerifiers waits until so many are at work: their goroutines start and end when they get to it.
+func awaitVerifiers(t *testing.T, want int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for verifiersAtWork() != want {
+		if runtime.Gosched(); ctx.Err() != nil {
+			t.Fatalf("%d verifiers are at work, want %d", verifiersAtWork(), want)
+		}
+	}
+}
+
 func TestKeysOfTheEnvironment(t *testing.T) {
 	newIssuer(t).setKeys(t) // an option wins over it
 	i := newIssuer(t)
 	i.setKeys(t)
 	w := &world{newBus(t), bus.WithShortCircuit(true)}
-	before := verifiersAtWork()
 	conn := w.connect(vaultHost)
 	serveVault(t, conn)
-	if got := verifiersAtWork() - before; got != 1 {
-		t.Errorf("%d verifiers are at work", got)
-	}
+	awaitVerifiers(t, 3) // those of the issuers, and the connection's
 	for token, status := range map[string]int{"": 401, i.token(nil): 403, i.keeper(): 200} {
 		if got := statusOf(t, bus.ActAs(t.Context(), token), conn, "GET", vaultURL+"/open"); got != status {
 			t.Errorf("status %d, want %d", got, status)
@@ -50,9 +60,7 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 	if err := conn.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := verifiersAtWork() - before; got != 0 {
-		t.Errorf("after Close %d verifiers are at work", got)
-	}
+	awaitVerifiers(t, 2)
 	if _, err := conn.VerifyToken(t.Context(), i.keeper()); bus.StatusOf(err) != 401 {
 		t.Errorf("after Close: %v", err)
 	}
@@ -62,11 +70,8 @@ func TestKeysOfAnOption(t *testing.T) {
 	newIssuer(t).setKeys(t)
 	w := &world{newBus(t), bus.WithShortCircuit(true)}
 	i := newIssuer(t)
-	before := verifiersAtWork()
 	first, second := w.connect(vaultHost, i.trust()), w.connect("other.example", i.trust())
-	if got := verifiersAtWork() - before; got != 0 {
-		t.Errorf("%d more verifiers are at work", got)
-	}
+	awaitVerifiers(t, 2) // those of the issuers
 	if err := first.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -77,7 +82,6 @@ func TestKeysOfAnOption(t *testing.T) {
 
 func TestKeysThatCannotBeHad(t *testing.T) {
 	b := newBus(t)
-	before := verifiersAtWork()
 	for keySet, want := range map[string]string{
 		filepath.Join(t.TempDir(), "none"): "connect vault.example: BUS_JWKS: key set file ",
 		t.TempDir():                        "connect vault.example: BUS_JWKS: key set file ",
@@ -92,9 +96,7 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 			_ = conn.Close(t.Context())
 		}
 	}
-	if got := verifiersAtWork() - before; got != 0 {
-		t.Errorf("%d verifiers are left", got)
-	}
+	awaitVerifiers(t, 0)
 }
 
 // TestCloseVerifiesToTheEnd closes a service while a handler of it runs, which then calls its own host.

@@ -49,3 +49,22 @@ func SetMember(data []byte, name, text string) ([]byte, error) {
 	parsed.set(name, text)
 	return parsed.json(), nil
 }
+
+// Catalogs are the catalogs of a portal.
+type Catalogs struct{ all *catalogs }
+
+// NewCatalogs makes them for a portal that takes the time from now.
+func NewCatalogs(now func() time.Time) *Catalogs {
+	return &Catalogs{newCatalogs(nil, &portalConfig{now: now})}
+}
+
+// Read has the catalog of a caller filled, as of now.
+func (c *Catalogs) Read(token string) {
+	c.all.of(token).latest = &snapshot{taken: c.all.config.now()}
+}
+
+// Filled says whether the catalog of a caller is.
+func (c *Catalogs) Filled(token string) bool { return c.all.of(token).latest != nil }
+
+// Count returns how many there are.
+func (c *Catalogs) Count() int { return len(c.all.byToken) }

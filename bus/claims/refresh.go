@@ -50,7 +50,11 @@ func (v *Verifier) firstKeys(ctx context.Context) error {
 	case len(set.keys) == 0:
 		return fmt.Errorf("key set %s: no key in it verifies %v: %w", v.source, algorithms(), set.whyIgnored())
 	}
-	v.adopt(set)
+	level := zerolog.DebugLevel // that all is well at the start
+	if len(set.ignored) > 0 {
+		level = zerolog.InfoLevel
+	}
+	v.adopt(set, level)
 	return nil
 }
 
@@ -120,7 +124,7 @@ func (v *Verifier) attempt() {
 	set, err := v.read(r.life)
 	switch {
 	case err == nil:
-		v.adopt(set)
+		v.adopt(set, zerolog.InfoLevel)
 	case r.life.Err() == nil:
 		v.config.Logger.Warn().Err(err).Msg("the key set could not be read again; what was known of it still holds")
 	}
@@ -148,13 +152,12 @@ func (v *Verifier) read(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// adopt makes a set the one that counts. The tokens that the one before had accepted are forgotten with it.
-func (v *Verifier) adopt(set *keySet) {
+// adopt makes a set the one that counts, and logs it at a level, worse if need be. The tokens that the one before had accepted are forgotten with it.
+func (v *Verifier) adopt(set *keySet, level zerolog.Level) {
 	if set == v.keys.Load() {
 		return
 	}
 	v.keys.Store(set)
-	level := zerolog.InfoLevel
 	if set.private || len(set.keys) == 0 {
 		level = zerolog.ErrorLevel
 	}

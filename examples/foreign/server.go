@@ -124,6 +124,10 @@ func (i *instance) handle(r *http.Request, by endpoint, saysItsSubject bool) ans
 		return i.problem(r, http.StatusGatewayTimeout, "no time is left")
 	case depth > 64:
 		return i.problem(r, http.StatusLoopDetected, "calls are nested too deep")
+	case r.Header.Get("Bus-Actor") != "": // which must not be taken for none
+		refused := i.problem(r, http.StatusUnauthorized, "no token is accepted here: this service has no keys to verify it with")
+		refused.fields = append(refused.fields, field{"WWW-Authenticate", "Bearer"})
+		return refused
 	case r.Header.Get("Bus-Fragment") != "":
 		return i.problem(r, http.StatusRequestEntityTooLarge, "a request in parts is more than this service takes")
 	case r.Method != http.MethodGet && by.path != "":

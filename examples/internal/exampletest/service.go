@@ -101,7 +101,10 @@ func (s *Service) fits(request *http.Request, response *http.Response, body stri
 	if err != nil {
 		return err
 	}
-	input := &openapi3filter.RequestValidationInput{Request: request, PathParams: values, Route: route}
+	input := &openapi3filter.RequestValidationInput{
+		Request: request, PathParams: values, Route: route,
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}, // the way has the token
+	}
 	if response.StatusCode < http.StatusBadRequest {
 		if err := openapi3filter.ValidateRequest(s.t.Context(), input); err != nil {
 			return err

@@ -1,0 +1,51 @@
+package faulttest_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// TestClosedByBroker has the broker close a connection as it does when it is sent a line that is too long: its client
+// library takes that as final.
+func TestClosedByBroker(t *testing.T) {
+	t.Parallel()
+	for _, side := range []string{"caller", "instance"} {
+		t.Run(side, func(t *testing.T) {
+			t.Parallel()
+			const callers = 16
+			s := newSite(t, 1, brokerConfig{})
+			caller := s.caller(t, 0)
+			serving := []*bus.Conn{s.instance(t, 0), s.instance(t, 0)}
+			victim := map[string]*bus.Conn{"caller": caller, "instance": serving[0]}[side]
+			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: callers, budget: pick(time.Second, 2*time.Second), pause: 20 * time.Millisecond}.start()
+			rounds := pick(2, 20)
+			var took []time.Duration
+			for range rounds {
+				s.oracle.await(t, 200)
+				began, doomed := time.Now(), victim.NATS()
+				if err := doomed.Publish(strings.Repeat("a", 5000), nil); err != nil {
+					t.Fatal(err)
+				}
+				until(t, "the connection is closed", doomed.IsClosed)
+				until(t, "it is made anew", victim.Connected)
+				s.allAreBack(t, serving)
+				took = append(took, time.Since(began))
+			}
+			s.oracle.await(t, 200)
+			stop()
+			for _, each := range serving {
+				leave(t, each)
+			}
+			v := s.oracle.judge(t)
+			v.hold(t)
+			if v.unknown() > callers*rounds {
+				t.Errorf("%s: more are unknown than were in flight, %d each time\n%q", v, callers, s.oracle.firstErrors())
+			}
+			figures.tell(t, "connection of the "+side+" closed by the broker for a line of 5000 bytes", "made anew; process never closed for good",
+				"%d times; all back after: %s; %s", rounds, spread(took), v)
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package faulttest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/rs/zerolog"
+)
+
+// closeTimeout bounds how long a connection may take to close; nothing that these tests leave running takes a tenth of it.
+const closeTimeout = 30 * time.Second
+
+// site is where the connections of a test meet: a plane, and the address of a broker for each of them in turn.
+type site struct {
+	brokers *brokers
+	oracle  *oracle
+	plane   string
+	circuit bool // whether the connections of this process share a broker connection, and call each other directly
+}
+
+// newSite starts brokers.
+func newSite(t *testing.T, count int, config brokerConfig) *site {
+	t.Helper()
+	return &site{brokers: startBrokers(t, count, config), oracle: new(oracle), plane: "faults"}
+}
+
+// options are those of a connection to a broker, or to what stands before it. In the short form an ack may take longer:
+// several tests run at once then, and a machine may be busy with more than that.
+func (s *site) options(url string) []bus.ConnectOption {
+	options := []bus.ConnectOption{
+		bus.WithURL(url), bus.WithPlane(s.plane), bus.WithShortCircuit(s.circuit),
+		bus.WithAckWait(pick(5*time.Second, time.Second)), bus.WithLogger(zerolog.Nop()),
+	}
+	if !s.circuit {
+		options = append(options, bus.WithoutSharing())
+	}
+	return options
+}
+
+// connect joins the bus. The connection is closed when the test ends, if it is still open then.
+func (s *site) connect(t *testing.T, name, url string, options ...bus.ConnectOption) *bus.Conn {
+	t.Helper()
+	conn, err := bus.Connect(t.Context(), name, append(s.options(url), options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { leave(t, conn) })
+	return conn
+}
+
+// caller connects to the i-th broker.
+func (s *site) caller(t *testing.T, i int) *bus.Conn {
+	t.Helper()
+	return s.connect(t, "caller.example", s.brokers.url(i))
+}
+
+// instance serves the worker in this process, by way of the i-th broker.
+func (s *site) instance(t *testing.T, i int) *bus.Conn {
+	t.Helper()
+	return s.serve(t, s.connect(t, host, s.brokers.url(i)))
+}
+
+func (s *site) serve(t *testing.T, conn *bus.Conn) *bus.Conn {
+	t.Helper()
+	if err := serveWorker(conn, &s.oracle.memory); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func serveWorker(conn *bus.Conn, journal journal) error {
+	return bus.Serve(conn, worker{conn, journal}, bus.Method("Who", bus.NoQueue()),
+		// given, so that nobody disturbs a long run by editing the source
+		bus.Names("Do", "id, spin, hold, deaf, fill", "did, filling"), bus.Names("Relay", "id", "did"), bus.Names("Who", "id", "instance"))
+}
+
+// leave closes a connection, as a process does that is told to end.
+func leave(t *testing.T, conn *bus.Conn) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := conn.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// instanceConfig says what an instance in another process does.
+type instanceConfig struct {
+	URL, Plane, Journal string
+	AckWait             time.Duration
+}
+
+// remote is an instance in a process of its own.
+type remote struct {
+	*child
+	id string
+}
+
+// remoteInstance serves the worker in another process, by way of what listens at url.
+func (s *site) remoteInstance(t *testing.T, url string) *remote {
+	t.Helper()
+	made := startChild(t, "instance", instanceConfig{url, s.plane, s.oracle.file(t), pick(5*time.Second, time.Second)})
+	return &remote{made, made.expect(t, "serves")}
+}
+
+// leave has it end in good order.
+func (r *remote) leave(t *testing.T) {
+	t.Helper()
+	r.order(t, "close")
+	r.expect(t, "closed")
+}
+
+// runInstance is an instance until it is told to close.
+func runInstance(text []byte) error {
+	var config instanceConfig
+	if err := json.Unmarshal(text, &config); err != nil {
+		return err
+	}
+	kept, err := openJournal(config.Journal)
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	conn, err := bus.Connect(context.Background(), host, bus.WithURL(config.URL), bus.WithPlane(config.Plane),
+		bus.WithAckWait(config.AckWait), bus.WithShortCircuit(false), bus.WithLogger(zerolog.Nop()))
+	if err != nil {
+		return err
+	}
+	if err := serveWorker(conn, kept); err != nil {
+		return err
+	}
+	fmt.Println("serves", conn.ID())
+	return obey(map[string]func() error{"close": func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		defer fmt.Println("closed")
+		return conn.Close(ctx)
+	}})
+}

@@ -1,0 +1,150 @@
+package faulttest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// nothing is a journal for tests that count what is left, and not what has run.
+type nothing struct{}
+
+func (nothing) note(uint64) error { return nil }
+
+// TestLeaks makes very many calls, and counts what they leave behind. It runs alone.
+func TestLeaks(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		circuit bool
+	}{{"over the broker", false}, {"short circuit", true}} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newSite(t, 1, brokerConfig{})
+			s.circuit = test.circuit
+			serving := s.connect(t, host, s.brokers.url(0))
+			if err := serveWorker(serving, nothing{}); err != nil {
+				t.Fatal(err)
+			}
+			caller := s.caller(t, 0)
+			for _, kind := range []struct {
+				name  string
+				calls int
+				call  func(*testing.T, *bus.Conn)
+			}{{"calls", pick(20_000, 1_000_000), succeed}, {"failing calls", pick(2000, 100_000), fail()}} {
+				many(t, caller, pick(500, 5000), kind.call) // until pools are filled
+				before := takeStock(t, caller, serving)
+				began := time.Now()
+				many(t, caller, kind.calls, kind.call)
+				took := time.Since(began)
+				after := takeStock(t, caller, serving)
+				after.compare(t, before)
+				figures.tell(t, fmt.Sprintf("%d %s, %s", kind.calls, kind.name, test.name), "heap ±5 %, goroutines ±0",
+					"%s; before: %s; after: %s", brief(took), before, after)
+			}
+		})
+	}
+}
+
+// many makes calls, fifty at a time.
+func many(t *testing.T, from *bus.Conn, calls int, call func(*testing.T, *bus.Conn)) {
+	t.Helper()
+	var (
+		calling sync.WaitGroup
+		made    atomic.Int64
+	)
+	for range 50 {
+		calling.Go(func() {
+			for made.Add(1) <= int64(calls) {
+				call(t, from)
+			}
+		})
+	}
+	calling.Wait()
+}
+
+func succeed(t *testing.T, from *bus.Conn) {
+	t.Helper()
+	if err := bus.Call(t.Context(), from, doAddress, task{}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// fail returns what makes calls that fail in one way after the other.
+func fail() func(*testing.T, *bus.Conn) {
+	var next atomic.Int64
+	ways := []func(context.Context, *bus.Conn) error{
+		func(ctx context.Context, from *bus.Conn) error {
+			return bus.Call(ctx, from, "https://"+host+"/panic", nil, nil)
+		},
+		func(ctx context.Context, from *bus.Conn) error {
+			return bus.Call(ctx, from, "https://nobody.example/do", task{}, nil)
+		},
+		func(ctx context.Context, from *bus.Conn) error {
+			return bus.Call(ctx, from, "https://"+host+"/missing", task{}, nil)
+		},
+		func(ctx context.Context, from *bus.Conn) error {
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+			defer cancel()
+			return bus.Call(ctx, from, doAddress, task{Hold: 1000}, nil)
+		},
+		func(ctx context.Context, from *bus.Conn) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer time.AfterFunc(2*time.Millisecond, cancel).Stop()
+			return bus.Call(ctx, from, doAddress, task{Hold: 1000}, nil)
+		},
+	}
+	return func(t *testing.T, from *bus.Conn) {
+		t.Helper()
+		err := ways[next.Add(1)%int64(len(ways))](t.Context(), from)
+		if _, known := errors.AsType[*bus.Error](err); !known {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// stock is what a process holds.
+type stock struct {
+	heap, goroutines, files, waiting int
+}
+
+func (s stock) String() string {
+	return fmt.Sprintf("%d KiB, %d goroutines, %d files, %d open calls", s.heap>>10, s.goroutines, s.files, s.waiting)
+}
+
+// takeStock counts when all that has begun has ended.
+func takeStock(t *testing.T, caller, serving *bus.Conn) (s stock) {
+	t.Helper()
+	until(t, "the handlers have ended", func() bool { return serving.Stats().Handlers == 0 })
+	last, same := 0, 0
+	until(t, "the number of goroutines is steady", func() bool {
+		now := runtime.NumGoroutine()
+		if same++; now != last {
+			last, same = now, 0
+		}
+		return same > 200
+	})
+	for range 3 { // what pools hold outlives one collection
+		runtime.GC()
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	files, _ := os.ReadDir("/proc/self/fd") // none where there is no such thing
+	waiting := reflect.ValueOf(caller).Elem().FieldByName("pending").Elem().FieldByName("slots").Len()
+	return stock{int(memory.HeapAlloc), last, len(files), waiting}
+}
+
+// compare fails the test for what was left behind. A map that has grown once stays so, hence the 256 KiB.
+func (s stock) compare(t *testing.T, before stock) {
+	t.Helper()
+	if s.goroutines != before.goroutines || s.files != before.files || s.waiting != 0 || s.heap > before.heap+max(before.heap/20, 256<<10) {
+		t.Errorf("before: %s; after: %s", before, s)
+	}
+}

@@ -1,0 +1,35 @@
+package faulttest_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// TestNobody calls hosts that nobody serves, one call after the other.
+func TestNobody(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		brokers int
+	}{{"1 broker", 1}, {"3 brokers", 3}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, test.brokers, brokerConfig{})
+			caller := s.caller(t, 0)
+			var took []time.Duration
+			for range pick(100, 5000) {
+				began := time.Now()
+				err := bus.Call(t.Context(), caller, "https://nobody.example/do", task{}, nil)
+				took = append(took, time.Since(began))
+				failed, _ := errors.AsType[*bus.Error](err)
+				if failed == nil || failed.Executed != bus.NotExecuted || !errors.Is(err, bus.ErrNoResponder) {
+					t.Fatalf("got %v", err)
+				}
+			}
+			figures.tell(t, "nobody subscribed, "+test.name, "p99 ≤ 20 ms", "%d calls: %s", len(took), spread(took))
+		})
+	}
+}

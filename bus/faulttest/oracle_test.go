@@ -1,0 +1,114 @@
+package faulttest_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// oracle knows what callers were told and what handlers have done. Callers and instances of one test share it.
+type oracle struct {
+	memory    memoryJournal // of the instances of this process
+	numbers   atomic.Uint64
+	succeeded atomic.Int64
+
+	mu      sync.Mutex // protects all below
+	records []record
+	files   []string // journals of other processes
+}
+
+// record is what came of one call.
+type record struct {
+	id           uint64
+	began, ended time.Time
+	budget       time.Duration
+	err          error
+	answered     uint64 // the number that came back
+	relays       bool   // whether its handler makes a call
+}
+
+// file returns where another process keeps its journal.
+func (o *oracle) file(t *testing.T) string {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	path := filepath.Join(t.TempDir(), "journal"+strconv.Itoa(len(o.files)))
+	o.files = append(o.files, path)
+	return path
+}
+
+// call makes one call, under a number of its own, and remembers what came of it.
+func (o *oracle) call(ctx context.Context, from *bus.Conn, address string, task task, budget time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	task.ID = o.numbers.Add(1)
+	var answer struct{ Did uint64 }
+	began := time.Now()
+	err := bus.Call(ctx, from, address, task, &answer)
+	ended := time.Now()
+	if err == nil {
+		o.succeeded.Add(1)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.records = append(o.records, record{task.ID, began, ended, budget, err, answer.Did, address == relayAddress})
+	return err
+}
+
+// await returns when so many further calls have succeeded.
+func (o *oracle) await(t *testing.T, more int64) {
+	t.Helper()
+	before := o.succeeded.Load()
+	until(t, "calls succeed", func() bool { return o.succeeded.Load() >= before+more })
+}
+
+// between returns what came of the calls that began in a time.
+func (o *oracle) between(from, to time.Time) (found []record) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, each := range o.records {
+		if !each.began.Before(from) && each.began.Before(to) {
+			found = append(found, each)
+		}
+	}
+	return found
+}
+
+// firstSuccess returns how long after a moment the first call ended well that began later than that; zero when none has.
+func (o *oracle) firstSuccess(after time.Time) time.Duration {
+	var ends []time.Duration
+	for _, each := range o.between(after, time.Now()) {
+		if each.err == nil {
+			ends = append(ends, each.ended.Sub(after))
+		}
+	}
+	if len(ends) == 0 {
+		return 0
+	}
+	return slices.Min(ends)
+}
+
+// until waits for a condition that time alone cannot fail.
+func until(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	timeout := time.After(patience)
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for !met() {
+		select {
+		case <-ticker.C:
+		case <-timeout:
+			t.Fatalf("waited %s in vain for this: %s", patience, what)
+		}
+	}
+}
+
+// pass lets time pass in which a fault lasts.
+func pass(d time.Duration) { <-time.After(d) }

@@ -1,0 +1,143 @@
+package portal_test
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal"
+)
+
+// openPortal makes an ingress and a portal that verify tokens.
+func openPortal(t *testing.T, i *issuer) *door {
+	t.Helper()
+	door := openFor(t, i)
+	if err := portal.Register(door.bus.Connect("portal", i.trust())); err != nil {
+		t.Fatal(err)
+	}
+	return door
+}
+
+// TestDocumentForEach has callers read what is on the bus for them.
+func TestDocumentForEach(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	door := openPortal(t, i)
+	door.keep("vault.example", i.trust())
+	err := bus.Serve(door.bus.Connect("canary.example", i.trust()), calculator{}, bus.Claims(`"keeper" in roles && "canary" in roles`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const open = "/vault.example:443/stones /vault.example:443/who"
+	for header, want := range map[string]string{
+		"X: nobody":                  open,
+		i.in("cook"):                 open,
+		i.in("keeper"):               "/vault.example:443/gold " + open,
+		i.in("keeper", "canary"):     "/canary.example:443/distance /vault.example:443/gold " + open,
+		"Authorization: Basic YTpi=": open,
+	} {
+		document := door.document(header)
+		if got := paths(document); got != want || document.Info.Description != "" {
+			t.Errorf("%.40s: %s, want %s; %s", header, got, want, document.Info.Description)
+		}
+		asked := document.Components != nil && document.Components.SecuritySchemes["bearer"] != nil
+		if asked != strings.Contains(want, "gold") {
+			t.Errorf("%.40s: the scheme is there: %v", header, asked)
+		}
+		if text := door.get("/portal/openapi.json", header).text; !strings.Contains(want, "canary") && strings.Contains(text, "canary.") {
+			t.Errorf("%.40s reads of the canary: %s", header, text)
+		}
+	}
+	if got := door.get("/portal/openapi.json", "Authorization: Bearer x"); got.StatusCode != 401 {
+		t.Errorf("a bad token: status %d", got.StatusCode)
+	}
+}
+
+// TestHiddenIsNowhereOnThePortal looks for the names of what a caller may not call.
+func TestHiddenIsNowhereOnThePortal(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	door := openPortal(t, i)
+	door.keep("vault.example", i.trust())
+	for header, seen := range map[string]bool{"X: nobody": false, i.in("cook"): false, i.in("keeper"): true} {
+		text := door.get("/portal/openapi.json", header).text
+		for _, canary := range []string{"gold", "Gold", "canary", "for keepers"} {
+			if strings.Contains(text, canary) != seen {
+				t.Errorf("%.40s: %s is there: %v, in %s", header, canary, !seen, text)
+			}
+		}
+	}
+}
+
+// TestServiceThatKnowsNoKeys is shown to nobody who calls with a token: it would refuse every call.
+func TestServiceThatKnowsNoKeys(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	door := openPortal(t, i)
+	door.keep("vault.example")
+	if got := paths(door.document()); got != "/vault.example:443/stones /vault.example:443/who" {
+		t.Errorf("nobody sees %s", got)
+	}
+	document := door.document(i.in("keeper"))
+	if paths(document) != "" || document.Info.Description != "vault.example:443 is left out: asked for its document it answers 401." {
+		t.Errorf("a keeper sees %s, and reads %q", paths(document), document.Info.Description)
+	}
+}
+
+// TestCallersAreNotMixedUp has two callers ask at once, while what they are shown grows old.
+func TestCallersAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	door := openFor(t, i)
+	var mu sync.Mutex // protects now
+	now := time.Now()
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(10 * time.Millisecond)
+		return now
+	}
+	if err := portal.Register(door.bus.Connect("portal", i.trust()), portal.WithClock(clock)); err != nil {
+		t.Fatal(err)
+	}
+	door.keep("vault.example", i.trust())
+	var readers sync.WaitGroup
+	for range 4 {
+		for header, want := range map[string]bool{"X: nobody": false, i.in("keeper"): true, i.in("cook"): false} {
+			readers.Go(func() {
+				for range 250 {
+					got := door.get("/portal/openapi.json", header)
+					if got.StatusCode != 200 || strings.Contains(got.text, "/gold") != want || got.Header.Get("ETag") != "" {
+						t.Errorf("%.40s: gold is shown: want %v: %d %s", header, want, got.StatusCode, got.text)
+						return
+					}
+				}
+			})
+		}
+	}
+	readers.Wait()
+}
+
+// TestCatalogsAreForgotten holds how many callers the portal remembers, and for how long.
+func TestCatalogsAreForgotten(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	catalogs := portal.NewCatalogs(func() time.Time { return now })
+	catalogs.Read("")
+	for n := range 1000 {
+		token := strconv.Itoa(n)
+		catalogs.Read(token)
+		if catalogs.Count() > 128 || !catalogs.Filled("") || !catalogs.Filled(token) {
+			t.Fatalf("there are %d, that of nobody is kept: %v", catalogs.Count(), catalogs.Filled(""))
+		}
+	}
+	now = now.Add(time.Second)
+	catalogs.Read("late")
+	now = now.Add(time.Second)
+	if !catalogs.Filled("late") || catalogs.Count() != 1 {
+		t.Errorf("%d are left, and the recent one is: %v", catalogs.Count(), catalogs.Filled("late"))
+	}
+}

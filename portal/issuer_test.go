@@ -1,0 +1,101 @@
+package portal_test
+
+import (
+	"context"
+	"maps"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/claims/claimstest"
+	"github.com/busline/busline/portal"
+)
+
+// issuer signs tokens, and has a verifier of them.
+type issuer struct {
+	t        testing.TB
+	key      *claimstest.Key
+	verifier *claims.Verifier
+}
+
+func newIssuer(t testing.TB) *issuer {
+	t.Helper()
+	key, err := claimstest.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keySet := filepath.Join(t.TempDir(), "keys.json")
+	if err := claimstest.WriteKeySet(keySet, key); err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: keySet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(verifier.Close)
+	return &issuer{t, key, verifier}
+}
+
+func (i *issuer) trust() bus.ConnectOption { return bus.WithVerifier(i.verifier) }
+
+// bearer returns the header of somebody whose token is good for an hour, with some more claims.
+func (i *issuer) bearer(more claims.Claims) string {
+	i.t.Helper()
+	payload := claims.Claims{"sub": "ada", "exp": time.Now().Add(time.Hour).Unix()}
+	maps.Copy(payload, more)
+	token, err := i.key.Sign(payload)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return "Authorization: Bearer " + token
+}
+
+// in returns the header of somebody who has roles.
+func (i *issuer) in(roles ...string) string {
+	i.t.Helper()
+	return i.bearer(claims.Claims{"roles": roles})
+}
+
+// openFor makes an ingress that verifies tokens.
+func openFor(t *testing.T, i *issuer, options ...portal.IngressOption) *door {
+	t.Helper()
+	d := &door{t: t, bus: bustest.New(t)}
+	ingress, err := portal.NewIngress(d.bus.Connect("ingress", i.trust()), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.ingress = ingress
+	d.server = httptest.NewServer(ingress)
+	t.Cleanup(d.server.Close)
+	return d
+}
+
+// vault is a service that asks who calls.
+type vault struct{}
+
+// Gold is for keepers.
+func (vault) Gold() (canaryGold int) { return 7 }
+
+// Stones are for everybody.
+func (vault) Stones() (stones int) { return 3 }
+
+// Who is for everybody, too, and says who that is.
+func (vault) Who(ctx context.Context) (name string) {
+	told, _ := bus.ClaimsOf(ctx)
+	name, _ = told["sub"].(string)
+	return name
+}
+
+// keep serves a vault under a host.
+func (d *door) keep(host string, options ...bus.ConnectOption) {
+	d.t.Helper()
+	err := bus.Serve(d.bus.Connect(host, options...), vault{},
+		bus.Claims(`"keeper" in roles`), bus.Method("Stones", bus.Public()), bus.Method("Who", bus.Public()))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
