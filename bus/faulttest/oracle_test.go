@@ -22,7 +22,11 @@ type oracle struct {
 	mu      sync.Mutex // protects all below
 	records []record
 	files   []string // journals of other processes
+	faults  []window
 }
+
+// window is how long something was broken.
+type window struct{ from, to time.Time }
 
 // record is what came of one call.
 type record struct {
@@ -93,6 +97,26 @@ func (o *oracle) firstSuccess(after time.Time) time.Duration {
 		return 0
 	}
 	return slices.Min(ends)
+}
+
+// lasted notes that something was broken from then to now.
+func (o *oracle) lasted(from time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.faults = append(o.faults, window{from, time.Now()})
+}
+
+// unexplained returns how many calls have failed at a time at which nothing was broken.
+func (o *oracle) unexplained() (count int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, each := range o.records {
+		overlaps := func(fault window) bool { return each.began.Before(fault.to) && each.ended.After(fault.from) }
+		if each.err != nil && !slices.ContainsFunc(o.faults, overlaps) {
+			count++
+		}
+	}
+	return count
 }
 
 // until waits for a condition that time alone cannot fail.
