@@ -28,7 +28,7 @@ func (d *Document) Filter(keep func(path, method string, operation *Operation) b
 	}
 	filtered.Tags = usedTags(d.Tags, kept)
 	filtered.Components = usedSchemas(d.Components, kept)
-	filtered.secure()
+	filtered.nameScheme()
 	return &filtered
 }
 
