@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/msgsvc"
@@ -156,7 +158,11 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	survivor := newInstance(t, b)
-	conn, err := bus.Connect(t.Context(), host, bus.WithBroker(b.Broker()), bus.WithPlane(b.Plane()), bus.WithoutSharing())
+	life, err := nats.Connect("", nats.InProcessServer(b.Broker())) // a connection of bus's own would be made anew
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := bus.Connect(t.Context(), host, bus.WithNATS(life), bus.WithPlane(b.Plane()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +170,7 @@ func TestKilled(t *testing.T) {
 	fill(t, 10, survivor)
 	store(t, killed, "gone", "value")
 	expect(t, survivor, "gone", "value")
-	conn.NATS().Close()
+	life.Close()
 	expectNone(t, survivor, "gone")
 	expectFilled(t, 10, survivor)
 	store(t, survivor, "gone", "again")
