@@ -32,6 +32,7 @@ format: ## gofmt has nothing to change
 
 build: ## every module builds and passes go vet
 	@for module in $(MODULES); do (cd "$$module" && echo "$$module" && go build ./... && go vet ./...); done
+	go vet -tags faults ./bus/faulttest
 
 tidy: ## go.mod and go.sum of every module are tidy
 	@for module in $(MODULES); do (cd "$$module" && go mod tidy -diff); done
@@ -77,4 +78,4 @@ fuzz: ## each fuzz target for FUZZTIME
 
 # Each test alone, so that none disturbs the figures of another. They are those of docs/reliability.md.
 faults: ## what breaks, at full length: some 20 minutes, and a table
-	BUSLINE_FAULTS=long go test -count=1 -parallel 1 -timeout 60m ./bus/faulttest
+	BUSLINE_FAULTS=long go test -tags faults -count=1 -parallel 1 -timeout 60m ./bus/faulttest

@@ -13,7 +13,8 @@ import (
 // first: a package can only be allowed what stands above it, so there is no
 // way round in circles. "..." on the right is anything; on the left it is every
 // package below. What no row allows, such as importing an example, is
-// forbidden. Tests may import what they need.
+// forbidden. Tests may import what they need: those of bus/faulttest import
+// nats-server, as only bus/broker does otherwise. Nobody imports bus/faulttest.
 //
 // An example's interface is in a package of its own, which callers import: it
 // needs no more than the generated client in it does. mocks comes below these:

@@ -1,3 +1,5 @@
+//go:build faults
+
 package faulttest_test
 
 import (
