@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -11,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,12 +85,34 @@ func (b *brokers) address(i int) string {
 
 func (b *brokers) url(i int) string { return "nats://" + b.address(i) }
 
-// freePort returns one that nothing listens on. It stays clear of those that the system gives to whoever connects, so
-// that it is still free when a broker comes back to it.
+// complaints is the log of a broker: of all that it says, only the first reason why it cannot go on.
+type complaints chan string
+
+func (complaints) Noticef(string, ...any) {}
+func (complaints) Warnf(string, ...any)   {}
+func (complaints) Errorf(string, ...any)  {}
+func (complaints) Debugf(string, ...any)  {}
+func (complaints) Tracef(string, ...any)  {}
+
+func (c complaints) Fatalf(format string, arguments ...any) {
+	select {
+	case c <- fmt.Sprintf(format, arguments...):
+	default:
+	}
+}
+
+// givenPorts are those that freePort has returned.
+var givenPorts sync.Map
+
+// freePort returns one that nothing listens on, and that it has not returned before. It stays clear of those that the
+// system gives to whoever connects, so that it is still free when a broker comes back to it.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
 		port := 10_000 + rand.IntN(20_000)
+		if _, given := givenPorts.LoadOrStore(port, true); given {
+			continue
+		}
 		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err == nil {
 			_ = listener.Close()
@@ -112,9 +133,18 @@ func runBroker(text []byte) error {
 	if err != nil {
 		return err
 	}
+	complaints := make(complaints, 1)
+	embedded.SetLoggerV2(complaints, false, false, false)
 	embedded.Start()
-	if !embedded.ReadyForConnections(patience) {
-		return errors.New("not ready")
+	ready := make(chan bool, 1)
+	go func() { ready <- embedded.ReadyForConnections(patience) }()
+	select {
+	case why := <-complaints:
+		return errors.New(why)
+	case is := <-ready:
+		if !is {
+			return errors.New("not ready")
+		}
 	}
 	fmt.Println("ready")
 	go func() {

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -21,7 +19,7 @@ func TestClosedByBroker(t *testing.T) {
 			caller := s.caller(t, 0)
 			serving := []*bus.Conn{s.instance(t, 0), s.instance(t, 0)}
 			victim := map[string]*bus.Conn{"caller": caller, "instance": serving[0]}[side]
-			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 16, budget: pick(time.Second, 2*time.Second), pause: 20 * time.Millisecond}.start()
+			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 16, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
 			rounds := pick(2, 20)
 			var took []time.Duration
 			for range rounds {

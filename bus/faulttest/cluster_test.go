@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -29,7 +27,7 @@ func TestOneOfThreeBrokers(t *testing.T) {
 			for i := range 3 {
 				from, serving = append(from, s.caller(t, i)), append(serving, s.instance(t, i))
 			}
-			stop := load{oracle: s.oracle, from: from, address: doAddress, callers: callers, budget: pick(time.Second, 5*time.Second), pause: 20 * time.Millisecond}.start()
+			stop := load{oracle: s.oracle, from: from, address: doAddress, callers: callers, budget: callBudget(5 * time.Second), pause: 20 * time.Millisecond}.start()
 			rounds := pick(1, 9)
 			for round := range rounds {
 				s.oracle.await(t, 500)
@@ -99,7 +97,7 @@ func TestThunderingReconnect(t *testing.T) {
 // TestSplit takes the route between two brokers away, under load, and brings it back: each side serves its own.
 func TestSplit(t *testing.T) {
 	t.Parallel()
-	s := &site{brokers: &brokers{configs: make([]brokerConfig, 2), running: make([]*child, 2)}, oracle: new(oracle), plane: "faults"}
+	s := siteOf(&brokers{configs: make([]brokerConfig, 2), running: make([]*child, 2)})
 	for i := range 2 {
 		s.brokers.configs[i] = brokerConfig{Port: freePort(t), ClusterPort: freePort(t)}
 	}
@@ -113,7 +111,7 @@ func TestSplit(t *testing.T) {
 		each.expect(t, "routed")
 	}
 	from, serving := []*bus.Conn{s.caller(t, 0), s.caller(t, 1)}, []*bus.Conn{s.instance(t, 0), s.instance(t, 1)}
-	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 16, budget: pick(time.Second, 5*time.Second), pause: 20 * time.Millisecond}.start()
+	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 16, budget: callBudget(5 * time.Second), pause: 20 * time.Millisecond}.start()
 	rounds := pick(1, 10)
 	var healed []time.Duration
 	for range rounds {

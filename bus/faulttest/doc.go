@@ -1,7 +1,7 @@
 // Package faulttest breaks what the bus stands on, and compares what callers were told with what has run. It holds tests
 // alone:
 //
-//	go test -tags faults ./bus/faulttest    the short form, with few rounds
+//	go test ./bus/faulttest    the short form, with few rounds
 //	make faults                the same tests with many, and a table of what was measured; some 20 minutes
 //
 // Brokers, and instances that are to be killed, are processes of their own: the test binary, started again. Every call

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -22,13 +20,21 @@ type site struct {
 	oracle  *oracle
 	plane   string
 	circuit bool // whether the connections of this process share a broker connection, and call each other directly
+	release chan struct{}
 }
 
 // newSite starts brokers.
 func newSite(t *testing.T, count int, config brokerConfig) *site {
 	t.Helper()
-	return &site{brokers: startBrokers(t, count, config), oracle: new(oracle), plane: "faults"}
+	return siteOf(startBrokers(t, count, config))
 }
+
+func siteOf(running *brokers) *site {
+	return &site{brokers: running, oracle: new(oracle), plane: "faults", release: make(chan struct{})}
+}
+
+// letGo ends the handlers of this process that are deaf.
+func (s *site) letGo() { close(s.release) }
 
 // options are those of a connection to a broker, or to what stands before it. In the short form an ack may take longer:
 // several tests run at once then, and a machine may be busy with more than that.
@@ -68,14 +74,14 @@ func (s *site) instance(t *testing.T, i int) *bus.Conn {
 
 func (s *site) serve(t *testing.T, conn *bus.Conn) *bus.Conn {
 	t.Helper()
-	if err := serveWorker(conn, &s.oracle.memory); err != nil {
+	if err := serveWorker(conn, &s.oracle.memory, s.release); err != nil {
 		t.Fatal(err)
 	}
 	return conn
 }
 
-func serveWorker(conn *bus.Conn, journal journal) error {
-	return bus.Serve(conn, worker{conn, journal}, bus.Method("Who", bus.NoQueue()),
+func serveWorker(conn *bus.Conn, journal journal, release <-chan struct{}) error {
+	return bus.Serve(conn, worker{conn, journal, release}, bus.Method("Who", bus.NoQueue()),
 		// given, so that nobody disturbs a long run by editing the source
 		bus.Names("Do", "id, spin, hold, deaf, fill", "did, filling"), bus.Names("Relay", "id", "did"), bus.Names("Who", "id", "instance"))
 }
@@ -132,7 +138,7 @@ func runInstance(text []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := serveWorker(conn, kept); err != nil {
+	if err := serveWorker(conn, kept, nil); err != nil {
 		return err
 	}
 	fmt.Println("serves", conn.ID())

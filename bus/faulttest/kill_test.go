@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -82,7 +80,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	s := newSite(t, 1, brokerConfig{})
 	const callers = 16
 	others := []*bus.Conn{s.instance(t, 0), s.instance(t, 0)}
-	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: callers, task: task{Spin: 50}, budget: pick(time.Second, 5*time.Second)}.start()
+	stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: callers, task: task{Spin: 50}, budget: callBudget(5 * time.Second)}.start()
 	rounds := pick(2, 20)
 	for range rounds {
 		victim := s.remoteInstance(t, s.brokers.url(0))

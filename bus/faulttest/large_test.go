@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -18,7 +16,7 @@ func TestMessageLimitChanges(t *testing.T) {
 	serving := s.instance(t, 0)
 	from := []*bus.Conn{s.caller(t, 0)}
 	large := task{Filling: strings.Repeat("-", 200<<10), Fill: 300 << 10}
-	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 4, task: large, budget: pick(2*time.Second, 5*time.Second), pause: 5 * time.Millisecond}.start()
+	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 4, task: large, budget: callBudget(5 * time.Second), pause: 5 * time.Millisecond}.start()
 	rounds := pick(2, 10)
 	for round := range rounds {
 		s.oracle.await(t, pick[int64](20, 200))

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -23,7 +21,7 @@ func TestLinkCut(t *testing.T) {
 			caller := s.connect(t, "caller.example", urls["caller"])
 			serving := []*bus.Conn{s.instance(t, 0), s.serve(t, s.connect(t, host, urls["instance"]))}
 			victim := map[string]*bus.Conn{"caller": caller, "instance": serving[1]}[side]
-			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 16, budget: pick(time.Second, 2*time.Second), pause: 20 * time.Millisecond}.start()
+			stop := load{oracle: s.oracle, from: []*bus.Conn{caller}, address: doAddress, callers: 16, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
 			rounds := pick(3, 20)
 			for range rounds {
 				s.oracle.await(t, 100)
@@ -58,11 +56,11 @@ func TestBlackHole(t *testing.T) {
 	}{{"both ways", true, true}, {"from it", true, false}, {"to it", false, true}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, 1, brokerConfig{PingInterval: pick(200*time.Millisecond, 10*time.Second)})
+			s := newSite(t, 1, brokerConfig{PingInterval: pick(2*time.Second, 10*time.Second)})
 			link := startProxy(t, s.brokers.address(0))
 			behind := s.connect(t, host, link.url(), pick(withPings, withoutPings)(t, link.url())...)
 			serving := []*bus.Conn{s.instance(t, 0), s.serve(t, behind)}
-			stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: 16, budget: pick(time.Second, 2*time.Second)}.start()
+			stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: 16, budget: callBudget(2 * time.Second)}.start()
 			s.oracle.await(t, 200)
 			began := time.Now()
 			link.hold(test.up, test.down)
@@ -90,7 +88,7 @@ func TestBlackHole(t *testing.T) {
 // withPings gives a connection pings that come more often than Busline's own do.
 func withPings(t *testing.T, url string) []bus.ConnectOption {
 	t.Helper()
-	made, err := nats.Connect(url, nats.PingInterval(200*time.Millisecond), nats.MaxPingsOutstanding(2),
+	made, err := nats.Connect(url, nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2),
 		nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectBufSize(-1))
 	if err != nil {
 		t.Fatal(err)

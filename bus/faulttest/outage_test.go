@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -29,7 +27,7 @@ func TestBrokerRestart(t *testing.T) {
 			s := newSite(t, 1, brokerConfig{})
 			instances := []*bus.Conn{s.instance(t, 0), s.instance(t, 0)}
 			from := []*bus.Conn{s.caller(t, 0), s.caller(t, 0)}
-			stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 16, budget: pick(time.Second, 5*time.Second), pause: 2 * time.Millisecond}.start()
+			stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 16, budget: callBudget(5 * time.Second), pause: 2 * time.Millisecond}.start()
 			var seen outages
 			for range test.rounds {
 				s.oracle.await(t, 100)
@@ -59,7 +57,7 @@ func (o *outages) add(t *testing.T, s *site, from []*bus.Conn, away time.Duratio
 	before := time.Now()
 	down(t, s)
 	gone := time.Now()
-	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 4, budget: pick(time.Second, 5*time.Second), pause: 2 * time.Millisecond}.start()
+	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 4, budget: callBudget(5 * time.Second), pause: 2 * time.Millisecond}.start()
 	pass(away)
 	s.brokers.start(t, 0)
 	back := time.Now()

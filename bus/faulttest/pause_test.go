@@ -1,4 +1,4 @@
-//go:build faults && unix
+//go:build unix
 
 package faulttest_test
 

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -14,7 +12,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestSlowHandlers calls handlers that do not heed their contexts and take longer than their callers wait. It runs
+// TestSlowHandlers calls handlers that do not heed their contexts and end only when their callers have left. It runs
 // alone, because it counts the goroutines of the process.
 func TestSlowHandlers(t *testing.T) {
 	for _, test := range []struct {
@@ -30,13 +28,14 @@ func TestSlowHandlers(t *testing.T) {
 			var calling sync.WaitGroup
 			for range calls {
 				calling.Go(func() {
-					err := s.oracle.call(context.Background(), caller, doAddress, task{Hold: pick(600, 2000), Deaf: true}, budget)
+					err := s.oracle.call(context.Background(), caller, doAddress, task{Deaf: true}, budget)
 					if bus.StatusOf(err) != http.StatusGatewayTimeout || !errors.Is(err, bus.ErrTimeout) {
 						t.Errorf("got %v", err)
 					}
 				})
 			}
 			calling.Wait()
+			s.letGo()
 			var beyond []time.Duration
 			for _, each := range s.oracle.between(time.Time{}, time.Now()) {
 				beyond = append(beyond, each.ended.Sub(each.began)-budget)
@@ -48,7 +47,8 @@ func TestSlowHandlers(t *testing.T) {
 			leave(t, serving)
 			v := s.oracle.judge(t)
 			v.hold(t)
-			if v.ambiguous != calls {
+			// a request that takes longer than the budget to arrive, as it may on a busy machine, does not run
+			if v.ambiguous+v.refused != calls || v.ambiguous == 0 {
 				t.Errorf("%s, want %d that are unknown and ran", v, calls)
 			}
 			figures.tell(t, "handlers slower than the budget, "+test.name, "504 at the budget + ≤ 50 ms",

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -18,8 +16,8 @@ func TestSoak(t *testing.T) {
 	from := []*bus.Conn{s.caller(t, 0), s.caller(t, 1), s.caller(t, 2)}
 	stable := []*bus.Conn{s.instance(t, 0), s.instance(t, 1), s.instance(t, 2), s.serve(t, s.connect(t, host, link.url()))}
 	victim := s.remoteInstance(t, s.brokers.url(1))
-	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 12, budget: pick(time.Second, 2*time.Second), pause: 20 * time.Millisecond}.start()
-	stopRelays := load{oracle: s.oracle, from: from, address: relayAddress, callers: 4, budget: pick(time.Second, 2*time.Second), pause: 20 * time.Millisecond}.start()
+	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 12, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
+	stopRelays := load{oracle: s.oracle, from: from, address: relayAddress, callers: 4, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
 	faults := []func(){
 		link.cut,
 		func() {

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -95,7 +93,7 @@ func TestManyAtOnce(t *testing.T) {
 				return
 			}
 			t.Cleanup(func() { leave(t, conn) })
-			if err := serveWorker(conn, &s.oracle.memory); err != nil {
+			if err := serveWorker(conn, &s.oracle.memory, s.release); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -113,7 +111,7 @@ func (v *verdict) addTimes(r record, ran []time.Time) {
 		if began.After(r.ended) {
 			v.after++
 		}
-		if began.After(r.ended.Add(r.budget)) {
+		if began.After(r.ended.Add(max(r.budget, pick(5*time.Second, 0)))) { // a busy machine may take its time
 			v.must(&v.late, "ran long after its caller had left", r, ran)
 		}
 	}

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faulttest_test
 
 import (
@@ -22,6 +20,7 @@ const (
 type worker struct {
 	conn    *bus.Conn
 	journal journal
+	release <-chan struct{} // what the deaf wait for
 }
 
 // task is what a worker is asked to do.
@@ -29,7 +28,7 @@ type task struct {
 	ID   uint64 `json:"id"`   // of the call
 	Spin int    `json:"spin"` // microseconds of work
 	Hold int    `json:"hold"` // milliseconds of waiting
-	Deaf bool   `json:"deaf"` // whether it waits on when its context has ended
+	Deaf bool   `json:"deaf"` // whether it waits until the test lets it go, whatever becomes of its context
 	Fill int    `json:"fill"` // bytes of the answer that serve no purpose
 
 	Filling string `json:"filling,omitempty"` // of the request; nobody asks for it
@@ -43,11 +42,11 @@ func (w worker) Do(ctx context.Context, id uint64, spin, hold int, deaf bool, fi
 	for begun := time.Now(); time.Since(begun) < time.Duration(spin)*time.Microsecond; {
 		_ = spin // nothing but time passes
 	}
+	if deaf {
+		<-w.release
+	}
 	if hold == 0 {
 		return id, strings.Repeat("-", fill), nil
-	}
-	if deaf {
-		ctx = context.Background()
 	}
 	timer := time.NewTimer(time.Duration(hold) * time.Millisecond)
 	defer timer.Stop()
