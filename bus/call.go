@@ -107,9 +107,12 @@ func fits(rest int, header wire.Header) error {
 }
 
 // stamp makes an attempt of a request: an id of its own, and the time that is left now.
-func stamp(ctx context.Context, request *outgoing) *outgoing {
-	attempt := *request
-	attempt.MsgID = rand.Text() // 130 bits
-	attempt.TimeBudget = budget(ctx).Truncate(time.Millisecond)
-	return &attempt
+func stamp(request *outgoing, ends time.Time) {
+	request.MsgID = rand.Text() // 130 bits
+	request.TimeBudget = time.Until(ends).Truncate(time.Millisecond)
+}
+
+// freshStamp makes an attempt of a request that is part of no call of anybody's.
+func freshStamp(request *outgoing) {
+	stamp(request, time.Now().Add(wire.DefaultTimeBudget))
 }

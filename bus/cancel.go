@@ -83,5 +83,6 @@ func (c *Conn) sendCancel(ctx context.Context, msgID string, at peer) error {
 	if err := c.seal(context.Background(), request); err != nil {
 		return err
 	}
-	return c.send(ctx, stamp(context.Background(), request))
+	freshStamp(request)
+	return c.send(ctx, request)
 }

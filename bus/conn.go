@@ -46,6 +46,8 @@ type Conn struct {
 	base context.Context    // of every handler; ends when Close gives up on them
 	stop context.CancelFunc // ends base
 
+	direct *subscription // to this very instance
+
 	registering sync.Mutex // one registration at a time; protects serving
 	serving     bool       // something was registered
 
@@ -111,6 +113,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		calls:      newGate(0),
 		handlers:   newGate(config.handlerLimit),
 		controls:   newGate(0),
+		direct:     &subscription{},
 	}
 	conn.transport = conn.nats
 	conn.unfinished = newUnfinished(conn, config.messageLimit)
@@ -132,8 +135,7 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	if err := subscribe(c.nats.response+".*", c.receiveAbsence); err != nil {
 		return err
 	}
-	direct := &subscription{}
-	if err := subscribe(subject.Instance(c.plane, c.host, c.id), direct.into(c)); err != nil {
+	if err := subscribe(subject.Instance(c.plane, c.host, c.id), c.direct.into(c)); err != nil {
 		return err
 	}
 	endpoints, err := c.controlEndpoints()

@@ -101,7 +101,8 @@ func (c *Conn) announce(what string) {
 		err = c.seal(context.Background(), request)
 	}
 	if err == nil {
-		err = c.nats.send(stamp(context.Background(), request)) // it has a time budget of its own
+		freshStamp(request)
+		err = c.nats.send(request)
 	}
 	if err != nil {
 		c.logger.Warn().Err(err).Msg(what + " was not sent; a multicast of others may miss this instance once")

@@ -75,9 +75,24 @@ func (t *Table) Methods(path string) []string { return t.router.methods(publicPo
 
 // PendingCalls returns how many requests wait for an ack or a response.
 func (c *Conn) PendingCalls() int {
-	c.pending.mu.Lock()
-	defer c.pending.mu.Unlock()
-	return len(c.pending.slots)
+	count := 0
+	c.pending.each(func(at *shard) { count += len(at.slots) })
+	return count
+}
+
+// WatchedInstances returns how many instances are asked now and then whether they live.
+func (c *Conn) WatchedInstances() int {
+	c.pending.watching.Lock()
+	defer c.pending.watching.Unlock()
+	return len(c.pending.watches)
+}
+
+func (p *pending) each(look func(*shard)) {
+	for i := range p.shards {
+		p.shards[i].mu.Lock()
+		look(&p.shards[i])
+		p.shards[i].mu.Unlock()
+	}
 }
 
 // RequestDifference returns what the check of the short circuit says of a request to
@@ -128,9 +143,9 @@ func HeldByParts(c *Conn) int {
 func UnfinishedMessages(c *Conn) int {
 	c.unfinished.mu.Lock()
 	defer c.unfinished.mu.Unlock()
-	c.pending.mu.Lock()
-	defer c.pending.mu.Unlock()
-	return len(c.unfinished.requests) + len(c.pending.arriving)
+	count := len(c.unfinished.requests)
+	c.pending.each(func(at *shard) { count += len(at.arriving) })
+	return count
 }
 
 // Parts puts messages together, without anything around.
@@ -166,6 +181,12 @@ func ArrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
 // than a few.
 func HoldResponses(c *Conn, few int) (release func(), err error) {
 	err = c.subscribed()[0].made.SetPendingLimits(few, -1)
-	c.pending.mu.Lock()
-	return c.pending.mu.Unlock, err
+	for i := range c.pending.shards {
+		c.pending.shards[i].mu.Lock()
+	}
+	return func() {
+		for i := range c.pending.shards {
+			c.pending.shards[i].mu.Unlock()
+		}
+	}, err
 }

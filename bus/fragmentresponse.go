@@ -21,30 +21,35 @@ type arrivingResponse struct {
 // deliverPart takes a part of a response that has come as so many bytes. The last one, or one that ends the response
 // early, brings the slot a response.
 func (p *pending) deliverPart(part *wire.Response, size int) {
-	s := p.find(part.MsgID)
-	if s == nil || !s.expects(part) {
+	if !p.takePart(part, size) {
 		p.stranger(part)
-		return
 	}
-	switch response, err := p.collect(part, size); {
+}
+
+// takePart is false for what nobody waits for.
+func (p *pending) takePart(part *wire.Response, size int) bool {
+	at := p.shard(part.MsgID)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	s := at.slots[part.MsgID]
+	if s == nil || !s.expects(part) {
+		return false
+	}
+	switch response, err := p.collect(at, part, size); {
 	case errors.Is(err, errRepeated):
-		p.stranger(part)
+		return false
 	case err != nil:
 		s.respond(p.lost(part, err))
 	case response != nil:
 		s.respond(response)
 	}
+	return true
 }
 
 // collect returns a response when this part makes it whole. After an error other than errRepeated it cannot be had any
-// more.
-func (p *pending) collect(part *wire.Response, size int) (*wire.Response, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.slots[part.MsgID] == nil { // closed a moment ago
-		return nil, nil //nolint:nilnil // neither a response nor a fault
-	}
-	known, isNew := p.arrivingFrom(part)
+// more. The lock is held.
+func (p *pending) collect(at *shard, part *wire.Response, size int) (*wire.Response, error) {
+	known, isNew := p.arrivingFrom(at, part)
 	switch {
 	case isNew:
 		return nil, known.begin(part, size, p.limit)
@@ -66,11 +71,11 @@ func (p *pending) collect(part *wire.Response, size int) (*wire.Response, error)
 
 // arrivingFrom returns the response that a part belongs to, nil when there are more than anybody could answer. The lock
 // is held.
-func (p *pending) arrivingFrom(part *wire.Response) (known *arrivingResponse, isNew bool) {
-	of, from := p.arriving[part.MsgID], senderOf(part)
+func (p *pending) arrivingFrom(at *shard, part *wire.Response) (known *arrivingResponse, isNew bool) {
+	of, from := at.arriving[part.MsgID], senderOf(part)
 	if of == nil {
 		of = make(arriving)
-		p.arriving[part.MsgID] = of
+		at.arriving[part.MsgID] = of
 	}
 	if of[from] == nil && len(of) < maxResponders {
 		of[from], isNew = &arrivingResponse{held: holding{memory: p.memory}}, true
@@ -108,11 +113,11 @@ func (a *arrivingResponse) giveUp() {
 }
 
 // forget frees what has come for a request. The lock is held.
-func (p *pending) forget(id string) {
-	for _, response := range p.arriving[id] {
+func (at *shard) forget(id string) {
+	for _, response := range at.arriving[id] {
 		response.giveUp()
 	}
-	delete(p.arriving, id)
+	delete(at.arriving, id)
 }
 
 // lost is what takes the place of a response that was on its way and cannot be had: it says so in the name of who sent

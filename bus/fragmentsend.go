@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -146,20 +147,18 @@ func (s *unicastSlot) taker() <-chan peer {
 	return s.departing.taken
 }
 
-// ackedWhole says whether somebody has taken the request, and not just a part of it.
+// ackedWhole says whether somebody has taken the request, and not just a part of it. The lock is held.
 func (s *unicastSlot) ackedWhole() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return len(s.acks) > 0 && s.departing == nil
 }
 
-// believed are the instances that may answer: of those that have the first part of a request, one gets the others. The
+// believes says whether an instance may answer: of those that have the first part of a request, one gets the others. The
 // lock is held.
-func (s *unicastSlot) believed() []peer {
+func (s *unicastSlot) believes(from peer) bool {
 	if s.departing != nil {
-		return []peer{s.departing.taker}
+		return s.departing.taker == from
 	}
-	return s.acks
+	return slices.Contains(s.acks, from)
 }
 
 // idle are the instances that have the first part of a request for nothing, as another one has the whole.
@@ -174,7 +173,7 @@ func (s *unicastSlot) incomplete() bool { return s.departing != nil && !s.depart
 
 // follow sends all parts but the first to the instance that has taken that, on the caller's goroutine. It stops when the
 // call has ended meanwhile.
-func (s *unicastSlot) follow(ctx context.Context, taker peer) error {
+func (s *unicastSlot) follow(ctx context.Context, taker peer, ends time.Time) error {
 	request, transport := s.departing.whole, s.departing.transport
 	there := request.address
 	there.Host = taker.id + "." + taker.host
@@ -183,7 +182,7 @@ func (s *unicastSlot) follow(ctx context.Context, taker peer) error {
 		return unsent(err)
 	}
 	for number := 2; number <= s.departing.count; number++ {
-		if s.over(ctx) {
+		if s.over(ctx, ends) {
 			return nil
 		}
 		if err := transport.sendPart(to, s.departing.request(number, &request.Request, there.Host)); err != nil {
@@ -195,8 +194,9 @@ func (s *unicastSlot) follow(ctx context.Context, taker peer) error {
 }
 
 // over says whether the call has ended, so that wait finds why.
-func (s *unicastSlot) over(ctx context.Context) bool {
-	return ctx.Err() != nil || len(s.answered) > 0 || len(s.nobody) > 0
+func (s *unicastSlot) over(ctx context.Context, ends time.Time) bool {
+	response, nobody := s.outcome()
+	return response != nil || nobody != nil || ctx.Err() != nil || !time.Now().Before(ends)
 }
 
 // replyInParts sends a response that does not fit one message.

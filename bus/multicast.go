@@ -19,28 +19,31 @@ const multicastQuiet = 250 * time.Millisecond
 // has acked and does not answer in time is yielded as an error. Nobody there: nothing is yielded.
 func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire.Response, error] {
 	return func(yield func(*wire.Response, error) bool) {
-		leave, err := c.enter(ctx)
+		nested, err := c.enter(ctx)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer leave()
+		if !nested {
+			defer c.calls.leave()
+		}
 		ctx, cut := context.WithCancelCause(ctx)
 		defer cut(nil)
 		defer context.AfterFunc(c.base, func() { cut(ErrClosed) })()
-		ctx, cancel := context.WithTimeout(ctx, budget(ctx))
+		ends := time.Now().Add(budget(ctx))
+		ctx, cancel := context.WithDeadline(ctx, ends)
 		defer cancel()
 		request := *request // each range is a call of its own
 		if err := c.seal(ctx, &request); err != nil {
 			yield(nil, err)
 			return
 		}
-		sent := stamp(ctx, &request)
-		if err := tooLate(ctx, sent); err != nil {
+		stamp(&request, ends)
+		if err := tooLate(ctx, &request); err != nil {
 			yield(nil, err)
 			return
 		}
-		c.gather(ctx, sent, yield)
+		c.gather(ctx, &request, yield)
 	}
 }
 
@@ -54,7 +57,7 @@ func (c *Conn) gather(ctx context.Context, sent *outgoing, yield func(*wire.Resp
 		return
 	}
 	asking := &inquiry{conn: c, slot: waiting, due: time.Now().Add(probeInterval), outage: c.link.outage.tooLong()}
-	defer asking.end()
+	defer func() { asking.end() }() // not without the closure: there is nothing to end yet
 	for {
 		came, err := waiting.next(ctx, asking)
 		c.callees.note(sent.address, came.answer())

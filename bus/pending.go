@@ -1,8 +1,6 @@
 package bus
 
 import (
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/busline/busline/bus/wire"
@@ -11,20 +9,26 @@ import (
 // pending holds a slot for each request that is on its way, by message id. A slot is opened before its request
 // leaves, and closed by whoever opened it, on every path.
 type pending struct {
-	mu       sync.Mutex // protects slots and arriving
-	slots    map[string]slot
-	arriving map[string]arriving // by message id; nothing without a slot
+	shards [32]shard // by the last byte of the id, so that calls do not wait for each other
 
 	watching sync.Mutex        // protects watches
 	watches  map[string]func() // told that nobody is there, by the token of the question
 
+	unused   sync.Pool            // of *unicastSlot
 	stranger func(*wire.Response) // told of acks and responses without a slot
 	limit    int                  // of the body of a response, in bytes
 	memory   *partsMemory         // of those that come in parts
 }
 
+// shard is a part of the slots.
+type shard struct {
+	mu       sync.Mutex // protects slots and arriving, and is held while a slot is told of something
+	slots    map[string]slot
+	arriving map[string]arriving // by message id; nothing without a slot
+}
+
 // slot takes what arrives for one request. Its methods are called from the goroutines that read from the
-// broker: they do not block.
+// broker: they do not block. None is called any more once the slot is closed.
 type slot interface {
 	// expects says whether an ack or a response may come from that instance.
 	expects(response *wire.Response) bool
@@ -37,53 +41,65 @@ type slot interface {
 }
 
 func newPending(stranger func(*wire.Response), limit int, memory *partsMemory) *pending {
-	return &pending{
-		slots: make(map[string]slot), arriving: make(map[string]arriving), watches: make(map[string]func()),
-		stranger: stranger, limit: limit, memory: memory,
+	p := &pending{watches: make(map[string]func()), stranger: stranger, limit: limit, memory: memory}
+	for i := range p.shards {
+		p.shards[i].slots, p.shards[i].arriving = make(map[string]slot), make(map[string]arriving)
 	}
+	return p
+}
+
+func (p *pending) shard(id string) *shard {
+	if id == "" {
+		return &p.shards[0]
+	}
+	return &p.shards[int(id[len(id)-1])%len(p.shards)]
 }
 
 func (p *pending) open(id string, s slot) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.slots[id] = s
+	at := p.shard(id)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	at.slots[id] = s
 }
 
 func (p *pending) close(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.slots, id)
-	p.forget(id)
-}
-
-func (p *pending) find(id string) slot {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.slots[id]
+	at := p.shard(id)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	delete(at.slots, id)
+	at.forget(id)
 }
 
 // deliver hands an ack or a response to its slot. What nobody waits for, or an instance that was not asked has
 // sent, goes to stranger.
 func (p *pending) deliver(response *wire.Response) {
-	s := p.find(response.MsgID)
+	if !p.take(response) {
+		p.stranger(response)
+	}
+}
+
+// take is false for what nobody waits for.
+func (p *pending) take(response *wire.Response) bool {
+	at := p.shard(response.MsgID)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	s := at.slots[response.MsgID]
 	switch {
 	case s == nil || !s.expects(response):
-		p.stranger(response)
+		return false
 	case response.OpCode == wire.OpAck:
-		if !s.acknowledge(response) {
-			p.stranger(response)
-		}
+		return s.acknowledge(response)
 	case len(response.Body) > p.limit:
 		s.respond(p.lost(response, tooLarge(int64(len(response.Body)), p.limit)))
 	default:
 		s.respond(response)
 	}
+	return true
 }
 
 // absent takes the broker's word that nobody is there for a request, or for a question.
 func (p *pending) absent(id string) {
-	if s := p.find(id); s != nil {
-		s.absent()
+	if p.shard(id).absent(id) {
 		return
 	}
 	p.watching.Lock()
@@ -94,12 +110,28 @@ func (p *pending) absent(id string) {
 	}
 }
 
+// absent is false when there is no such request.
+func (at *shard) absent(id string) bool {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	s := at.slots[id]
+	if s != nil {
+		s.absent()
+	}
+	return s != nil
+}
+
 // denied tells all that wait: the broker does not say which request it means.
 func (p *pending) denied(subject string) {
-	p.mu.Lock()
-	slots := slices.Collect(maps.Values(p.slots))
-	p.mu.Unlock()
-	for _, each := range slots {
+	for i := range p.shards {
+		p.shards[i].denied(subject)
+	}
+}
+
+func (at *shard) denied(subject string) {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	for _, each := range at.slots {
 		each.denied(subject)
 	}
 }
@@ -119,5 +151,10 @@ func (p *pending) unwatch(token string) {
 
 // cameFrom says whether a response is from the host, or the instance of it, that was called.
 func cameFrom(response *wire.Response, called string) bool {
-	return called == hostAll || response.FromHost == called || response.FromID+"."+response.FromHost == called
+	return called == hostAll || response.FromHost == called || isInstance(called, response.FromID, response.FromHost)
+}
+
+// isInstance says whether an address names that instance.
+func isInstance(called, id, host string) bool {
+	return len(called) == len(id)+1+len(host) && called[:len(id)] == id && called[len(id)] == '.' && called[len(id)+1:] == host
 }

@@ -108,6 +108,9 @@ func TestLivingInstanceIsWaitedFor(t *testing.T) {
 		if synctest.Wait(); len(asked) != 5 {
 			t.Errorf("asked %d times in 5.5 s", len(asked))
 		}
+		if watched := caller.WatchedInstances(); watched != 0 {
+			t.Errorf("%d instances are still watched when all calls have ended", watched)
+		}
 	})
 }
 

@@ -53,7 +53,9 @@ func (s *subscription) brings(found *endpoint) bool {
 // A fault is what was found wrong with the message before.
 func (c *Conn) receive(in *incoming, fault error) {
 	if fault == nil {
-		in.match = c.router.find(in.address)
+		if !in.found() {
+			in.match = c.router.find(in.address)
+		}
 		if in.found() && !in.through.brings(in.endpoint) {
 			return
 		}

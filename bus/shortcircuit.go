@@ -18,25 +18,34 @@ type shortCircuit struct {
 }
 
 func (s *shortCircuit) send(request *outgoing) error {
-	in := &incoming{
-		request: &request.Request,
-		address: request.address,
-		through: &subscription{},
-		back:    localReplier{s.caller},
+	if s.deliver(request) {
+		return nil
 	}
-	var difference error
-	if s.check != nil {
-		in.back = checkedReplier{in.back, s.check, request}
-		difference = s.check.request(request)
-	}
-	if !s.caller.link.local.deliver(s.caller.plane, in) {
-		return s.beyond.send(request)
+	return s.beyond.send(request)
+}
+
+// deliver hands a request to an instance that serves its address; false when there is none. An instance that was
+// picked cannot be removed before it has taken the request, so that Close waits for the handler.
+func (s *shortCircuit) deliver(request *outgoing) bool {
+	local := s.caller.link.local
+	local.mu.RLock()
+	defer local.mu.RUnlock()
+	callee, found := local.pick(s.caller.plane, request.address)
+	if callee == nil {
+		return false
 	}
 	request.local = true
-	if difference != nil {
-		s.check.report(difference)
+	in := &incoming{
+		request: &request.Request, address: request.address, through: callee.direct, back: localReplier{s.caller}, match: found,
 	}
-	return nil
+	if s.check != nil {
+		in.back = checkedReplier{in.back, s.check, request}
+		if difference := s.check.request(request); difference != nil {
+			s.check.report(difference)
+		}
+	}
+	callee.receive(in, nil)
+	return true
 }
 
 // localReplier hands acks and responses to a caller in the same process.
@@ -79,34 +88,23 @@ func (l *locals) remove(c *Conn) {
 	}
 }
 
-// deliver hands a request to an instance that serves its address; false when there is none. An instance that was
-// picked cannot be removed before it has taken the request, so that Close waits for the handler.
-func (l *locals) deliver(plane string, in *incoming) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	callee := l.pick(plane, in.address)
-	if callee != nil {
-		callee.receive(in, nil)
-	}
-	return callee != nil
-}
-
-// pick returns a random instance that serves the address, or the one that it names, or nil.
-func (l *locals) pick(plane string, address subject.Address) *Conn {
+// pick returns a random instance that serves the address, with the route, or the one that it names, or nil. The lock is
+// held.
+func (l *locals) pick(plane string, address subject.Address) (*Conn, match) {
 	if among := l.instances[localHost{plane, address.Host}]; len(among) > 0 {
 		first := rand.IntN(len(among)) //nolint:gosec // balancing is no secret
 		for i := range among {
 			candidate := among[(first+i)%len(among)]
-			if candidate.router.find(address).found() {
-				return candidate
+			if found := candidate.router.find(address); found.found() {
+				return candidate, found
 			}
 		}
 	}
 	id, host, _ := strings.Cut(address.Host, ".")
 	for _, candidate := range l.instances[localHost{plane, host}] {
 		if candidate.id == id {
-			return candidate
+			return candidate, match{}
 		}
 	}
-	return nil
+	return nil, match{}
 }

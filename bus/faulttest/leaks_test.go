@@ -137,7 +137,11 @@ func takeStock(t *testing.T, caller, serving *bus.Conn) (s stock) {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	files, _ := os.ReadDir("/proc/self/fd") // none where there is no such thing
-	waiting := reflect.ValueOf(caller).Elem().FieldByName("pending").Elem().FieldByName("slots").Len()
+	waiting := 0
+	shards := reflect.ValueOf(caller).Elem().FieldByName("pending").Elem().FieldByName("shards")
+	for i := range shards.Len() {
+		waiting += shards.Index(i).FieldByName("slots").Len()
+	}
 	return stock{int(memory.HeapAlloc), last, len(files), waiting}
 }
 

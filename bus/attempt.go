@@ -1,0 +1,103 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// attempt sends a request once, under an id of its own, and waits until the call ends.
+func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wire.Response, error) {
+	stamp(sent, ends)
+	if err := tooLate(ctx, sent); err != nil {
+		return nil, err
+	}
+	waiting := c.pending.newSlot(sent.address.Host, c.ackWait)
+	waiting.subject, waiting.report = sent.subject, c.link.givenReport()
+	sent.waiting = waiting
+	c.pending.open(sent.MsgID, waiting)
+	defer func() {
+		sent.waiting = nil
+		c.pending.close(sent.MsgID)
+		c.pending.reuse(waiting)
+	}()
+	if err := c.send(ctx, sent); err != nil {
+		return nil, unsent(err)
+	}
+	response, err := c.await(ctx, sent, waiting, ends)
+	if failed, ok := errors.AsType[*Error](err); ok {
+		failed.MsgID = sent.MsgID
+		if waiting.incomplete() {
+			failed.Executed = NotExecuted
+		}
+		c.callOff(ctx, sent, waiting.owing())
+	} else if waiting.departing != nil {
+		c.callOff(ctx, sent, waiting.idle())
+	}
+	return response, err
+}
+
+// tooLate says why a request must not leave any more.
+func tooLate(ctx context.Context, sent *outgoing) error {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return newError(http.StatusServiceUnavailable, NotExecuted, context.Cause(ctx), "the caller stopped waiting before the call was sent")
+	case sent.TimeBudget <= 0:
+		return newError(http.StatusGatewayTimeout, NotExecuted, errTimeBudget(), "the time budget is spent")
+	default:
+		return nil
+	}
+}
+
+// errTimeBudget is the cause of errors that say that the time budget ended.
+func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExceeded) }
+
+// await returns the response, or why there is none.
+func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends time.Time) (*wire.Response, error) {
+	rounds := rounds{conn: c, slot: s, local: sent.local}
+	var outage <-chan struct{} // none of it ends a call that has stayed in the process
+	if !sent.local {
+		outage = c.link.outage.tooLong()
+	}
+	s.timer.Reset(min(rounds.first(), time.Until(ends)))
+	defer s.timer.Stop()
+	defer func() { rounds.end() }() // not without the closure: there is nothing to end yet
+	for {
+		select {
+		case <-s.news:
+			response, nobody := s.outcome()
+			if errors.Is(nobody, errDenied) {
+				nobody = c.forbidden(s.subject)
+			}
+			return response, nobody
+		case taker := <-s.taker():
+			if err := s.follow(ctx, taker, ends); err != nil {
+				return nil, err
+			}
+		case <-s.timer.C:
+			if !time.Now().Before(ends) {
+				return nil, s.gaveUp(ctx)
+			}
+			next, err := rounds.due()
+			if err != nil {
+				return nil, err
+			}
+			s.timer.Reset(min(next, time.Until(ends)))
+		case <-rounds.bad():
+			next, gone := rounds.review()
+			if gone != nil {
+				return s.lastWord(instanceLost(*gone, sent.MsgID))
+			}
+			s.timer.Reset(min(next, time.Until(ends)))
+		case <-outage:
+			return s.lastWord(outlasted(s.host))
+		case <-ctx.Done():
+			return nil, s.gaveUp(ctx)
+		case <-c.base.Done():
+			return nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrClosed, "the connection was closed while waiting for %s", s.host)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package bus
+
+import (
+	"context"
+	"time"
+)
+
+// How long a caller waits before it tries again when nobody is there.
+const (
+	firstPause    = 5 * time.Millisecond   // before the second attempt at a subject that nobody subscribes to
+	longestPause  = 50 * time.Millisecond  // between later attempts
+	replaceWindow = 500 * time.Millisecond // how long a host that was there before may be away
+)
+
+// patience says how often to try a host that nobody answers for: once more when it has never been heard of,
+// for a while when it has: it is likely being replaced.
+type patience struct {
+	known bool
+	next  time.Duration
+	until time.Time
+}
+
+func (c *Conn) newPatience(host string) *patience {
+	return &patience{known: c.responders.heardOf(host), next: firstPause, until: time.Now().Add(replaceWindow)}
+}
+
+// pause waits before the next attempt; false when there is none.
+func (p *patience) pause(ctx context.Context, ends time.Time) bool {
+	if now := time.Now(); p.next == 0 || now.After(p.until) || now.Add(p.next).After(ends) {
+		return false
+	}
+	timer := time.NewTimer(p.next)
+	defer timer.Stop()
+	if p.next = min(2*p.next, longestPause); !p.known {
+		p.next = 0
+	}
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,164 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// unicastSlot waits for acks and for one response of an instance that has acked, or of any while none has. An ack does
+// not wake the caller. It is used for one call after the other.
+type unicastSlot struct {
+	host    string // as called, with the instance in front when one was addressed
+	subject string // that the request goes to
+	report  error  // what the broker had said before: see denied.go
+	ackWait time.Duration
+	news    chan struct{} // room for one: there is an outcome
+	timer   *time.Timer   // of the caller
+
+	mu       sync.Mutex // protects all below, and departing until the request leaves
+	acks     []peer     // the instances that have acked: several, without a queue
+	response *wire.Response
+	nobody   error // why the request has reached no one
+
+	departing *departing // nil when the request travels whole
+}
+
+// newSlot returns a slot that nobody uses.
+func (p *pending) newSlot(host string, ackWait time.Duration) *unicastSlot {
+	s, ok := p.unused.Get().(*unicastSlot)
+	if !ok {
+		s = &unicastSlot{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), acks: make([]peer, 0, 1)}
+		s.timer.Stop()
+	}
+	s.host, s.ackWait = host, ackWait
+	return s
+}
+
+// reuse takes a slot back that is closed, so that nobody knows it any more.
+func (p *pending) reuse(s *unicastSlot) {
+	select {
+	case <-s.news:
+	default:
+	}
+	clear(s.acks)
+	*s = unicastSlot{news: s.news, timer: s.timer, acks: s.acks[:0]}
+	p.unused.Put(s)
+}
+
+// maxAcks bounds what acks without end would fill.
+const maxAcks = 4096
+
+func (s *unicastSlot) expects(response *wire.Response) bool {
+	if !cameFrom(response, s.host) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return response.OpCode == wire.OpAck || len(s.acks) == 0 || s.believes(senderOf(response))
+}
+
+func (s *unicastSlot) acknowledge(ack *wire.Response) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.acks) < maxAcks {
+		s.acks = append(s.acks, senderOf(ack))
+	}
+	if s.departing != nil {
+		s.departing.offer(senderOf(ack))
+	}
+	return true
+}
+
+// owing returns the instances that work for nobody once the caller has left.
+func (s *unicastSlot) owing() []peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.acks)
+}
+
+func (s *unicastSlot) acked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.acks) > 0
+}
+
+// respond keeps the first response; an endpoint without a queue may send several.
+func (s *unicastSlot) respond(response *wire.Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.response == nil {
+		s.response = response
+		s.wake()
+	}
+}
+
+// absent believes that nobody is there unless somebody has acked the whole.
+func (s *unicastSlot) absent() { s.reachesNobody(errAbsent) }
+
+// denied believes that the broker has not taken the request unless somebody has acked it.
+func (s *unicastSlot) denied(subject string) {
+	if subject == s.subject {
+		s.reachesNobody(errDenied)
+	}
+}
+
+func (s *unicastSlot) reachesNobody(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nobody == nil && !s.ackedWhole() {
+		s.nobody = why
+		s.wake()
+	}
+}
+
+// wake tells the caller that there is an outcome. The lock is held.
+func (s *unicastSlot) wake() {
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// outcome returns the response, or why there will be none; neither while both may still come.
+func (s *unicastSlot) outcome() (*wire.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.response != nil {
+		return s.response, nil
+	}
+	return nil, s.nobody
+}
+
+// lastWord returns the response if it has come in the meantime, or else why there is none.
+func (s *unicastSlot) lastWord(err error) (*wire.Response, error) {
+	if response, _ := s.outcome(); response != nil {
+		return response, nil
+	}
+	return nil, err
+}
+
+// lose notes that an instance that has acked is gone, and says whether that was the last one.
+func (s *unicastSlot) lose(gone peer) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acks = slices.DeleteFunc(s.acks, func(ack peer) bool { return ack == gone })
+	return len(s.acks) == 0 || (s.departing != nil && s.departing.taker == gone)
+}
+
+// gaveUp says why a caller stopped waiting.
+func (s *unicastSlot) gaveUp(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Canceled, "the caller stopped waiting for %s", s.host)
+	}
+	if !s.acked() {
+		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrNoResponder, context.DeadlineExceeded),
+			"no ack from %s within the time budget", s.host)
+	}
+	return newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "%s took the call, and did not answer within the time budget", s.host)
+}
