@@ -81,9 +81,9 @@ func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, er
 
 // authorize refuses a request whose token is bad, whatever it asks for, and one that does not satisfy what its endpoint
 // asks. It says nothing of the endpoint that the caller does not know.
-func (c *Conn) authorize(ctx context.Context, s *serving, e *endpoint) (err error) {
+func (c *Conn) authorize(s *serving, e *endpoint) (err error) {
 	if s.request.Actor != "" {
-		if s.claims, err = c.VerifyToken(ctx, s.request.Actor); err != nil {
+		if s.claims, err = c.VerifyToken(s, s.request.Actor); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -22,11 +21,10 @@ func WithAllowResponses() ConnectOption {
 	return func(c *connectConfig) { c.allowReplies = true }
 }
 
-// backTo returns the subject on which a request is to be answered.
-func (c *Conn) backTo(request *wire.Request, message *nats.Msg) string {
-	response := subject.Response(c.plane, request.FromHost, request.FromID)
-	if own := response + "." + request.MsgID; c.allowResponses && message.Reply == own {
-		return own // never another one: it would be answered in our name
+// backTo returns the subject on which a request is to be answered, for a sender that listens on response.
+func (c *Conn) backTo(response string, request *wire.Request, message *nats.Msg) string {
+	if c.allowResponses && joins(message.Reply, response, request.MsgID) {
+		return message.Reply // never another one: it would be answered in our name
 	}
 	return response
 }
@@ -39,8 +37,8 @@ var (
 
 // rightPlace says what is wrong with the subject on which an ack or a response has come.
 func (c *Conn) rightPlace(response *wire.Response, published string) error {
-	switch own := c.nats.response + "." + response.MsgID; {
-	case published == own:
+	switch {
+	case joins(published, c.nats.response, response.MsgID):
 		return nil
 	case published != c.nats.response:
 		return errOtherMessage

@@ -20,43 +20,52 @@ func senderOf(message *wire.Response) peer { return peer{message.FromHost, messa
 
 // running are the requests whose handlers run, to be found when their callers leave. It holds nothing else: what is
 // said of any other request is forgotten at once.
-type running struct {
+type running struct{ shards [32]runningShard } // by the last byte of the message id, so that requests do not wait for each other
+
+type runningShard struct {
 	mu       sync.Mutex // protects requests
-	requests map[requestKey]*serving
+	requests map[string]*serving
 }
 
 // requestKey names a request by who sent it, so that nobody else can cancel it.
 type requestKey struct{ host, id, msgID string }
 
-func newRunning() *running { return &running{requests: make(map[requestKey]*serving)} }
-
-func (s *serving) key() requestKey {
-	return requestKey{s.request.FromHost, s.request.FromID, s.request.MsgID}
+func newRunning() *running {
+	r := new(running)
+	for i := range r.shards {
+		r.shards[i].requests = make(map[string]*serving)
+	}
+	return r
 }
 
+func (r *running) shard(msgID string) *runningShard { return &r.shards[shardOf(msgID, len(r.shards))] }
+
+// add notes a request. Another one of that message id, which nobody but its sender knows, is not found any more.
 func (r *running) add(s *serving) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.requests[s.key()] = s
+	at := r.shard(s.request.MsgID)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	at.requests[s.request.MsgID] = s
 }
 
 // remove takes out a request that has ended, unless another one was sent under its name, and ends its context.
 func (r *running) remove(s *serving) {
-	s.stop()
-	s.end(nil)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if key := s.key(); r.requests[key] == s {
-		delete(r.requests, key)
+	s.end(context.Canceled)
+	at := r.shard(s.request.MsgID)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.requests[s.request.MsgID] == s {
+		delete(at.requests, s.request.MsgID)
 	}
 }
 
 // cancel ends the context of a handler.
 func (r *running) cancel(key requestKey) {
-	r.mu.Lock()
-	found := r.requests[key]
-	r.mu.Unlock()
-	if found != nil {
+	at := r.shard(key.msgID)
+	at.mu.Lock()
+	found := at.requests[key.msgID]
+	at.mu.Unlock()
+	if found != nil && keyOf(found.request) == key {
 		found.end(ErrCallerLeft)
 	}
 }

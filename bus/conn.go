@@ -36,6 +36,7 @@ type Conn struct {
 	unfinished *unfinished
 	responders *responders
 	callees    *callees
+	callers    *callers
 	router     *router
 	documents  *documents
 	running    *running
@@ -107,6 +108,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
 		responders: newResponders(),
 		callees:    newCallees(),
+		callers:    newCallers(config.plane),
 		router:     newRouter(),
 		documents:  newDocuments(),
 		running:    newRunning(),

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -39,34 +38,6 @@ func TimeLeft(ctx context.Context) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Until(deadline), true
-}
-
-// serving is what the context of a handler knows of the request. A call made with that context continues its
-// chain: one deeper, with what is left of its time. It is a link in that context itself.
-type serving struct {
-	context.Context // of the connection
-
-	conn     *Conn
-	request  *wire.Request
-	deadline time.Time
-	claims   claims.Claims           // of the request's token, nil for none; set before the handler runs
-	stop     context.CancelFunc      // ends the time budget
-	end      context.CancelCauseFunc // ends the context of the handler before its time
-}
-
-// Value returns what it is, or what the connection's context holds.
-func (s *serving) Value(key any) any {
-	if key == (servingKey{}) {
-		return s
-	}
-	return s.Context.Value(key)
-}
-
-type servingKey struct{}
-
-func servingOf(ctx context.Context) *serving {
-	s, _ := ctx.Value(servingKey{}).(*serving)
-	return s
 }
 
 // forwarded are the headers that travel along a chain of calls. No other header does.

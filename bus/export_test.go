@@ -127,9 +127,14 @@ func checkedCall() *outgoing {
 
 // RunningRequests returns how many requests could be cancelled.
 func RunningRequests(c *Conn) int {
-	c.running.mu.Lock()
-	defer c.running.mu.Unlock()
-	return len(c.running.requests)
+	count := 0
+	for i := range c.running.shards {
+		at := &c.running.shards[i]
+		at.mu.Lock()
+		count += len(at.requests)
+		at.mu.Unlock()
+	}
+	return count
 }
 
 // HeldByParts returns how many bytes messages in parts hold.

@@ -200,16 +200,16 @@ func (s *unicastSlot) over(ctx context.Context, ends time.Time) bool {
 }
 
 // replyInParts sends a response that does not fit one message.
-func (r natsReplier) replyInParts(response *wire.Response) error {
-	cut, err := divideResponse(response, r.link.payload())
+func (t *natsTransport) replyInParts(to string, response *wire.Response) error {
+	cut, err := divideResponse(response, t.link.payload())
 	if err != nil {
 		return err
 	}
 	for number := 1; number <= cut.count; number++ {
-		fits, err := r.publishResponse(cut.response(number, response))
+		fits, err := t.publishResponse(to, cut.response(number, response))
 		if err == nil && !fits {
 			err = newError(http.StatusServiceUnavailable, WasExecuted, nats.ErrMaxPayload,
-				"the broker's limit has become %d bytes while a large response was on its way", r.link.payload())
+				"the broker's limit has become %d bytes while a large response was on its way", t.link.payload())
 		}
 		if err != nil {
 			return err

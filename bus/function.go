@@ -28,7 +28,8 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 		if err != nil {
 			return nil, executed(err)
 		}
-		return &wire.Response{Status: encoded.Status, Header: contentType(encoded.ContentType), Body: encoded.Body}, nil
+		in.response = wire.Response{Status: encoded.Status, Header: contentType(encoded.ContentType), Body: encoded.Body}
+		return &in.response, nil
 	}
 }
 

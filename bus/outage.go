@@ -127,11 +127,11 @@ func (l *link) awaitBroker(ctx context.Context) error {
 }
 
 // awaitBroker holds a response back while the broker is away: for as long as its caller waits for one.
-func (c *Conn) awaitBroker(in *incoming, deadline time.Time) {
-	if _, remote := in.back.(natsReplier); !remote || c.Connected() {
+func (c *Conn) awaitBroker(in *incoming) {
+	if in.backTo == "" || c.Connected() {
 		return
 	}
-	ctx, cancel := context.WithDeadline(c.base, deadline)
+	ctx, cancel := context.WithDeadline(c.base, in.serving.deadline)
 	defer cancel()
 	ctx, give := context.WithTimeout(ctx, outageGrace)
 	defer give()

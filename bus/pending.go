@@ -48,11 +48,14 @@ func newPending(stranger func(*wire.Response), limit int, memory *partsMemory) *
 	return p
 }
 
-func (p *pending) shard(id string) *shard {
+func (p *pending) shard(id string) *shard { return &p.shards[shardOf(id, len(p.shards))] }
+
+// shardOf spreads message ids over so many shards by their last byte, which is random.
+func shardOf(id string, count int) int {
 	if id == "" {
-		return &p.shards[0]
+		return 0
 	}
-	return &p.shards[int(id[len(id)-1])%len(p.shards)]
+	return int(id[len(id)-1]) % count
 }
 
 func (p *pending) open(id string, s slot) {
@@ -151,10 +154,10 @@ func (p *pending) unwatch(token string) {
 
 // cameFrom says whether a response is from the host, or the instance of it, that was called.
 func cameFrom(response *wire.Response, called string) bool {
-	return called == hostAll || response.FromHost == called || isInstance(called, response.FromID, response.FromHost)
+	return called == hostAll || response.FromHost == called || joins(called, response.FromID, response.FromHost)
 }
 
-// isInstance says whether an address names that instance.
-func isInstance(called, id, host string) bool {
-	return len(called) == len(id)+1+len(host) && called[:len(id)] == id && called[len(id)] == '.' && called[len(id)+1:] == host
+// joins says whether a text is two others with a dot between: an instance and its host, a subject and a token.
+func joins(text, first, second string) bool {
+	return len(text) == len(first)+1+len(second) && text[:len(first)] == first && text[len(first)] == '.' && text[len(first)+1:] == second
 }

@@ -190,10 +190,11 @@ func (c *Conn) endpointSubject(e *endpoint, host string, route restmap.Route) st
 
 func (c *Conn) subscribeAll(endpoints []*endpoint) error {
 	for _, e := range endpoints {
-		into := (&subscription{endpoint: e}).into(c)
 		for _, host := range e.hosts(c) {
 			for _, route := range e.mapped.Routes {
-				if err := c.subscribe(c.endpointSubject(e, host, route), e.brokerQueue(c), into); err != nil {
+				through := &subscription{endpoint: e}
+				through.settle(c, host, route)
+				if err := c.subscribe(c.endpointSubject(e, host, route), e.brokerQueue(c), through.into(c)); err != nil {
 					return err
 				}
 			}

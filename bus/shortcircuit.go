@@ -51,7 +51,7 @@ func (s *shortCircuit) deliver(request *outgoing) bool {
 // localReplier hands acks and responses to a caller in the same process.
 type localReplier struct{ caller *Conn }
 
-func (r localReplier) reply(response *wire.Response) error {
+func (r localReplier) reply(_ *incoming, response *wire.Response) error {
 	r.caller.pending.deliver(response)
 	return nil
 }

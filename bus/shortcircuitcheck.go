@@ -71,11 +71,11 @@ type checkedReplier struct {
 	to    *outgoing
 }
 
-func (r checkedReplier) reply(response *wire.Response) error {
+func (r checkedReplier) reply(to *incoming, response *wire.Response) error {
 	if err := r.check.response(r.to, response); err != nil {
 		r.check.report(err)
 	}
-	return r.replier.reply(response)
+	return r.replier.reply(to, response)
 }
 
 // comparison collects the differences between a message in the process and the same one over the broker.

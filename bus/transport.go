@@ -23,7 +23,7 @@ type outgoing struct {
 	local   bool         // it has stayed in the process; set once it was sent
 }
 
-// replier carries the ack and the response of one request back to the instance that sent it.
+// replier carries acks and responses back to the instances that sent the requests.
 type replier interface {
-	reply(response *wire.Response) error
+	reply(to *incoming, response *wire.Response) error
 }

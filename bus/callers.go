@@ -1,0 +1,46 @@
+package bus
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// callers are the response subjects of those who have called, so that one need not be made for each request.
+type callers struct {
+	plane string
+
+	mu       sync.RWMutex // protects subjects
+	subjects map[peer]string
+}
+
+// maxCallers bounds what is remembered. Beyond it all is forgotten, which costs each caller one more look.
+const maxCallers = 4096
+
+func newCallers(plane string) *callers {
+	return &callers{plane: plane, subjects: make(map[peer]string)}
+}
+
+// responseSubject returns where the sender of a request listens; false when the request does not tell a valid one.
+func (c *callers) responseSubject(request *wire.Request) (string, bool) {
+	from := peer{request.FromHost, request.FromID}
+	c.mu.RLock()
+	to, known := c.subjects[from]
+	c.mu.RUnlock()
+	if known {
+		return to, true
+	}
+	if subject.ValidHost(from.host) != nil || subject.ValidID(from.id) != nil {
+		return "", false
+	}
+	to = subject.Response(c.plane, from.host, from.id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.subjects) >= maxCallers {
+		clear(c.subjects)
+	}
+	c.subjects[peer{strings.Clone(from.host), strings.Clone(from.id)}] = to // not a piece of a whole message
+	return to, true
+}

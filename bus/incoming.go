@@ -1,0 +1,86 @@
+package bus
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
+)
+
+// incoming is a request that has reached this instance, and the way back to its caller. All that a request needs is one
+// piece of memory.
+type incoming struct {
+	request *wire.Request
+	address subject.Address
+	through *subscription
+	back    replier
+	backTo  string    // the subject to answer on; "" in the process
+	own     bool      // made by a handler of this instance, which is closing
+	size    int       // in bytes, as it came from the broker
+	parts   *assembly // of a request that came in parts, until it is handled
+	held    *holding  // the memory that they take; nil for none
+	match             // the endpoint that serves it, once found
+
+	serving  serving       // the context of its handler
+	read     wire.Request  // what request points to when it came as text
+	ack      wire.Response // what was sent back
+	response wire.Response // what a function endpoint has answered
+}
+
+// subscription says why a message was delivered. The zero value stands for messages to this very instance.
+type subscription struct {
+	endpoint *endpoint
+	subject  string          // of the only address that it brings requests for; "" when there are several
+	address  subject.Address // that address
+	match    match           // what serves it
+}
+
+func (s *subscription) into(c *Conn) nats.MsgHandler {
+	return func(message *nats.Msg) { c.receiveRequest(message, s) }
+}
+
+// brings says whether a message that belongs to found is to be handled when it comes through s. Where patterns
+// overlap, the broker delivers one copy for the queue and one for each subscription without a queue: exactly
+// one of them counts.
+func (s *subscription) brings(found *endpoint) bool {
+	if s.endpoint == nil || s.endpoint == found {
+		return true
+	}
+	return s.endpoint.queue && found.queue
+}
+
+// settle notes the address when there is but one, and the route of it, which nothing that is registered later can come
+// before: no path is more specific than one without parameters, and no method than one that is named.
+func (s *subscription) settle(c *Conn, host string, route restmap.Route) {
+	if len(route.Pattern.Segments()) == 0 || route.Method == anyMethod {
+		return
+	}
+	for _, segment := range route.Pattern.Segments() {
+		if segment.Name != "" {
+			return
+		}
+	}
+	address := subject.Address{Port: s.endpoint.port, Host: host, Method: route.Method, Path: route.Pattern.Example()}
+	to, err := address.Subject(c.plane)
+	if found := c.router.find(address); err == nil && found.endpoint == s.endpoint {
+		s.subject, s.address, s.match = to, address, found
+	}
+}
+
+// plain says whether a request is for the only address there is, in so many words.
+func (s *subscription) plain(request *wire.Request, published string) bool {
+	return s.subject != "" && published == s.subject && request.Method == s.address.Method &&
+		request.Host == s.address.Host && pathOf(request.Target) == s.address.Path
+}
+
+// prepare makes the context of the handler: it ends with the time budget, or sooner when the caller leaves.
+func (in *incoming) prepare(c *Conn) {
+	budget := in.request.TimeBudget
+	if longest := in.endpoint.timeBudget; longest > 0 {
+		budget = min(budget, longest)
+	}
+	in.serving.conn, in.serving.request, in.serving.deadline = c, in.request, time.Now().Add(budget)
+}

@@ -1,0 +1,122 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// survive is the last resort: whatever a message may bring about while it is taken in, the process goes on.
+func (c *Conn) survive(message *nats.Msg, reason any) {
+	if reason != nil {
+		c.logger.Error().Bytes("stack", debug.Stack()).Msg("a message was not understood; this is a fault in Busline")
+		c.drop(message.Subject, fmt.Errorf("panic: %v", reason))
+	}
+}
+
+// receiveResponse takes what arrives on the response subject.
+func (c *Conn) receiveResponse(message *nats.Msg) {
+	defer func() { c.survive(message, recover()) }()
+	if len(message.Data) == 0 {
+		return // somebody has asked whether this instance lives: see probe.go
+	}
+	var response wire.Response
+	if err := wire.ParseResponse(message.Data, &response); err != nil {
+		c.drop(message.Subject, err)
+		return
+	}
+	if err := c.rightPlace(&response, message.Subject); err != nil {
+		c.drop(message.Subject, err)
+		return
+	}
+	if response.Fragment.IsPart() {
+		c.pending.deliverPart(&response, len(message.Data))
+		return
+	}
+	c.pending.deliver(&response)
+}
+
+// receiveAbsence takes what arrives on <response subject>.<message id>: the broker's word that nobody
+// subscribes to the subject of that message, or else an answer (see allowresponses.go).
+func (c *Conn) receiveAbsence(message *nats.Msg) {
+	defer func() { c.survive(message, recover()) }()
+	if len(message.Data) != 0 {
+		c.receiveResponse(message)
+		return
+	}
+	if message.Header.Get("Status") != strconv.Itoa(http.StatusServiceUnavailable) {
+		c.drop(message.Subject, errors.New("only the broker may publish here"))
+		return
+	}
+	c.pending.absent(message.Subject[strings.LastIndexByte(message.Subject, '.')+1:])
+}
+
+// receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
+func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) {
+	defer func() { c.survive(message, recover()) }()
+	in := &incoming{through: through, size: len(message.Data), back: c.nats}
+	in.request = &in.read
+	request := in.request
+	fault := wire.ParseRequest(message.Data, request)
+	to, known := c.callers.responseSubject(request)
+	if !known || request.MsgID == "" {
+		c.drop(message.Subject, errors.Join(errNoSender, fault)) // nobody to answer, or no request at all
+		return
+	}
+	if fault == nil && request.Fragment.Number > 1 {
+		c.unfinished.add(request, message.Subject, len(message.Data))
+		return
+	}
+	in.backTo = c.backTo(to, request, message)
+	switch {
+	case fault != nil:
+	case through.plain(request, message.Subject):
+		in.address, in.match = through.address, through.match
+	default:
+		in.address, fault = addressOf(request, message.Subject)
+	}
+	c.receive(in, fault)
+}
+
+var errNoSender = errors.New("the message does not tell a valid Bus-From-Host, Bus-From-Id and Bus-Msg-Id")
+
+// addressOf returns the address that a request was published to. The subject decides, because that is what the
+// broker's permissions speak of; a request that says otherwise is refused.
+func addressOf(request *wire.Request, published string) (subject.Address, error) {
+	_, rest, _ := strings.Cut(published, ".")
+	digits, _, _ := strings.Cut(rest, ".")
+	port, err := strconv.Atoi(digits)
+	if err != nil {
+		return subject.Address{}, newError(http.StatusBadRequest, NotExecuted, err, "nothing is served on port %s", digits)
+	}
+	host, named, hasPort := strings.Cut(request.Host, ":")
+	if hasPort && named != digits {
+		return subject.Address{}, newError(http.StatusBadRequest, NotExecuted, nil,
+			"the Host header names port %s, the message was published to port %d", named, port)
+	}
+	path := pathOf(request.Target)
+	address := subject.Address{Port: port, Host: strings.ToLower(host), Method: request.Method, Path: path}
+	plane, _, _ := strings.Cut(published, ".")
+	said, err := address.Subject(plane)
+	if err != nil {
+		return address, err
+	}
+	if said != published {
+		return address, newError(http.StatusBadRequest, NotExecuted, nil,
+			"the request says %s %s on host %s, but was published to %s", request.Method, path, request.Host, published)
+	}
+	return address, nil
+}
+
+func pathOf(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return path
+}

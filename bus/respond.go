@@ -1,0 +1,99 @@
+package bus
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// refuse turns an error into the response for a request, and logs it: as an error what nobody meant to happen, for
+// debugging all else.
+func (c *Conn) refuse(in *incoming, err error) *wire.Response {
+	failed := c.refusal(in, err)
+	level := zerolog.DebugLevel
+	if failed.Status == http.StatusInternalServerError {
+		level = zerolog.ErrorLevel
+	}
+	c.logger.WithLevel(level).Str("caller", in.request.FromHost).Str("msgId", in.request.MsgID).
+		Str("method", in.request.Method).Str("path", in.address.Path).Int("status", failed.Status).
+		Str("detail", failed.Detail).Msg("request failed")
+	return failed.response()
+}
+
+// refusal completes an error: it names the path, and this instance unless another one failed.
+func (c *Conn) refusal(in *incoming, err error) *Error {
+	failed := *asError(err)
+	failed.sentBy(c, in.request)
+	if failed.Instance == "" {
+		failed.Instance = in.address.Path
+	}
+	return &failed
+}
+
+// notServed tells a caller that has reached this instance what it should have asked for.
+func (c *Conn) notServed(address subject.Address) error {
+	return absent(address, c.router.methods(address.Port, address.Path))
+}
+
+// absent is the error for a path of a host that is there: 405 with what is served, or 404.
+func absent(address subject.Address, methods []string) *Error {
+	if len(methods) == 0 {
+		return newError(http.StatusNotFound, NotExecuted, nil, "%s serves nothing at %s on port %d", address.Host, address.Path, address.Port)
+	}
+	allow := strings.Join(methods, ", ")
+	refused := newError(http.StatusMethodNotAllowed, NotExecuted, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)
+	refused.allow = allow
+	return refused
+}
+
+// acknowledge tells the caller that its request has arrived, before any queueing.
+func (c *Conn) acknowledge(in *incoming) {
+	in.ack = wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck}
+	if err := c.reply(in, &in.ack); err != nil {
+		c.logLost(in, "ack", err)
+	}
+}
+
+// respond sends the response. One that the broker will not carry is replaced by one that says so.
+func (c *Conn) respond(in *incoming, response *wire.Response) {
+	response.OpCode = wire.OpRes
+	err := c.reply(in, response)
+	switch status := StatusOf(err); status {
+	case http.StatusRequestHeaderFieldsTooLarge:
+		status = http.StatusInternalServerError // it is not the caller's head
+		fallthrough
+	case http.StatusRequestEntityTooLarge:
+		response = c.refuse(in, newError(status, WasExecuted, err, "the response cannot travel: %s", asError(err).Detail))
+		response.OpCode = wire.OpRes
+		err = c.reply(in, response)
+	}
+	if err != nil {
+		c.logLost(in, "response", err)
+	}
+}
+
+func (c *Conn) logLost(in *incoming, what string, err error) {
+	level := zerolog.WarnLevel
+	if in.address.Port == controlPort {
+		level = zerolog.DebugLevel // hardly anybody waits for it
+	}
+	c.logger.WithLevel(level).Str("msgId", in.request.MsgID).Str("caller", in.request.FromHost).Err(err).Msg(what + " lost")
+}
+
+func (c *Conn) reply(in *incoming, response *wire.Response) error {
+	response.FromHost, response.FromID, response.MsgID, response.Queue = c.host, c.id, in.request.MsgID, c.host
+	if in.found() {
+		response.Queue = in.endpoint.queueName(c)
+	}
+	if err := fits(0, response.Header); err != nil {
+		return err
+	}
+	if err := c.limitMessage(response.Body); err != nil {
+		return err
+	}
+	return in.back.reply(in, response)
+}

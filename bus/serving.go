@@ -1,0 +1,96 @@
+package bus
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/wire"
+)
+
+// serving is the context of a handler. It knows the request: a call made with it continues the chain, one deeper, with
+// what is left of the time. Most handlers never ask it when it ends; what tells that is made for those who do.
+type serving struct {
+	conn     *Conn
+	request  *wire.Request
+	deadline time.Time
+	claims   claims.Claims // of the request's token, nil for none; set before the handler runs
+
+	mu    sync.Mutex // protects all below
+	inner context.Context
+	stop  context.CancelCauseFunc // of inner
+	cause error                   // why it has ended, when that was before there was an inner
+}
+
+// Deadline returns the end of the time budget.
+func (s *serving) Deadline() (time.Time, bool) { return s.deadline, true }
+
+// Done is closed when the time budget ends, when the caller leaves, or when Close gives up on the handler.
+func (s *serving) Done() <-chan struct{} { return s.context().Done() }
+
+// Err returns why Done is closed.
+func (s *serving) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.inner != nil:
+		return s.inner.Err()
+	case s.cause != nil:
+		return context.Canceled
+	case s.conn.base.Err() != nil:
+		return s.conn.base.Err()
+	case !time.Now().Before(s.deadline):
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// Value returns what it is. Any other key may be how package context finds what to tell of the end.
+func (s *serving) Value(key any) any {
+	switch key.(type) {
+	case servingKey:
+		return s
+	case actorKey:
+		return nil
+	default:
+		return s.context().Value(key)
+	}
+}
+
+type servingKey struct{}
+
+func servingOf(ctx context.Context) *serving {
+	s, _ := ctx.Value(servingKey{}).(*serving)
+	return s
+}
+
+// context returns what tells of the end.
+func (s *serving) context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inner == nil {
+		ctx, cancel := context.WithCancelCause(s.conn.base)
+		ctx, stop := context.WithDeadline(ctx, s.deadline)
+		s.inner, s.stop = ctx, func(cause error) {
+			cancel(cause)
+			stop()
+		}
+		if s.cause != nil {
+			s.stop(s.cause)
+		}
+	}
+	return s.inner
+}
+
+// end ends the context before its time, or frees what it holds when the handler has ended.
+func (s *serving) end(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inner != nil {
+		s.stop(cause)
+	} else if s.cause == nil {
+		s.cause = cause
+	}
+}
