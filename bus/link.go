@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -251,8 +252,7 @@ func natsOptions(name string, config *connectConfig, report nats.ErrHandler) ([]
 		nats.Timeout(min(dialTimeout, config.linkConfig.connectTimeout)),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // or two refusals in a row would end it for good
-		nats.ReconnectWait(100 * time.Millisecond),
-		nats.ReconnectJitter(500*time.Millisecond, time.Second),
+		nats.CustomReconnectDelay(reconnectDelay),
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(5 * time.Second),
 		nats.MaxPingsOutstanding(2),
@@ -265,6 +265,22 @@ func natsOptions(name string, config *connectConfig, report nats.ErrHandler) ([]
 	}
 	credentials, err := config.linkConfig.credentialOptions()
 	return append(options, credentials...), err
+}
+
+// Pauses between attempts to reach the broker again, all of which is chance, so that not all clients come at once.
+const (
+	soonAgain  = 100 * time.Millisecond // on average, while a restart may be all that it is
+	laterAgain = 400 * time.Millisecond // on average, from then on
+	soonTries  = 50
+)
+
+// reconnectDelay returns how long to wait when no broker could be reached, so many times in a row.
+func reconnectDelay(tries int) time.Duration {
+	average := laterAgain
+	if tries <= soonTries {
+		average = soonAgain
+	}
+	return average/2 + rand.N(average) //nolint:gosec // spreading is no secret
 }
 
 // report takes what the broker client tells of a connection of ours.

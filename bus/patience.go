@@ -18,6 +18,7 @@ type patience struct {
 	known bool
 	next  time.Duration
 	until time.Time
+	tried time.Time // when the last attempt began: one that the window cut off may have been answered before
 }
 
 func (c *Conn) newPatience(host string) *patience {
@@ -26,7 +27,7 @@ func (c *Conn) newPatience(host string) *patience {
 
 // pause waits before the next attempt; false when there is none.
 func (p *patience) pause(ctx context.Context, ends time.Time) bool {
-	if now := time.Now(); p.next == 0 || now.After(p.until) || now.Add(p.next).After(ends) {
+	if p.next == 0 || p.tried.After(p.until) || time.Until(ends) < p.next {
 		return false
 	}
 	timer := time.NewTimer(p.next)
@@ -36,6 +37,7 @@ func (p *patience) pause(ctx context.Context, ends time.Time) bool {
 	}
 	select {
 	case <-timer.C:
+		p.tried = time.Now()
 		return true
 	case <-ctx.Done():
 		return false
