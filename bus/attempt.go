@@ -11,7 +11,7 @@ import (
 
 // attempt sends a request once, under an id of its own, and waits until the call ends.
 func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wire.Response, error) {
-	stamp(sent, ends)
+	c.stamp(sent, ends)
 	if err := tooLate(ctx, sent); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"crypto/rand"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -33,7 +32,7 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
 		return newError(http.StatusBadRequest, NotExecuted, nil, "the result of %s is to go into a %T: hand over a pointer that is not nil", address, result)
 	}
-	to, err := parseDestination(address)
+	to, err := conn.destinations.find(address)
 	if err != nil {
 		return unsent(err)
 	}
@@ -75,8 +74,10 @@ func newOutgoing(method string, to *url.URL, header wire.Header, body []byte) (*
 // seal gives a request all that depends on who sends it and when. An error means that it must not leave.
 func (c *Conn) seal(ctx context.Context, request *outgoing) (err error) {
 	request.FromHost, request.FromID = c.host, c.id
-	if request.subject, err = request.address.Subject(c.plane); err != nil {
-		return unsent(err)
+	if request.subject == "" { // it may stand in the template of an operation
+		if request.subject, err = request.address.Subject(c.plane); err != nil {
+			return unsent(err)
+		}
 	}
 	continueChain(ctx, &request.Request)
 	if err := actFor(ctx, request); err != nil {
@@ -107,12 +108,12 @@ func fits(rest int, header wire.Header) error {
 }
 
 // stamp makes an attempt of a request: an id of its own, and the time that is left now.
-func stamp(request *outgoing, ends time.Time) {
-	request.MsgID = rand.Text() // 130 bits
+func (c *Conn) stamp(request *outgoing, ends time.Time) {
+	request.reply, request.MsgID = c.nats.newReply()
 	request.TimeBudget = time.Until(ends).Truncate(time.Millisecond)
 }
 
 // freshStamp makes an attempt of a request that is part of no call of anybody's.
-func freshStamp(request *outgoing) {
-	stamp(request, time.Now().Add(wire.DefaultTimeBudget))
+func (c *Conn) freshStamp(request *outgoing) {
+	c.stamp(request, time.Now().Add(wire.DefaultTimeBudget))
 }

@@ -92,6 +92,6 @@ func (c *Conn) sendCancel(ctx context.Context, msgID string, at peer) error {
 	if err := c.seal(context.Background(), request); err != nil {
 		return err
 	}
-	freshStamp(request)
+	c.freshStamp(request)
 	return c.send(ctx, request)
 }

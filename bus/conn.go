@@ -32,17 +32,18 @@ type Conn struct {
 	nats      *natsTransport
 	transport transport // what unicast calls leave through: the short circuit, or nats
 
-	pending    *pending
-	unfinished *unfinished
-	responders *responders
-	callees    *callees
-	callers    *callers
-	router     *router
-	documents  *documents
-	running    *running
-	calls      *gate // calls made by this connection
-	handlers   *gate // requests that it handles
-	controls   *gate // requests of the framework, which are answered however busy the handlers are
+	pending      *pending
+	unfinished   *unfinished
+	responders   *responders
+	callees      *callees
+	callers      *callers
+	destinations *destinations
+	router       *router
+	documents    *documents
+	running      *running
+	calls        *gate // calls made by this connection
+	handlers     *gate // requests that it handles
+	controls     *gate // requests of the framework, which are answered however busy the handlers are
 
 	base context.Context    // of every handler; ends when Close gives up on them
 	stop context.CancelFunc // ends base
@@ -103,19 +104,20 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		host: host, id: id, plane: config.plane,
 		version: config.version, description: config.description, baseURL: config.baseURL,
 		ackWait: config.ackWait, allowResponses: config.allowReplies,
-		logger:     config.logger.With().Str("host", host).Str("id", id).Logger(),
-		link:       link,
-		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
-		responders: newResponders(),
-		callees:    newCallees(),
-		callers:    newCallers(config.plane),
-		router:     newRouter(),
-		documents:  newDocuments(),
-		running:    newRunning(),
-		calls:      newGate(0),
-		handlers:   newGate(config.handlerLimit),
-		controls:   newGate(0),
-		direct:     &subscription{},
+		logger:       config.logger.With().Str("host", host).Str("id", id).Logger(),
+		link:         link,
+		nats:         &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
+		responders:   newResponders(),
+		callees:      newCallees(),
+		callers:      newCallers(config.plane),
+		destinations: newDestinations(config.plane),
+		router:       newRouter(),
+		documents:    newDocuments(),
+		running:      newRunning(),
+		calls:        newGate(0),
+		handlers:     newGate(config.handlerLimit),
+		controls:     newGate(0),
+		direct:       &subscription{},
 	}
 	conn.transport = conn.nats
 	conn.unfinished = newUnfinished(conn, config.messageLimit)

@@ -101,7 +101,7 @@ func (c *Conn) announce(what string) {
 		err = c.seal(context.Background(), request)
 	}
 	if err == nil {
-		freshStamp(request)
+		c.freshStamp(request)
 		err = c.nats.send(request)
 	}
 	if err != nil {

@@ -21,13 +21,15 @@ type destination struct {
 	parameters []string  // those names, {name+} as "name+"
 	template   *outgoing // a request without arguments; nil when there are parameters
 	exact      bool      // some argument may be of any type, which a query does not tell
+
+	json wire.Header // of requests with a body
 }
 
 // parameterPattern matches what stands for an argument in a path: {id}, and {rest+} for several segments.
 var parameterPattern = regexp.MustCompile(`\{([^/{}+]+\+?)\}`)
 
 func parseDestination(address string) (*destination, error) {
-	to := &destination{method: http.MethodPost, address: address}
+	to := &destination{method: http.MethodPost, address: address, json: jsonContent()}
 	if before, after, ok := strings.Cut(address, " "); ok {
 		to.method, to.address = before, after
 	}
@@ -40,6 +42,14 @@ func parseDestination(address string) (*destination, error) {
 		to.template, err = newOutgoing(to.method, parsed, nil, nil)
 	}
 	return to, err
+}
+
+// settle notes the subject of what has no parameters, for callers on a plane.
+func (d *destination) settle(plane string) (err error) {
+	if d.template != nil {
+		d.template.subject, err = d.template.address.Subject(plane)
+	}
+	return err
 }
 
 func parametersOf(address string) (names []string) {
@@ -82,7 +92,7 @@ func (d *destination) takesQuery() bool {
 func (d *destination) fill(body []byte) *outgoing {
 	request := *d.template
 	if body != nil {
-		request.Header, request.Body = jsonContent(), body
+		request.Header, request.Body = d.json, body
 	}
 	return &request
 }

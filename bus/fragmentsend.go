@@ -119,12 +119,12 @@ func (t *natsTransport) sendInParts(request *outgoing) error {
 		return err
 	}
 	request.waiting.divide(&departing{division: cut, transport: t, whole: request, taken: make(chan peer, 1)})
-	return t.sendPart(request.subject, cut.request(1, &request.Request, ""))
+	return t.sendPart(request.subject, request.reply, cut.request(1, &request.Request, ""))
 }
 
 // sendPart publishes a part. That it has become too large means that the broker has been replaced by another meanwhile.
-func (t *natsTransport) sendPart(to string, part *wire.Request) error {
-	fits, err := t.publishRequest(to, part)
+func (t *natsTransport) sendPart(to, reply string, part *wire.Request) error {
+	fits, err := t.publishRequest(to, reply, part)
 	if err == nil && !fits {
 		return newError(http.StatusServiceUnavailable, NotExecuted, nats.ErrMaxPayload,
 			"the broker's limit has become %d bytes while a large request was on its way", t.link.payload())
@@ -185,7 +185,7 @@ func (s *unicastSlot) follow(ctx context.Context, taker peer, ends time.Time) er
 		if s.over(ctx, ends) {
 			return nil
 		}
-		if err := transport.sendPart(to, s.departing.request(number, &request.Request, there.Host)); err != nil {
+		if err := transport.sendPart(to, request.reply, s.departing.request(number, &request.Request, there.Host)); err != nil {
 			return unsent(err) // the whole is not there yet
 		}
 	}

@@ -55,13 +55,8 @@ func (s *subscription) brings(found *endpoint) bool {
 // settle notes the address when there is but one, and the route of it, which nothing that is registered later can come
 // before: no path is more specific than one without parameters, and no method than one that is named.
 func (s *subscription) settle(c *Conn, host string, route restmap.Route) {
-	if len(route.Pattern.Segments()) == 0 || route.Method == anyMethod {
+	if route.Method == anyMethod || hasParameters(route.Pattern) {
 		return
-	}
-	for _, segment := range route.Pattern.Segments() {
-		if segment.Name != "" {
-			return
-		}
 	}
 	address := subject.Address{Port: s.endpoint.port, Host: host, Method: route.Method, Path: route.Pattern.Example()}
 	to, err := address.Subject(c.plane)

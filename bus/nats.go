@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"crypto/rand"
 	"sync"
 
 	"github.com/busline/busline/bus/wire"
@@ -18,11 +19,25 @@ type natsTransport struct {
 // send publishes with a reply subject of the request's own, on which the broker tells when nobody subscribes.
 // Acks and responses come to the response subject all the same.
 func (t *natsTransport) send(request *outgoing) error {
-	sent, err := t.publishRequest(request.subject, &request.Request)
+	sent, err := t.publishRequest(request.subject, request.reply, &request.Request)
 	if !sent && err == nil {
 		return t.sendInParts(request)
 	}
 	return err
+}
+
+// newReply returns a reply subject, and the message id that it ends with: 26 characters, which are 130 bits of chance.
+func (t *natsTransport) newReply() (reply, msgID string) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	var id [26]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	for i, chance := range id {
+		id[i] = alphabet[chance%32]
+	}
+	buffer := make([]byte, 0, 256)
+	buffer = append(append(append(buffer, t.response...), '.'), id[:]...)
+	reply = string(buffer)
+	return reply, reply[len(t.response)+1:]
 }
 
 // reply answers a request on the response subject of its sender.
@@ -35,14 +50,14 @@ func (t *natsTransport) reply(to *incoming, response *wire.Response) error {
 }
 
 // publishRequest publishes a request, or a part of one, unless it does not fit into one message.
-func (t *natsTransport) publishRequest(to string, request *wire.Request) (fits bool, err error) {
+func (t *natsTransport) publishRequest(to, reply string, request *wire.Request) (fits bool, err error) {
 	limit := t.link.payload()
 	if len(request.Body) > limit { // it is not even written
 		return false, nil
 	}
 	buffer := t.buffer()
 	*buffer = wire.AppendRequest((*buffer)[:0], request)
-	return t.publish(to, t.response+"."+request.MsgID, buffer, limit)
+	return t.publish(to, reply, buffer, limit)
 }
 
 // publishResponse publishes an ack, a response, or a part of one, unless it does not fit into one message.

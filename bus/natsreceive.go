@@ -28,20 +28,23 @@ func (c *Conn) receiveResponse(message *nats.Msg) {
 	if len(message.Data) == 0 {
 		return // somebody has asked whether this instance lives: see probe.go
 	}
-	var response wire.Response
-	if err := wire.ParseResponse(message.Data, &response); err != nil {
+	response := c.pending.newResponse()
+	if err := wire.ParseResponse(message.Data, response); err != nil {
 		c.drop(message.Subject, err)
 		return
 	}
-	if err := c.rightPlace(&response, message.Subject); err != nil {
+	if err := c.rightPlace(response, message.Subject); err != nil {
 		c.drop(message.Subject, err)
 		return
 	}
 	if response.Fragment.IsPart() {
-		c.pending.deliverPart(&response, len(message.Data))
+		c.pending.deliverPart(response, len(message.Data))
 		return
 	}
-	c.pending.deliver(&response)
+	c.pending.deliver(response)
+	if response.OpCode == wire.OpAck { // which nobody keeps
+		c.pending.reuseResponse(response)
+	}
 }
 
 // receiveAbsence takes what arrives on <response subject>.<message id>: the broker's word that nobody

@@ -39,7 +39,10 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	if err == nil {
 		to.exact = hasAny(reflect.TypeFor[Arguments]())
 	}
-	if conn == nil {
+	switch {
+	case conn != nil && err == nil:
+		err = to.settle(conn.plane)
+	case conn == nil:
 		err = newError(http.StatusServiceUnavailable, NotExecuted, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
 	}
 	return Operation[Arguments, Results]{conn, to, err}

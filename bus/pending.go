@@ -15,6 +15,7 @@ type pending struct {
 	watches  map[string]func() // told that nobody is there, by the token of the question
 
 	unused   sync.Pool            // of *unicastSlot
+	acks     sync.Pool            // of *wire.Response, to parse the next one into
 	stranger func(*wire.Response) // told of acks and responses without a slot
 	limit    int                  // of the body of a response, in bytes
 	memory   *partsMemory         // of those that come in parts
@@ -32,6 +33,7 @@ type shard struct {
 type slot interface {
 	// expects says whether an ack or a response may come from that instance.
 	expects(response *wire.Response) bool
+	// acknowledge takes an ack, and does not keep it.
 	acknowledge(ack *wire.Response) (inTime bool)
 	respond(response *wire.Response)
 	// absent tells that nobody subscribes: the request has reached no one.
@@ -98,6 +100,20 @@ func (p *pending) take(response *wire.Response) bool {
 		s.respond(response)
 	}
 	return true
+}
+
+// newResponse returns what an ack or a response can be parsed into.
+func (p *pending) newResponse() *wire.Response {
+	if unused, ok := p.acks.Get().(*wire.Response); ok {
+		return unused
+	}
+	return new(wire.Response)
+}
+
+// reuseResponse takes back what nobody has kept.
+func (p *pending) reuseResponse(response *wire.Response) {
+	*response = wire.Response{}
+	p.acks.Put(response)
 }
 
 // absent takes the broker's word that nobody is there for a request, or for a question.

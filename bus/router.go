@@ -19,7 +19,14 @@ import (
 type router struct {
 	mu     sync.RWMutex // protects all below
 	ports  map[int]*node
-	routes map[int]int // by port, how many there are
+	exact  map[exactRoute]*spot // those with a method and without parameters, which nothing comes before
+	routes map[int]int          // by port, how many there are
+}
+
+// exactRoute is what the path and the method of a request have to be for a route that is found at once.
+type exactRoute struct {
+	port         int
+	method, path string
 }
 
 // node is one segment further down the path.
@@ -46,7 +53,9 @@ func (m match) found() bool { return m.spot != nil }
 
 const anyMethod = "*"
 
-func newRouter() *router { return &router{ports: make(map[int]*node), routes: make(map[int]int)} }
+func newRouter() *router {
+	return &router{ports: make(map[int]*node), exact: make(map[exactRoute]*spot), routes: make(map[int]int)}
+}
 
 // add takes in all endpoints or none. It reports every pair that no path can tell apart.
 func (r *router) add(endpoints []*endpoint) error {
@@ -61,6 +70,9 @@ func (r *router) add(endpoints []*endpoint) error {
 				continue
 			}
 			spots[route.Method] = &spot{endpoint: added, pattern: route.Pattern}
+			if route.Method != anyMethod && !hasParameters(route.Pattern) {
+				r.exact[exactRoute{added.port, route.Method, route.Pattern.Example()}] = spots[route.Method]
+			}
 			r.routes[added.port]++
 		}
 	}
@@ -68,6 +80,10 @@ func (r *router) add(endpoints []*endpoint) error {
 		r.removeAll(endpoints)
 	}
 	return errors.Join(faults...)
+}
+
+func hasParameters(pattern restmap.Pattern) bool {
+	return slices.ContainsFunc(pattern.Segments(), func(s restmap.Segment) bool { return s.Name != "" })
 }
 
 func conflict(added, taken *endpoint, route restmap.Route) error {
@@ -127,6 +143,7 @@ func (r *router) removeAll(endpoints []*endpoint) {
 			spots := r.leaf(removed.port, route.Pattern)
 			if at := spots[route.Method]; at != nil && at.endpoint == removed {
 				delete(spots, route.Method)
+				delete(r.exact, exactRoute{removed.port, route.Method, route.Pattern.Example()})
 				r.routes[removed.port]--
 			}
 		}
@@ -149,12 +166,15 @@ func (r *router) servedPorts() []int {
 
 // find returns the most specific route for an address. HEAD is served where GET is.
 func (r *router) find(address subject.Address) match {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if at := r.exact[exactRoute{address.Port, address.Method, address.Path}]; at != nil {
+		return match{spot: at}
+	}
 	segments, err := subject.Segments(address.Path)
 	if err != nil {
 		return match{}
 	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
 	return r.ports[address.Port].find(segments, nil, func(spots map[string]*spot) *spot {
 		return choose(spots, address.Method)
 	})

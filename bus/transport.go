@@ -19,6 +19,7 @@ type outgoing struct {
 	wire.Request
 	address subject.Address
 	subject string       // of the address, on the connection's plane
+	reply   string       // the subject on which the broker says that nobody is there; it ends with the message id
 	waiting *unicastSlot // of the attempt; nil: nobody waits for an answer to this very request
 	local   bool         // it has stayed in the process; set once it was sent
 }

@@ -1,0 +1,46 @@
+package bus
+
+import "sync"
+
+// destinations are the addresses that a connection has called, taken apart.
+type destinations struct {
+	plane string
+
+	mu    sync.RWMutex // protects known
+	known map[string]*destination
+}
+
+// maxDestinations bounds what is remembered. Who calls more addresses, such as those with an id in their text, has them
+// taken apart again.
+const maxDestinations = 1024
+
+func newDestinations(plane string) *destinations {
+	return &destinations{plane: plane, known: make(map[string]*destination)}
+}
+
+// find returns the destination of an address, or what is wrong with the address.
+func (d *destinations) find(address string) (*destination, error) {
+	d.mu.RLock()
+	to := d.known[address]
+	d.mu.RUnlock()
+	if to != nil {
+		return to, nil
+	}
+	to, err := parseDestination(address)
+	if err == nil {
+		err = to.settle(d.plane)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for other := range d.known {
+		if len(d.known) < maxDestinations {
+			break
+		}
+		delete(d.known, other)
+	}
+	d.known[address] = to
+	return to, nil
+}
