@@ -47,6 +47,7 @@ type linkConfig struct {
 	user, password string
 	token          string
 	ca, cert, key  string // files
+	unbatched      bool
 	connectTimeout time.Duration
 }
 

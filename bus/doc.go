@@ -15,13 +15,13 @@
 //
 //	caller                                            callee
 //	 1 call.go, http.go     values → request           6 receive.go            ack, budget, depth
-//	 2 pending.go           a slot for the answer      7 router.go             which endpoint
+//	 2 unicast.go,
+//	   attempt.go           a slot for the answer      7 router.go             which endpoint
 //	 3 bus/subject          where to                   8 function.go, web.go   request → arguments
 //	 4 bus/wire             which bytes                9 reflectapi            the method runs
 //	 5 shortcircuit.go,                               10 function.go, web.go   results → response
-//	   nats.go              carried                   11 receive.go            and back, through 5
-//	12 unicast.go,
-//	   multicast.go         the slot is filled
+//	   nats.go              carried                   11 respond.go            and back, through 5
+//	12 pending.go           the slot is filled
 //
 // What the bus promises: a unicast request runs at most once; a connection that is closed finishes what it has
 // begun; nothing runs later than its time budget allows. What it does not: durability, order, exactly once.

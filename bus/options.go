@@ -69,6 +69,12 @@ func WithoutSharing() ConnectOption {
 	return func(c *connectConfig) { c.ownLink = true }
 }
 
+// WithoutBatching has each message written to the broker connection as soon as the broker client does so. Default: what
+// several goroutines send at about the same time leaves in one write, which costs a call nothing that is made alone.
+func WithoutBatching() ConnectOption {
+	return func(c *connectConfig) { c.linkConfig.unbatched = true }
+}
+
 // WithConnectTimeout sets how long Connect tries to reach the broker. Default: 5 s.
 func WithConnectTimeout(timeout time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.linkConfig.connectTimeout = timeout }

@@ -23,6 +23,7 @@ import (
 const importTable = `
 	bus/wire:
 	bus/subject:
+	bus/batch:
 	bus/claims:
 	bus/claims/claimstest: bus/claims
 	reflectapi:
@@ -30,7 +31,7 @@ const importTable = `
 	restmap:            reflectapi restmap/strictjson
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
-	bus:                bus/wire bus/subject bus/claims reflectapi restmap restmap/strictjson restmap/openapi
+	bus:                bus/wire bus/subject bus/batch bus/claims reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
 	bus/bustest:        bus bus/broker
 	portal:             bus bus/subject bus/claims restmap/openapi
@@ -54,6 +55,7 @@ const importTable = `
 const neverCompiled = `
 	bus/wire:           github.com/nats-io
 	bus/subject:        github.com/nats-io
+	bus/batch:          github.com/nats-io
 	reflectapi:         github.com/nats-io
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io

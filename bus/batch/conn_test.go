@@ -1,0 +1,211 @@
+package batch_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/busline/busline/bus/batch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestOrderAndContent has many write at once, records of all sizes. Each arrives in one piece, and those of one writer in
+// order.
+func TestOrderAndContent(t *testing.T) {
+	t.Parallel()
+	const writers, records = 16, 200
+	ours, theirs := overTCP(t)
+	var writing sync.WaitGroup
+	for writer := range byte(writers) {
+		writing.Go(func() {
+			for number := range uint32(records) {
+				write(t, ours, record(writer, number))
+			}
+		})
+	}
+	next := make([]uint32, writers)
+	for range writers * records {
+		writer, number := readRecord(t, theirs)
+		if next[writer] != number {
+			t.Fatalf("writer %d: record %d, want %d", writer, number, next[writer])
+		}
+		next[writer]++
+	}
+	writing.Wait()
+	if err := ours.Close(); err != nil {
+		t.Error(err)
+	}
+	if n, err := theirs.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("%d bytes more, error %v", n, err)
+	}
+}
+
+// record makes a record of one of the sizes that are treated in different ways.
+func record(writer byte, number uint32) []byte {
+	sizes := []int{0, 1, 100, 1000, 1000, 5000, 20_000, 70_000}
+	size := sizes[rand.IntN(len(sizes))]
+	data := binary.BigEndian.AppendUint32([]byte{writer}, number)
+	data = binary.BigEndian.AppendUint32(data, uint32(size))
+	return append(data, bytes.Repeat([]byte{writer}, size)...)
+}
+
+func readRecord(t *testing.T, from io.Reader) (writer byte, number uint32) {
+	t.Helper()
+	head := make([]byte, 9)
+	if _, err := io.ReadFull(from, head); err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, binary.BigEndian.Uint32(head[5:]))
+	if _, err := io.ReadFull(from, body); err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(body, func(c byte) bool { return c != head[0] }) {
+		t.Fatalf("another record inside of one of writer %d", head[0])
+	}
+	return head[0], binary.BigEndian.Uint32(head[1:])
+}
+
+// TestOneWriteForMany holds that what comes while a write is on its way leaves with the next one, and that large writes
+// go past the buffer only when it is empty.
+func TestOneWriteForMany(t *testing.T) {
+	t.Parallel()
+	under := newStub()
+	ours := batch.New(under)
+	large := strings.Repeat("l", 16<<10)
+	write(t, ours, []byte("first"))
+	arrived(t, under, "first")
+	for _, text := range []string{"a", "", "b", large, "c"} {
+		write(t, ours, []byte(text))
+	}
+	under.free <- struct{}{}
+	arrived(t, under, "ab"+large+"c")
+	under.free <- struct{}{}
+
+	through := make(chan struct{})
+	go func() {
+		defer close(through)
+		awaitIdle(ours)
+		write(t, ours, []byte(large))
+	}()
+	arrived(t, under, large)
+	write(t, ours, []byte("behind"))
+	select {
+	case <-through:
+		t.Error("a large write has returned before it was sent")
+	default:
+	}
+	under.free <- struct{}{}
+	<-through
+	arrived(t, under, "behind")
+	close(under.free)
+	if err := ours.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLargeWriteInPieces holds that a write of any size is given the peer's time piece by piece.
+func TestLargeWriteInPieces(t *testing.T) {
+	t.Parallel()
+	under := newStub()
+	close(under.free)
+	ours := batch.New(under)
+	go write(t, ours, make([]byte, 600_000))
+	var sizes []int
+	for range 3 {
+		sizes = append(sizes, len(<-under.writes))
+	}
+	if want := []int{256 << 10, 256 << 10, 600_000 - 512<<10}; !slices.Equal(sizes, want) {
+		t.Errorf("written in pieces of %v, want %v", sizes, want)
+	}
+	if err := ours.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWriteError holds that a failed write is told by all that comes later, and that what had arrived can be read.
+func TestWriteError(t *testing.T) {
+	t.Parallel()
+	under := newStub()
+	ours := batch.New(under)
+	go func() { _, _ = under.peer.Write([]byte("last words")) }()
+	broken := errors.New("broken")
+	under.fails <- broken
+	write(t, ours, []byte("x"))
+	arrived(t, under, "x")
+	awaitIdle(ours)
+	if n, err := ours.Write([]byte("y")); n != 0 || !errors.Is(err, broken) {
+		t.Errorf("the next write: %d, %v", n, err)
+	}
+	text := make([]byte, 64)
+	if n, err := ours.Read(text); string(text[:n]) != "last words" || err != nil {
+		t.Errorf("read %q, %v", text[:n], err)
+	}
+	if n, err := ours.Read(text); n != 0 || !errors.Is(err, broken) {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	if err := ours.SetDeadline(noTime()); !errors.Is(err, broken) {
+		t.Errorf("SetDeadline: %v", err)
+	}
+	if err := ours.Close(); !errors.Is(err, broken) || err.Error() != "closed before everything was sent: broken" {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// TestClosed holds that a closed connection refuses everything.
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	ours, _ := overTCP(t)
+	if err := ours.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, refused := range map[string]func() error{
+		"Write":            func() error { _, err := ours.Write([]byte("x")); return err },
+		"large Write":      func() error { _, err := ours.Write(make([]byte, 1<<20)); return err },
+		"Read":             func() error { _, err := ours.Read(make([]byte, 1)); return err },
+		"Close":            ours.Close,
+		"SetDeadline":      func() error { return ours.SetDeadline(noTime()) },
+		"SetReadDeadline":  func() error { return ours.SetReadDeadline(noTime()) },
+		"SetWriteDeadline": func() error { return ours.SetWriteDeadline(noTime()) },
+	} {
+		if err := refused(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAddresses passes on where the two sides are.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	ours, theirs := overTCP(t)
+	if ours.LocalAddr().String() != theirs.RemoteAddr().String() || ours.RemoteAddr().String() != theirs.LocalAddr().String() {
+		t.Errorf("%s to %s, the other side says %s to %s", ours.LocalAddr(), ours.RemoteAddr(), theirs.RemoteAddr(), theirs.LocalAddr())
+	}
+}
+
+// TestAllocations holds that a write costs none once the buffers have grown.
+func TestAllocations(t *testing.T) { // not in parallel: it counts for the whole process
+	ours, theirs := overTCP(t)
+	message, large, text := make([]byte, 300), make([]byte, 20_000), make([]byte, 20_000)
+	for name, data := range map[string][]byte{"small": message, "large": large} {
+		got := testing.AllocsPerRun(1000, func() {
+			_ = ours.SetWriteDeadline(noTime())
+			write(t, ours, data)
+			if _, err := io.ReadFull(theirs, text[:len(data)]); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got > 0 {
+			t.Errorf("a %s write allocates %v times, want 0", name, got)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package batch_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/batch"
+)
+
+// connect makes a connection of nats.go with the dialer of this package.
+func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
+	t.Helper()
+	options = append([]nats.Option{
+		nats.SetCustomDialer(&batch.Dialer{Timeout: time.Minute}), nats.SkipHostLookup(), nats.Timeout(time.Minute),
+		nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(time.Millisecond, time.Millisecond), nats.MaxReconnects(-1),
+	}, options...)
+	conn, err := nats.Connect(url, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// echoes has both connections talk, with messages of all sizes.
+func echoes(t *testing.T, server, client *nats.Conn) {
+	t.Helper()
+	subscription, err := server.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(m.Data) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = subscription.Unsubscribe() }()
+	if err := server.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{0, 1, 1000, 20_000, 100_000, 1_000_000} {
+		text := strings.Repeat("x", size)
+		answer, err := client.Request("echo", []byte(text), time.Minute)
+		if err != nil || string(answer.Data) != text {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
+// TestNATS has nats.go talk over it: plainly, below TLS, below TLS that comes first, and below a websocket.
+func TestNATS(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		options *server.Options
+		scheme  string
+		connect []nats.Option
+	}{
+		"plain":      {&server.Options{}, "nats", nil},
+		"name":       {&server.Options{}, "nats", nil},
+		"tls":        {&server.Options{TLSConfig: serverTLS(t), TLSTimeout: 60}, "tls", []nats.Option{clientTLS(t)}},
+		"tls first":  {&server.Options{TLSConfig: serverTLS(t), TLSTimeout: 60, TLSHandshakeFirst: true}, "tls", []nats.Option{clientTLS(t), nats.TLSHandshakeFirst()}},
+		"websocket":  {&server.Options{Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: -1, NoTLS: true, HandshakeTimeout: time.Minute}}, "ws", nil},
+		"wss":        {&server.Options{Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: -1, TLSConfig: serverTLS(t), HandshakeTimeout: time.Minute}}, "wss", []nats.Option{clientTLS(t)}},
+		"no flusher": {&server.Options{}, "nats", []nats.Option{nats.FlusherTimeout(-1)}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			embedded := startServer(t, test.options)
+			url := fmt.Sprintf("%s://%s", test.scheme, embedded.Addr())
+			if strings.HasPrefix(test.scheme, "ws") {
+				url = test.scheme + strings.TrimLeft(embedded.WebsocketURL(), "ws")
+			}
+			if name == "name" {
+				url = fmt.Sprintf("nats://localhost:%d", embedded.Addr().(*net.TCPAddr).Port)
+			}
+			echoes(t, connect(t, url, test.connect...), connect(t, url, test.connect...))
+		})
+	}
+}
+
+// TestReconnect ends the broker and starts another, at the second of two addresses.
+func TestReconnect(t *testing.T) {
+	t.Parallel()
+	first, second := startServer(t, &server.Options{}), startServer(t, &server.Options{})
+	urls := first.ClientURL() + "," + second.ClientURL()
+	back := make(chan *nats.Conn, 2)
+	told := nats.ReconnectHandler(func(conn *nats.Conn) { back <- conn })
+	one, other := connect(t, urls, told, nats.DontRandomize()), connect(t, urls, told, nats.DontRandomize())
+	echoes(t, one, other)
+	first.Shutdown()
+	for range 2 {
+		conn := <-back
+		if got := conn.ConnectedUrl(); got != second.ClientURL() {
+			t.Errorf("connected to %s, want %s", got, second.ClientURL())
+		}
+	}
+	echoes(t, one, other)
+}
+
+// TestStrangerIsTold holds that the broker's reason is heard, though writing fails, too.
+func TestStrangerIsTold(t *testing.T) {
+	t.Parallel()
+	embedded := startServer(t, &server.Options{Username: "a", Password: "p"})
+	_, err := nats.Connect(embedded.ClientURL(), nats.SetCustomDialer(&batch.Dialer{}), nats.UserInfo("a", "wrong"))
+	if !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("a stranger got %v", err)
+	}
+}
+
+// TestDialFails holds that the errors are those of package net, which nats.go and its users look into.
+func TestDialFails(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	_, port, _ := net.SplitHostPort(address)
+	tests := map[string]struct {
+		dialer  batch.Dialer
+		address string
+		timeout bool
+		want    string
+	}{
+		"refused":         {batch.Dialer{}, address, false, "connection refused"},
+		"refused by name": {batch.Dialer{Timeout: time.Minute}, "localhost:" + port, false, "connection refused"},
+		"too late":        {batch.Dialer{Timeout: 1}, address, true, "i/o timeout"},
+		"no port":         {batch.Dialer{}, "localhost", false, "missing port in address"},
+		"no such name":    {batch.Dialer{Timeout: time.Minute}, "no-such-host.invalid:4222", false, "lookup no-such-host.invalid"},
+	}
+	for name, test := range tests {
+		conn, err := test.dialer.Dial("tcp", test.address)
+		failure, ok := errors.AsType[net.Error](err)
+		if conn != nil || !ok || !strings.Contains(err.Error(), test.want) || failure.Timeout() != test.timeout && name != "no such name" {
+			t.Errorf("%s: %v, %v, want %q", name, conn, err, test.want)
+		}
+	}
+}
+
+// serverTLS and clientTLS are what a test server of the standard library is known by.
+func serverTLS(t *testing.T) *tls.Config {
+	t.Helper()
+	known := httptest.NewTLSServer(nil)
+	defer known.Close()
+	return &tls.Config{Certificates: known.TLS.Certificates}
+}
+
+func clientTLS(t *testing.T) nats.Option {
+	t.Helper()
+	known := httptest.NewTLSServer(nil)
+	defer known.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(known.Certificate())
+	return nats.Secure(&tls.Config{RootCAs: roots})
+}

@@ -1,0 +1,111 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// dial sets what the link consists of, or err, and says so.
+func (l *link) dial(ctx context.Context, name string, config *connectConfig) {
+	defer close(l.dialled)
+	l.quiet, _ = config.linkConfig.provider.(QuietBroker)
+	made := config.linkConfig.nats
+	if made != nil {
+		l.err = usable(ctx, made)
+	} else {
+		made, l.err = l.dialOwn(ctx, name, config)
+	}
+	if l.err == nil {
+		l.current.Store(made)
+		ctx, cancel := context.WithCancel(context.Background()) // release ends it
+		l.unwatch = cancel
+		go l.watch(ctx)
+	}
+}
+
+// dialOwn makes a connection of our own, and notes how to make another.
+func (l *link) dialOwn(ctx context.Context, name string, config *connectConfig) (*nats.Conn, error) {
+	options, err := natsOptions(name, config, l.report)
+	if err != nil {
+		return nil, err
+	}
+	l.owned = true
+	l.redial = func() (*nats.Conn, error) { return nats.Connect(config.linkConfig.url, options...) }
+	return dialUntil(ctx, config.linkConfig, options)
+}
+
+// usable says what is wrong with a connection that was handed over. One that is on its way to the broker is waited for.
+func usable(ctx context.Context, given *nats.Conn) error {
+	if given.Opts.NoEcho {
+		return errors.New("the connection given with bus.WithNATS was made with nats.NoEcho, and its hosts would not hear each other: leave that option out")
+	}
+	changed := given.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer given.RemoveStatusListener(changed)
+	for !given.IsConnected() {
+		if given.IsClosed() {
+			return errors.New("the connection given with bus.WithNATS is closed")
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("the connection given with bus.WithNATS is not connected (%s): %w", given.Status(), ctx.Err())
+		}
+	}
+	return nil
+}
+
+// dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started
+// before its broker.
+func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*nats.Conn, error) {
+	for {
+		connection, err := nats.Connect(config.url, options...)
+		if err == nil {
+			return connection, nil
+		}
+		if config.provider == nil && !mayPass(err) {
+			return nil, fmt.Errorf("connect to %s: %w; see BUS_NATS_URL, BUS_NATS_CREDS and their neighbours", config.address(), err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, noBroker(config, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func noBroker(config linkConfig, err error) error {
+	return fmt.Errorf("no broker at %s: %w; start one, or set BUS_NATS_URL", config.address(), err)
+}
+
+// mayPass says whether trying again can help: it does when nothing listens yet.
+func mayPass(err error) bool {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return false // a file of certificates or credentials
+	}
+	_, isNetwork := errors.AsType[net.Error](err)
+	return isNetwork || errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout)
+}
+
+// address returns where the broker is, without the password that a URL may hold.
+func (c linkConfig) address() string {
+	if c.provider != nil {
+		return "the broker of this process"
+	}
+	addresses := strings.Split(c.url, ",")
+	for i, address := range addresses {
+		scheme, _, hasScheme := strings.Cut(address, "://")
+		host := address[strings.LastIndexByte(address, '@')+1:]
+		if hasScheme && host != address {
+			host = scheme + "://" + host
+		}
+		addresses[i] = host
+	}
+	return strings.Join(addresses, ", ")
+}

@@ -1,0 +1,112 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/batch"
+)
+
+// natsOptions returns the settings that were measured to suit calls: never give up reconnecting, try often,
+// notice a dead peer in seconds, and keep nothing for later: a request in a reconnect buffer would run long
+// after its caller gave up.
+func natsOptions(name string, config *connectConfig, report nats.ErrHandler) ([]nats.Option, error) {
+	logger := *config.logger
+	timeout := min(dialTimeout, config.linkConfig.connectTimeout)
+	options := []nats.Option{
+		nats.Name(name),
+		nats.Timeout(timeout),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // or two refusals in a row would end it for good
+		nats.CustomReconnectDelay(reconnectDelay),
+		nats.ReconnectBufSize(-1),
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(report),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { logDisconnect(logger, err) }),
+		nats.ReconnectHandler(func(connection *nats.Conn) {
+			logger.Info().Str("url", connection.ConnectedUrlRedacted()).Msg("broker is back")
+		}),
+		nats.LameDuckModeHandler(func(*nats.Conn) { logger.Info().Msg("broker is about to leave") }),
+	}
+	if !config.linkConfig.unbatched {
+		options = append(options, nats.SetCustomDialer(&batch.Dialer{Timeout: timeout}), nats.SkipHostLookup())
+	}
+	credentials, err := config.linkConfig.credentialOptions()
+	return append(options, credentials...), err
+}
+
+// Pauses between attempts to reach the broker again, all of which is chance, so that not all clients come at once.
+const (
+	soonAgain  = 100 * time.Millisecond // on average, while a restart may be all that it is
+	laterAgain = 400 * time.Millisecond // on average, from then on
+	soonTries  = 50
+)
+
+// reconnectDelay returns how long to wait when no broker could be reached, so many times in a row.
+func reconnectDelay(tries int) time.Duration {
+	average := laterAgain
+	if tries <= soonTries {
+		average = soonAgain
+	}
+	return average/2 + rand.N(average) //nolint:gosec // spreading is no secret
+}
+
+// report takes what the broker client tells of a connection of ours.
+func (l *link) report(_ *nats.Conn, subscription *nats.Subscription, err error) {
+	if denied, ok := denialOf(err); ok {
+		l.deny(denied)
+		return
+	}
+	if errors.Is(err, nats.ErrSlowConsumer) {
+		for _, member := range l.members() {
+			member.lookForOverflow()
+		}
+		return
+	}
+	event := l.logger.Error().Err(err)
+	if subscription != nil {
+		event = event.Str("subject", subscription.Subject)
+	}
+	event.Msg("broker")
+}
+
+func logDisconnect(logger zerolog.Logger, err error) {
+	if err != nil { // nil: we closed it
+		logger.Warn().Err(err).Msg("broker is out of reach")
+	}
+}
+
+func (c linkConfig) credentialOptions() (options []nats.Option, err error) {
+	if c.provider != nil { // what the environment says is about another broker
+		return []nats.Option{nats.InProcessServer(c.provider)}, nil
+	}
+	if c.credentials != "" {
+		options = append(options, nats.UserCredentials(c.credentials))
+	}
+	if c.nkeySeed != "" {
+		option, err := nats.NkeyOptionFromSeed(c.nkeySeed)
+		if err != nil {
+			return nil, fmt.Errorf("BUS_NATS_NKEY: %w", err)
+		}
+		options = append(options, option)
+	}
+	if c.user != "" {
+		options = append(options, nats.UserInfo(c.user, c.password))
+	}
+	if c.token != "" {
+		options = append(options, nats.Token(c.token))
+	}
+	if c.ca != "" {
+		options = append(options, nats.RootCAs(c.ca))
+	}
+	if c.cert != "" {
+		options = append(options, nats.ClientCert(c.cert, c.key))
+	}
+	return options, nil
+}
