@@ -1,7 +1,5 @@
 package wire
 
-import "strconv"
-
 const version = "HTTP/1.1"
 
 // Line ends stand before what they end, so that one append writes a line end and the next name.
@@ -25,15 +23,37 @@ func appendHeader(dst []byte, header Header) []byte {
 	return dst
 }
 
+// appendSender appends who sends a message, and the name of the message ID, which follows.
+func appendSender(dst []byte, host, id string) []byte {
+	dst = appendText(append(dst, crlf+HeaderFromHost+is...), host)
+	dst = appendText(append(dst, crlf+HeaderFromID+is...), id)
+	return append(dst, crlf+HeaderMsgID+is...)
+}
+
+// appendLength appends how long the body is, unless there is none.
+func appendLength(dst, body []byte) []byte {
+	if len(body) == 0 {
+		return dst
+	}
+	return appendNumber(append(dst, crlf+"Content-Length"+is...), len(body))
+}
+
 // appendBody appends the blank line and the body.
 func appendBody(dst, body []byte) []byte {
 	dst = append(dst, crlf+crlf...)
 	return append(dst, body...)
 }
 
-// appendNumber appends a decimal number.
+// appendNumber appends a decimal number from 0.
 func appendNumber(dst []byte, number int) []byte {
-	return strconv.AppendInt(dst, int64(number), 10)
+	var text [20]byte
+	at := len(text) - 1
+	for ; number > 9; number /= 10 {
+		text[at] = byte('0' + number%10)
+		at--
+	}
+	text[at] = byte('0' + number)
+	return append(dst, text[at:]...)
 }
 
 // appendText appends a field value, with a blank in the place of every control byte.
@@ -56,9 +76,18 @@ func cleanText(value string) string {
 
 // appendWord appends a part of the request line, with every blank and control byte escaped: "%0D".
 func appendWord(dst []byte, word string) []byte {
+	for i := range len(word) {
+		if isEscaped(word[i]) {
+			return escapeWord(append(dst, word[:i]...), word[i:])
+		}
+	}
+	return append(dst, word...)
+}
+
+func escapeWord(dst []byte, word string) []byte {
 	const upperHex = "0123456789ABCDEF"
 	for i := range len(word) {
-		if c := word[i]; c <= ' ' || c == del {
+		if c := word[i]; isEscaped(c) {
 			dst = append(dst, '%', upperHex[c>>4], upperHex[c&15])
 		} else {
 			dst = append(dst, c)
@@ -66,3 +95,5 @@ func appendWord(dst []byte, word string) []byte {
 	}
 	return dst
 }
+
+func isEscaped(c byte) bool { return c <= ' ' || c == del }

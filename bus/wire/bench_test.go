@@ -56,6 +56,24 @@ func BenchmarkAppendResponse(b *testing.B) {
 	}
 }
 
+func BenchmarkRequestHead(b *testing.B) {
+	req, buffer := usualRequest(), make([]byte, 0, 1024)
+	head := wire.NewRequestHead(req)
+	b.ReportAllocs()
+	for b.Loop() {
+		buffer = head.AppendRequest(buffer[:0], req)
+	}
+}
+
+func BenchmarkResponseHead(b *testing.B) {
+	res, buffer := usualResponse(), make([]byte, 0, 1024)
+	head := wire.NewResponseHead(res)
+	b.ReportAllocs()
+	for b.Loop() {
+		buffer = head.AppendResponse(buffer[:0], res)
+	}
+}
+
 func BenchmarkParseRequest(b *testing.B) {
 	payload := wire.AppendRequest(nil, usualRequest())
 	var req wire.Request
@@ -73,6 +91,30 @@ func BenchmarkParseResponse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := wire.ParseResponse(payload, &res); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReaderParseRequest(b *testing.B) {
+	payload := wire.AppendRequest(nil, usualRequest())
+	var reader wire.Reader
+	var req wire.Request
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := reader.ParseRequest(payload, &req); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReaderParseResponse(b *testing.B) {
+	payload := wire.AppendResponse(nil, usualResponse())
+	var reader wire.Reader
+	var res wire.Response
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := reader.ParseResponse(payload, &res); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -24,10 +24,10 @@ func fault(format string, args ...any) error {
 }
 
 // quote makes foreign text safe for a log line.
-func quote(text string) string {
+func quote[Text text](text Text) string {
 	const longest = 64
 	if len(text) > longest {
-		return strconv.Quote(text[:longest]) + "…"
+		return strconv.Quote(string(text[:longest])) + "…"
 	}
-	return strconv.Quote(text)
+	return strconv.Quote(string(text))
 }

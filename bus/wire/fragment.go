@@ -1,6 +1,6 @@
 package wire
 
-import "strings"
+import "bytes"
 
 // Fragment says which part of a message this is. The zero value is that of a message that travels whole.
 type Fragment struct {
@@ -22,11 +22,11 @@ func appendFragment(dst []byte, part Fragment) []byte {
 
 // fragment returns what Bus-Fragment says: see Fragment. A message that is its own only part is whole.
 func (h *head) fragment() (Fragment, error) {
-	if !h.seen[isFragment] {
+	if !h.has(isFragment) {
 		return Fragment{}, nil
 	}
-	value := h.values[isFragment]
-	before, after, _ := strings.Cut(value, "/")
+	value := h.value(isFragment)
+	before, after, _ := bytes.Cut(value, []byte("/"))
 	number, isNumber := digits(before)
 	count, isCount := digits(after)
 	if !isNumber || !isCount || number < 1 || number > count {

@@ -1,39 +1,83 @@
 package wire
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // frame is a message cut into the lines of its head and its body.
 type frame struct {
-	text  string                // the lines, each with its CRLF: the only copy of them
-	ends  [1 + MaxFields]uint32 // where the lines end in text, before the CRLF
-	lines int                   // at least one after a cut: the start line
-	body  []byte                // aliases the payload; nil when empty
+	payload []byte            // of which text is the head
+	text    string            // the lines, each with its CRLF: the only copy of them; "" when known makes the strings
+	known   *texts            // nil when text does
+	line    span              // the start line, without its CRLF
+	lines   int               // at least one after a cut: the start line
+	values  [single]span      // of single-valued fields, by meaning
+	seen    uint32            // a bit for each of them
+	rest    [MaxFields]uint32 // where the other lines begin
+	content span              // the value of Content-Type when that is the first of the other lines
+	others  int               // the number of those
+	body    []byte            // aliases the payload; nil when empty
 }
 
+// span is a part of the head. It is cheaper to carry around than a slice, and to clear.
+type span struct{ from, to uint32 }
+
 // cut cuts up a message. It applies the limits, and it is the one place that looks for control bytes and line ends,
-// both before anything is allocated.
+// both before anything is allocated. On its way it takes the fields that are written as this package writes them.
 func (f *frame) cut(payload []byte) error {
 	window := payload[:min(len(payload), MaxHeadBytes)]
-	start, end := 0, controlAt(window)
-	for ; end > start; end = start + controlAt(window[start:]) {
+	f.payload, f.lines, f.others = payload, 0, 0
+	f.values, f.seen, f.content = [single]span{}, 0, span{}
+	start, end := 0, controlFrom(window, 0)
+	f.line = span{0, uint32(end)}
+	for m, size := isOther, 0; end > start; end = controlFrom(window, start+size) {
 		if !endsLine(window, end) {
 			return f.faultAt(payload, end)
 		}
-		if f.lines == len(f.ends) {
+		if f.lines > MaxFields {
 			return fault("head: more than %d fields", MaxFields)
 		}
-		f.ends[f.lines] = uint32(end)
+		if f.lines > 0 {
+			f.take(m, start, size, end)
+		}
 		f.lines++
 		start = end + len(crlf)
+		m, size = usualName(window[start:])
 	}
 	if !endsLine(window, end) || f.lines == 0 {
 		return f.faultAt(payload, end)
 	}
-	f.text = string(payload[:start])
+	if f.known == nil {
+		f.text = string(payload[:start])
+	}
+	f.body = nil
 	if body := payload[start+len(crlf):]; len(body) > 0 {
 		f.body = slices.Clip(body) // an append to it never writes behind the payload
 	}
 	return nil
+}
+
+// take keeps a line whose first bytes are a name and what follows it. What needs a closer look is left for later.
+func (f *frame) take(m meaning, start, size, end int) {
+	switch {
+	case m < single && !f.has(m):
+		f.values[m], f.seen = f.trim(span{uint32(start + size), uint32(end)}), f.seen|1<<m
+	case m == isContentType && f.others == 0 && f.content.to == 0:
+		f.content = f.trim(span{uint32(start + size), uint32(end)})
+	case m != isSkipped:
+		f.rest[f.others] = uint32(start)
+		f.others++
+	}
+}
+
+// has says whether a single-valued field is there.
+func (f *frame) has(m meaning) bool { return f.seen>>m&1 != 0 }
+
+// remaining returns a line that was left for later, without its CRLF.
+func (f *frame) remaining(number int) span {
+	start := f.rest[number]
+	return span{start, start + uint32(bytes.IndexByte(f.payload[start:], '\r'))}
 }
 
 func endsLine(window []byte, end int) bool {
@@ -55,11 +99,32 @@ func (f *frame) faultAt(payload []byte, end int) error {
 	return fault("head: control byte %#02x in line %d", payload[end], f.lines+1)
 }
 
-// line returns the line of that number, without its CRLF; 0 is the start line.
-func (f *frame) line(number int) string {
-	start := 0
-	if number > 0 {
-		start = int(f.ends[number-1]) + len(crlf)
+// bytes returns a part of the head.
+func (f *frame) bytes(part span) []byte { return f.payload[part.from:part.to] }
+
+// string returns a part of the head, as a string that does not alias the payload.
+func (f *frame) string(part span) string {
+	if f.known != nil {
+		return f.known.recall(f.bytes(part))
 	}
-	return f.text[start:f.ends[number]]
+	return f.text[part.from:part.to]
+}
+
+// unique does the same for what is different in every message.
+func (f *frame) unique(part span) string {
+	if f.known != nil {
+		return f.known.copy(f.bytes(part))
+	}
+	return f.text[part.from:part.to]
+}
+
+// trim drops the blanks and tabs around a part.
+func (f *frame) trim(part span) span {
+	for part.from < part.to && isBlank(f.payload[part.from]) {
+		part.from++
+	}
+	for part.from < part.to && isBlank(f.payload[part.to-1]) {
+		part.to--
+	}
+	return part
 }

@@ -1,56 +1,87 @@
 package wire
 
-import "strings"
+import "bytes"
 
-// head is what the fields of a message say.
+// head is what the fields of a message say. It begins with the frame itself, not with a pointer to it, so that both are
+// on the stack.
 type head struct {
-	values [single]string // of the single-valued fields, by meaning
-	seen   [single]bool
+	frame
 	others Header
 }
 
-// read reads the fields of a message.
-func (h *head) read(f *frame) error {
-	for number := 1; number < f.lines; number++ {
-		line := f.line(number)
-		name, value, found := strings.Cut(line, ":")
-		if !found {
-			return fault("head: line %d has no colon", number+1) // it may hold what a log must not
-		}
-		m := meaningOf(name)
-		if (m == isOther || m == isSkipped) && !isToken(name) {
-			return fault("header %s: not a field name; folded lines and blanks before the colon are not used", quote(name))
-		}
-		switch m {
-		case isOther:
-			if len(h.others) == cap(h.others) { // grow once, for all that may come
-				h.others = append(make(Header, 0, len(h.others)+f.lines-number), h.others...)
-			}
-			h.others = append(h.others, Field{Name: name, Value: trim(value)})
-		case isSkipped:
-		case isRefused:
-			return fault("header %s: not used on the bus", name)
-		default:
-			if h.seen[m] {
-				return fault("header %s: given twice", m)
-			}
-			h.values[m], h.seen[m] = trim(value), true
+// release lets go of what belongs to one message.
+func (h *head) release() { h.payload, h.body, h.others = nil, nil, nil }
+
+// value returns the value of a single-valued field, nothing when it is absent.
+func (h *head) value(m meaning) []byte { return h.bytes(h.values[m]) }
+
+// read reads the fields that were not taken before.
+func (h *head) read() error {
+	if h.content.to > 0 {
+		h.grow(1 + h.frame.others)
+		h.others = append(h.others, Field{Name: "Content-Type", Value: h.string(h.content)})
+	}
+	for number := range h.frame.others {
+		if err := h.readLine(number); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+func (h *head) readLine(number int) error {
+	line := h.remaining(number)
+	text := h.bytes(line)
+	colon := bytes.IndexByte(text, ':')
+	if colon < 0 { // the line itself may hold what a log must not
+		return fault("head: line %d has no colon", 1+bytes.Count(h.payload[:line.from], []byte("\n")))
+	}
+	name := text[:colon]
+	value := h.trim(span{line.from + uint32(colon) + 1, line.to})
+	m := meaningOf(name)
+	if m < single {
+		if h.has(m) {
+			return fault("header %s: given twice", m)
+		}
+		h.values[m], h.seen = value, h.seen|1<<m
+		return nil
+	}
+	if m == isRefused {
+		return fault("header %s: not used on the bus", name)
+	}
+	if !isToken(name) {
+		return fault("header %s: not a field name; folded lines and blanks before the colon are not used", quote(name))
+	}
+	if m == isOther {
+		h.add(h.frame.others-number, span{line.from, line.from + uint32(colon)}, value)
+	}
+	return nil
+}
+
+// add keeps a field. So many may follow, itself included.
+func (h *head) add(left int, name, value span) {
+	h.grow(left)
+	h.others = append(h.others, Field{Name: h.string(name), Value: h.string(value)})
+}
+
+// grow makes room once, for all that may come.
+func (h *head) grow(left int) {
+	if len(h.others) == cap(h.others) {
+		h.others = append(make(Header, 0, len(h.others)+left), h.others...)
+	}
+}
+
 // check holds the fields against the length of the body and against what every message must say.
-func (h *head) check(body int) error {
-	if err := h.checkLength(body); err != nil {
+func (h *head) check() error {
+	if err := h.checkLength(len(h.body)); err != nil {
 		return err
 	}
 	for _, m := range [...]meaning{isFromHost, isFromID, isMsgID, isOpCode} {
-		if h.values[m] == "" {
+		if h.values[m].from == h.values[m].to {
 			return fault("header %s: absent or empty", m)
 		}
 	}
-	if id := h.values[isMsgID]; !validMsgID(id) {
+	if id := h.value(isMsgID); !validMsgID(id) {
 		return fault(`header %s: %s is not 1 to %d of A-Z, a-z, 0-9, "-" and "_"`, isMsgID, quote(id), maxMsgID)
 	}
 	return nil
@@ -58,11 +89,20 @@ func (h *head) check(body int) error {
 
 const maxMsgID = 64
 
-func validMsgID(id string) bool {
-	for i := range len(id) {
-		if c := id[i]; !isAlphanumeric(c) && c != '-' && c != '_' {
+func validMsgID(id []byte) bool {
+	for _, c := range id {
+		if !isMsgIDByte(c) {
 			return false
 		}
 	}
-	return id != "" && len(id) <= maxMsgID
+	return len(id) > 0 && len(id) <= maxMsgID
+}
+
+// isMsgIDByte looks the byte up in a set of bits: letters, digits, "-" and "_".
+func isMsgIDByte(c byte) bool {
+	const low, high = 0x03ff200000000000, 0x07fffffe87fffffe
+	if c < 64 {
+		return uint64(low)>>c&1 != 0
+	}
+	return c < 128 && uint64(high)>>(c-64)&1 != 0
 }

@@ -19,6 +19,8 @@ const (
 	isRefused // makes a message an error
 	isSkipped // read over, never written
 	isOther   // kept in Header
+
+	isContentType // what isOther is, in a message as this package writes it
 )
 
 // String returns the canonical name of a single-valued field.
@@ -43,8 +45,62 @@ func (m meaning) String() string {
 // field is never in the Header of a parsed message, and one that is put there is not written.
 func Reserved(name string) bool { return meaningOf(name) != isOther }
 
+// usualName tells what a line begins with: the name of a field that the codec knows, as it writes it, and how many
+// bytes that is, the blank behind the colon included. Of anything else it is nothing, 0 bytes.
+func usualName(line []byte) (m meaning, size int) {
+	const longest = len("Bus-Time-Budget: ")
+	if len(line) < longest {
+		return isOther, 0 // nearly the end: not worth looking at closely
+	}
+	switch string(line[:8]) {
+	case "Bus-From":
+		if string(line[8:15]) == "-Host: " {
+			return isFromHost, 15
+		}
+		if string(line[8:13]) == "-Id: " {
+			return isFromID, 13
+		}
+	case "Bus-Msg-":
+		if string(line[8:12]) == "Id: " {
+			return isMsgID, 12
+		}
+	case "Bus-Op-C":
+		if string(line[8:13]) == "ode: " {
+			return isOpCode, 13
+		}
+	case "Bus-Queu":
+		if string(line[8:11]) == "e: " {
+			return isQueue, 11
+		}
+	case "Bus-Call":
+		if string(line[8:16]) == "-Depth: " {
+			return isCallDepth, 16
+		}
+	case "Bus-Time":
+		if string(line[8:17]) == "-Budget: " {
+			return isTimeBudget, 17
+		}
+	case "Content-":
+		if string(line[8:16]) == "Length: " {
+			return isContentLength, 16
+		}
+		if string(line[8:14]) == "Type: " {
+			return isContentType, 14
+		}
+	case "Connecti":
+		if string(line[8:12]) == "on: " {
+			return isSkipped, 12
+		}
+	default:
+		if string(line[:6]) == "Host: " {
+			return isHost, 6
+		}
+	}
+	return isOther, 0
+}
+
 // meaningOf looks at the length first: most comparisons are never made.
-func meaningOf(name string) meaning {
+func meaningOf[Text text](name Text) meaning {
 	switch len(name) {
 	case 2:
 		if same(name, "TE") {

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"strings"
+	"bytes"
 	"time"
 )
 
@@ -9,8 +9,8 @@ import (
 const maxNumber = 999_999_999
 
 // digits reads a decimal number of 1 to 9 digits.
-func digits(text string) (number int, ok bool) {
-	if text == "" || len(text) > 9 {
+func digits[Text text](text Text) (number int, ok bool) {
+	if len(text) == 0 || len(text) > 9 {
 		return 0, false
 	}
 	for i := range len(text) {
@@ -25,13 +25,13 @@ func digits(text string) (number int, ok bool) {
 
 // checkLength holds Content-Length against the bytes that follow the blank line.
 func (h *head) checkLength(body int) error {
-	if !h.seen[isContentLength] {
+	if !h.has(isContentLength) {
 		if body > 0 {
 			return fault("body: %d trailing bytes without Content-Length", body)
 		}
 		return nil
 	}
-	value := h.values[isContentLength]
+	value := h.value(isContentLength)
 	length, ok := digits(value)
 	switch {
 	case !ok:
@@ -46,11 +46,11 @@ func (h *head) checkLength(body int) error {
 
 // timeBudget returns what Bus-Time-Budget says: see Request.
 func (h *head) timeBudget() (time.Duration, error) {
-	if !h.seen[isTimeBudget] {
+	if !h.has(isTimeBudget) {
 		return DefaultTimeBudget, nil
 	}
-	value := h.values[isTimeBudget]
-	number, negative := strings.CutPrefix(value, "-")
+	value := h.value(isTimeBudget)
+	number, negative := bytes.CutPrefix(value, []byte("-"))
 	milliseconds, ok := digits(number)
 	if !ok {
 		return 0, fault("header %s: %s is not milliseconds of 1 to 9 digits", isTimeBudget, quote(value))
@@ -64,10 +64,10 @@ func (h *head) timeBudget() (time.Duration, error) {
 
 // callDepth returns what Bus-Call-Depth says: see Request.
 func (h *head) callDepth() (int, error) {
-	if !h.seen[isCallDepth] {
+	if !h.has(isCallDepth) {
 		return 1, nil
 	}
-	value := h.values[isCallDepth]
+	value := h.value(isCallDepth)
 	depth, ok := digits(value)
 	if !ok || depth < 1 {
 		return 0, fault("header %s: %s is not a number from 1 of at most 9 digits", isCallDepth, quote(value))

@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"bytes"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -36,25 +36,37 @@ type Request struct {
 // and control bytes in the request line are escaped, control bytes in field values become blanks, and the fields of
 // Header whose names are reserved or no tokens are left out. The limits of a message are for the receiver to apply.
 func AppendRequest(dst []byte, req *Request) []byte {
+	dst = appendStart(dst, req)
+	dst = appendLengthToDepth(dst, req)
+	dst = appendSender(dst, req.FromHost, req.FromID)
+	dst = appendMessage(dst, req)
+	dst = appendHeader(dst, req.Header)
+	return appendBody(dst, req.Body)
+}
+
+// appendStart appends the request line and the host.
+func appendStart(dst []byte, req *Request) []byte {
 	dst = appendWord(dst, req.Method)
 	dst = append(dst, ' ')
 	dst = appendWord(dst, req.Target)
-	dst = appendText(append(dst, " "+version+crlf+"Host"+is...), req.Host)
-	if len(req.Body) > 0 {
-		dst = appendNumber(append(dst, crlf+"Content-Length"+is...), len(req.Body))
-	}
+	return appendText(append(dst, " "+version+crlf+"Host"+is...), req.Host)
+}
+
+// appendLengthToDepth appends the fields from Content-Length to the sender.
+func appendLengthToDepth(dst []byte, req *Request) []byte {
+	dst = appendLength(dst, req.Body)
 	if req.Actor != "" {
 		dst = appendText(append(dst, crlf+HeaderActor+is...), req.Actor)
 	}
 	dst = appendNumber(append(dst, crlf+HeaderCallDepth+is...), min(max(req.CallDepth, 1), maxNumber))
-	dst = appendFragment(dst, req.Fragment)
-	dst = appendText(append(dst, crlf+HeaderFromHost+is...), req.FromHost)
-	dst = appendText(append(dst, crlf+HeaderFromID+is...), req.FromID)
-	dst = appendText(append(dst, crlf+HeaderMsgID+is...), req.MsgID)
-	dst = append(dst, crlf+HeaderOpCode+is+OpReq...)
-	dst = appendNumber(append(dst, crlf+HeaderTimeBudget+is...), milliseconds(req.TimeBudget))
-	dst = appendHeader(dst, req.Header)
-	return appendBody(dst, req.Body)
+	return appendFragment(dst, req.Fragment)
+}
+
+// appendMessage appends the message ID, whose name the sender has in the end, and the fields behind it.
+func appendMessage(dst []byte, req *Request) []byte {
+	dst = appendText(dst, req.MsgID)
+	dst = append(dst, crlf+HeaderOpCode+is+OpReq+crlf+HeaderTimeBudget+is...)
+	return appendNumber(dst, milliseconds(req.TimeBudget))
 }
 
 // milliseconds cuts a budget to what can travel.
@@ -64,14 +76,18 @@ func milliseconds(budget time.Duration) int {
 
 // ParseRequest reads the one request that payload holds. It overwrites all of req, of which only the capacity of
 // Header is used again. Strings are copied out of the payload; Body aliases it. An ordinary request costs one
-// allocation, and one more when Header has to grow.
+// allocation, and one more when Header has to grow; see [Reader] for less.
 //
 // An error is an *Error naming the first broken rule. Then FromHost, FromID and MsgID are set as far as they can be
 // told, so that the sender can be answered, and all else is zero; a message whose op code is not Req is never to be
 // answered, so nothing is told of it. FromHost and FromID are unchecked in any case.
 func ParseRequest(payload []byte, req *Request) error {
+	return parseRequest(new(head), payload, req)
+}
+
+func parseRequest(message *head, payload []byte, req *Request) error {
 	*req = Request{Header: req.Header[:0]}
-	if err := req.parse(payload); err != nil {
+	if err := req.parse(message, payload); err != nil {
 		*req = Request{Header: req.Header[:0]}
 		req.salvage(payload)
 		return err
@@ -79,41 +95,41 @@ func ParseRequest(payload []byte, req *Request) error {
 	return nil
 }
 
-func (req *Request) parse(payload []byte) error {
-	var message frame
+func (req *Request) parse(message *head, payload []byte) error {
 	if err := message.cut(payload); err != nil {
 		return err
 	}
-	authority, err := req.parseLine(message.line(0))
+	authority, err := req.parseLine(message)
 	if err != nil {
 		return err
 	}
-	fields := head{others: req.Header}
-	if err := fields.read(&message); err != nil {
+	message.others = req.Header
+	if err := message.read(); err != nil {
 		return err
 	}
-	if err := fields.check(len(message.body)); err != nil {
+	if err := message.check(); err != nil {
 		return err
 	}
-	if err := req.parseFields(&fields, authority); err != nil {
+	if err := req.parseFields(message, authority); err != nil {
 		return err
 	}
-	req.Header, req.Body = fields.others, message.body
+	req.Header, req.Body = message.others, message.body
 	return nil
 }
 
 // parseLine reads the request line and returns the authority when the target has one.
-func (req *Request) parseLine(line string) (authority string, err error) {
-	start, found := strings.CutSuffix(line, " "+version)
+func (req *Request) parseLine(message *head) (authority string, err error) {
+	line := message.bytes(message.line)
+	start, found := bytes.CutSuffix(line, []byte(" "+version))
 	if !found {
 		return "", fault("request line %s: does not end in %s", quote(line), version)
 	}
-	blank := strings.IndexByte(start, ' ')
+	blank := bytes.IndexByte(start, ' ')
 	if blank < 0 || !isToken(start[:blank]) {
 		return "", fault("request line %s: does not begin with a method and a blank", quote(line))
 	}
-	req.Method = start[:blank]
-	req.Target, authority, err = splitTarget(start[blank+1:])
+	req.Method = message.string(span{0, uint32(blank)})
+	req.Target, authority, err = message.splitTarget(span{uint32(blank) + 1, uint32(len(start))})
 	if authority != "" && req.Method == http.MethodConnect { // readers differ on what the target of CONNECT means
 		return "", fault("request line %s: CONNECT with more than a path", quote(line))
 	}
@@ -122,10 +138,10 @@ func (req *Request) parseLine(line string) (authority string, err error) {
 
 // parseFields fills in what the single-valued fields say.
 func (req *Request) parseFields(fields *head, authority string) (err error) {
-	if op := fields.values[isOpCode]; OpCode(op) != OpReq {
+	if op := fields.value(isOpCode); OpCode(op) != OpReq {
 		return fault("header %s: %s on a request", isOpCode, quote(op))
 	}
-	if req.Host, err = mergeHosts(fields.values[isHost], authority); err != nil {
+	if req.Host, err = mergeHosts(fields.string(fields.values[isHost]), authority); err != nil {
 		return err
 	}
 	if req.Host == "" {
@@ -140,9 +156,9 @@ func (req *Request) parseFields(fields *head, authority string) (err error) {
 	if req.Fragment, err = fields.fragment(); err != nil {
 		return err
 	}
-	req.Actor = fields.values[isActor]
-	req.FromHost = fields.values[isFromHost]
-	req.FromID = fields.values[isFromID]
-	req.MsgID = fields.values[isMsgID]
+	req.Actor = fields.string(fields.values[isActor])
+	req.FromHost = fields.string(fields.values[isFromHost])
+	req.FromID = fields.string(fields.values[isFromID])
+	req.MsgID = fields.unique(fields.values[isMsgID])
 	return nil
 }

@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"bytes"
 	"net/http"
-	"strings"
 )
 
 // Response is an ack or a response, on its way to the response subject of the caller.
@@ -24,82 +24,103 @@ type Response struct {
 // to 599 is written as 500, a body is left out where HTTP allows none (204, 304), and Header is written as
 // AppendRequest writes it.
 func AppendResponse(dst []byte, res *Response) []byte {
-	status, body := res.Status, res.Body
-	if !validStatus(status) {
-		status = http.StatusInternalServerError
-	}
-	if !allowsBody(status) {
-		body = nil
-	}
-	dst = appendStatus(dst, status)
-	dst = append(dst, crlf+"Connection"+is+"close"...)
-	if len(body) > 0 {
-		dst = appendNumber(append(dst, crlf+"Content-Length"+is...), len(body))
-	}
+	body := bodyOf(res)
+	dst = appendStatus(dst, res.Status)
+	dst = appendLength(dst, body)
 	dst = appendFragment(dst, res.Fragment)
-	dst = appendText(append(dst, crlf+HeaderFromHost+is...), res.FromHost)
-	dst = appendText(append(dst, crlf+HeaderFromID+is...), res.FromID)
-	dst = appendText(append(dst, crlf+HeaderMsgID+is...), res.MsgID)
-	dst = appendText(append(dst, crlf+HeaderOpCode+is...), string(res.OpCode))
-	if res.Queue != "" {
-		dst = appendText(append(dst, crlf+HeaderQueue+is...), res.Queue)
-	}
+	dst = appendSender(dst, res.FromHost, res.FromID)
+	dst = appendText(dst, res.MsgID)
+	dst = appendKind(dst, res)
 	dst = appendHeader(dst, res.Header)
 	return appendBody(dst, body)
 }
 
-// appendStatus appends the status line. The blank stays when the status has no reason (RFC 9112, 4).
+// appendStatus appends the status line and the field that every response has. The blank stays when the status has no
+// reason (RFC 9112, 4).
 func appendStatus(dst []byte, status int) []byte {
+	status = writtenStatus(status)
 	dst = appendNumber(append(dst, version+" "...), status)
 	dst = append(dst, ' ')
-	return append(dst, http.StatusText(status)...)
+	dst = append(dst, http.StatusText(status)...)
+	return append(dst, crlf+"Connection"+is+"close"...)
+}
+
+// appendKind appends the fields between the message ID and those of Header.
+func appendKind(dst []byte, res *Response) []byte {
+	dst = appendText(append(dst, crlf+HeaderOpCode+is...), string(res.OpCode))
+	if res.Queue != "" {
+		dst = appendText(append(dst, crlf+HeaderQueue+is...), res.Queue)
+	}
+	return dst
+}
+
+// bodyOf returns the body as it is written.
+func bodyOf(res *Response) []byte {
+	if !allowsBody(writtenStatus(res.Status)) {
+		return nil
+	}
+	return res.Body
+}
+
+func writtenStatus(status int) int {
+	if !validStatus(status) {
+		return http.StatusInternalServerError
+	}
+	return status
 }
 
 // ParseResponse reads the one ack or response that payload holds. It overwrites all of res, of which only the
 // capacity of Header is used again. Strings are copied out of the payload; Body aliases it. An ordinary response
-// costs one allocation, and one more when Header has to grow. The reason is read over.
+// costs one allocation, and one more when Header has to grow; see [Reader] for less. The reason is read over.
 //
 // An error is an *Error naming the first broken rule; then res is zero. FromHost, FromID and Queue are unchecked.
 func ParseResponse(payload []byte, res *Response) error {
+	return parseResponse(new(head), payload, res)
+}
+
+func parseResponse(message *head, payload []byte, res *Response) error {
 	*res = Response{Header: res.Header[:0]}
-	if err := res.parse(payload); err != nil {
+	if err := res.parse(message, payload); err != nil {
 		*res = Response{Header: res.Header[:0]}
 		return err
 	}
 	return nil
 }
 
-func (res *Response) parse(payload []byte) error {
-	var message frame
+func (res *Response) parse(message *head, payload []byte) error {
 	err := message.cut(payload)
 	if err != nil {
 		return err
 	}
-	if res.Status, err = parseStatus(message.line(0)); err != nil {
+	if res.Status, err = parseStatus(message.bytes(message.line)); err != nil {
 		return err
 	}
 	if len(message.body) > 0 && !allowsBody(res.Status) {
 		return fault("body: %d bytes with status %d, which has none", len(message.body), res.Status)
 	}
-	fields := head{others: res.Header}
-	if err := fields.read(&message); err != nil {
+	message.others = res.Header
+	if err := message.read(); err != nil {
 		return err
 	}
-	if err := fields.check(len(message.body)); err != nil {
+	if err := message.check(); err != nil {
 		return err
 	}
-	if err := res.parseFields(&fields); err != nil {
+	if err := res.parseFields(message); err != nil {
 		return err
 	}
-	res.Header, res.Body = fields.others, message.body
+	res.Header, res.Body = message.others, message.body
 	return nil
 }
 
 // parseFields fills in what the single-valued fields say.
 func (res *Response) parseFields(fields *head) (err error) {
-	res.OpCode = OpCode(fields.values[isOpCode])
-	if res.OpCode != OpAck && res.OpCode != OpRes {
-		return fault("header %s: %s on a response", isOpCode, quote(string(res.OpCode)))
+	switch op := fields.value(isOpCode); OpCode(op) {
+	case OpAck:
+		res.OpCode = OpAck
+	case OpRes:
+		res.OpCode = OpRes
+	default:
+		return fault("header %s: %s on a response", isOpCode, quote(op))
 	}
 	if res.Fragment, err = fields.fragment(); err != nil {
 		return err
@@ -107,17 +128,17 @@ func (res *Response) parseFields(fields *head) (err error) {
 	if res.Fragment.IsPart() && res.OpCode == OpAck {
 		return fault("header %s: on an ack, which is whole", isFragment)
 	}
-	res.FromHost = fields.values[isFromHost]
-	res.FromID = fields.values[isFromID]
-	res.MsgID = fields.values[isMsgID]
-	res.Queue = fields.values[isQueue]
+	res.FromHost = fields.string(fields.values[isFromHost])
+	res.FromID = fields.string(fields.values[isFromID])
+	res.MsgID = fields.unique(fields.values[isMsgID])
+	res.Queue = fields.string(fields.values[isQueue])
 	return nil
 }
 
 // parseStatus reads the status line.
-func parseStatus(line string) (int, error) {
-	rest, found := strings.CutPrefix(line, version+" ")
-	code, _, _ := strings.Cut(rest, " ")
+func parseStatus(line []byte) (int, error) {
+	rest, found := bytes.CutPrefix(line, []byte(version+" "))
+	code, _, _ := bytes.Cut(rest, []byte(" "))
 	if !found {
 		return 0, fault("status line %s: not %s, a status and a reason", quote(line), version)
 	}

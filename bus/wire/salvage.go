@@ -15,7 +15,7 @@ func (req *Request) salvage(payload []byte) {
 			break
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
-		switch m := meaningOf(string(name)); m {
+		switch m := meaningOf(name); m {
 		case isFromHost, isFromID, isMsgID, isOpCode:
 			values[m] = trim(string(value))
 			times[m]++
@@ -30,7 +30,7 @@ func (req *Request) salvage(payload []byte) {
 	if times[isFromID] == 1 && isText(values[isFromID]) {
 		req.FromID = values[isFromID]
 	}
-	if times[isMsgID] == 1 && validMsgID(values[isMsgID]) {
+	if times[isMsgID] == 1 && validMsgID([]byte(values[isMsgID])) {
 		req.MsgID = values[isMsgID]
 	}
 }

@@ -4,22 +4,28 @@ import "strings"
 
 // splitTarget takes a request target apart (RFC 9112, 3.2): origin-form comes back as it is, absolute-form as
 // origin-form and authority. Nothing else is used on the bus.
-func splitTarget(target string) (origin, authority string, err error) {
-	origin = target
-	if !strings.HasPrefix(target, "/") {
-		if origin, authority, err = splitAbsolute(target); err != nil {
-			return "", "", err
+func (f *frame) splitTarget(target span) (origin, authority string, err error) {
+	text := f.bytes(target)
+	if len(text) > 0 && text[0] == '/' {
+		if !validOrigin(text) {
+			return "", "", badTarget(text)
 		}
+		return f.string(target), "", nil
 	}
-	if !validOrigin(origin) {
-		return "", "", fault("request target %s: a blank or a percent sign without two hex digits", quote(target))
+	origin, authority, err = splitAbsolute(string(text))
+	if err == nil && !validOrigin(origin) {
+		err = badTarget(text)
 	}
-	return origin, authority, nil
+	return origin, authority, err
+}
+
+func badTarget(target []byte) error {
+	return fault("request target %s: a blank or a percent sign without two hex digits", quote(target))
 }
 
 // validOrigin reports whether a path and query hold no blank and no broken escape; a query may hold any percent sign, as
 // net/http has it. Other control bytes do not get this far.
-func validOrigin(origin string) bool {
+func validOrigin[Text text](origin Text) bool {
 	query := false
 	for i := range len(origin) {
 		switch c := origin[i]; {
@@ -35,7 +41,7 @@ func validOrigin(origin string) bool {
 }
 
 // isEscape reports whether text begins with a percent sign and two hex digits.
-func isEscape(text string) bool {
+func isEscape[Text text](text Text) bool {
 	return len(text) >= 3 && isHex(text[1]) && isHex(text[2])
 }
 

@@ -3,16 +3,18 @@ package wire
 import (
 	"encoding/binary"
 	"math/bits"
-	"strings"
 )
+
+// text is what messages are read from, and what they are made of.
+type text interface{ ~string | ~[]byte }
 
 // same reports whether two names are equal but for the case of ASCII letters. strings.EqualFold would also take the
 // Kelvin sign for a k.
-func same(a, b string) bool {
-	return a == b || len(a) == len(b) && sameFolded(a, b)
+func same[Text text](a Text, b string) bool {
+	return string(a) == b || len(a) == len(b) && sameFolded(a, b)
 }
 
-func sameFolded(a, b string) bool {
+func sameFolded[Text text](a Text, b string) bool {
 	for i := range len(a) {
 		if lower(a[i]) != lower(b[i]) {
 			return false
@@ -29,13 +31,22 @@ func lower(c byte) byte {
 }
 
 // isToken reports whether text is a token, the form of methods and field names (RFC 9110, 5.6.2).
-func isToken(text string) bool {
+func isToken[Text text](text Text) bool {
 	for i := range len(text) {
-		if c := text[i]; !isAlphanumeric(c) && c != '-' && strings.IndexByte("!#$%&'*+.^_`|~", c) < 0 {
+		if !isTokenByte(text[i]) {
 			return false
 		}
 	}
-	return text != ""
+	return len(text) > 0
+}
+
+// isTokenByte looks the byte up in a set of bits: letters, digits and !#$%&'*+-.^_`|~.
+func isTokenByte(c byte) bool {
+	const low, high = 0x03ff6cfa00000000, 0x57ffffffc7fffffe
+	if c < 64 {
+		return uint64(low)>>c&1 != 0
+	}
+	return c < 128 && uint64(high)>>(c-64)&1 != 0
 }
 
 func isAlphanumeric(c byte) bool {
@@ -48,21 +59,25 @@ func isText(text string) bool { return controlAt([]byte(text)) == len(text) }
 
 // controlAt returns the place of the first byte that a field value cannot hold, the length of text when there is
 // none. It looks at eight bytes in one step.
-func controlAt(text []byte) int {
-	rest := text
-	for len(rest) >= 8 {
-		if marks := controls(binary.LittleEndian.Uint64(rest)); marks != 0 {
-			if found := bits.TrailingZeros64(marks) / 8; rest[found&7] != '\t' {
-				return len(text) - len(rest) + found
+func controlAt(text []byte) int { return controlFrom(text, 0) }
+
+// controlFrom does the same from some place on.
+func controlFrom(text []byte, at int) int {
+	for ; at+8 <= len(text); at += 8 {
+		if marks := controls(binary.LittleEndian.Uint64(text[at:])); marks != 0 {
+			if found := at + bits.TrailingZeros64(marks)/8; text[found] != '\t' {
+				return found
 			}
 			break // a tab is rare: go on byte by byte
 		}
-		rest = rest[8:]
 	}
-	for len(rest) > 0 && !isControl(rest[0]) {
-		rest = rest[1:]
+	if last := len(text) - 8; last >= 0 && at > last && controls(binary.LittleEndian.Uint64(text[last:])) == 0 {
+		return len(text) // the rest and some bytes before it in one step, too
 	}
-	return len(text) - len(rest)
+	for at < len(text) && !isControl(text[at]) {
+		at++
+	}
+	return at
 }
 
 const del = 0x7f // the one control byte that is not below a blank

@@ -1,0 +1,48 @@
+package wire
+
+import "slices"
+
+// RequestHead is what requests from one caller to one endpoint have in common, written once. It never changes: any
+// number of goroutines may use it.
+type RequestHead struct {
+	model  Request // what was written, but for what differs from request to request
+	start  string  // "POST /add HTTP/1.1\r\nHost: calculator.example"
+	sender string  // "\r\nBus-From-Host: web.example\r\nBus-From-Id: k3xq27abcd\r\nBus-Msg-Id: "
+	fields string  // "\r\nContent-Type: application/json"
+}
+
+// NewRequestHead prepares requests with the Method, Target, Host, FromHost, FromID and Header of this one.
+func NewRequestHead(req *Request) *RequestHead {
+	return &RequestHead{
+		model: Request{
+			Method: req.Method, Target: req.Target, Host: req.Host,
+			FromHost: req.FromHost, FromID: req.FromID, Header: slices.Clone(req.Header),
+		},
+		start:  string(appendStart(nil, req)),
+		sender: string(appendSender(nil, req.FromHost, req.FromID)),
+		fields: string(appendHeader(nil, req.Header)),
+	}
+}
+
+// AppendRequest appends exactly what the function [AppendRequest] does for the same request. What the request has in
+// common with the one that the head was made from is copied, the rest is written anew.
+func (h *RequestHead) AppendRequest(dst []byte, req *Request) []byte {
+	if h.model.Method == req.Method && h.model.Target == req.Target && h.model.Host == req.Host {
+		dst = append(dst, h.start...)
+	} else {
+		dst = appendStart(dst, req)
+	}
+	dst = appendLengthToDepth(dst, req)
+	if h.model.FromHost == req.FromHost && h.model.FromID == req.FromID {
+		dst = append(dst, h.sender...)
+	} else {
+		dst = appendSender(dst, req.FromHost, req.FromID)
+	}
+	dst = appendMessage(dst, req)
+	if slices.Equal(h.model.Header, req.Header) {
+		dst = append(dst, h.fields...)
+	} else {
+		dst = appendHeader(dst, req.Header)
+	}
+	return appendBody(dst, req.Body)
+}

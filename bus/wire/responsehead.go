@@ -1,0 +1,57 @@
+package wire
+
+import "slices"
+
+// ResponseHead is what the responses of one instance have in common, to one endpoint's requests, written once. It never
+// changes: any number of goroutines may use it.
+type ResponseHead struct {
+	model  Response // what was written, but for what differs from response to response
+	start  string   // "HTTP/1.1 200 OK\r\nConnection: close"
+	sender string   // "\r\nBus-From-Host: calculator.example\r\nBus-From-Id: m5pw7c2sda\r\nBus-Msg-Id: "
+	kind   string   // "\r\nBus-Op-Code: Res\r\nBus-Queue: calculator.example"
+	fields string   // "\r\nContent-Type: application/json"
+}
+
+// NewResponseHead prepares acks or responses with the Status, OpCode, FromHost, FromID, Queue and Header of this one.
+func NewResponseHead(res *Response) *ResponseHead {
+	return &ResponseHead{
+		model: Response{
+			Status: res.Status, OpCode: res.OpCode, Queue: res.Queue,
+			FromHost: res.FromHost, FromID: res.FromID, Header: slices.Clone(res.Header),
+		},
+		start:  string(appendStatus(nil, res.Status)),
+		sender: string(appendSender(nil, res.FromHost, res.FromID)),
+		kind:   string(appendKind(nil, res)),
+		fields: string(appendHeader(nil, res.Header)),
+	}
+}
+
+// AppendResponse appends exactly what the function [AppendResponse] does for the same response. What the response has in
+// common with the one that the head was made from is copied, the rest is written anew.
+func (h *ResponseHead) AppendResponse(dst []byte, res *Response) []byte {
+	if h.model.Status == res.Status {
+		dst = append(dst, h.start...)
+	} else {
+		dst = appendStatus(dst, res.Status)
+	}
+	body := bodyOf(res)
+	dst = appendLength(dst, body)
+	dst = appendFragment(dst, res.Fragment)
+	if h.model.FromHost == res.FromHost && h.model.FromID == res.FromID {
+		dst = append(dst, h.sender...)
+	} else {
+		dst = appendSender(dst, res.FromHost, res.FromID)
+	}
+	dst = appendText(dst, res.MsgID)
+	if h.model.OpCode == res.OpCode && h.model.Queue == res.Queue {
+		dst = append(dst, h.kind...)
+	} else {
+		dst = appendKind(dst, res)
+	}
+	if slices.Equal(h.model.Header, res.Header) {
+		dst = append(dst, h.fields...)
+	} else {
+		dst = appendHeader(dst, res.Header)
+	}
+	return appendBody(dst, body)
+}
