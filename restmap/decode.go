@@ -39,7 +39,7 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 
 // query sets the arguments that the query gives.
 func (p *input) query(in reflect.Value, query string) error {
-	if query == "" {
+	if query == "" || p.form.decodeFlat(in, query) {
 		return nil
 	}
 	values, err := url.ParseQuery(query)
@@ -68,7 +68,7 @@ func (p *input) body(in reflect.Value, request *Request) error {
 	if p.bodyIndex < 0 {
 		return p.jsonArguments(in, request.Query != "", body)
 	}
-	return jsonFault(p.unmarshal(body, in.Field(p.bodyIndex).Addr().Interface()))
+	return jsonFault(p.unmarshal(body, in.Field(p.bodyIndex)))
 }
 
 // formBody sets the arguments, or the one that takes the whole body, from a form.
@@ -93,7 +93,7 @@ func (p *input) formBody(in reflect.Value, body string) error {
 func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error {
 	if queried {
 		var members map[string]json.RawMessage
-		if err := p.unmarshal(body, &members); err != nil {
+		if err := p.unmarshalStrictly(body, &members); err != nil {
 			return jsonFault(err)
 		}
 		for name, argument := range p.form.fields {
@@ -102,12 +102,21 @@ func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error
 			}
 		}
 	}
-	return jsonFault(p.unmarshal(body, in.Addr().Interface()))
+	return jsonFault(p.unmarshal(body, in))
 }
 
-// unmarshal reads JSON, unless it takes too much memory. What takes much of it waits for its turn: what is read at a time
-// would be there at a time, though two cores read two at a time at best.
-func (p *input) unmarshal(body []byte, into any) error {
+// unmarshal reads JSON into the arguments, or into the one that takes the whole body. What is plain takes the short way,
+// unless it may be heavy.
+func (p *input) unmarshal(body []byte, into reflect.Value) error {
+	if len(body) <= p.lightBytes && p.plan.UnmarshalPlain(body, into) {
+		return nil
+	}
+	return p.unmarshalStrictly(body, into.Addr().Interface())
+}
+
+// unmarshalStrictly reads JSON, unless it takes too much memory. What takes much of it waits for its turn: what is read at
+// a time would be there at a time, though two cores read two at a time at best.
+func (p *input) unmarshalStrictly(body []byte, into any) error {
 	text, err := strictjson.Scan(body)
 	if err != nil {
 		return err
@@ -139,8 +148,8 @@ func (p *input) path(in reflect.Value, value func(name string) string) error {
 
 // jsonFault words what is wrong with a JSON body, naming the member at fault.
 func jsonFault(err error) error {
-	var fault *strictjson.Error
-	if !errors.As(err, &fault) {
+	fault, ok := errors.AsType[*strictjson.Error](err)
+	if !ok {
 		return err
 	}
 	name, inside, _ := strings.Cut(strings.TrimPrefix(fault.Pointer, "/"), "/")

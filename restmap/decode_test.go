@@ -57,6 +57,7 @@ func (Inputs) Store(id int, httpRequestBody line, dry bool)                  {}
 func (Inputs) Count(httpRequestBody map[string][]int)                        {}
 func (Inputs) Sum(httpRequestBody []int)                                     {}
 func (Inputs) File(path string, size int)                                    {}
+func (Inputs) Text(text string)                                              {}
 
 // kind is a number with a name.
 type kind int
@@ -386,16 +387,38 @@ func TestDecodeOfJSONAllocatesLittle(t *testing.T) {
 	}
 }
 
-func BenchmarkDecode(b *testing.B) {
-	e := endpoint(b, "Add")
-	for name, request := range map[string]*restmap.Request{
-		"JSON":  {ContentType: jsonType, Body: []byte(`{"x":5,"y":6}`)},
-		"query": {Query: "x=5&y=6"},
+// TestDecodeAllocations holds how often plain arguments allocate: for themselves, and for each text.
+func TestDecodeAllocations(t *testing.T) {
+	for _, test := range []struct {
+		method, body string
+		want         float64
+	}{
+		{"Add", `{"x":5,"y":6}`, 1},
+		{"Text", `{"text":"` + strings.Repeat("a", 64<<10) + `"}`, 2},
 	} {
+		e, request := endpoint(t, test.method), &restmap.Request{ContentType: jsonType, Body: []byte(test.body)}
+		if got := testing.AllocsPerRun(100, func() { _, _ = e.Decode(request) }); got != test.want {
+			t.Errorf("%s of %.20s allocates %v times, want %v", test.method, test.body, got, test.want)
+		}
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for name, bench := range map[string]struct {
+		method  string
+		request restmap.Request
+	}{
+		"JSON":   {"Add", restmap.Request{ContentType: jsonType, Body: []byte(`{"x":5,"y":6}`)}},
+		"1 KiB":  {"Text", restmap.Request{ContentType: jsonType, Body: []byte(`{"text":"` + strings.Repeat("a", 1<<10) + `"}`)}},
+		"64 KiB": {"Text", restmap.Request{ContentType: jsonType, Body: []byte(`{"text":"` + strings.Repeat("a", 64<<10) + `"}`)}},
+		"query":  {"Add", restmap.Request{Query: "x=5&y=6"}},
+		"path":   {"File", restmap.Request{PathValue: func(string) string { return "a/b" }}},
+	} {
+		e := endpoint(b, bench.method)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := e.Decode(request); err != nil {
+				if _, err := e.Decode(&bench.request); err != nil {
 					b.Fatal(err)
 				}
 			}

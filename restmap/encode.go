@@ -17,10 +17,11 @@ type Response struct {
 
 // output is the plan by which the results of one endpoint become a response.
 type output struct {
-	statusIndex int          // of the result that is the status, -1 for none
-	bodyIndex   int          // of the result that is the whole body, -1 for none
-	object      reflect.Type // of the other results, nil when it is the method's Out type
-	members     []int        // of the object, as indexes of results
+	statusIndex int              // of the result that is the status, -1 for none
+	bodyIndex   int              // of the result that is the whole body, -1 for none
+	object      reflect.Type     // of the other results, nil when it is the method's Out type
+	members     []int            // of the object, as indexes of results
+	plan        *strictjson.Plan // of what the body holds
 }
 
 // newOutput plans the results of a method.
@@ -29,7 +30,12 @@ func newOutput(method *reflectapi.Method) *output {
 		statusIndex: indexOf(method.Results, StatusCode),
 		bodyIndex:   indexOf(method.Results, ResponseBody),
 	}
-	if p.statusIndex < 0 || p.bodyIndex >= 0 {
+	switch {
+	case p.bodyIndex >= 0:
+		p.plan = strictjson.PlanOf(method.Results[p.bodyIndex].Type)
+		return p
+	case p.statusIndex < 0:
+		p.plan = strictjson.PlanOf(method.Out)
 		return p
 	}
 	var fields []reflect.StructField
@@ -40,6 +46,7 @@ func newOutput(method *reflectapi.Method) *output {
 		}
 	}
 	p.object = reflect.StructOf(fields)
+	p.plan = strictjson.PlanOf(p.object)
 	return p
 }
 
@@ -59,7 +66,7 @@ func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	if response.Status == 204 || response.Status == 304 { // RFC 9110, 6.4.1: no content
 		return response, nil
 	}
-	body, err := strictjson.Marshal(e.output.content(out))
+	body, err := e.output.plan.Marshal(e.output.content(out))
 	if err != nil {
 		return Response{}, fmt.Errorf("method %s: its results cannot be written as JSON: %w", e.Method.Name, err)
 	}
@@ -68,25 +75,16 @@ func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 }
 
 // content returns what the body is to hold.
-func (p *output) content(out reflect.Value) any {
+func (p *output) content(out reflect.Value) reflect.Value {
 	switch {
 	case p.bodyIndex >= 0:
-		return pointerTo(out.Field(p.bodyIndex))
+		return out.Field(p.bodyIndex)
 	case p.object == nil:
-		return pointerTo(out)
+		return out
 	}
 	object := reflect.New(p.object).Elem()
 	for i, member := range p.members {
 		object.Field(i).Set(out.Field(member))
 	}
-	return pointerTo(object)
-}
-
-// pointerTo returns a pointer to a value where there can be one, which spares a copy,
-// else the value.
-func pointerTo(v reflect.Value) any {
-	if v.CanAddr() {
-		return v.Addr().Interface()
-	}
-	return v.Interface()
+	return object
 }

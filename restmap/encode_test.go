@@ -88,6 +88,15 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
+// TestEncodeAllocations holds how often plain results allocate: once, for the body.
+func TestEncodeAllocations(t *testing.T) {
+	e := endpointOf(t, Outputs{}, "Sum", restmap.Options{})
+	out := results(e, 11, []string{"a"})
+	if got := testing.AllocsPerRun(100, func() { _, _ = e.Encode(out) }); got != 1 {
+		t.Errorf("Encode allocates %v times", got)
+	}
+}
+
 func BenchmarkEncode(b *testing.B) {
 	e := endpointOf(b, Outputs{}, "Sum", restmap.Options{})
 	out := results(e, 11, []string{"a"})

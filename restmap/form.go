@@ -34,8 +34,10 @@ type form struct {
 // formField is one field of the struct that a form fills.
 type formField struct {
 	formPart
-	index []int // in the struct to fill, see reflect.Value.FieldByIndex
-	shape int   // in the shape; -1 when gorilla/schema could not tell it apart
+	index []int  // in the struct to fill, see reflect.Value.FieldByIndex
+	shape int    // in the shape; -1 when gorilla/schema could not tell it apart
+	flat  bool   // see isFlat
+	bit   uint64 // of the flat ones
 }
 
 // decode fills dst, an addressable struct, and returns what is wrong with the values,

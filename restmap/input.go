@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap/strictjson"
 )
 
 // Where an argument is found.
@@ -16,12 +17,14 @@ const (
 
 // input is the plan by which requests become the arguments of one endpoint.
 type input struct {
-	parameters []target      // the arguments in the path
-	form       *form         // the arguments of a query or a form
-	bodyIndex  int           // of the argument that takes the whole body, -1 for none
-	bodyForm   *formBody     // how a form becomes that argument, nil when it cannot
-	weights    *weights      // of what a JSON body holds
-	turns      chan struct{} // one for each heavy body that is read at a time
+	parameters []target         // the arguments in the path
+	form       *form            // the arguments of a query or a form
+	bodyIndex  int              // of the argument that takes the whole body, -1 for none
+	bodyForm   *formBody        // how a form becomes that argument, nil when it cannot
+	plan       *strictjson.Plan // of what a JSON body fills
+	lightBytes int              // a shorter JSON body is never heavy
+	weights    *weights         // of what a JSON body holds
+	turns      chan struct{}    // one for each heavy body that is read at a time
 }
 
 // newInput plans the arguments of a method behind this path.
@@ -41,6 +44,10 @@ func newInput(method *reflectapi.Method, path Pattern) *input {
 	}
 	p.form = newForm(named)
 	p.weights = weightsOf(method.In)
+	p.lightBytes = p.weights.lightBytes()
+	if p.plan = strictjson.PlanOf(method.In); p.bodyIndex >= 0 {
+		p.plan = strictjson.PlanOf(method.Args[p.bodyIndex].Type)
+	}
 	return p
 }
 

@@ -2,6 +2,7 @@ package restmap
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 
 	"github.com/busline/busline/restmap/strictjson"
@@ -24,6 +25,16 @@ type weights struct {
 // of returns what a text takes.
 func (w *weights) of(text strictjson.Text) int {
 	return text.Elements*w.element + text.Members*w.member + text.Containers*w.container + text.Filled*w.filled
+}
+
+// lightBytes returns how long a text may be that is never heavy, whatever it holds: a value takes two bytes at least, with
+// the comma or the bracket behind it, and the outermost one is there once more.
+func (w *weights) lightBytes() int {
+	each := w.element + w.member + w.container + w.filled
+	if each == 0 {
+		return math.MaxInt
+	}
+	return 2 * (heavyWeight/each - 1)
 }
 
 // weigh refuses a text that takes too much.

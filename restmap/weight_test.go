@@ -20,8 +20,14 @@ type wide struct {
 
 func (Inputs) Wide(all []wide)                        {}
 func (Inputs) Pointers(all []*wide)                   {}
+func (Inputs) Large(all []large)                      {}
 func (Inputs) Numbers(all []float64)                  {}
 func (Inputs) Rows(httpRequestBody map[string][]wide) {}
+
+// large is as wide, and plain.
+type large struct {
+	A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R, S, T string
+}
 
 // TestWeight has texts become what is much larger in memory, as bodies and in a form.
 func TestWeight(t *testing.T) {
@@ -41,6 +47,8 @@ func TestWeight(t *testing.T) {
 		{"Wide", jsonType, `{"all":` + list("{}", 119_000) + `}`, ""},
 		{"Wide", jsonType, `{"all":` + list("null", 130_000) + `}`, "the body holds so many values that they would take 129 MiB"},
 		{"Pointers", jsonType, `{"all":` + list("{}", 130_000) + `}`, "the body holds so many values"},
+		{"Large", jsonType, `{"all":` + list("{}", 400_000) + `}`, ""},
+		{"Large", jsonType, `{"all":` + list("{}", 430_000) + `}`, "the body holds so many values that they would take 132 MiB"},
 		{"Rows", jsonType, `{"a":` + list("{}", 130_000) + `}`, "the body holds so many values"},
 		{"Wide", formType, `all=` + list("{}", 130_000), "all (body): holds so many values that they would take 135 MiB of memory, and 128 are the limit: send it in parts"},
 		// what fills the 4 MiB that a function takes

@@ -14,6 +14,8 @@
 package strictjson
 
 import (
+	"reflect"
+
 	"github.com/go-json-experiment/json"
 	legacy "github.com/go-json-experiment/json/v1"
 )
@@ -37,6 +39,14 @@ func dialect() [4]json.Options {
 // It fails for what JSON cannot hold: NaN, an infinity, invalid UTF-8, a cycle.
 // It may be called from several goroutines at once.
 func Marshal(v any) ([]byte, error) {
+	if value := reflect.ValueOf(v); value.IsValid() {
+		return PlanOf(value.Type()).Marshal(value)
+	}
+	return marshal(v)
+}
+
+// marshal is Marshal for what no plan writes.
+func marshal(v any) ([]byte, error) {
 	options := dialect()
 	return json.Marshal(v, options[:]...)
 }
@@ -51,6 +61,9 @@ func Marshal(v any) ([]byte, error) {
 // no pointer, or of a type that JSON cannot fill. After an error v may be partly filled.
 // It may be called from several goroutines at once.
 func Unmarshal(data []byte, v any) error {
+	if unmarshalPlain(data, v, (*Plan).UnmarshalPlain) {
+		return nil
+	}
 	text, err := Scan(data)
 	if err != nil {
 		return err
@@ -61,6 +74,14 @@ func Unmarshal(data []byte, v any) error {
 // UnmarshalAnyCase is Unmarshal for a caller's own struct: a member also fits a field
 // whose name differs in case, so that {"sum":11} fits struct{ Sum int }.
 func UnmarshalAnyCase(data []byte, v any) error {
+	if unmarshalPlain(data, v, (*Plan).unmarshalAnyCase) {
+		return nil
+	}
+	return unmarshalAnyCase(data, v)
+}
+
+// unmarshalAnyCase is UnmarshalAnyCase for what no plan reads.
+func unmarshalAnyCase(data []byte, v any) error {
 	text, err := Scan(data)
 	if err != nil {
 		return err

@@ -1,0 +1,77 @@
+package strictjson
+
+import (
+	"reflect"
+	"sync"
+)
+
+// Plan is how values of one Go type become JSON and back, worked out once. It deals by itself with what is plain, which
+// is nearly all that functions take and return:
+//
+//   - booleans, numbers, strings, []byte, times, pointers to what is plain, slices of it;
+//   - structs of it, whose json tags say a name, "-", omitempty or omitzero, and which embed nothing;
+//   - for writing, any and map[string]any that hold it.
+//
+// It knows no error. Whatever else there is, in the type, the value or the text, it leaves to the JSON library, which
+// starts anew and decides alone. So a plan is never more lenient than [Unmarshal] nor words a fault of its own: what it
+// reads is what Unmarshal reads, and what it writes is to the byte what the library writes.
+//
+// A plan does not change once made, and may be used by several goroutines at once.
+type Plan struct{ root *node }
+
+// plans are those of the types that were asked for. There is one for each type at most, which stays as it is, and types
+// stay for as long as the program runs.
+var plans sync.Map //nolint:gochecknoglobals // a cache: who calls Marshal and Unmarshal has no place to keep a plan
+
+// PlanOf returns the plan of a type, which is there for every type: of one that is not plain, it leaves everything to
+// the library. It is made when first asked for.
+func PlanOf(t reflect.Type) *Plan {
+	if known, ok := plans.Load(t); ok {
+		return known.(*Plan) //nolint:forcetypeassert // nothing else is stored
+	}
+	made, _ := plans.LoadOrStore(t, &Plan{make(compiler).node(t)})
+	return made.(*Plan) //nolint:forcetypeassert // nothing else is stored
+}
+
+// UnmarshalPlain reads the one JSON value that data holds into a settable value of the plan's type, as [Unmarshal] does.
+// It returns false for what is not plain, at fault or not: then ask Unmarshal, which reads it all again. Until then the
+// value may be partly filled.
+//
+// It allocates what the values of data take and no more; but like Unmarshal it does not ask how much that is.
+func (p *Plan) UnmarshalPlain(data []byte, into reflect.Value) bool {
+	r := reader{data: data}
+	return r.document(p.root, into)
+}
+
+// unmarshalAnyCase is UnmarshalPlain as [UnmarshalAnyCase] does it.
+func (p *Plan) unmarshalAnyCase(data []byte, into reflect.Value) bool {
+	r := reader{data: data, anyCase: true}
+	return r.document(p.root, into)
+}
+
+// Marshal returns a value of the plan's type as JSON. It is the package's [Marshal] for who has a [reflect.Value].
+func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
+	if data, plain := p.marshalPlain(v); plain {
+		return data, nil
+	}
+	if v.CanAddr() {
+		v = v.Addr() // spares the library a copy
+	}
+	return marshal(v.Interface())
+}
+
+// marshalPlain writes a value; false when it is not plain.
+func (p *Plan) marshalPlain(v reflect.Value) ([]byte, bool) {
+	if !p.root.writable {
+		return nil, false
+	}
+	w := writer{data: make([]byte, 0, p.root.size(v))}
+	plain := w.value(p.root, v)
+	return w.data, plain
+}
+
+// unmarshalPlain has a plan read data, where v is a pointer that it can fill.
+func unmarshalPlain(data []byte, v any, read func(*Plan, []byte, reflect.Value) bool) bool {
+	target := reflect.ValueOf(v)
+	return target.Kind() == reflect.Pointer && !target.IsNil() && read(PlanOf(target.Type().Elem()), data, target.Elem())
+}

@@ -1,0 +1,79 @@
+package strictjson
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxDynamicDepth is how deep values of types that are known only then may nest. Deeper ones may hold themselves.
+const maxDynamicDepth = 16
+
+// dynamic writes what is in an interface.
+func (w *writer) dynamic(v reflect.Value) bool {
+	if !v.IsValid() {
+		w.string("null")
+		return true
+	}
+	n := PlanOf(v.Type()).root
+	if w.depth == maxDynamicDepth || !n.writable {
+		return false
+	}
+	w.depth++
+	plain := w.value(n, v)
+	w.depth--
+	return plain
+}
+
+// any is dynamic for what is no reflect.Value yet, faster for what is most common.
+func (w *writer) any(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return w.quoted(value)
+	case int:
+		w.data = strconv.AppendInt(w.data, int64(value), 10)
+		return true
+	case float64:
+		return w.float(value, 64)
+	default:
+		return w.dynamic(reflect.ValueOf(value))
+	}
+}
+
+// member is one of a map.
+type member struct {
+	name  string
+	value any
+}
+
+// members writes a map[string]any, sorted by name.
+func (w *writer) members(v reflect.Value) bool {
+	values, ok := reflect.TypeAssert[map[string]any](v.Convert(reflect.TypeFor[map[string]any]()))
+	if !ok {
+		return false
+	}
+	var few [8]member // most have no more, and these stay on the stack
+	members := few[:0]
+	for name, value := range values {
+		members = append(members, member{name, value})
+	}
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	separator := byte('{')
+	for _, m := range members {
+		w.data = append(w.data, separator)
+		if !w.quoted(m.name) {
+			return false
+		}
+		w.string(":")
+		if !w.any(m.value) {
+			return false
+		}
+		separator = ','
+	}
+	if separator == '{' {
+		w.string("{")
+	}
+	w.string("}")
+	return true
+}
