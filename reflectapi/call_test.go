@@ -163,6 +163,15 @@ func errorText(err error) string {
 	return err.Error()
 }
 
+// TestCallAllocations holds how often a call allocates: for the context, the list of results, each of two, and the output.
+func TestCallAllocations(t *testing.T) {
+	add := method(t, describe(t, &Calculator{}), "Add")
+	in, ctx := input(add, 1, 2), t.Context()
+	if got := testing.AllocsPerRun(100, func() { _, _ = add.Call(ctx, in) }); got > 5 {
+		t.Errorf("a call allocates %v times", got)
+	}
+}
+
 func BenchmarkCall(b *testing.B) {
 	service, err := reflectapi.Describe(&Calculator{})
 	if err != nil {

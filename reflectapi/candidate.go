@@ -9,7 +9,7 @@ import (
 // candidate is an exported method before it is known whether it can be served.
 type candidate struct {
 	name     string
-	fn       reflect.Value // bound to its receiver
+	receiver reflect.Value
 	shape    shape
 	misfits  []string // why it cannot be served
 	subjects []*subject
@@ -22,7 +22,7 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 			continue // an interface may have those
 		}
 		fn := impl.MethodByName(m.Name)
-		c := &candidate{name: m.Name, fn: fn}
+		c := &candidate{name: m.Name, receiver: impl}
 		c.shape, c.misfits = shapeOf(fn.Type())
 		if declarer, _ := declaredIn(t, m.Name); declarer.PkgPath() == "sync" {
 			c.misfits = append(c.misfits, fmt.Sprintf("it comes from an embedded %v, and callers would hold it: make that a field with a name", declarer))
@@ -54,7 +54,7 @@ func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 		Name: c.name, Kind: c.shape.kind, home: home,
 		Args: unnamedValues(c.shape.args), Results: unnamedValues(c.shape.results),
 		TakesContext: c.shape.takesContext, ReturnsError: c.shape.returnsError, Variadic: c.shape.variadic,
-		plan: newPlan(c.fn, c.shape.kind),
+		plan: newPlan(c.receiver, c.name, c.shape.kind),
 	}
 	if err := naming.name(m, c.subjects); err != nil {
 		return nil, fmt.Errorf("method %s: %w", c.name, err)

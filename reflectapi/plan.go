@@ -10,15 +10,18 @@ import (
 
 // plan is all that a call needs, worked out once.
 type plan struct {
-	fn  reflect.Value                                      // Function: the method, bound to its receiver
-	web func(w http.ResponseWriter, r *http.Request) error // Web
+	fn       reflect.Value                                      // Function: the method, which takes its receiver first
+	receiver reflect.Value                                      // of fn
+	web      func(w http.ResponseWriter, r *http.Request) error // Web
 }
 
-// newPlan prepares a method that is bound to its receiver.
-func newPlan(fn reflect.Value, kind Kind) plan {
+// newPlan prepares a method. One that is bound to its receiver would be slower to call.
+func newPlan(receiver reflect.Value, name string, kind Kind) plan {
 	if kind == Function {
-		return plan{fn: fn}
+		method, _ := receiver.Type().MethodByName(name)
+		return plan{fn: method.Func, receiver: receiver}
 	}
+	fn := receiver.MethodByName(name)
 	if web, ok := reflect.TypeAssert[func(http.ResponseWriter, *http.Request) error](fn); ok {
 		return plan{web: web}
 	}
@@ -43,7 +46,8 @@ func (m *Method) Call(ctx context.Context, in reflect.Value) (out reflect.Value,
 	if !m.plan.fn.IsValid() {
 		return reflect.Value{}, m.uncallable()
 	}
-	results := m.plan.invoke(m.arguments(ctx, in), m.Variadic)
+	var few [8]reflect.Value // most have no more, and these stay on the stack
+	results := m.plan.invoke(m.arguments(ctx, few[:0], in), m.Variadic)
 	if m.ReturnsError {
 		last := len(results) - 1
 		err, _ = reflect.TypeAssert[error](results[last])
@@ -68,16 +72,21 @@ func (m *Method) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	return m.plan.web(w, r)
 }
 
-func (m *Method) arguments(ctx context.Context, in reflect.Value) []reflect.Value {
-	arguments := make([]reflect.Value, 0, len(m.Args)+1)
+// arguments appends to a slice the receiver, the context and the fields of the input.
+func (m *Method) arguments(ctx context.Context, to []reflect.Value, in reflect.Value) []reflect.Value {
+	to = append(to, m.plan.receiver)
 	if m.TakesContext {
-		arguments = append(arguments, reflect.ValueOf(ctx))
+		to = append(to, contextValue(ctx))
 	}
 	for i := range m.Args {
-		arguments = append(arguments, in.Field(i))
+		to = append(to, in.Field(i))
 	}
-	return arguments
+	return to
 }
+
+// contextValue returns a context as a value of the type context.Context. One of the type of this very context would have
+// to be converted, and all its methods looked at, with each call.
+func contextValue(ctx context.Context) reflect.Value { return reflect.ValueOf(&ctx).Elem() }
 
 func (p plan) invoke(arguments []reflect.Value, variadic bool) []reflect.Value {
 	if variadic {
