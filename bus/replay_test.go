@@ -1,0 +1,134 @@
+package bus_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// TestReplayedRequestRunsAgain sends one request several times: the bus never does that, and does not look for who does.
+func TestReplayedRequestRunsAgain(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	callee, runs := w.connect(calculatorHost), make(chan struct{}, 8)
+	err := callee.Handle(http.MethodGet, "/add", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- struct{}{} }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil := newHostile(t, w)
+	for range 3 {
+		if response, _ := evil.send(addSubject, request("GET /add HTTP/1.1", calculatorHost)); response.StatusCode != 200 {
+			t.Errorf("status %d", response.StatusCode)
+		}
+	}
+	if len(runs) != 3 || bus.RunningRequests(callee) != 0 {
+		t.Errorf("ran %d times; %d are remembered", len(runs), bus.RunningRequests(callee))
+	}
+}
+
+// TestMessageIDs holds that they are as many as 128 random bits, and none comes twice.
+func TestMessageIDs(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		seen := make(map[string]bool)
+		for range 500 {
+			var out struct {
+				MsgID string `json:"msgID"`
+			}
+			if err := bus.Call(t.Context(), caller, calculatorURL+"/context", nil, &out); err != nil {
+				t.Fatal(err)
+			}
+			if len(out.MsgID) < 26 || strings.Trim(out.MsgID, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" { // 5 bits each
+				t.Fatalf("the message ID %q", out.MsgID)
+			}
+			seen[out.MsgID] = true
+		}
+		if len(seen) != 500 {
+			t.Errorf("%d message IDs of 500 calls", len(seen))
+		}
+	})
+}
+
+// TestGuessedAnswers has somebody answer thousands of messages, none of which there is, while one is waited for.
+func TestGuessedAnswers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		server, requests := newScripted(t, b.world, scriptedHost), b.listen(b.Plane()+".443.>")
+		caller := b.connect("caller.example", bus.WithAckWait(time.Minute))
+		idle, before := b.goroutines(), caller.Stats().Strangers
+		ended := make(chan error, 1)
+		var out struct{ N int }
+		go func() { ended <- bus.Call(t.Context(), caller, scriptedURL, nil, &out) }()
+		asked := <-requests
+		const guesses = 10_000
+		var guessing sync.WaitGroup
+		guessing.Go(func() {
+			for i := range guesses {
+				id := rand.Text()
+				if i%2 == 0 { // all but the last letter
+					id = asked.Reply[strings.LastIndexByte(asked.Reply, '.')+1:]
+					id = id[:len(id)-1] + "_"
+				}
+				forged := &wire.Response{Status: 200, OpCode: wire.OpRes, FromHost: scriptedHost, FromID: scriptedID, MsgID: id, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
+				if err := server.raw.Publish(subject.Response(b.Plane(), caller.Host(), caller.ID()), wire.AppendResponse(nil, forged)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		guessing.Wait()
+		synctest.Wait()
+		if strangers := caller.Stats().Strangers - before; strangers != guesses || len(ended) != 0 {
+			t.Errorf("%d strangers, the call has ended: %t", strangers, len(ended) != 0)
+		}
+		server.script = []wire.OpCode{ack, res}
+		server.receive(asked)
+		if err := <-ended; err != nil || out.N != 1 {
+			t.Errorf("%d, %v", out.N, err)
+		}
+		if left := b.goroutines() - idle; left != 0 || caller.PendingCalls() != 0 {
+			t.Errorf("%d goroutines and %d slots are left", left, caller.PendingCalls())
+		}
+	})
+}
+
+// TestPlanesBesideEachOther has the same hosts on two planes of one broker, and all of them call.
+func TestPlanesBesideEachOther(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		var calls sync.WaitGroup
+		for _, plane := range []string{"one", "One", "one-", "1"} {
+			callee := w.connect(calculatorHost, bus.WithPlane(plane))
+			serve(t, callee, calculator{callee.ID()})
+			all := w.connect("all-of-them.example", bus.WithPlane(plane))
+			if err := all.Handle(http.MethodGet, "/who", http.NotFoundHandler(), bus.NoQueue()); err != nil {
+				t.Fatal(err)
+			}
+			caller := w.connect("caller.example", bus.WithPlane(plane))
+			calls.Go(func() {
+				for range 200 {
+					var out struct{ ID string }
+					if err := bus.Call(t.Context(), caller, calculatorURL+"/who", nil, &out); err != nil || out.ID != callee.ID() {
+						t.Errorf("on plane %s %s answers, %v", plane, out.ID, err)
+					}
+				}
+				if ids := publish(t, caller, "https://all-of-them.example/who"); len(ids) != 1 || ids[0] != all.ID() {
+					t.Errorf("on plane %s %v answer, want %s", plane, ids, all.ID())
+				}
+				if ids := publish(t, caller, "https://all:888/ping"); len(ids) != 3 {
+					t.Errorf("on plane %s there are %v", plane, ids)
+				}
+			})
+		}
+		calls.Wait()
+	})
+}

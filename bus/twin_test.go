@@ -1,0 +1,193 @@
+package bus_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// twin is an instance that is not ours and has the host and the id of one that is, as if ids were handed out twice.
+type twin struct {
+	t     *testing.T
+	raw   *nats.Conn
+	of    *bus.Conn
+	heard chan *nats.Msg // acks and responses, the other's too
+	told  chan *nats.Msg // by the broker, that nobody is there
+}
+
+func newTwin(t *testing.T, w *world, of *bus.Conn) *twin {
+	t.Helper()
+	made := &twin{t: t, raw: rawClient(t, w), of: of, heard: make(chan *nats.Msg, 1<<12), told: make(chan *nats.Msg, 1<<8)}
+	for to, into := range map[string]chan *nats.Msg{made.response(): made.heard, made.response() + ".*": made.told} {
+		if _, err := made.raw.ChanSubscribe(to, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush(t, made.raw)
+	return made
+}
+
+// response is the subject on which both of them listen.
+func (w *twin) response() string { return subject.Response(w.of.Plane(), w.of.Host(), w.of.ID()) }
+
+// call publishes a request for GET on port 443.
+func (w *twin) call(host, target, msgID string) {
+	w.t.Helper()
+	path, _, _ := strings.Cut(target, "?")
+	to, err := subject.Address{Port: 443, Host: host, Method: http.MethodGet, Path: path}.Subject(w.of.Plane())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request := &wire.Request{
+		Method: http.MethodGet, Target: target, Host: host, FromHost: w.of.Host(), FromID: w.of.ID(), MsgID: msgID, TimeBudget: time.Minute,
+	}
+	if err := w.raw.PublishRequest(to, w.response()+"."+msgID, wire.AppendRequest(nil, request)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// sums waits for as many responses of the calculator, whoever they are for, and returns what they say, by message id.
+func (w *twin) sums(count int) map[string][]string {
+	w.t.Helper()
+	said := make(map[string][]string)
+	for count > 0 {
+		var response wire.Response
+		if err := wire.ParseResponse(await(w.t, "a response", w.heard).Data, &response); err != nil {
+			w.t.Fatal(err)
+		}
+		if response.OpCode == wire.OpRes && strings.Contains(string(response.Body), "sum") {
+			said[response.MsgID] = append(said[response.MsgID], string(response.Body))
+			count--
+		}
+	}
+	return said
+}
+
+// TestCallersWithOneID has both call at once. Each hears all that comes for either, because the subscription is a plain
+// one, and takes what has the id of a message of its own.
+func TestCallersWithOneID(t *testing.T) {
+	t.Parallel()
+	const calls = 100
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	caller, _ := newCalculator(t, w)
+	other := newTwin(t, w, caller)
+	before := caller.Stats()
+	var calling sync.WaitGroup
+	calling.Go(func() {
+		for i := range calls {
+			var out struct{ Sum int }
+			if err := bus.Call(t.Context(), caller, "GET "+calculatorURL+"/add", bus.Args{"x": i, "y": 1000}, &out); err != nil || out.Sum != i+1000 {
+				t.Errorf("%d + 1000 = %d, %v", i, out.Sum, err)
+			}
+		}
+	})
+	for i := range calls {
+		other.call(calculatorHost, fmt.Sprintf("/add?x=%d&y=2000", i), "t"+strconv.Itoa(i))
+	}
+	calling.Wait()
+	said := other.sums(2 * calls)
+	if len(said) != 2*calls {
+		t.Errorf("%d calls were answered, want %d", len(said), 2*calls)
+	}
+	for i := range calls {
+		if got, want := said["t"+strconv.Itoa(i)], fmt.Sprintf(`{"sum":%d}`, i+2000); len(got) != 1 || got[0] != want {
+			t.Errorf("the other is answered %v, want %s", got, want)
+		}
+	}
+	add(t, caller, calculatorHost) // what came before has been looked at
+	after := caller.Stats()
+	if strangers := after.Strangers - before.Strangers; strangers < 2*calls || after.Dropped != before.Dropped {
+		t.Errorf("%d strangers, want %d acks and responses of the other; dropped %d", strangers, 2*calls, after.Dropped-before.Dropped)
+	}
+}
+
+// TestNobodyThereWithOneID holds that the broker tells each of its own calls.
+func TestNobodyThereWithOneID(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	caller := w.connect("caller.example")
+	other := newTwin(t, w, caller)
+	for i := range 20 {
+		msgID := "t" + strconv.Itoa(i)
+		other.call("nobody.example", "/add", msgID)
+		if err := bus.Call(t.Context(), caller, "GET https://nobody.example/add", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
+			t.Errorf("got %v", err)
+		}
+		told := await(t, "the word of the broker", other.told)
+		if told.Subject != other.response()+"."+msgID || told.Header.Get("Status") != "503" {
+			t.Errorf("the other is told %v on %s", told.Header, told.Subject)
+		}
+	}
+	if len(other.told) != 0 || caller.Stats().Dropped != 0 {
+		t.Errorf("one was told of the other's calls: %d, %d", len(other.told), caller.Stats().Dropped)
+	}
+}
+
+// TestInstancesWithOneID are both reached by direct addressing, and the first to answer counts.
+func TestInstancesWithOneID(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	caller, callee := newCalculator(t, w)
+	other, ran := newTwin(t, w, callee), make(chan struct{}, 1<<10)
+	answer := func(message *nats.Msg) {
+		var request wire.Request
+		if err := wire.ParseRequest(message.Data, &request); err != nil {
+			t.Error(err)
+			return
+		}
+		ran <- struct{}{}
+		for _, response := range []*wire.Response{{Status: http.StatusAccepted, OpCode: wire.OpAck}, {Status: http.StatusOK, OpCode: wire.OpRes, Body: []byte(`{"sum":3}`)}} {
+			response.FromHost, response.FromID, response.MsgID, response.Queue = callee.Host(), callee.ID(), request.MsgID, callee.Host()
+			response.Header = wire.Header{{Name: "Content-Type", Value: "application/json"}}
+			_ = other.raw.Publish(subject.Response(callee.Plane(), request.FromHost, request.FromID), wire.AppendResponse(nil, response))
+		}
+	}
+	served := subject.Subscription(callee.Plane(), "443", callee.Host(), http.MethodGet, "add")
+	if _, err := other.raw.QueueSubscribe(served, callee.Host(), answer); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.raw.Subscribe(subject.Instance(callee.Plane(), callee.Host(), callee.ID()), answer); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, other.raw)
+	const calls = 50
+	for range calls {
+		add(t, caller, callee.Host())
+		add(t, caller, callee.ID()+"."+callee.Host())
+	}
+	for range calls { // every direct call came to the other, too
+		await(t, "a call", ran)
+	}
+	if open := caller.PendingCalls(); open != 0 {
+		t.Errorf("%d slots are left open", open)
+	}
+}
+
+// TestHostWithTheNameOfAnInstance has a service whose first label is the id of an instance: in subjects they are one, so
+// that both get the call, and one of them answers.
+func TestHostWithTheNameOfAnInstance(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	caller, callee := newCalculator(t, w)
+	below := w.connect(callee.ID() + "." + callee.Host())
+	serve(t, below, calculator{})
+	for range 20 {
+		add(t, caller, below.Host())
+		add(t, caller, callee.Host())
+		add(t, caller, below.ID()+"."+below.Host())
+	}
+	if open := caller.PendingCalls(); open != 0 {
+		t.Errorf("%d slots are left open", open)
+	}
+}
