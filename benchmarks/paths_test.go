@@ -4,88 +4,68 @@ import (
 	"context"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/broker"
 )
 
-// caller makes one call.
-type caller func(address string, arguments, result any) error
+// path is one way that a call can take.
+type path struct {
+	name string
+	open func(b *testing.B) client
+	// clocked says how many calls there are to one that is timed for p50 and p99, so that the clock does not cost more
+	// than a few percent; 0 for calls that take less than the clock itself.
+	clocked int
+}
 
-// callersPerCore is how many callers a parallel run has for each core: enough to keep the bus busy.
-const callersPerCore = 64
+func paths() []path {
+	all := []path{{name: "plain", open: plainClient}}
+	all = append(all, busPaths()...)
+	return append(all, path{name: "ingress", open: ingressClient, clocked: 1})
+}
 
-// overPaths runs a benchmark over each way that a call can take, with one caller and with many.
-func overPaths(b *testing.B, once func(b *testing.B, call caller)) {
-	b.Helper()
-	for _, path := range []struct {
-		name         string
-		broker       []broker.Option
-		shortCircuit bool
-	}{
-		{name: "short-circuit", shortCircuit: true},
-		{name: "in-process-broker"},
-		{name: "tcp-broker", broker: []broker.Option{broker.Listen("127.0.0.1:0")}},
-	} {
-		b.Run(path.name, func(b *testing.B) {
-			call := connect(b, path.broker, path.shortCircuit)
-			b.Run("serial", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					once(b, call)
-				}
-			})
-			b.Run("parallel", func(b *testing.B) {
-				b.ReportAllocs()
-				b.SetParallelism(callersPerCore)
-				b.RunParallel(func(each *testing.PB) {
-					for each.Next() {
-						once(b, call)
-					}
-				})
-			})
-		})
+// busPaths are those from one connection to another. A broker carries nothing between connections that share one.
+func busPaths() []path {
+	return []path{
+		{name: "short-circuit", open: func(b *testing.B) client { return busClient(b, startBroker(b)) }, clocked: 8},
+		{name: "in-process-broker", open: func(b *testing.B) client { return busClient(b, startBroker(b), bus.WithoutSharing()) }, clocked: 1},
+		{name: "tcp-broker", open: func(b *testing.B) client { return busClient(b, startBroker(b, overTCP()), bus.WithoutSharing()) }, clocked: 1},
 	}
 }
 
-// connect starts a broker and a service, and returns a caller on a broker connection of its own.
-func connect(b *testing.B, brokerOptions []broker.Option, shortCircuit bool) caller {
-	b.Helper()
-	embedded, err := broker.Start(brokerOptions...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(embedded.Close)
-	options := []bus.ConnectOption{bus.WithShortCircuit(shortCircuit), bus.WithLogger(zerolog.Nop())}
-	if url := embedded.URL(); url != "" {
-		options = append(options, bus.WithURL(url))
-	} else {
-		options = append(options, bus.WithBroker(embedded))
-	}
-	if !shortCircuit {
-		options = append(options, bus.WithoutSharing())
-	}
-	server := open(b, "service.example", options)
-	if err := bus.Serve(server, service{}); err != nil {
-		b.Fatal(err)
-	}
-	client := open(b, "caller.example", options)
-	return func(address string, arguments, result any) error {
-		return bus.Call(b.Context(), client, address, arguments, result)
+// plainClient calls the method itself, as if there were no bus.
+func plainClient(*testing.B) client {
+	var impl interface {
+		Add(x, y int) int
+		Echo(text string) string
+	} = service{}
+	return client{
+		add: func(_ context.Context, arguments addArguments) (addResults, error) {
+			return addResults{Sum: impl.Add(arguments.X, arguments.Y)}, nil
+		},
+		echo: func(_ context.Context, arguments echoArguments) (echoResults, error) {
+			return echoResults{Echo: impl.Echo(arguments.Text)}, nil
+		},
 	}
 }
 
-func open(b *testing.B, host string, options []bus.ConnectOption) *bus.Conn {
-	b.Helper()
-	conn, err := bus.Connect(b.Context(), host, options...)
-	if err != nil {
-		b.Fatal(err)
+// busClient starts a service, and returns a client on a connection of another host.
+func busClient(b *testing.B, options ...bus.ConnectOption) client {
+	serve(b, connect(b, serviceHost, options...))
+	return typedClient(connect(b, callerHost, options...))
+}
+
+// typedClient calls as generated clients do.
+func typedClient(conn *bus.Conn) client {
+	add := bus.NewOperation[addArguments, addResults](conn, "POST https://"+serviceHost+"/add")
+	echo := bus.NewOperation[echoArguments, echoResults](conn, "POST https://"+serviceHost+"/echo")
+	return client{
+		conn: conn,
+		add: func(ctx context.Context, arguments addArguments) (addResults, error) {
+			response, err := add.Call(ctx, arguments)
+			return response.Results, err
+		},
+		echo: func(ctx context.Context, arguments echoArguments) (echoResults, error) {
+			response, err := echo.Call(ctx, arguments)
+			return response.Results, err
+		},
 	}
-	b.Cleanup(func() {
-		if err := conn.Close(context.Background()); err != nil {
-			b.Error(err)
-		}
-	})
-	return conn
 }

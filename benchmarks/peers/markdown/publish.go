@@ -1,0 +1,41 @@
+package markdown
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Publish prints paragraphs and tables, each of which ends its last line. With the name of a file it also puts them
+// there, as [Replace] does.
+func Publish(to io.Writer, file, name string, parts []string) error {
+	text := strings.Join(parts, "\n")
+	if _, err := io.WriteString(to, text); err != nil {
+		return err
+	}
+	if file == "" {
+		return nil
+	}
+	return Replace(file, name, text)
+}
+
+// Replace writes text between two marks of a file, which name it:
+//
+//	<!-- begin name -->
+//	<!-- end name -->
+//
+// That one is missing is an error, and the file stays as it is.
+func Replace(file, name, text string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->\n"
+	before, rest, found := strings.Cut(string(old), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		return fmt.Errorf("%s has not both %q and %q, each on a line of its own; add them where the text should stand", file, strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return os.WriteFile(file, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644) //nolint:gosec // for all to read
+}

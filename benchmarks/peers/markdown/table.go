@@ -1,0 +1,52 @@
+// Package markdown writes measured figures as tables of a README.
+package markdown
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Table is a table whose first column is text, and the others figures.
+type Table struct {
+	Heading []string
+	Rows    [][]string
+}
+
+// String returns the table in Markdown.
+func (t *Table) String() string {
+	var text strings.Builder
+	line := func(cells []string) { text.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line(t.Heading)
+	text.WriteString("|---|" + strings.Repeat("--:|", len(t.Heading)-1) + "\n")
+	for _, row := range t.Rows {
+		line(row)
+	}
+	return text.String()
+}
+
+// Number writes a figure with at most so many decimals, fewer when three digits are reached without. What is not a number
+// was not measured, and is a dash.
+func Number(figure float64, decimals int) string {
+	if math.IsNaN(figure) || math.IsInf(figure, 0) {
+		return "–"
+	}
+	for limit := 10.0; decimals > 0 && math.Abs(figure) >= limit; limit *= 10 {
+		decimals--
+	}
+	return strconv.FormatFloat(figure, 'f', decimals, 64)
+}
+
+// Median returns the one in the middle, or the mean of the two there; not a number when there is none.
+func Median(figures []float64) float64 {
+	if len(figures) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(figures))
+	half := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[half]
+	}
+	return (sorted[half-1] + sorted[half]) / 2
+}

@@ -1,0 +1,26 @@
+package peer
+
+import (
+	"context"
+	"net"
+
+	"github.com/busline/busline/benchmarks/peers/rounds"
+)
+
+// listen takes a free port of loopback TCP.
+func listen(ctx context.Context) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+}
+
+// serve runs a server until cleanup stops it, and waits for its end.
+func serve(cleanup *rounds.Cleanup, run func() error, stop func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = run() // tells that it was stopped
+	}()
+	cleanup.Add(func() {
+		stop()
+		<-ended
+	})
+}

@@ -1,0 +1,115 @@
+package peer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/benchmarks/peers/rounds"
+	"github.com/busline/busline/bus"
+)
+
+// startNATSMulticast publishes a request and takes as many replies as it knows that there are. Each instance has a
+// connection of its own. It is not told who has answered, and cannot know who should have.
+func startNATSMulticast(_ context.Context, cleanup *rounds.Cleanup) (func() (rounds.Call, error), error) {
+	url, err := startBroker(cleanup)
+	if err != nil {
+		return nil, err
+	}
+	for range instances {
+		server, err := connectNATS(url, cleanup)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := server.Subscribe("add", natsHandler(add)); err != nil {
+			return nil, err
+		}
+		if err := server.Flush(); err != nil {
+			return nil, err
+		}
+	}
+	caller, err := connectNATS(url, cleanup)
+	return func() (rounds.Call, error) { return natsMulticast(caller) }, err
+}
+
+// natsMulticast returns the calls of one caller, who has one inbox for all.
+func natsMulticast(conn *nats.Conn) (rounds.Call, error) {
+	inbox := conn.NewInbox()
+	replies, err := conn.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	return func(context.Context) error {
+		body, err := json.Marshal(addRequest{X: 5, Y: 6})
+		if err != nil {
+			return err
+		}
+		if err := conn.PublishRequest("add", inbox, body); err != nil {
+			return err
+		}
+		answers := 0
+		for range instances {
+			reply, err := replies.NextMsg(natsTimeout)
+			if err != nil {
+				return err
+			}
+			var response addResponse
+			if err := json.Unmarshal(reply.Data, &response); err != nil {
+				return err
+			}
+			if response.Sum == 11 {
+				answers++
+			}
+		}
+		return checkAnswers(answers)
+	}, nil
+}
+
+// startBuslineMulticast has callers that have found out in a first call who answers.
+func startBuslineMulticast(ctx context.Context, cleanup *rounds.Cleanup) (func() (rounds.Call, error), error) {
+	url, err := startBroker(cleanup)
+	if err != nil {
+		return nil, err
+	}
+	options := []bus.ConnectOption{bus.WithURL(url), bus.WithoutSharing()}
+	for range instances {
+		server, err := connectBusline(ctx, cleanup, buslineHost, options)
+		if err != nil {
+			return nil, err
+		}
+		if err := bus.Serve(server, buslineService{}, bus.NoQueue()); err != nil {
+			return nil, err
+		}
+	}
+	caller, err := connectBusline(ctx, cleanup, "caller.example", options)
+	if err != nil {
+		return nil, err
+	}
+	call := buslineMulticast(caller)
+	return func() (rounds.Call, error) { return call, nil }, call(ctx)
+}
+
+func buslineMulticast(conn *bus.Conn) rounds.Call {
+	adder := addOperation(conn)
+	return func(ctx context.Context) error {
+		answers := 0
+		for response, err := range adder.Publish(ctx, addRequest{X: 5, Y: 6}) {
+			if err != nil {
+				return err
+			}
+			if response.Results.Sum == 11 {
+				answers++
+			}
+		}
+		return checkAnswers(answers)
+	}
+}
+
+func checkAnswers(right int) error {
+	if right != instances {
+		return fmt.Errorf("%d right answers of %d", right, instances)
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package peer
+
+import (
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// Messages of those who speak protobuf. They are well-known ones, so that no code has to be generated: a Duration has
+// two integers, fields 1 and 2, and costs what message Add { int64 x = 1; int32 y = 2; } would; an Int64Value has one,
+// a StringValue a text.
+type (
+	protoAdd  = durationpb.Duration
+	protoSum  = wrapperspb.Int64Value
+	protoText = wrapperspb.StringValue
+)
+
+func protoAddOf(x, y int) *protoAdd {
+	return &protoAdd{Seconds: int64(x), Nanos: int32(y)}
+}
+
+func addProto(request *protoAdd) *protoSum {
+	return &protoSum{Value: request.GetSeconds() + int64(request.GetNanos())}
+}
+
+func echoProto(request *protoText) *protoText {
+	return &protoText{Value: request.GetValue()}
+}

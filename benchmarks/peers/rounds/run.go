@@ -1,0 +1,87 @@
+package rounds
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+)
+
+// Settings say how much is measured.
+type Settings struct {
+	// Rounds is how many rounds there are, at least one.
+	Rounds int
+	// Time is how long each contender is measured in each round, with one caller and again with many.
+	Time time.Duration
+	// Progress is told of each round.
+	Progress io.Writer
+}
+
+// Result is what was measured in one scenario.
+type Result struct {
+	scenario Scenario
+	samples  [][]sample // by contender, then by round
+}
+
+// sample is one contender in one round.
+type sample struct{ serial, parallel cost }
+
+// Run measures every contender of every scenario in each round. Who comes first changes from round to round.
+func Run(ctx context.Context, scenarios []Scenario, settings Settings) ([]Result, error) {
+	if settings.Rounds < 1 || settings.Time <= 0 {
+		return nil, fmt.Errorf("%d rounds of %v measure nothing; both have to be above zero", settings.Rounds, settings.Time)
+	}
+	results := make([]Result, len(scenarios))
+	for i, scenario := range scenarios {
+		results[i] = Result{scenario, make([][]sample, len(scenario.Contenders))}
+	}
+	for round := range settings.Rounds {
+		start := time.Now()
+		for i := range results {
+			if err := results[i].round(ctx, round, settings.Time); err != nil {
+				return nil, err
+			}
+		}
+		fmt.Fprintf(settings.Progress, "round %d of %d: %v\n", round+1, settings.Rounds, time.Since(start).Round(time.Millisecond))
+	}
+	return results, nil
+}
+
+// round measures every contender once.
+func (r *Result) round(ctx context.Context, round int, each time.Duration) error {
+	for turn := range r.scenario.Contenders {
+		i := (turn + round) % len(r.scenario.Contenders)
+		contender := r.scenario.Contenders[i]
+		measured, err := measure(ctx, contender, r.scenario.Callers*runtime.GOMAXPROCS(0), each)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", r.scenario.Title, contender.Name, err)
+		}
+		r.samples[i] = append(r.samples[i], measured)
+	}
+	return nil
+}
+
+// measure starts a contender, has it called until it is warm, and measures it.
+func measure(ctx context.Context, contender Contender, callers int, each time.Duration) (measured sample, err error) {
+	var cleanup Cleanup
+	defer cleanup.Run()
+	newCaller, err := contender.Start(ctx, &cleanup)
+	if err != nil {
+		return measured, err
+	}
+	calls := make([]Call, callers)
+	for i := range calls {
+		if calls[i], err = newCaller(); err != nil {
+			return measured, err
+		}
+	}
+	if _, err = load(ctx, calls, each/4); err != nil {
+		return measured, err
+	}
+	if measured.serial, err = load(ctx, calls[:1], each); err != nil {
+		return measured, err
+	}
+	measured.parallel, err = load(ctx, calls, each)
+	return measured, err
+}

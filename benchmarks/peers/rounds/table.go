@@ -1,0 +1,71 @@
+package rounds
+
+import (
+	"slices"
+
+	"github.com/busline/busline/benchmarks/peers/markdown"
+)
+
+// column is one column of the table of a scenario.
+type column struct {
+	heading string
+	// of returns a figure of one round, from that of a contender and that of whom it is compared with.
+	of       func(own, other sample) float64
+	other    string // its name; empty when it is compared with nobody
+	decimals int
+}
+
+// Table returns the result in Markdown: a contender a row, medians of all rounds.
+func (r *Result) Table() string {
+	columns := r.scenario.columns()
+	table := markdown.Table{Heading: []string{r.scenario.Title}}
+	for _, column := range columns {
+		table.Heading = append(table.Heading, column.heading)
+	}
+	for i, contender := range r.scenario.Contenders {
+		row := []string{contender.Name}
+		for _, column := range columns {
+			row = append(row, markdown.Number(r.median(i, column), column.decimals))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table.String()
+}
+
+// columns are those of the scenario. Processor time, writes and memory are of many callers.
+func (s *Scenario) columns() []column {
+	serial := func(own, _ sample) float64 { return own.serial.time * 1e6 }
+	serialRatio := func(own, other sample) float64 { return own.serial.time / other.serial.time }
+	parallel := func(own, _ sample) float64 { return own.parallel.time * 1e6 }
+	parallelRatio := func(own, other sample) float64 { return own.parallel.time / other.parallel.time }
+	throughput := func(own, other sample) float64 { return other.parallel.time / own.parallel.time }
+	columns := []column{
+		{heading: "serial µs", of: serial, decimals: 2},
+		{heading: "× " + s.Floor, of: serialRatio, other: s.Floor, decimals: 2},
+		{heading: "parallel µs", of: parallel, decimals: 2},
+		{heading: "× " + s.Floor, of: parallelRatio, other: s.Floor, decimals: 2},
+	}
+	if s.Rival != "" {
+		columns = append(columns, column{heading: "throughput × " + s.Rival, of: throughput, other: s.Rival, decimals: 2})
+	}
+	return append(columns,
+		column{heading: "CPU µs/call", of: func(own, _ sample) float64 { return own.parallel.cpu * 1e6 }, decimals: 2},
+		column{heading: "× " + s.Floor, of: func(own, other sample) float64 { return own.parallel.cpu / other.parallel.cpu }, other: s.Floor, decimals: 2},
+		column{heading: "writes/call", of: func(own, _ sample) float64 { return own.parallel.writes }, decimals: 2},
+		column{heading: "B/op", of: func(own, _ sample) float64 { return own.parallel.bytes }},
+		column{heading: "allocs/op", of: func(own, _ sample) float64 { return own.parallel.allocs }},
+	)
+}
+
+// median returns the figure of a contender in one column: the median of what each round gives.
+func (r *Result) median(contender int, column column) float64 {
+	own, other := r.samples[contender], r.samples[contender]
+	if column.other != "" {
+		other = r.samples[slices.IndexFunc(r.scenario.Contenders, func(c Contender) bool { return c.Name == column.other })]
+	}
+	var figures []float64
+	for round := range own {
+		figures = append(figures, column.of(own[round], other[round]))
+	}
+	return markdown.Median(figures)
+}
