@@ -68,9 +68,10 @@ func flush(t *testing.T, raw *nats.Conn) {
 	}
 }
 
-// goroutines returns how many there are in this bubble once all of them are idle.
+// goroutines returns how many there are in this bubble once all of them are idle, and those that wait for work have ended.
 func (b *bubble) goroutines() int {
 	b.t.Helper()
+	time.Sleep(2*bus.IdleTime + time.Second)
 	synctest.Wait()
 	inBubble := regexp.MustCompile(`synctest bubble \d+`)
 	own := inBubble.Find(stacks(false))

@@ -54,6 +54,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	} else {
 		c.drainSubscriptions(ctx)
 	}
+	c.link.intake.passed(ctx)
 	c.unfinished.close()
 	if c.Connected() {
 		c.announce("bye")
@@ -76,8 +77,8 @@ func (c *Conn) drain(ctx context.Context) error {
 	return nil
 }
 
-// drainSubscriptions ends all subscriptions but those for responses, once what was delivered before is taken. When the
-// broker goes away meanwhile there is nothing left to take.
+// drainSubscriptions ends all subscriptions but those for responses, once what was delivered before has come. When the
+// broker goes away meanwhile nothing more comes.
 func (c *Conn) drainSubscriptions(ctx context.Context) {
 	subscriptions, connection := c.subscriptionsFrom(responseSubscriptions), c.link.conn()
 	lost := connection.StatusChanged(nats.RECONNECTING, nats.CLOSED)

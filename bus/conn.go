@@ -130,16 +130,13 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 
 // open subscribes to everything that an instance listens to before it serves anything, and greets the others.
 func (c *Conn) open(ctx context.Context, config *connectConfig) error {
-	subscribe := func(to string, receive nats.MsgHandler) error {
-		return c.subscribe(to, "", receive)
-	}
-	if err := subscribe(c.nats.response, c.receiveResponse); err != nil {
+	if err := c.subscribe(c.nats.response, "", c.receiveResponse); err != nil {
 		return err
 	}
-	if err := subscribe(c.nats.response+".*", c.receiveAbsence); err != nil {
+	if err := c.subscribe(c.nats.response+".*", "", c.receiveAbsence); err != nil {
 		return err
 	}
-	if err := subscribe(subject.Instance(c.plane, c.host, c.id), c.direct.into(c)); err != nil {
+	if err := c.subscribe(subject.Instance(c.plane, c.host, c.id), "", c.direct.into(c)); err != nil {
 		return err
 	}
 	endpoints, err := c.controlEndpoints()

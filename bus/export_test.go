@@ -182,10 +182,14 @@ func ArrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
 	return arrivedResponse(sent, payload)
 }
 
-// HoldResponses keeps a connection from looking at acks and responses until release is called, and lets it hold no more
-// than a few.
-func HoldResponses(c *Conn, few int) (release func(), err error) {
-	err = c.subscribed()[0].made.SetPendingLimits(few, -1)
+// IdleTime is how long goroutines wait for work.
+const IdleTime = idleTime
+
+// MessagesHeld is how many messages may have come without having been looked at.
+const MessagesHeld = held
+
+// HoldResponses keeps a connection from looking at what comes, from the first ack or response on, until release is called.
+func HoldResponses(c *Conn) (release func()) {
 	for i := range c.pending.shards {
 		c.pending.shards[i].mu.Lock()
 	}
@@ -193,5 +197,5 @@ func HoldResponses(c *Conn, few int) (release func(), err error) {
 		for i := range c.pending.shards {
 			c.pending.shards[i].mu.Unlock()
 		}
-	}, err
+	}
 }

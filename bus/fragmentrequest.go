@@ -89,18 +89,18 @@ func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) er
 	return nil
 }
 
-// add takes a part that is not the first, from the goroutine that reads from the broker. The last one has the whole
-// handled.
-func (u *unfinished) add(part *wire.Request, published string, size int) {
+// add takes a part that is not the first. With the last one it returns the whole, which is to be handled.
+func (u *unfinished) add(part *wire.Request, published string, size int) (whole *incoming) {
 	in, parts, err := u.take(part, published, size)
 	switch {
 	case in == nil && err != nil:
 		u.conn.drop(published, fmt.Errorf("part %d of %d: %w", part.Fragment.Number, part.Fragment.Count, err))
 	case err != nil:
 		u.conn.respond(in, u.conn.refuse(in, err))
-	case parts != nil:
-		u.conn.resume(in, parts)
+	case parts != nil && u.conn.resume(in, parts):
+		return in
 	}
+	return nil
 }
 
 var errNoFirstPart = errors.New("its sender has sent no part to this instance that it could follow")
@@ -206,12 +206,12 @@ func (u *unfinished) close() {
 	}
 }
 
-// resume handles a request of which all parts have come. Its time has run since the first one.
-func (c *Conn) resume(in *incoming, parts *assembly) {
+// resume takes in a request of which all parts have come. Its time has run since the first one.
+func (c *Conn) resume(in *incoming, parts *assembly) (taken bool) {
 	in.parts, in.request.Fragment = parts, wire.Fragment{}
 	var fault error
 	if in.request.TimeBudget > 0 {
-		fault = c.start(in)
+		fault = c.takeIn(in)
 	} else {
 		fault = newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the last part arrived")
 	}
@@ -219,6 +219,7 @@ func (c *Conn) resume(in *incoming, parts *assembly) {
 		in.freeParts()
 		c.respond(in, c.refuse(in, fault))
 	}
+	return fault == nil
 }
 
 // joinParts puts the body together. It is much to copy, and the goroutine that reads from the broker has no time for it.

@@ -1,21 +1,6 @@
 package bus
 
-import (
-	"time"
-
-	"github.com/nats-io/nats.go"
-)
-
-// What a subscription may hold of messages that have arrived and were not looked at yet. Looking at one takes
-// microseconds, handlers run elsewhere, so that it fills up only when the process gets hardly any time. A request that
-// waits longer than for an ack is of no use any more: more of them than a second's worth would only make it worse. Of
-// responses all were asked for, and as many may come at once as calls are under way.
-const (
-	requestsHeld      = 64 << 10
-	requestBytesHeld  = 64 << 20
-	responsesHeld     = 256 << 10
-	responseBytesHeld = 256 << 20
-)
+import "time"
 
 // overflowQuiet is how long nothing must have been thrown away before a connection counts as healthy again.
 const overflowQuiet = 10 * time.Second
@@ -78,12 +63,4 @@ func (l *listening) thrownAway() int64 {
 	more := dropped - l.dropped
 	l.dropped = dropped
 	return int64(more)
-}
-
-// limit bounds what the subscription holds.
-func (l *listening) limit(made *nats.Subscription) error {
-	if l.responses {
-		return made.SetPendingLimits(responsesHeld, responseBytesHeld)
-	}
-	return made.SetPendingLimits(requestsHeld, requestBytesHeld)
 }

@@ -38,8 +38,8 @@ type subscription struct {
 	match    match           // what serves it
 }
 
-func (s *subscription) into(c *Conn) nats.MsgHandler {
-	return func(message *nats.Msg) { c.receiveRequest(message, s) }
+func (s *subscription) into(c *Conn) receiver {
+	return func(message *nats.Msg) *incoming { return c.receiveRequest(message, s) }
 }
 
 // brings says whether a message that belongs to found is to be handled when it comes through s. Where patterns

@@ -80,6 +80,9 @@ func serveUntilKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = conn.Handle("GET", "/wait", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if err := conn.NATS().Flush(); err != nil { // the ack, or the caller would be right that there was none
+			panic(err)
+		}
 		fmt.Fprintln(os.Stdout, "a handler runs")
 		select {}
 	}))

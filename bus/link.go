@@ -18,6 +18,8 @@ type link struct {
 	owned   bool                      // dialled by us, hence ours to close, and to make anew
 	quiet   QuietBroker               // nil unless the broker is one
 	local   *locals
+	intake  *intake
+	workers *workers
 	outage  *outage
 	denials denials
 	logger  zerolog.Logger
@@ -90,9 +92,10 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 		return shared, false
 	}
 	made := &link{
-		local: newLocals(), outage: newOutage(), logger: *config.logger,
+		local: newLocals(), outage: newOutage(), workers: new(workers), logger: *config.logger,
 		dialled: make(chan struct{}), watched: make(chan struct{}), users: 1,
 	}
+	made.intake = newIntake(made.workers)
 	if !config.ownLink {
 		links.open[key] = made
 	}
@@ -110,6 +113,7 @@ func (l *link) release() {
 	if l.owned {
 		l.conn().Close()
 	}
+	l.intake.end()
 }
 
 // giveBack returns how many users there still are.

@@ -23,48 +23,46 @@ func (c *Conn) survive(message *nats.Msg, reason any) {
 }
 
 // receiveResponse takes what arrives on the response subject.
-func (c *Conn) receiveResponse(message *nats.Msg) {
-	defer func() { c.survive(message, recover()) }()
+func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
 	if len(message.Data) == 0 {
-		return // somebody has asked whether this instance lives: see probe.go
+		return nil // somebody has asked whether this instance lives: see probe.go
 	}
 	response := c.pending.newResponse()
 	if err := wire.ParseResponse(message.Data, response); err != nil {
 		c.drop(message.Subject, err)
-		return
+		return nil
 	}
 	if err := c.rightPlace(response, message.Subject); err != nil {
 		c.drop(message.Subject, err)
-		return
+		return nil
 	}
 	if response.Fragment.IsPart() {
 		c.pending.deliverPart(response, len(message.Data))
-		return
+		return nil
 	}
 	c.pending.deliver(response)
 	if response.OpCode == wire.OpAck { // which nobody keeps
 		c.pending.reuseResponse(response)
 	}
+	return nil
 }
 
 // receiveAbsence takes what arrives on <response subject>.<message id>: the broker's word that nobody
 // subscribes to the subject of that message, or else an answer (see allowresponses.go).
-func (c *Conn) receiveAbsence(message *nats.Msg) {
-	defer func() { c.survive(message, recover()) }()
+func (c *Conn) receiveAbsence(message *nats.Msg) *incoming {
 	if len(message.Data) != 0 {
-		c.receiveResponse(message)
-		return
+		return c.receiveResponse(message)
 	}
 	if message.Header.Get("Status") != strconv.Itoa(http.StatusServiceUnavailable) {
 		c.drop(message.Subject, errors.New("only the broker may publish here"))
-		return
+		return nil
 	}
 	c.pending.absent(message.Subject[strings.LastIndexByte(message.Subject, '.')+1:])
+	return nil
 }
 
 // receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
-func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) {
-	defer func() { c.survive(message, recover()) }()
+func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incoming {
 	in := &incoming{through: through, size: len(message.Data), back: c.nats}
 	in.request = &in.read
 	request := in.request
@@ -72,11 +70,10 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) {
 	to, known := c.callers.responseSubject(request)
 	if !known || request.MsgID == "" {
 		c.drop(message.Subject, errors.Join(errNoSender, fault)) // nobody to answer, or no request at all
-		return
+		return nil
 	}
 	if fault == nil && request.Fragment.Number > 1 {
-		c.unfinished.add(request, message.Subject, len(message.Data))
-		return
+		return c.unfinished.add(request, message.Subject, len(message.Data))
 	}
 	in.backTo = c.backTo(to, request, message)
 	switch {
@@ -86,7 +83,10 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) {
 	default:
 		in.address, fault = addressOf(request, message.Subject)
 	}
-	c.receive(in, fault)
+	if !c.receive(in, fault) {
+		return nil
+	}
+	return in
 }
 
 var errNoSender = errors.New("the message does not tell a valid Bus-From-Host, Bus-From-Id and Bus-Msg-Id")

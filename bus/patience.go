@@ -15,26 +15,23 @@ const (
 // patience says how often to try a host that nobody answers for: once more when it has never been heard of,
 // for a while when it has: it is likely being replaced.
 type patience struct {
-	known bool
 	next  time.Duration
 	until time.Time
 	tried time.Time // when the last attempt began: one that the window cut off may have been answered before
 }
 
-func (c *Conn) newPatience(host string) *patience {
-	return &patience{known: c.responders.heardOf(host), next: firstPause, until: time.Now().Add(replaceWindow)}
+func newPatience() *patience {
+	return &patience{next: firstPause, until: time.Now().Add(replaceWindow)}
 }
 
-// pause waits before the next attempt; false when there is none.
-func (p *patience) pause(ctx context.Context, ends time.Time) bool {
-	if p.next == 0 || p.tried.After(p.until) || time.Until(ends) < p.next {
+// pause waits before the next attempt; false when there is none. Known says whether the host has been heard of by now.
+func (p *patience) pause(ctx context.Context, known bool, ends time.Time) bool {
+	if !p.tried.IsZero() && !known || p.tried.After(p.until) || time.Until(ends) < p.next {
 		return false
 	}
 	timer := time.NewTimer(p.next)
 	defer timer.Stop()
-	if p.next = min(2*p.next, longestPause); !p.known {
-		p.next = 0
-	}
+	p.next = min(2*p.next, longestPause)
 	select {
 	case <-timer.C:
 		p.tried = time.Now()

@@ -9,16 +9,16 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// receive answers one request: ack first, then either a refusal or what the handler says. It runs on the
-// goroutine that reads from the broker, up to the point where the handler starts on one of its own.
-// A fault is what was found wrong with the message before.
-func (c *Conn) receive(in *incoming, fault error) {
+// receive takes one request in: it acks, and then refuses it or finds a place for it among those that are handled. True
+// says that the latter is to be done now, with do, on a goroutine that may be held up. A fault is what was found wrong with
+// the message before.
+func (c *Conn) receive(in *incoming, fault error) (taken bool) {
 	if fault == nil {
 		if !in.found() {
 			in.match = c.router.find(in.address)
 		}
 		if in.found() && !in.through.brings(in.endpoint) {
-			return
+			return false
 		}
 	}
 	fault = c.objection(in, fault)
@@ -28,11 +28,12 @@ func (c *Conn) receive(in *incoming, fault error) {
 	}
 	c.acknowledge(in)
 	if fault == nil && !inParts {
-		fault = c.start(in)
+		fault = c.takeIn(in)
 	}
 	if fault != nil {
 		c.respond(in, c.refuse(in, fault))
 	}
+	return fault == nil && !inParts
 }
 
 // objection says why a request is not even to be started.
@@ -51,10 +52,9 @@ func (c *Conn) objection(in *incoming, fault error) error {
 	}
 }
 
-// start runs the handler on a goroutine of its own, if there is room for it.
-func (c *Conn) start(in *incoming) error {
-	room := c.room(in.endpoint)
-	switch c.admit(room, in) {
+// takeIn finds a place for a request among those that are handled.
+func (c *Conn) takeIn(in *incoming) error {
+	switch c.admit(in) {
 	case gateFull:
 		refused := newError(http.StatusServiceUnavailable, NotExecuted, nil, "too busy: as many handlers run as are allowed")
 		refused.busy = true
@@ -64,20 +64,22 @@ func (c *Conn) start(in *incoming) error {
 	default:
 		in.prepare(c)
 		c.running.add(&in.serving) // not later: the caller may have its ack already, and cancel
-		go c.work(in, room)
 		return nil
 	}
 }
 
-// work handles a request, whose room was taken.
-func (c *Conn) work(in *incoming, room *gate) {
+// do handles a request that was taken in.
+func (in *incoming) do() {
+	c := in.serving.conn
+	room := c.room(in.endpoint)
 	defer room.leave()
 	in.joinParts()
 	c.handle(in, room)
 }
 
 // admit lets a request in. One that a handler of this instance makes is part of what that handler does.
-func (c *Conn) admit(room *gate, in *incoming) admission {
+func (c *Conn) admit(in *incoming) admission {
+	room := c.room(in.endpoint)
 	if in.own {
 		room.accompany()
 		return admitted

@@ -44,7 +44,9 @@ func (s *shortCircuit) deliver(request *outgoing) bool {
 			s.check.report(difference)
 		}
 	}
-	callee.receive(in, nil)
+	if callee.receive(in, nil) {
+		callee.link.workers.start(in)
+	}
 	return true
 }
 

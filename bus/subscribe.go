@@ -7,37 +7,37 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// receiver takes a message that has come, and returns the request that is to be handled, if there is one. It does not
+// wait for anything: see intake.go.
+type receiver func(*nats.Msg) *incoming
+
 // listening is a subscription with all that is needed to make it again.
 type listening struct {
 	subject, queue string
-	receive        nats.MsgHandler
-	responses      bool // what was asked for, not requests
+	conn           *Conn
+	receive        receiver
 	made           *nats.Subscription
 	dropped        int // of made, when it was last looked at
 }
 
-func (l *listening) subscribe(on *nats.Conn) error {
-	made, err := on.QueueSubscribe(l.subject, l.queue, l.receive)
-	if err != nil {
+func (l *listening) subscribe(on *nats.Conn) (err error) {
+	l.dropped = 0
+	if l.made, err = l.conn.link.intake.subscribe(on, l); err != nil {
 		return fmt.Errorf("subscribe to %s: %w", l.subject, err)
 	}
-	if err := l.limit(made); err != nil {
-		return fmt.Errorf("subscribe to %s: %w", l.subject, err)
-	}
-	l.made, l.dropped = made, 0
 	return nil
 }
 
 // responseSubscriptions is how many subscriptions bring responses: the first ones, which Close ends last.
 const responseSubscriptions = 2
 
-func (c *Conn) subscribe(to, queue string, receive nats.MsgHandler) error {
+func (c *Conn) subscribe(to, queue string, receive receiver) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing != nil {
 		return ErrClosed
 	}
-	added := &listening{subject: to, queue: queue, receive: receive, responses: len(c.subscriptions) < responseSubscriptions}
+	added := &listening{subject: to, queue: queue, conn: c, receive: receive}
 	if err := added.subscribe(c.link.conn()); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *Conn) unsubscribe(keep []*listening) {
 	c.subscriptions = slices.DeleteFunc(c.subscriptions, func(each *listening) bool {
 		ended := !slices.Contains(keep, each)
 		if ended {
-			_ = each.made.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
+			c.link.intake.forget(each.made)
 		}
 		return ended
 	})

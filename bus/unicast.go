@@ -43,13 +43,13 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 			return response, err
 		}
 		if retry == nil {
-			retry = c.newPatience(request.address.Host)
+			retry = newPatience()
 		}
 		methods, present := c.askAllowed(ctx, request.address, ends)
 		if present && !slices.Contains(methods, request.Method) {
 			return c.absentResponse(request, methods), nil
 		}
-		if !retry.pause(ctx, ends) {
+		if !retry.pause(ctx, c.responders.heardOf(request.address.Host), ends) {
 			return nil, newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
 				"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
 		}
@@ -79,7 +79,10 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 		return c.transport.send(sent)
 	}
 	sent.local = true
-	c.receive(&incoming{request: &sent.Request, address: sent.address, through: c.direct, back: localReplier{c}, own: true}, nil)
+	in := &incoming{request: &sent.Request, address: sent.address, through: c.direct, back: localReplier{c}, own: true}
+	if c.receive(in, nil) {
+		c.link.workers.start(in)
+	}
 	return nil
 }
 
@@ -96,6 +99,7 @@ func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends tim
 	if err != nil || response.Status != http.StatusOK {
 		return nil, false
 	}
+	c.responders.heard(response.FromHost)
 	return parseAllowed(response.Body)
 }
 

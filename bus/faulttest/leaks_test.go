@@ -123,13 +123,12 @@ func (s stock) String() string {
 func takeStock(t *testing.T, caller, serving *bus.Conn) (s stock) {
 	t.Helper()
 	until(t, "the handlers have ended", func() bool { return serving.Stats().Handlers == 0 })
-	last, same := 0, 0
-	until(t, "the number of goroutines is steady", func() bool {
-		now := runtime.NumGoroutine()
-		if same++; now != last {
-			last, same = now, 0
+	last, since := 0, time.Time{}
+	until(t, "the number of goroutines is steady", func() bool { // those that wait for work end when none comes
+		if now := runtime.NumGoroutine(); now != last {
+			last, since = now, time.Now()
 		}
-		return same > 200
+		return time.Since(since) > time.Second
 	})
 	for range 3 { // what pools hold outlives one collection
 		runtime.GC()

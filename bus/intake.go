@@ -1,0 +1,122 @@
+package bus
+
+import (
+	"context"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+)
+
+// held is how many messages may have arrived without having been looked at. To look at one takes microseconds, handlers
+// are not waited for, so that it fills up only when the process gets hardly any time. What comes then is thrown away by the
+// broker client: see health.go.
+const held = 32 << 10
+
+// intake takes what the broker sends for all subscriptions of a link: one message after the other, in the order in which
+// they came. Who takes a request goes on to handle it, when somebody else has taken over:
+//
+//	leader    take an ack, a response, a request ── handle the request ── rest
+//	follower                                     └─ take an ack, …
+//
+// So a request changes goroutines once on its way from the broker client to the handler.
+type intake struct {
+	messages chan *nats.Msg
+	workers  *workers
+	starting sync.Once
+	ended    chan struct{}
+
+	subscribing sync.Mutex // held from before a subscription is made until it is known
+	known       sync.Map   // *nats.Subscription → *listening
+}
+
+func newIntake(w *workers) *intake {
+	return &intake{messages: make(chan *nats.Msg, held), workers: w, ended: make(chan struct{})}
+}
+
+// do leads, until a request is to be handled, which it then does.
+func (i *intake) do() {
+	for {
+		message := <-i.messages
+		if message == nil {
+			close(i.ended)
+			return
+		}
+		if taken := i.take(message); taken != nil {
+			i.workers.start(i)
+			taken.do()
+			return
+		}
+	}
+}
+
+// take returns a request that is to be handled.
+func (i *intake) take(message *nats.Msg) (taken *incoming) {
+	l := i.listening(message.Sub)
+	if l == nil {
+		return nil // nobody wants it any more
+	}
+	defer func() { l.conn.survive(message, recover()) }()
+	return l.receive(message)
+}
+
+// listening returns what is to be done with the messages of a subscription; nil once it has ended.
+func (i *intake) listening(made *nats.Subscription) *listening {
+	found, ok := i.known.Load(made)
+	if !ok {
+		i.subscribing.Lock() // it may have been made just now
+		found, ok = i.known.Load(made)
+		i.subscribing.Unlock()
+	}
+	if !ok {
+		return nil
+	}
+	return found.(*listening) //nolint:forcetypeassert // nothing else is stored
+}
+
+// subscribe makes a subscription whose messages are taken.
+func (i *intake) subscribe(on *nats.Conn, l *listening) (*nats.Subscription, error) {
+	i.starting.Do(func() { i.workers.start(i) })
+	i.subscribing.Lock()
+	defer i.subscribing.Unlock()
+	made, err := on.ChanQueueSubscribe(l.subject, l.queue, i.messages)
+	if err == nil {
+		i.known.Store(made, l)
+	}
+	return made, err
+}
+
+// forget ends a subscription. What has come and was not taken is passed over.
+func (i *intake) forget(made *nats.Subscription) {
+	_ = made.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
+	i.known.Delete(made)
+}
+
+// passed returns when all that has come so far is taken. What tells is a message of a subscription of its own.
+func (i *intake) passed(ctx context.Context) {
+	own, passed := new(nats.Subscription), make(chan struct{})
+	i.known.Store(own, &listening{receive: func(*nats.Msg) *incoming {
+		close(passed)
+		return nil
+	}})
+	defer i.known.Delete(own)
+	select {
+	case i.messages <- &nats.Msg{Sub: own}:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-passed:
+	case <-ctx.Done():
+	}
+}
+
+// end has nothing taken any more. Nothing may come any more either.
+func (i *intake) end() {
+	i.starting.Do(func() { close(i.ended) }) // when nothing was ever subscribed
+	select {
+	case <-i.ended:
+	case i.messages <- nil:
+		<-i.ended
+	}
+	i.workers.close()
+}
