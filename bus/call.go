@@ -36,13 +36,20 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 	if err != nil {
 		return unsent(err)
 	}
-	request, err := to.request(arguments)
+	results := copyOf(result)
+	request, err := conn.newRequest(to, arguments, results, true)
 	if err != nil {
 		return unsent(err)
 	}
 	response, err := conn.roundTrip(ctx, request)
 	if err != nil {
 		return err
+	}
+	if request.given.answeredBy(response) {
+		if result != nil {
+			reflect.ValueOf(result).Elem().Set(results)
+		}
+		return nil
 	}
 	if response.Status >= http.StatusBadRequest {
 		return responseError(response)
@@ -54,6 +61,21 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 		return misfit(response, err, result)
 	}
 	return nil
+}
+
+// copyOf returns a copy of what a pointer points to, for results: the handler may still fill it when the caller has left. Of
+// what can only be read from text it returns nothing.
+func copyOf(result any) reflect.Value {
+	if result == nil {
+		return reflect.New(reflect.TypeFor[none]()).Elem()
+	}
+	target := reflect.ValueOf(result).Elem()
+	if target.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	made := reflect.New(target.Type()).Elem()
+	made.Set(target)
+	return made
 }
 
 // newOutgoing addresses a request. HEAD travels as GET, and the caller drops the body.

@@ -31,6 +31,7 @@ type Conn struct {
 	link      *link
 	nats      *natsTransport
 	transport transport // what unicast calls leave through: the short circuit, or nats
+	circuit   bool      // it is the former
 
 	pending      *pending
 	unfinished   *unfinished
@@ -153,7 +154,7 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 		if config.checkCircuit != nil {
 			circuit.check = &shortCircuitCheck{payload: c.link.payload, report: config.checkCircuit}
 		}
-		c.transport = circuit
+		c.transport, c.circuit = circuit, true
 	}
 	return nil
 }

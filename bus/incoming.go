@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,6 +24,9 @@ type incoming struct {
 	parts   *assembly // of a request that came in parts, until it is handled
 	held    *holding  // the memory that they take; nil for none
 	match             // the endpoint that serves it, once found
+
+	given     *given        // by a caller in the process; nil when the request was written
+	arguments reflect.Value // then
 
 	serving  serving       // the context of its handler
 	read     wire.Request  // what request points to when it came as text

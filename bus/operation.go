@@ -63,13 +63,20 @@ func hasAny(arguments reflect.Type) bool {
 
 // Call calls one instance. Time and errors are those of [Call].
 func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Arguments) (Response[Results], error) {
-	request, err := o.request(arguments)
+	if o.fault != nil {
+		return Response[Results]{}, unsent(o.fault)
+	}
+	results := new(Results)
+	request, err := o.conn.newRequest(o.to, arguments, reflect.ValueOf(results).Elem(), false)
 	if err != nil {
-		return Response[Results]{}, err
+		return Response[Results]{}, unsent(err)
 	}
 	response, err := o.conn.roundTrip(ctx, request)
 	if err != nil {
 		return Response[Results]{}, err
+	}
+	if request.given.answeredBy(response) {
+		return Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status, Results: *results}, nil
 	}
 	return readResponse[Results](response)
 }

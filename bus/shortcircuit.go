@@ -18,36 +18,42 @@ type shortCircuit struct {
 }
 
 func (s *shortCircuit) send(request *outgoing) error {
-	if s.deliver(request) {
-		return nil
+	if delivered, err := s.deliver(request); delivered || err != nil {
+		return err
+	}
+	if err := s.caller.write(request); err != nil {
+		return err
 	}
 	return s.beyond.send(request)
 }
 
 // deliver hands a request to an instance that serves its address; false when there is none. An instance that was
 // picked cannot be removed before it has taken the request, so that Close waits for the handler.
-func (s *shortCircuit) deliver(request *outgoing) bool {
+func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 	local := s.caller.link.local
 	local.mu.RLock()
 	defer local.mu.RUnlock()
 	callee, found := local.pick(s.caller.plane, request.address)
 	if callee == nil {
-		return false
+		return false, nil
 	}
-	request.local = true
 	in := &incoming{
 		request: &request.Request, address: request.address, through: callee.direct, back: localReplier{s.caller}, match: found,
 	}
+	if request.given != nil && !in.take(request.given, callee.unfinished.limit) {
+		if err := s.caller.write(request); err != nil {
+			return false, err
+		}
+	}
+	request.local = true
 	if s.check != nil {
 		in.back = checkedReplier{in.back, s.check, request}
-		if difference := s.check.request(request); difference != nil {
-			s.check.report(difference)
-		}
+		s.check.message(s.caller, in, request)
 	}
 	if callee.receive(in, nil) {
 		callee.link.workers.start(in)
 	}
-	return true
+	return true, nil
 }
 
 // localReplier hands acks and responses to a caller in the same process.
@@ -67,6 +73,13 @@ type locals struct {
 type localHost struct{ plane, host string }
 
 func newLocals() *locals { return &locals{instances: make(map[localHost][]*Conn)} }
+
+// serves says whether there is an instance of a host.
+func (l *locals) serves(plane, host string) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.instances[localHost{plane, host}]) > 0
+}
 
 func (l *locals) add(c *Conn) {
 	l.mu.Lock()

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap/strictjson"
 )
 
 // shortCircuitCheck holds each message that stays in the process against what the broker would have brought: the same
@@ -18,8 +21,65 @@ type shortCircuitCheck struct {
 	report  func(error)
 }
 
-// request returns in what a request would arrive differently, nil for nothing. It looks before the request is handed
+// message reports in what a request, or its arguments, would arrive differently. It looks before the request is handed
 // over.
+func (k *shortCircuitCheck) message(caller *Conn, in *incoming, sent *outgoing) {
+	if in.given == nil {
+		k.tell(k.request(sent))
+		return
+	}
+	in.given.check = k
+	written := *sent
+	found := &comparison{call: callName(sent), message: "request"}
+	if err := caller.write(&written); err != nil {
+		k.tell(found.lost(err))
+		return
+	}
+	k.tell(k.request(&written))
+	read, err := in.endpoint.decode(&incoming{request: &written.Request, match: in.match})
+	if err != nil {
+		k.tell(found.lost(err))
+		return
+	}
+	found.values("arguments", in.arguments, read)
+	k.tell(errors.Join(found.differences...))
+}
+
+// copied returns a copy of results before they are set; nothing without a check.
+func (k *shortCircuitCheck) copied(results reflect.Value) reflect.Value {
+	if k == nil || !results.IsValid() {
+		return reflect.Value{}
+	}
+	made := reflect.New(results.Type()).Elem()
+	made.Set(results)
+	return made
+}
+
+// results reports in what the results of a call, which were copied, would arrive differently.
+func (k *shortCircuitCheck) results(in *incoming, out, before reflect.Value) {
+	found := &comparison{call: in.endpoint.name(), message: "response"}
+	encoded, err := in.endpoint.mapped.Encode(out)
+	if err == nil && in.given.anyCase {
+		err = strictjson.UnmarshalAnyCase(encoded.Body, before.Addr().Interface())
+	} else if err == nil {
+		err = strictjson.Unmarshal(encoded.Body, before.Addr().Interface())
+	}
+	if err != nil {
+		k.tell(found.lost(err))
+		return
+	}
+	found.part("status", http.StatusOK, encoded.Status)
+	found.values("results", in.given.results, before)
+	k.tell(errors.Join(found.differences...))
+}
+
+func (k *shortCircuitCheck) tell(difference error) {
+	if difference != nil {
+		k.report(difference)
+	}
+}
+
+// request returns in what a request would arrive differently, nil for nothing.
 func (k *shortCircuitCheck) request(sent *outgoing) error {
 	found := &comparison{call: callName(sent), message: "request"}
 	read, err := arrivedRequest(&sent.Request, k.payload())
@@ -72,9 +132,7 @@ type checkedReplier struct {
 }
 
 func (r checkedReplier) reply(to *incoming, response *wire.Response) error {
-	if err := r.check.response(r.to, response); err != nil {
-		r.check.report(err)
-	}
+	r.check.tell(r.check.response(r.to, response))
 	return r.replier.reply(to, response)
 }
 
@@ -101,6 +159,13 @@ func (c *comparison) lost(err error) error {
 func (c *comparison) part(name string, here, there any) {
 	if here != there {
 		c.differ(name, shown(here), shown(there))
+	}
+}
+
+// values compares structs that were copied with those that have been text.
+func (c *comparison) values(name string, here, there reflect.Value) {
+	if !reflect.DeepEqual(here.Interface(), there.Interface()) {
+		c.differ(name, fmt.Sprintf("%+v", here), fmt.Sprintf("%+v", there))
 	}
 }
 

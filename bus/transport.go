@@ -22,6 +22,7 @@ type outgoing struct {
 	reply   string       // the subject on which the broker says that nobody is there; it ends with the message id
 	waiting *unicastSlot // of the attempt; nil: nobody waits for an answer to this very request
 	local   bool         // it has stayed in the process; set once it was sent
+	given   *given       // in place of the body; nil when that is written
 }
 
 // replier carries acks and responses back to the instances that sent the requests.

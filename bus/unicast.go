@@ -78,6 +78,9 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 	if s == nil || s.conn != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.id+"."+c.host) {
 		return c.transport.send(sent)
 	}
+	if err := c.write(sent); err != nil {
+		return err
+	}
 	sent.local = true
 	in := &incoming{request: &sent.Request, address: sent.address, through: c.direct, back: localReplier{c}, own: true}
 	if c.receive(in, nil) {

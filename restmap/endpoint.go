@@ -53,6 +53,7 @@ type Endpoint struct {
 
 	input  *input  // how a request becomes arguments; nil for Web
 	output *output // how results become a response; nil for Web
+	values values  // how both stay what they are
 }
 
 // Path returns the path that all routes of the endpoint have.

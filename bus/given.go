@@ -1,0 +1,82 @@
+package bus
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// given are the arguments and the results of a call as Go values. When the call stays in the process, and the function takes
+// and returns nothing by reference, they are copied. Else they are written as text and read again.
+type given struct {
+	to        *destination
+	arguments any
+	results   reflect.Value      // a settable struct that nobody else has, or what only text can fill, or nothing
+	anyCase   bool               // of the names of results
+	check     *shortCircuitCheck // nil outside of tests
+	filled    *wire.Response     // the response whose results they are; nil when its body has them
+}
+
+// none is what results become that nobody wants. They have to be as good as others all the same.
+type none struct{}
+
+// newRequest makes the request of a call, by value when it may stay in the process.
+func (c *Conn) newRequest(to *destination, arguments any, results reflect.Value, anyCase bool) (*outgoing, error) {
+	if !c.circuit || to.template == nil || to.takesQuery() || !c.link.local.serves(c.plane, to.template.address.Host) {
+		return to.request(arguments)
+	}
+	request := to.fill(nil)
+	if args, ok := arguments.(Args); ok {
+		arguments = map[string]any(args)
+	}
+	request.given = &given{to: to, arguments: arguments, results: results, anyCase: anyCase}
+	return request, nil
+}
+
+// write turns values into text, for a request that does not get across with them.
+func (c *Conn) write(request *outgoing) error {
+	if request.given == nil {
+		return nil
+	}
+	written, err := request.given.to.request(request.given.arguments)
+	if err != nil {
+		return unsent(err)
+	}
+	request.given = nil
+	request.Target, request.Header, request.Body = written.Target, written.Header, written.Body
+	return c.limitMessage(request.Body)
+}
+
+// take copies the arguments of a request for the endpoint that has been found, when that will do.
+func (in *incoming) take(g *given, limit int) bool {
+	if !in.found() || len(in.values) > 0 {
+		return false
+	}
+	arguments, ok := in.endpoint.mapped.TakeValues(g.arguments, min(limit, in.endpoint.bodyLimit))
+	if ok {
+		in.arguments, in.given = arguments, g
+	}
+	return ok
+}
+
+// give copies the results of a call, when that will do. They are there when the caller sees the response.
+func (in *incoming) give(out reflect.Value) bool {
+	g := in.given
+	if g == nil {
+		return false
+	}
+	before := g.check.copied(g.results)
+	if !in.endpoint.mapped.GiveValues(out, g.results, g.anyCase, in.serving.conn.unfinished.limit) {
+		return false
+	}
+	if g.check != nil {
+		g.check.results(in, out, before)
+	}
+	in.response = wire.Response{Status: http.StatusOK}
+	g.filled = &in.response
+	return true
+}
+
+// answeredBy says whether the results are those of a response.
+func (g *given) answeredBy(response *wire.Response) bool { return g != nil && g.filled == response }

@@ -1,0 +1,176 @@
+package strictjson_test
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// figures hold nothing by reference.
+type figures struct {
+	Number int     `json:"number"`
+	Small  int8    `json:"small,omitempty"`
+	Count  uint32  `json:"count"`
+	Ratio  float64 `json:"ratio"`
+	Single float32 `json:"single"`
+	Flag   bool    `json:"flag,omitempty"`
+	Text   string  `json:"text,omitempty"`
+	Inner  corner  `json:"inner"`
+	Hidden string  `json:"-"`
+	More   corner
+}
+
+type corner struct {
+	X, Y  int
+	Label string
+}
+
+// others knows some of them, in another order and under another Go name.
+type others struct {
+	Label  string `json:"text"`
+	Inner  struct{ Y, Z int }
+	Whole  int     `json:"number"`
+	Ratio  float64 `json:"ratio"`
+	Absent string
+	Flag   bool `json:"flag"`
+}
+
+// FuzzCopier holds copies against what comes of writing and reading a value.
+func FuzzCopier(f *testing.F) {
+	f.Add("a", 1, uint32(2), 1.5, true, 1<<20)
+	f.Add("\xff", -1, uint32(0), math.NaN(), false, 1<<20)
+	f.Add("\x00\u2028é", 0, uint32(1), math.Inf(1), false, 300)
+	f.Add(strings.Repeat("\x01", 50), 0, uint32(1), math.Copysign(0, -1), false, 500)
+	f.Fuzz(func(t *testing.T, text string, number int, count uint32, ratio float64, flag bool, limit int) {
+		from := figures{
+			Number: number, Small: int8(number), Count: count, Ratio: ratio, Single: float32(ratio), Flag: flag, Text: text,
+			Inner: corner{number, 2, text}, Hidden: text, More: corner{Label: text},
+		}
+		for _, anyCase := range []bool{false, true} {
+			compareCopies(t, from, &figures{Text: "before", Hidden: "before", Small: 3}, anyCase, limit)
+			compareCopies(t, from, &others{Label: "before", Whole: 7}, anyCase, limit)
+			compareCopies(t, from, &struct{ NUMBER int }{}, anyCase, limit)
+			compareCopies(t, from, &struct{}{}, anyCase, limit)
+			compareCopies(t, struct{ A, B string }{text, text}, &struct{ A string }{}, anyCase, limit)
+		}
+		compareFill(t, map[string]any{"number": number, "small": int64(int8(number)), "count": number, "ratio": ratio, "text": text}, limit)
+		compareFill(t, map[string]any{"flag": flag, "single": ratio, "none": text, "inner": number}, limit)
+		compareFill(t, map[string]any{text: number, "Number": number, "text": flag, "ratio": number}, limit)
+	})
+}
+
+// compareCopies copies, where that is possible, and has the text decide elsewhere.
+func compareCopies(t *testing.T, from, into any, anyCase bool, limit int) {
+	t.Helper()
+	source, target := reflect.ValueOf(from), reflect.ValueOf(into).Elem()
+	want := reflect.New(target.Type())
+	want.Elem().Set(target)
+	copier := strictjson.NewCopier(source.Type(), target.Type(), anyCase)
+	if copier == nil || !copier.Copy(source, target, limit) {
+		return
+	}
+	read := strictjson.Unmarshal
+	if anyCase {
+		read = strictjson.UnmarshalAnyCase
+	}
+	compareWithText(t, from, into, want.Interface(), limit, read)
+}
+
+func compareFill(t *testing.T, members map[string]any, limit int) {
+	t.Helper()
+	got, want := &figures{Text: "before"}, &figures{Text: "before"}
+	if strictjson.PlanOf(reflect.TypeFor[figures]()).Fill(reflect.ValueOf(got).Elem(), members, limit) {
+		compareWithText(t, members, got, want, limit, strictjson.Unmarshal)
+	}
+}
+
+func compareWithText(t *testing.T, from, got, want any, limit int, read func([]byte, any) error) {
+	t.Helper()
+	text, err := strictjson.Marshal(from)
+	if err != nil {
+		t.Fatalf("%+v was copied, and has no text: %v", from, err)
+	}
+	if len(text) > limit {
+		t.Fatalf("%+v was copied, and its text has %d bytes, more than %d", from, len(text), limit)
+	}
+	if err := read(text, want); err != nil {
+		t.Fatalf("%+v was copied to %T, which does not take it: %v", from, want, err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v became %+v, by way of %s %+v", from, got, text, want)
+	}
+}
+
+// TestNewCopier says for which types there is one.
+func TestNewCopier(t *testing.T) {
+	t.Parallel()
+	type number struct{ A int }
+	for _, test := range []struct {
+		from, to any
+		anyCase  bool
+		want     bool
+	}{
+		{number{}, number{}, false, true},
+		{number{}, struct{}{}, false, true},
+		{struct{}{}, number{}, false, true},
+		{number{}, struct{ A int64 }{}, false, true},
+		{number{}, struct{ A int32 }{}, false, false},
+		{number{}, struct{ A uint }{}, false, false},
+		{number{}, struct{ A float64 }{}, false, false},
+		{number{}, struct{ A *int }{}, false, false},
+		{struct{ A []int }{}, struct{ A []int }{}, false, false},
+		{struct{ A *int }{}, struct{}{}, false, false},
+		{struct{ A any }{}, struct{ A any }{}, false, false},
+		{struct{ A map[string]int }{}, struct{ A map[string]int }{}, false, false},
+		{struct{ A [2]int }{}, struct{ A [2]int }{}, false, false},
+		{struct{ A, B int }{}, struct {
+			A int `json:"B"`
+			B int `json:"A"`
+		}{}, false, true},
+		{struct {
+			A int `json:"a"`
+			B int `json:"A"`
+		}{}, number{}, true, false},
+		{number{}, struct {
+			A int `json:"a"`
+			B int `json:"A"`
+		}{}, true, false},
+		{number{}, 1, false, false},
+		{1, number{}, false, false},
+	} {
+		if got := strictjson.NewCopier(reflect.TypeOf(test.from), reflect.TypeOf(test.to), test.anyCase) != nil; got != test.want {
+			t.Errorf("from %T to %T (any case: %t): %t", test.from, test.to, test.anyCase, got)
+		}
+	}
+}
+
+// TestCopierAllocatesNothing, not even for texts, which are shared because nobody can change them.
+func TestCopierAllocatesNothing(t *testing.T) {
+	from, into := figures{Text: strings.Repeat("a", 1000)}, others{}
+	source, target := reflect.ValueOf(&from).Elem(), reflect.ValueOf(&into).Elem()
+	copier := strictjson.NewCopier(source.Type(), target.Type(), false)
+	members, plan := map[string]any{"text": from.Text, "number": 1000}, strictjson.PlanOf(target.Type())
+	if got := testing.AllocsPerRun(100, func() {
+		if !copier.Copy(source, target, 1<<20) || !plan.Fill(target, members, 1<<20) {
+			t.Fatal("not copied")
+		}
+	}); got != 0 {
+		t.Errorf("copying allocates %v times", got)
+	}
+	if into.Label != from.Text || into.Whole != 1000 {
+		t.Errorf("copied %+v", into)
+	}
+}
+
+func BenchmarkCopier(b *testing.B) {
+	from, into := struct{ X, Y int }{1, 2}, struct{ X, Y int }{}
+	source, target := reflect.ValueOf(&from).Elem(), reflect.ValueOf(&into).Elem()
+	copier := strictjson.NewCopier(source.Type(), target.Type(), false)
+	b.ReportAllocs()
+	for b.Loop() {
+		copier.Copy(source, target, 1<<20)
+	}
+}

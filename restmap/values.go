@@ -1,0 +1,82 @@
+package restmap
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// values are how an endpoint takes arguments and gives results as Go values, where both sides are in one process and the
+// types hold nothing by reference. Then a copy does what [Endpoint.Decode] and [Endpoint.Encode] do with text.
+type values struct {
+	arguments sync.Map // by the caller's type, a *strictjson.Copier, nil for none
+	results   sync.Map // likewise
+	anyCase   sync.Map // likewise, for names in any case
+}
+
+// TakeValues makes the arguments of a call, as [Endpoint.Decode] makes them of the JSON of these: a struct or a pointer to
+// one, a map[string]any, or nil. It returns false when they have to be written and read, as for other types, for more than
+// limit bytes of JSON, and where an argument or a result is not a member of the body. They share nothing with what was given.
+func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
+	if e.input == nil || e.input.bodyIndex >= 0 || len(e.input.parameters) > 0 {
+		return reflect.Value{}, false
+	}
+	in := reflect.New(e.Method.In).Elem()
+	if members, ok := given.(map[string]any); ok {
+		_, whole := members[RequestBody]
+		return in, !whole && e.input.plan.Fill(in, members, limit)
+	}
+	from := reflect.ValueOf(given)
+	if from.Kind() == reflect.Pointer {
+		from = from.Elem()
+	}
+	if !from.IsValid() {
+		return in, given == nil
+	}
+	copier := copierFor(&e.values.arguments, from.Type(), func() *strictjson.Copier {
+		if from.Kind() != reflect.Struct || hasMember(from.Type(), RequestBody) {
+			return nil
+		}
+		return strictjson.NewCopier(from.Type(), e.Method.In, false)
+	})
+	return in, copier != nil && copier.Copy(from, in, limit)
+}
+
+// GiveValues sets a settable struct to the results of a call, a value of the method's Out type, as the JSON that
+// [Endpoint.Encode] makes of them would do it. With anyCase, names may differ in case. It returns false when they have to
+// be written and read; the struct is then partly filled.
+func (e *Endpoint) GiveValues(out, into reflect.Value, anyCase bool, limit int) bool {
+	if e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || into.Kind() != reflect.Struct {
+		return false
+	}
+	known := &e.values.results
+	if anyCase {
+		known = &e.values.anyCase
+	}
+	copier := copierFor(known, into.Type(), func() *strictjson.Copier {
+		return strictjson.NewCopier(e.Method.Out, into.Type(), anyCase)
+	})
+	return copier != nil && copier.Copy(out, into, limit)
+}
+
+// copierFor returns what is known of a type, or finds it out.
+func copierFor(known *sync.Map, t reflect.Type, find func() *strictjson.Copier) *strictjson.Copier {
+	found, ok := known.Load(t)
+	if !ok {
+		found, _ = known.LoadOrStore(t, find())
+	}
+	return found.(*strictjson.Copier) //nolint:forcetypeassert // nothing else is stored
+}
+
+// hasMember says whether the JSON of a struct may have a member of that name.
+func hasMember(t reflect.Type, name string) bool {
+	for field := range t.Fields() {
+		tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous || field.Name == name || tagged == name {
+			return true
+		}
+	}
+	return false
+}
