@@ -44,11 +44,18 @@ func parseDestination(address string) (*destination, error) {
 	return to, err
 }
 
-// settle notes the subject of what has no parameters, for callers on a plane.
-func (d *destination) settle(plane string) (err error) {
-	if d.template != nil {
-		d.template.subject, err = d.template.address.Subject(plane)
+// settle notes, for what has no parameters, the subject and what the requests of one caller begin with.
+func (d *destination) settle(c *Conn) (err error) {
+	if d.template == nil {
+		return nil
 	}
+	model := d.template.Request
+	model.FromHost, model.FromID = c.host, c.id
+	if !d.takesQuery() {
+		model.Header = d.json
+	}
+	d.template.head = wire.NewRequestHead(&model)
+	d.template.subject, err = d.template.address.Subject(c.plane)
 	return err
 }
 

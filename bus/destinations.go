@@ -4,7 +4,7 @@ import "sync"
 
 // destinations are the addresses that a connection has called, taken apart.
 type destinations struct {
-	plane string
+	conn *Conn
 
 	mu    sync.RWMutex // protects known
 	known map[string]*destination
@@ -14,8 +14,8 @@ type destinations struct {
 // taken apart again.
 const maxDestinations = 1024
 
-func newDestinations(plane string) *destinations {
-	return &destinations{plane: plane, known: make(map[string]*destination)}
+func newDestinations(c *Conn) *destinations {
+	return &destinations{conn: c, known: make(map[string]*destination)}
 }
 
 // find returns the destination of an address, or what is wrong with the address.
@@ -28,7 +28,7 @@ func (d *destinations) find(address string) (*destination, error) {
 	}
 	to, err := parseDestination(address)
 	if err == nil {
-		err = to.settle(d.plane)
+		err = to.settle(d.conn)
 	}
 	if err != nil {
 		return nil, err

@@ -124,7 +124,7 @@ func (t *natsTransport) sendInParts(request *outgoing) error {
 
 // sendPart publishes a part. That it has become too large means that the broker has been replaced by another meanwhile.
 func (t *natsTransport) sendPart(to, reply string, part *wire.Request) error {
-	fits, err := t.publishRequest(to, reply, part)
+	fits, err := t.publishRequest(to, reply, nil, part)
 	if err == nil && !fits {
 		return newError(http.StatusServiceUnavailable, NotExecuted, nats.ErrMaxPayload,
 			"the broker's limit has become %d bytes while a large request was on its way", t.link.payload())
@@ -206,7 +206,7 @@ func (t *natsTransport) replyInParts(to string, response *wire.Response) error {
 		return err
 	}
 	for number := 1; number <= cut.count; number++ {
-		fits, err := t.publishResponse(to, cut.response(number, response))
+		fits, err := t.publishResponse(to, nil, cut.response(number, response))
 		if err == nil && !fits {
 			err = newError(http.StatusServiceUnavailable, WasExecuted, nats.ErrMaxPayload,
 				"the broker's limit has become %d bytes while a large response was on its way", t.link.payload())

@@ -15,6 +15,7 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 	if e.bodyLimit == 0 {
 		e.bodyLimit = functionBodyLimit
 	}
+	json := jsonContent()
 	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
 		arguments, err := e.decode(in)
 		if err != nil {
@@ -31,7 +32,10 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 		if err != nil {
 			return nil, executed(err)
 		}
-		in.response = wire.Response{Status: encoded.Status, Header: contentType(encoded.ContentType), Body: encoded.Body}
+		in.response = wire.Response{Status: encoded.Status, Body: encoded.Body}
+		if encoded.ContentType != "" {
+			in.response.Header = json
+		}
 		return &in.response, nil
 	}
 }
@@ -48,17 +52,13 @@ func (e *endpoint) decode(in *incoming) (reflect.Value, error) {
 		return reflect.Value{}, newError(http.StatusUnsupportedMediaType, NotExecuted, nil, "content encoding %q: send the body as it is", coding)
 	}
 	_, query, _ := strings.Cut(in.request.Target, "?")
-	return e.mapped.Decode(&restmap.Request{
+	in.decoding = restmap.Request{
 		Query:       query,
 		ContentType: in.request.Header.Get("Content-Type"),
-		PathValue:   in.value,
 		Body:        in.request.Body,
-	})
-}
-
-func contentType(value string) wire.Header {
-	if value == "" {
-		return nil
 	}
-	return wire.Header{{Name: "Content-Type", Value: value}}
+	if len(in.values) > 0 {
+		in.decoding.PathValue = in.value
+	}
+	return e.mapped.Decode(&in.decoding)
 }

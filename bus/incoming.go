@@ -28,10 +28,12 @@ type incoming struct {
 	given     *given        // by a caller in the process; nil when the request was written
 	arguments reflect.Value // then
 
-	serving  serving       // the context of its handler
-	read     wire.Request  // what request points to when it came as text
-	ack      wire.Response // what was sent back
-	response wire.Response // what a function endpoint has answered
+	serving  serving         // the context of its handler
+	read     wire.Request    // what request points to when it came as text
+	fields   [2]wire.Field   // of read, unless it has more
+	decoding restmap.Request // as the endpoint reads it
+	ack      wire.Response   // what was sent back
+	response wire.Response   // what a function endpoint has answered
 }
 
 // subscription says why a message was delivered. The zero value stands for messages to this very instance.

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/wire"
 )
 
 // held is how many messages may have arrived without having been looked at. To look at one takes microseconds, handlers
@@ -21,6 +23,7 @@ const held = 32 << 10
 // So a request changes goroutines once on its way from the broker client to the handler.
 type intake struct {
 	messages chan *nats.Msg
+	reader   wire.Reader // of whoever leads
 	workers  *workers
 	starting sync.Once
 	ended    chan struct{}

@@ -19,7 +19,7 @@ type natsTransport struct {
 // send publishes with a reply subject of the request's own, on which the broker tells when nobody subscribes.
 // Acks and responses come to the response subject all the same.
 func (t *natsTransport) send(request *outgoing) error {
-	sent, err := t.publishRequest(request.subject, request.reply, &request.Request)
+	sent, err := t.publishRequest(request.subject, request.reply, request.head, &request.Request)
 	if !sent && err == nil {
 		return t.sendInParts(request)
 	}
@@ -42,32 +42,41 @@ func (t *natsTransport) newReply() (reply, msgID string) {
 
 // reply answers a request on the response subject of its sender.
 func (t *natsTransport) reply(to *incoming, response *wire.Response) error {
-	sent, err := t.publishResponse(to.backTo, response)
+	sent, err := t.publishResponse(to.backTo, to.headOf(response), response)
 	if !sent && err == nil {
 		return t.replyInParts(to.backTo, response)
 	}
 	return err
 }
 
-// publishRequest publishes a request, or a part of one, unless it does not fit into one message.
-func (t *natsTransport) publishRequest(to, reply string, request *wire.Request) (fits bool, err error) {
+// publishRequest publishes a request, or a part of one, unless it does not fit into one message. A head, if there is one,
+// spares writing again what others begin with, too.
+func (t *natsTransport) publishRequest(to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
 	limit := t.link.payload()
 	if len(request.Body) > limit { // it is not even written
 		return false, nil
 	}
 	buffer := t.buffer()
-	*buffer = wire.AppendRequest((*buffer)[:0], request)
+	if head != nil {
+		*buffer = head.AppendRequest((*buffer)[:0], request)
+	} else {
+		*buffer = wire.AppendRequest((*buffer)[:0], request)
+	}
 	return t.publish(to, reply, buffer, limit)
 }
 
-// publishResponse publishes an ack, a response, or a part of one, unless it does not fit into one message.
-func (t *natsTransport) publishResponse(to string, response *wire.Response) (fits bool, err error) {
+// publishResponse does the same for an ack, a response, or a part of one.
+func (t *natsTransport) publishResponse(to string, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
 	limit := t.link.payload()
 	if len(response.Body) > limit {
 		return false, nil
 	}
 	buffer := t.buffer()
-	*buffer = wire.AppendResponse((*buffer)[:0], response)
+	if head != nil {
+		*buffer = head.AppendResponse((*buffer)[:0], response)
+	} else {
+		*buffer = wire.AppendResponse((*buffer)[:0], response)
+	}
 	return t.publish(to, "", buffer, limit)
 }
 

@@ -28,7 +28,7 @@ func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
 		return nil // somebody has asked whether this instance lives: see probe.go
 	}
 	response := c.pending.newResponse()
-	if err := wire.ParseResponse(message.Data, response); err != nil {
+	if err := c.link.intake.reader.ParseResponse(message.Data, response); err != nil {
 		c.drop(message.Subject, err)
 		return nil
 	}
@@ -66,7 +66,8 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	in := &incoming{through: through, size: len(message.Data), back: c.nats}
 	in.request = &in.read
 	request := in.request
-	fault := wire.ParseRequest(message.Data, request)
+	request.Header = in.fields[:0]
+	fault := c.link.intake.reader.ParseRequest(message.Data, request)
 	to, known := c.callers.responseSubject(request)
 	if !known || request.MsgID == "" {
 		c.drop(message.Subject, errors.Join(errNoSender, fault)) // nobody to answer, or no request at all

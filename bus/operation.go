@@ -41,7 +41,7 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	}
 	switch {
 	case conn != nil && err == nil:
-		err = to.settle(conn.plane)
+		err = to.settle(conn)
 	case conn == nil:
 		err = newError(http.StatusServiceUnavailable, NotExecuted, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
 	}

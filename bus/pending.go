@@ -107,12 +107,17 @@ func (p *pending) newResponse() *wire.Response {
 	if unused, ok := p.acks.Get().(*wire.Response); ok {
 		return unused
 	}
-	return new(wire.Response)
+	made := new(struct {
+		wire.Response
+		fields [2]wire.Field // of its header, unless it has more
+	})
+	made.Header = made.fields[:0]
+	return &made.Response
 }
 
 // reuseResponse takes back what nobody has kept.
 func (p *pending) reuseResponse(response *wire.Response) {
-	*response = wire.Response{}
+	*response = wire.Response{Header: response.Header[:0]}
 	p.acks.Put(response)
 }
 

@@ -165,6 +165,9 @@ func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 // install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
 // the broker knows of them.
 func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
+	for _, e := range endpoints {
+		e.prepare(c)
+	}
 	if err := c.router.add(endpoints); err != nil {
 		return err
 	}

@@ -84,6 +84,26 @@ func (c *Conn) logLost(in *incoming, what string, err error) {
 	c.logger.WithLevel(level).Str("msgId", in.request.MsgID).Str("caller", in.request.FromHost).Err(err).Msg(what + " lost")
 }
 
+// prepare writes what the acks and the ordinary responses of an endpoint begin with.
+func (e *endpoint) prepare(c *Conn) {
+	model := wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck, FromHost: c.host, FromID: c.id, Queue: e.queueName(c)}
+	e.ack = wire.NewResponseHead(&model)
+	model.Status, model.OpCode, model.Header = http.StatusOK, wire.OpRes, jsonContent()
+	e.response = wire.NewResponseHead(&model)
+}
+
+// headOf returns what a response begins with like others; nil when that is not known.
+func (in *incoming) headOf(response *wire.Response) *wire.ResponseHead {
+	switch {
+	case !in.found():
+		return nil
+	case response.OpCode == wire.OpAck:
+		return in.endpoint.ack
+	default:
+		return in.endpoint.response
+	}
+}
+
 func (c *Conn) reply(in *incoming, response *wire.Response) error {
 	response.FromHost, response.FromID, response.MsgID, response.Queue = c.host, c.id, in.request.MsgID, c.host
 	if in.found() {

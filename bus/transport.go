@@ -23,6 +23,8 @@ type outgoing struct {
 	waiting *unicastSlot // of the attempt; nil: nobody waits for an answer to this very request
 	local   bool         // it has stayed in the process; set once it was sent
 	given   *given       // in place of the body; nil when that is written
+
+	head *wire.RequestHead // what it begins with like others; nil: not known
 }
 
 // replier carries acks and responses back to the instances that sent the requests.
