@@ -21,7 +21,7 @@ const (
 	// piece is how much of a large write is sent in one step.
 	piece = 256 << 10
 
-	// patience is how long a peer may take for one step. After that it is taken for dead.
+	// patience is how long a peer may take nothing at all. After that it is taken for dead.
 	patience = 10 * time.Second
 
 	// drain is how long Close waits for a peer to take what is left.
@@ -42,6 +42,7 @@ type Conn struct {
 	waiting  []byte    // accepted, and not yet being sent
 	spare    []byte    // empty, to be filled next
 	sending  bool      // somebody writes to conn, or is about to
+	through  bool      // and that is a Write itself, for which deadline counts
 	armed    time.Time // the write deadline of conn
 	deadline time.Time // of Write
 	fault    error     // of a write to conn
@@ -52,7 +53,8 @@ type Conn struct {
 //
 // Write returns when its bytes are in a buffer of 64 KiB; while there is no room it waits, until its deadline. Large
 // writes go past the buffer when it is empty, and return when they are sent. Bytes are sent in the order in which they
-// were accepted, those of one Write in one piece.
+// were accepted, those of one Write in one piece. Of several writers, those with less can hold up one with more than
+// 64 KiB for as long as they keep the buffer filled; nats.go is one writer.
 //
 // When sending fails, or when the peer takes nothing for 10 s, every later Write and Close return the error, and Read
 // fails, too, once it has read what had arrived. Close returns after a second at most; by then what was accepted is sent
@@ -126,7 +128,7 @@ func (c *Conn) sendAll() {
 		batch := c.waiting
 		c.waiting, c.spare = c.spare, nil
 		c.changed.Broadcast()
-		_, err := c.pass(batch, time.Time{})
+		_, err := c.pass(batch)
 		c.spare = batch[:0]
 		if err != nil {
 			c.fail(err)
@@ -145,12 +147,13 @@ func (c *Conn) rest() {
 
 // writeThrough sends data itself. A deadline that passes before anything is sent does no harm.
 func (c *Conn) writeThrough(data []byte) (sent int, err error) {
-	c.sending = true
+	c.sending, c.through = true, true
 	for sent < len(data) && err == nil {
 		var n int
-		n, err = c.pass(data[sent:min(len(data), sent+piece)], c.deadline)
+		n, err = c.pass(data[sent:min(len(data), sent+piece)])
 		sent += n
 	}
+	c.through = false
 	if err != nil && (sent > 0 || !c.expired()) {
 		c.fail(err)
 	}
@@ -158,9 +161,20 @@ func (c *Conn) writeThrough(data []byte) (sent int, err error) {
 	return sent, err
 }
 
-// pass writes to the connection while others may add to the buffer. The deadline is the sooner of one and of patience.
-func (c *Conn) pass(data []byte, deadline time.Time) (int, error) {
-	err := c.arm(deadline)
+// pass writes to the connection. A peer that takes its time gets more of it, as long as it takes something.
+func (c *Conn) pass(data []byte) (sent int, err error) {
+	for {
+		n, err := c.step(data[sent:])
+		sent += n
+		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) || c.through && c.expired() {
+			return sent, err
+		}
+	}
+}
+
+// step is pass until the deadline of the connection, while others may add to the buffer.
+func (c *Conn) step(data []byte) (int, error) {
+	err := c.arm()
 	if err != nil {
 		return 0, err
 	}
@@ -169,13 +183,13 @@ func (c *Conn) pass(data []byte, deadline time.Time) (int, error) {
 	return c.conn.Write(data)
 }
 
-// arm sets the write deadline of the connection. One that is nearly right is left alone: to set it costs as much as a
-// small message.
-func (c *Conn) arm(deadline time.Time) error {
+// arm sets the write deadline of the connection: when patience ends, or sooner for a Write that goes through. One that is
+// nearly right is left alone: to set it costs as much as a small message.
+func (c *Conn) arm() error {
 	latest := time.Now().Add(patience)
 	earliest := latest.Add(-patience / 4)
-	if !deadline.IsZero() && deadline.Before(latest) {
-		earliest, latest = deadline, deadline
+	if c.through && !c.deadline.IsZero() && c.deadline.Before(latest) {
+		earliest, latest = c.deadline, c.deadline
 	}
 	if !c.armed.Before(earliest) && !c.armed.After(latest) {
 		return nil
@@ -236,6 +250,9 @@ func (c *Conn) SetWriteDeadline(deadline time.Time) error {
 	}
 	c.deadline = deadline
 	c.changed.Broadcast()
+	if c.through {
+		return c.arm()
+	}
 	return nil
 }
 

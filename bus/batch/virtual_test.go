@@ -93,6 +93,51 @@ func TestDeadlineOfLargeWrite(t *testing.T) {
 	}
 }
 
+// TestDeadlineOfLargeWriteMoves holds that a large write that waits for the peer minds a new deadline, be it sooner or later.
+func TestDeadlineOfLargeWriteMoves(t *testing.T) {
+	t.Parallel()
+	for _, to := range []time.Duration{2 * time.Second, 6 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := overPipe()
+			begun := time.Now()
+			_ = ours.SetWriteDeadline(begun.Add(4 * time.Second))
+			time.AfterFunc(time.Second, func() { _ = ours.SetWriteDeadline(begun.Add(to)) })
+			if n, err := ours.Write(make([]byte, 20_000)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != to {
+				t.Errorf("%d sent, %v after %v, want %v", n, err, time.Since(begun), to)
+			}
+			_ = ours.SetWriteDeadline(time.Time{})
+			go func() { _, _ = io.Copy(io.Discard, theirs) }()
+			write(t, ours, make([]byte, 20_000))
+			if err := ours.Close(); err != nil {
+				t.Error(err)
+			}
+			_ = theirs.Close()
+		})
+	}
+}
+
+// TestPeerThatTakesLittle holds that one who goes on to take something is not taken for dead, however long it takes.
+func TestPeerThatTakesLittle(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{10_000, 20_000} { // in the buffer, and past it
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := overPipe()
+			begun := time.Now()
+			go write(t, ours, make([]byte, size))
+			for range 10 {
+				time.Sleep(6 * time.Second)
+				if _, err := io.ReadFull(theirs, make([]byte, size/10)); err != nil {
+					t.Fatalf("%v after %v", err, time.Since(begun))
+				}
+			}
+			if err := ours.Close(); err != nil {
+				t.Error(err)
+			}
+			_ = theirs.Close()
+		})
+	}
+}
+
 // TestSlowPeer holds that a peer may take its time, and that one that takes nothing for 10 s ends the connection, for the
 // reader, too.
 func TestSlowPeer(t *testing.T) {

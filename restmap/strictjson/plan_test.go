@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,26 @@ func TestPlanWrites(t *testing.T) {
 		want, err := strictjson.MarshalStrictly(value)
 		if !plain || err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%+v was written as %s (plain: %v), by the library as %s, %v", value, got, plain, want, err)
+		}
+	}
+}
+
+// TestPlanGuessesWithinBounds holds that who fills a list cannot have much more memory set aside for it than it takes: by
+// large elements before many small ones, or by lists in lists.
+func TestPlanGuessesWithinBounds(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("a", 64<<10)
+	falling := append(slices.Repeat([]string{large}, 8), make([]string, 1000)...)
+	nested := [][][][][]string{{{{{large}}}}}
+	nested[0][0][0][0] = append(nested[0][0][0][0], make([]string, 7)...)
+	nested[0][0][0] = append(nested[0][0][0], make([][]string, 7)...)
+	nested[0][0] = append(nested[0][0], make([][][]string, 7)...)
+	nested[0] = append(nested[0], make([][][][]string, 7)...)
+	nested = append(nested, make([][][][][]string, 7)...)
+	for _, value := range []any{falling, nested, [][]string{falling, falling}} {
+		written, err := strictjson.Marshal(value)
+		if most := 2*len(written) + 2<<20; err != nil || cap(written) > most {
+			t.Errorf("%T: %d bytes are written into %d, want %d at most; %v", value, len(written), cap(written), most, err)
 		}
 	}
 }

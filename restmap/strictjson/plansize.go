@@ -6,8 +6,12 @@ import (
 )
 
 // fewElements are as many as are taken to be as large as the first. Of more than that, those that are written tell better
-// how much room the rest takes.
+// how much room the rest takes: these, and again twice as many, and so on.
 const fewElements = 8
+
+// maxGuess is the most bytes that are set aside at once for elements that nobody has looked at. They may be far smaller
+// than the first ones, which somebody else may have chosen, and guesses for lists in lists multiply.
+const maxGuess = 256 << 10
 
 // sizeOfAny is a guess: what is in there, nobody knows before.
 const sizeOfAny = 24
@@ -28,7 +32,8 @@ func (n *node) size(v reflect.Value) int {
 		if v.Len() == 0 {
 			return len("[]")
 		}
-		return len("[]") + min(v.Len(), fewElements)*(n.elem.size(v.Index(0))+len(","))
+		first := n.elem.size(v.Index(0)) + len(",")
+		return len("[]") + first + min(first*(min(v.Len(), fewElements)-1), maxGuess)
 	case plainStruct:
 		size := n.fixed
 		for _, place := range n.variable {

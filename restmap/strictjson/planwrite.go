@@ -98,8 +98,8 @@ func (w *writer) list(n *node, v reflect.Value) bool {
 		if i > 0 {
 			w.string(",")
 		}
-		if i == fewElements {
-			w.data = slices.Grow(w.data, (len(w.data)-start)/fewElements*(v.Len()-i)*9/8)
+		if i >= fewElements && i&(i-1) == 0 {
+			w.reserve(start, i, v.Len())
 		}
 		if !w.value(n.elem, v.Index(i)) {
 			return false
@@ -107,6 +107,15 @@ func (w *writer) list(n *node, v reflect.Value) bool {
 	}
 	w.string("]")
 	return true
+}
+
+// reserve makes room for what is left of a list, going by the elements that are written: for as much as those take, or
+// maxGuess, and no more.
+func (w *writer) reserve(start, written, all int) {
+	size := len(w.data) - start
+	if room := cap(w.data) - len(w.data); room < size {
+		w.data = slices.Grow(w.data, min(size/written*(all-written)*9/8, max(size, maxGuess)))
+	}
 }
 
 // object writes a struct.
