@@ -23,8 +23,9 @@ func newCallers(plane string) *callers {
 	return &callers{plane: plane, subjects: make(map[peer]string)}
 }
 
-// responseSubject returns where the sender of a request listens; false when the request does not tell a valid one.
-func (c *callers) responseSubject(request *wire.Request) (string, bool) {
+// responseSubject returns where the sender of a request listens; false when the request does not tell a valid one. Who
+// only greets, as everybody does, is not remembered.
+func (c *callers) responseSubject(request *wire.Request, at *endpoint) (string, bool) {
 	from := peer{request.FromHost, request.FromID}
 	c.mu.RLock()
 	to, known := c.subjects[from]
@@ -36,6 +37,9 @@ func (c *callers) responseSubject(request *wire.Request) (string, bool) {
 		return "", false
 	}
 	to = subject.Response(c.plane, from.host, from.id)
+	if at != nil && at.port == controlPort {
+		return to, true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.subjects) >= maxCallers {

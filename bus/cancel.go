@@ -20,7 +20,7 @@ func senderOf(message *wire.Response) peer { return peer{message.FromHost, messa
 
 // running are the requests whose handlers run, to be found when their callers leave. It holds nothing else: what is
 // said of any other request is forgotten at once.
-type running struct{ shards [32]runningShard } // by the last byte of the message id, so that requests do not wait for each other
+type running struct{ shards [16]runningShard } // by the last byte of the message id, so that requests do not wait for each other
 
 type runningShard struct {
 	mu       sync.Mutex // protects requests
@@ -30,21 +30,19 @@ type runningShard struct {
 // requestKey names a request by who sent it, so that nobody else can cancel it.
 type requestKey struct{ host, id, msgID string }
 
-func newRunning() *running {
-	r := new(running)
-	for i := range r.shards {
-		r.shards[i].requests = make(map[string]*serving)
-	}
-	return r
-}
-
 func (r *running) shard(msgID string) *runningShard { return &r.shards[shardOf(msgID, len(r.shards))] }
 
-// add notes a request. Another one of that message id, which nobody but its sender knows, is not found any more.
-func (r *running) add(s *serving) {
+// add notes a request, unless it is the framework's own. Another one of that message id, which nobody but its sender knows, is not found any more.
+func (r *running) add(s *serving, port int) {
+	if port == controlPort {
+		return
+	}
 	at := r.shard(s.request.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()
+	if at.requests == nil {
+		at.requests = make(map[string]*serving)
+	}
 	at.requests[s.request.MsgID] = s
 }
 

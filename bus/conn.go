@@ -40,6 +40,7 @@ type Conn struct {
 	callers      *callers
 	destinations *destinations
 	router       *router
+	heads        [2]responseHeads // of endpoints with a queue, and without
 	documents    *documents
 	running      *running
 	calls        *gate // calls made by this connection
@@ -113,7 +114,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		callers:    newCallers(config.plane),
 		router:     newRouter(),
 		documents:  newDocuments(),
-		running:    newRunning(),
+		running:    new(running),
 		calls:      newGate(0),
 		handlers:   newGate(config.handlerLimit),
 		controls:   newGate(0),
@@ -140,7 +141,7 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	if err := c.subscribe(subject.Instance(c.plane, c.host, c.id), "", c.direct.into(c)); err != nil {
 		return err
 	}
-	endpoints, err := c.controlEndpoints()
+	endpoints, err := controlEndpoints()
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/strictjson"
@@ -17,45 +18,54 @@ const hostAll = "all"
 const allowPath = "/allow"
 
 // control is what the framework itself tells and asks every instance, on port 888 of its host and of "all". It is
-// served like any other struct.
-type control struct{ conn *Conn }
+// served like any other struct; the context tells by whom.
+type control struct{}
 
 // Ping says who is there: discovery is a multicast to https://all:888/ping.
-func (c control) Ping() (host, id, version string, ports []int) {
-	return c.conn.host, c.conn.id, c.conn.version, c.conn.router.servedPorts()
+func (control) Ping(ctx context.Context) (host, id, version string, ports []int) {
+	conn := servingOf(ctx).conn
+	return conn.host, conn.id, conn.version, conn.router.servedPorts()
 }
 
 // Hello says that the caller serves something new: what was known of who answers is no longer complete.
-func (c control) Hello(ctx context.Context) { c.forgetCaller(ctx) }
+func (control) Hello(ctx context.Context) { greeted(ctx, true) }
 
 // Bye says that the caller has left.
-func (c control) Bye(ctx context.Context) { c.forgetCaller(ctx) }
+func (control) Bye(ctx context.Context) { greeted(ctx, false) }
 
 // Cancel says that the caller waits no more for the answer to its request of that id.
-func (c control) Cancel(ctx context.Context, id string) {
+func (control) Cancel(ctx context.Context, id string) {
 	caller, _ := CallerOf(ctx)
-	key := requestKey{caller.Host, caller.ID, id}
-	if !c.conn.unfinished.cancel(key) {
-		c.conn.running.cancel(key)
+	conn, key := servingOf(ctx).conn, requestKey{caller.Host, caller.ID, id}
+	if !conn.unfinished.cancel(key) {
+		conn.running.cancel(key)
 	}
 }
 
-func (c control) forgetCaller(ctx context.Context) {
+func greeted(ctx context.Context, stays bool) {
 	caller, _ := CallerOf(ctx)
-	c.conn.responders.forget(caller.Host)
+	servingOf(ctx).conn.responders.greeted(peer{caller.Host, caller.ID}, stays)
 }
 
 // directory is what a caller asks a host when the broker says that nobody subscribes to a path. It is served
 // once there is something to tell.
-type directory struct{ conn *Conn }
+type directory struct{}
 
 // Allow says under which methods a path is served.
-func (d directory) Allow(port int, path string) (methods []string) {
-	return d.conn.router.methods(port, path)
+func (directory) Allow(ctx context.Context, port int, path string) (methods []string) {
+	return servingOf(ctx).conn.router.methods(port, path)
 }
 
-func (c *Conn) controlEndpoints() ([]*endpoint, error) {
-	endpoints, _, err := plan(nil, control{c}, newServiceConfig([]ServeOption{
+// What every connection serves is planned once: it takes longer than all else that a connection does.
+//
+//nolint:gochecknoglobals // they do not change
+var (
+	controlEndpoints   = sync.OnceValues(planControl)
+	directoryEndpoints = sync.OnceValues(planDirectory)
+)
+
+func planControl() ([]*endpoint, error) {
+	endpoints, _, err := plan(nil, control{}, newServiceConfig([]ServeOption{
 		Port(controlPort), Hidden(), NoQueue(),
 		Names("Ping", "", "host, id, version, ports"), Method("Ping", HTTPMethod(http.MethodGet)),
 		Names("Hello", "", ""), Method("Hello", HTTPMethod(http.MethodPost)),
@@ -68,8 +78,8 @@ func (c *Conn) controlEndpoints() ([]*endpoint, error) {
 	return endpoints, err
 }
 
-func (c *Conn) directoryEndpoints() ([]*endpoint, error) {
-	endpoints, _, err := plan(nil, directory{c}, newServiceConfig([]ServeOption{
+func planDirectory() ([]*endpoint, error) {
+	endpoints, _, err := plan(nil, directory{}, newServiceConfig([]ServeOption{
 		Port(controlPort), Hidden(),
 		Names("Allow", "port, path", "methods"), Method("Allow", HTTPMethod(http.MethodGet)),
 	}))

@@ -18,8 +18,6 @@ type endpoint struct {
 	mapped *restmap.Endpoint
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
-
-	ack, response *wire.ResponseHead // what acks and responses begin with; set before there are any
 }
 
 // Ports by convention.

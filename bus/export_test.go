@@ -58,7 +58,7 @@ func (k *Knowledge) Late(id, name string) {
 }
 
 // Forget takes a greeting of the host.
-func (k *Knowledge) Forget() { k.responders.forget("host") }
+func (k *Knowledge) Forget() { k.responders.greeted(peer{"host", "newcomer"}, true) }
 
 // Names returns who is expected to answer, sorted.
 func (k *Knowledge) Names() []string {

@@ -75,6 +75,9 @@ func (p *pending) arrivingFrom(at *shard, part *wire.Response) (known *arrivingR
 	of, from := at.arriving[part.MsgID], senderOf(part)
 	if of == nil {
 		of = make(arriving)
+		if at.arriving == nil {
+			at.arriving = make(map[string]arriving)
+		}
 		at.arriving[part.MsgID] = of
 	}
 	if of[from] == nil && len(of) < maxResponders {

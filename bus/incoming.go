@@ -18,22 +18,23 @@ type incoming struct {
 	address subject.Address
 	through *subscription
 	back    replier
-	backTo  string    // the subject to answer on; "" in the process
-	own     bool      // made by a handler of this instance, which is closing
-	size    int       // in bytes, as it came from the broker
-	parts   *assembly // of a request that came in parts, until it is handled
-	held    *holding  // the memory that they take; nil for none
-	match             // the endpoint that serves it, once found
+	head    *wire.ResponseHead // what is sent back begins with; nil: not known
+	backTo  string             // the subject to answer on; "" in the process
+	own     bool               // made by a handler of this instance, which is closing
+	size    int                // in bytes, as it came from the broker
+	parts   *assembly          // of a request that came in parts, until it is handled
+	held    *holding           // the memory that they take; nil for none
+	match                      // the endpoint that serves it, once found
 
 	given     *given        // by a caller in the process; nil when the request was written
 	arguments reflect.Value // then
 
-	serving  serving         // the context of its handler
-	read     wire.Request    // what request points to when it came as text
-	fields   [2]wire.Field   // of read, unless it has more
-	decoding restmap.Request // as the endpoint reads it
-	ack      wire.Response   // what was sent back
-	response wire.Response   // what a function endpoint has answered
+	serving  serving                 // the context of its handler
+	read     wire.Request            // what request points to when it came as text
+	fields   [usualFields]wire.Field // of read, unless it has more
+	decoding restmap.Request         // as the endpoint reads it
+	ack      wire.Response           // what was sent back
+	response wire.Response           // what a function endpoint has answered
 }
 
 // subscription says why a message was delivered. The zero value stands for messages to this very instance.

@@ -3,13 +3,11 @@ package bus
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/busline/busline/bus/wire"
 )
-
-// multicastQuiet is how long no new ack has to come before a caller takes it that all instances have heard.
-const multicastQuiet = 250 * time.Millisecond
 
 // multicast makes one call to every instance that serves the address, and yields what each answers, as it
 // comes. It goes over the broker even to instances of this process, so that each gets it once. An instance that
@@ -24,76 +22,101 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 		if !nested {
 			defer c.calls.leave()
 		}
-		ctx, cut := context.WithCancelCause(ctx)
-		defer cut(nil)
-		defer context.AfterFunc(c.base, func() { cut(ErrClosed) })()
-		ends := time.Now().Add(budget(ctx))
-		ctx, cancel := context.WithDeadline(ctx, ends)
-		defer cancel()
-		request := *request // each range is a call of its own
-		if err := c.seal(ctx, &request); err != nil {
+		waiting := c.responders.newSlot(c, request, budget(ctx))
+		defer c.responders.reuse(waiting)
+		sent := &waiting.call
+		if err := c.seal(ctx, sent); err != nil {
 			yield(nil, err)
 			return
 		}
-		c.stamp(&request, ends)
-		if err := tooLate(ctx, &request); err != nil {
+		c.stamp(sent, waiting.ends)
+		if err := tooLate(ctx, sent); err != nil {
 			yield(nil, err)
 			return
 		}
-		c.gather(ctx, &request, yield)
+		c.gather(ctx, waiting, yield)
 	}
 }
 
-func (c *Conn) gather(ctx context.Context, sent *outgoing, yield func(*wire.Response, error) bool) {
-	before := c.responders.begin(sent.address.Host, sent.subject, sent.MsgID)
-	waiting := newMulticastSlot(c, sent, before.names)
+// newSlot returns a slot for a call that nobody else uses. Each range over a multicast is a call of its own.
+func (r *responders) newSlot(c *Conn, request *outgoing, budget time.Duration) *multicastSlot {
+	s, ok := r.unused.Get().(*multicastSlot)
+	if !ok {
+		s = &multicastSlot{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+		s.timer.Stop()
+	}
+	s.conn, s.call, s.host, s.began = c, *request, request.address.Host, time.Now()
+	s.call.Header = slices.Clip(s.call.Header) // what is added is not the other calls'
+	s.ends, s.lastAck = s.began.Add(budget), s.began
+	return s
+}
+
+// reuse takes a slot back that is closed, so that nobody knows it any more.
+func (r *responders) reuse(s *multicastSlot) {
+	s.timer.Stop()
+	select {
+	case <-s.news:
+	default:
+	}
+	clear(s.members)
+	clear(s.inbox)
+	clear(s.strangers)
+	*s = multicastSlot{news: s.news, timer: s.timer, members: s.members[:0], inbox: s.inbox[:0], strangers: s.strangers}
+	r.unused.Put(s)
+}
+
+func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*wire.Response, error) bool) {
+	sent := &waiting.call
+	before := c.responders.begin(waiting.host, sent.subject, sent.MsgID)
+	waiting.expectAll(before)
 	c.pending.open(sent.MsgID, waiting)
 	defer c.pending.close(sent.MsgID)
 	if err := c.nats.send(sent); err != nil {
 		yield(nil, unsent(err))
 		return
 	}
-	asking := &inquiry{conn: c, slot: waiting, due: time.Now().Add(probeInterval), outage: c.link.outage.tooLong()}
-	defer func() { asking.end() }() // not without the closure: there is nothing to end yet
+	waiting.asking = inquiry{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.outage.tooLong()}
+	defer func() { waiting.asking.end() }() // not without the closure: there is nothing to end yet
+	noted := false
 	for {
-		came, err := waiting.next(ctx, asking)
-		c.callees.note(sent.address, came.answer())
+		came, why := waiting.next(ctx)
+		if !noted && (came.response != nil || why != goesOn) {
+			c.callees.note(sent.address, came.response)
+			noted = true
+		}
 		switch {
-		case err != nil:
-			c.stopWaiting(ctx, sent, waiting, yield)
+		case why == goesOn && came.yield(yield):
+		case why == goesOn:
 			return
-		case came == nil: // all have answered; a call that ends before has not seen all
-			c.responders.learn(sent.subject, before, waiting.seal())
+		case why != allAnswered:
+			c.stopWaiting(ctx, waiting, why, yield)
 			return
-		case !came.yield(yield):
+		case c.responders.conclude(waiting, before): // a call that ends otherwise has not seen all
 			return
 		}
 	}
 }
 
 // stopWaiting tells the caller what is missing, and those who work for it that they work for nobody.
-func (c *Conn) stopWaiting(ctx context.Context, sent *outgoing, waiting *multicastSlot, yield func(*wire.Response, error) bool) {
+func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why ending, yield func(*wire.Response, error) bool) {
 	outcomes, silent := waiting.remainder()
-	if ctx.Err() == nil {
-		waiting.cutOff(sent.MsgID, outcomes, yield)
-		return
+	if why != brokerGone {
+		c.callOff(ctx, &waiting.call, silent)
 	}
-	c.callOff(ctx, sent, silent)
-	waiting.giveUp(ctx, sent.MsgID, outcomes, silent, yield)
+	switch why {
+	case brokerGone:
+		waiting.cutOff(outcomes, yield)
+	case callerGone:
+		waiting.giveUp(ctx, yield)
+	default:
+		waiting.timeOut(outcomes, silent, yield)
+	}
 }
 
 // outcome is what has become of the call at one instance: a response, or why there will be none.
 type outcome struct {
 	response *wire.Response
 	failed   *Error
-}
-
-// answer returns the response, nil when there is none.
-func (o *outcome) answer() *wire.Response {
-	if o == nil {
-		return nil
-	}
-	return o.response
 }
 
 func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {

@@ -42,7 +42,7 @@ func (t *natsTransport) newReply() (reply, msgID string) {
 
 // reply answers a request on the response subject of its sender.
 func (t *natsTransport) reply(to *incoming, response *wire.Response) error {
-	sent, err := t.publishResponse(to.backTo, to.headOf(response), response)
+	sent, err := t.publishResponse(to.backTo, to.head, response)
 	if !sent && err == nil {
 		return t.replyInParts(to.backTo, response)
 	}

@@ -9,7 +9,7 @@ import (
 // pending holds a slot for each request that is on its way, by message id. A slot is opened before its request
 // leaves, and closed by whoever opened it, on every path.
 type pending struct {
-	shards [32]shard // by the last byte of the id, so that calls do not wait for each other
+	shards [16]shard // by the last byte of the id, so that calls do not wait for each other
 
 	watching sync.Mutex        // protects watches
 	watches  map[string]func() // told that nobody is there, by the token of the question
@@ -43,11 +43,7 @@ type slot interface {
 }
 
 func newPending(stranger func(*wire.Response), limit int, memory *partsMemory) *pending {
-	p := &pending{watches: make(map[string]func()), stranger: stranger, limit: limit, memory: memory}
-	for i := range p.shards {
-		p.shards[i].slots, p.shards[i].arriving = make(map[string]slot), make(map[string]arriving)
-	}
-	return p
+	return &pending{watches: make(map[string]func()), stranger: stranger, limit: limit, memory: memory}
 }
 
 func (p *pending) shard(id string) *shard { return &p.shards[shardOf(id, len(p.shards))] }
@@ -64,6 +60,9 @@ func (p *pending) open(id string, s slot) {
 	at := p.shard(id)
 	at.mu.Lock()
 	defer at.mu.Unlock()
+	if at.slots == nil {
+		at.slots = make(map[string]slot)
+	}
 	at.slots[id] = s
 }
 
@@ -102,6 +101,9 @@ func (p *pending) take(response *wire.Response) bool {
 	return true
 }
 
+// usualFields is for how many fields of a header there is room without more memory.
+const usualFields = 2
+
 // newResponse returns what an ack or a response can be parsed into.
 func (p *pending) newResponse() *wire.Response {
 	if unused, ok := p.acks.Get().(*wire.Response); ok {
@@ -109,14 +111,17 @@ func (p *pending) newResponse() *wire.Response {
 	}
 	made := new(struct {
 		wire.Response
-		fields [2]wire.Field // of its header, unless it has more
+		fields [usualFields]wire.Field // of its header, unless it has more
 	})
 	made.Header = made.fields[:0]
 	return &made.Response
 }
 
-// reuseResponse takes back what nobody has kept.
+// reuseResponse takes back what nobody has kept, unless it is large.
 func (p *pending) reuseResponse(response *wire.Response) {
+	if cap(response.Header) > usualFields {
+		return
+	}
 	*response = wire.Response{Header: response.Header[:0]}
 	p.acks.Put(response)
 }

@@ -63,7 +63,7 @@ func (c *Conn) takeIn(in *incoming) error {
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
 	default:
 		in.prepare(c)
-		c.running.add(&in.serving) // not later: the caller may have its ack already, and cancel
+		c.running.add(&in.serving, in.endpoint.port) // not later: the caller may have its ack already, and cancel
 		return nil
 	}
 }

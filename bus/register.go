@@ -113,7 +113,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 		return err
 	}
 	if !c.serving {
-		directory, err := c.directoryEndpoints()
+		directory, err := directoryEndpoints()
 		if err != nil {
 			return err
 		}
@@ -165,9 +165,6 @@ func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 // install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
 // the broker knows of them.
 func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
-	for _, e := range endpoints {
-		e.prepare(c)
-	}
 	if err := c.router.add(endpoints); err != nil {
 		return err
 	}

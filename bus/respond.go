@@ -3,6 +3,7 @@ package bus
 import (
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/rs/zerolog"
 
@@ -84,24 +85,31 @@ func (c *Conn) logLost(in *incoming, what string, err error) {
 	c.logger.WithLevel(level).Str("msgId", in.request.MsgID).Str("caller", in.request.FromHost).Err(err).Msg(what + " lost")
 }
 
-// prepare writes what the acks and the ordinary responses of an endpoint begin with.
-func (e *endpoint) prepare(c *Conn) {
-	model := wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck, FromHost: c.host, FromID: c.id, Queue: e.queueName(c)}
-	e.ack = wire.NewResponseHead(&model)
-	model.Status, model.OpCode, model.Header = http.StatusOK, wire.OpRes, jsonContent()
-	e.response = wire.NewResponseHead(&model)
+// responseHeads are what the acks and the ordinary responses of one queue begin with.
+type responseHeads struct {
+	made          sync.Once
+	ack, response *wire.ResponseHead
 }
 
 // headOf returns what a response begins with like others; nil when that is not known.
-func (in *incoming) headOf(response *wire.Response) *wire.ResponseHead {
-	switch {
-	case !in.found():
+func (c *Conn) headOf(in *incoming, response *wire.Response) *wire.ResponseHead {
+	if !in.found() {
 		return nil
-	case response.OpCode == wire.OpAck:
-		return in.endpoint.ack
-	default:
-		return in.endpoint.response
 	}
+	heads := &c.heads[0]
+	if !in.endpoint.queue {
+		heads = &c.heads[1]
+	}
+	heads.made.Do(func() {
+		model := wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck, FromHost: c.host, FromID: c.id, Queue: in.endpoint.queueName(c)}
+		heads.ack = wire.NewResponseHead(&model)
+		model.Status, model.OpCode, model.Header = http.StatusOK, wire.OpRes, jsonContent()
+		heads.response = wire.NewResponseHead(&model)
+	})
+	if response.OpCode == wire.OpAck {
+		return heads.ack
+	}
+	return heads.response
 }
 
 func (c *Conn) reply(in *incoming, response *wire.Response) error {
@@ -115,5 +123,6 @@ func (c *Conn) reply(in *incoming, response *wire.Response) error {
 	if err := c.limitMessage(response.Body); err != nil {
 		return err
 	}
+	in.head = c.headOf(in, response)
 	return in.back.reply(in, response)
 }

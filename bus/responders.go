@@ -10,15 +10,29 @@ import (
 // responders remembers who has answered what, so that a multicast can end when all have, instead of waiting for
 // a silence. A responder is a queue: an instance, on an endpoint without one.
 type responders struct {
-	mu      sync.Mutex                     // protects all below
-	known   map[string]map[string]struct{} // subject → queue names
+	mu      sync.Mutex         // protects all below
+	known   map[string]*roster // by subject
 	hosts   map[string]*acquaintance
 	begun   map[string]multicastCall // recent ones, by message id
-	ordered []string                 // the ids in begun, oldest first
+	ordered []string                 // the ids in begun: a ring, once it is full
+	oldest  int                      // of the ring
+	census  census
+	patient bool // haste has been wrong, or may be: no call is hasty any more
+
+	unused sync.Pool // of *multicastSlot
+}
+
+// roster is who has answered at a subject: queue names, numbered from 0.
+type roster struct {
+	names map[string]int
+	lent  bool // a call has the names: they are not changed any more
 }
 
 // multicastCall is where a multicast went.
-type multicastCall struct{ host, subject string }
+type multicastCall struct {
+	host, subject string
+	hasty         bool // it ended before it had been quiet for long
+}
 
 // acquaintance is a host that has answered this connection, or greeted it.
 type acquaintance struct {
@@ -37,9 +51,10 @@ const (
 
 func newResponders() *responders {
 	return &responders{
-		known: make(map[string]map[string]struct{}),
-		hosts: make(map[string]*acquaintance),
-		begun: make(map[string]multicastCall),
+		known:  make(map[string]*roster),
+		hosts:  make(map[string]*acquaintance),
+		begun:  make(map[string]multicastCall),
+		census: newCensus(),
 	}
 }
 
@@ -62,7 +77,8 @@ func (r *responders) host(name string) *acquaintance {
 type memory struct {
 	host      *acquaintance
 	greetings int
-	names     map[string]struct{}
+	names     map[string]int // numbered from 0; not changed any more
+	hasty     bool           // nothing speaks against haste
 }
 
 // begin returns what is known of a subject of a host, and remembers the id of a multicast to it for acks that come
@@ -70,21 +86,46 @@ type memory struct {
 func (r *responders) begin(host, subject, id string) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.ordered) == maxMulticasts {
-		delete(r.begun, r.ordered[0])
-		r.ordered = r.ordered[1:]
+	r.begun[id] = multicastCall{host: host, subject: subject}
+	if len(r.ordered) < maxMulticasts {
+		r.ordered = append(r.ordered, id)
+	} else {
+		delete(r.begun, r.ordered[r.oldest])
+		r.ordered[r.oldest] = id
+		r.oldest = (r.oldest + 1) % maxMulticasts
 	}
-	r.begun[id] = multicastCall{host, subject}
-	r.ordered = append(r.ordered, id)
-	known := r.host(host)
-	return memory{host: known, greetings: known.greetings, names: maps.Clone(r.known[subject])}
+	before := memory{host: r.host(host)}
+	before.greetings = before.host.greetings
+	if known := r.known[subject]; known != nil {
+		known.lent = true
+		before.names = known.names
+	}
+	before.hasty = len(before.names) == 0 && !r.patient
+	return before
 }
 
-// learn says who has answered a multicast that ended. It leaves alone what was learnt from late acks since it began,
-// and learns nothing when somebody has come or gone since.
-func (r *responders) learn(subject string, before memory, names map[string]struct{}) {
+// conclude ends a call that has seen all, and learns who they are; false when somebody has turned up in the meantime. What
+// comes from then on is late.
+func (r *responders) conclude(call *multicastSlot, before memory) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if before.host.greetings != before.greetings && call.doubt() {
+		return false
+	}
+	names, hasty, ended := call.seal()
+	if begun, remembered := r.begun[call.call.MsgID]; remembered && hasty {
+		begun.hasty = true
+		r.begun[call.call.MsgID] = begun
+	}
+	if names != nil {
+		r.replace(call.call.subject, before, names)
+	}
+	return ended
+}
+
+// replace says who has answered a multicast that ended. It leaves alone what was learnt from late acks since it began,
+// and learns nothing when somebody has come or gone since. The lock is held.
+func (r *responders) replace(subject string, before memory, names map[string]int) {
 	if before.host.greetings != before.greetings {
 		return
 	}
@@ -94,31 +135,74 @@ func (r *responders) learn(subject string, before memory, names map[string]struc
 		}
 		delete(r.known, other)
 	}
-	for late := range r.known[subject] {
-		if _, old := before.names[late]; !old {
-			names[late] = struct{}{}
+	if now := r.known[subject]; now != nil {
+		for late := range now.names {
+			if _, old := before.names[late]; !old {
+				enlist(names, late)
+			}
 		}
 	}
-	r.known[subject] = names
+	r.known[subject] = &roster{names: names}
 	before.host.subjects[subject] = struct{}{}
 }
 
-// late learns from an ack that came after its multicast had ended.
-func (r *responders) late(ack *wire.Response) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	call := r.begun[ack.MsgID]
-	if names := r.known[call.subject]; names != nil && len(names) < maxResponders && cameFrom(ack, call.host) {
-		names[responderName(ack)] = struct{}{}
+// enlist gives a name the next number.
+func enlist(names map[string]int, name string) {
+	if _, known := names[name]; !known {
+		names[name] = len(names)
 	}
 }
 
-// forget drops what is known of a host's subjects, and of those of "all", because an instance of it came or went.
-func (r *responders) forget(host string) {
+// late learns from an ack that came after its multicast had ended, or that nobody waited for: of a greeting.
+func (r *responders) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, name := range []string{host, hostAll} {
-		r.forgetSubjects(r.host(name))
+	if !r.census.add(senderOf(ack)) {
+		r.patient = true
+	}
+	call := r.begun[ack.MsgID]
+	if !cameFrom(ack, call.host) {
+		return
+	}
+	name := string(appendResponderName(nil, ack))
+	known := r.known[call.subject]
+	if known != nil {
+		if _, expected := known.names[name]; expected {
+			return
+		}
+	}
+	if call.hasty {
+		r.patient = true
+	}
+	if known == nil || len(known.names) >= maxResponders {
+		return
+	}
+	if known.lent {
+		known.names, known.lent = maps.Clone(known.names), false
+	}
+	enlist(known.names, name)
+}
+
+// areAll says whether these are all instances of a host that this connection knows of. "all" is no host of any instance.
+func (r *responders) areAll(host string, instances []peer) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.patient && r.census.covered(host, instances)
+}
+
+// greeted takes note of an instance that came or went, and drops what is known of the subjects of its host, and of "all".
+func (r *responders) greeted(by peer, stays bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range []string{by.host, hostAll} {
+		if known := r.hosts[name]; known != nil {
+			r.forgetSubjects(known)
+		}
+	}
+	if !stays {
+		r.census.remove(by)
+	} else if !r.census.add(by) {
+		r.patient = true
 	}
 }
 
@@ -143,10 +227,10 @@ func (r *responders) heardOf(host string) bool {
 	return r.hosts[host] != nil && r.hosts[host].answered
 }
 
-// responderName is the queue that answers: the host, or else the instance, whatever it says.
-func responderName(response *wire.Response) string {
-	if response.Queue == response.FromHost {
-		return response.FromHost
+// appendResponderName appends the queue that answers: the host, or else the instance, whatever it says.
+func appendResponderName(to []byte, response *wire.Response) []byte {
+	if response.Queue != response.FromHost {
+		to = append(append(to, response.FromID...), '.')
 	}
-	return response.FromID + "." + response.FromHost
+	return append(to, response.FromHost...)
 }

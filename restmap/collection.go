@@ -2,6 +2,7 @@ package restmap
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/gertd/go-pluralize"
 )
@@ -12,8 +13,11 @@ type collections struct {
 	english  *pluralize.Client
 }
 
+// english is made once: its rules are many, and reading them takes longer than all else that is done for a service.
+var english = sync.OnceValue(pluralize.NewClient) //nolint:gochecknoglobals // it does not change
+
 func newCollections(service, resource string) collections {
-	c := collections{strings.Trim(resource, "/"), pluralize.NewClient()}
+	c := collections{strings.Trim(resource, "/"), english()}
 	if c.resource == "" {
 		c.resource = c.of(resourceOf(service))
 	}

@@ -39,14 +39,14 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 
 // query sets the arguments that the query gives.
 func (p *input) query(in reflect.Value, query string) error {
-	if query == "" || p.form.decodeFlat(in, query) {
+	if query == "" || p.form().decodeFlat(in, query) {
 		return nil
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return badRequest("the query is malformed")
 	}
-	return badArguments(p.form.decode(in, values, inQuery))
+	return badArguments(p.form().decode(in, values, inQuery))
 }
 
 // body sets the arguments that the body gives. An empty one is the empty JSON object.
@@ -80,7 +80,7 @@ func (p *input) formBody(in reflect.Value, body string) error {
 	case err != nil:
 		return badRequest("the form is malformed")
 	case p.bodyIndex < 0:
-		return badArguments(p.form.decode(in, values, inBody))
+		return badArguments(p.form().decode(in, values, inBody))
 	case p.bodyForm == nil:
 		return unsupported("the body has to be application/json, a form cannot hold it")
 	default:
@@ -96,7 +96,7 @@ func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error
 		if err := p.unmarshalStrictly(body, &members); err != nil {
 			return jsonFault(err)
 		}
-		for name, argument := range p.form.fields {
+		for name, argument := range p.form().fields {
 			if _, given := members[name]; given {
 				in.FieldByIndex(argument.index).SetZero()
 			}

@@ -3,6 +3,7 @@ package restmap
 import (
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap/strictjson"
@@ -18,7 +19,7 @@ const (
 // input is the plan by which requests become the arguments of one endpoint.
 type input struct {
 	parameters []target         // the arguments in the path
-	form       *form            // the arguments of a query or a form
+	form       func() *form     // the arguments of a query or a form, when first asked for
 	bodyIndex  int              // of the argument that takes the whole body, -1 for none
 	bodyForm   *formBody        // how a form becomes that argument, nil when it cannot
 	plan       *strictjson.Plan // of what a JSON body fills
@@ -42,7 +43,7 @@ func newInput(method *reflectapi.Method, path Pattern) *input {
 			named = append(named, t)
 		}
 	}
-	p.form = newForm(named)
+	p.form = sync.OnceValue(func() *form { return newForm(named) })
 	p.weights = weightsOf(method.In)
 	p.lightBytes = p.weights.lightBytes()
 	if p.plan = strictjson.PlanOf(method.In); p.bodyIndex >= 0 {

@@ -1,0 +1,227 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+const otherHost = "other.example"
+
+// slow is an instance that is not ours, and takes its time before it acks and answers.
+type slow struct {
+	host, id string
+	takes    time.Duration
+	greets   bool // it acks greetings, at once
+}
+
+// serve serves GET /who.
+func (s slow) serve(t *testing.T, raw *nats.Conn, plane string) {
+	t.Helper()
+	answers := &scripted{host: s.host, id: s.id, plane: plane, raw: raw, script: []wire.OpCode{ack, res}}
+	greets := &scripted{host: s.host, id: s.id, plane: plane, raw: raw, script: []wire.OpCode{ack}}
+	receivers := map[string]nats.MsgHandler{
+		subject.Subscription(plane, "443", s.host, "GET", "who"): func(message *nats.Msg) {
+			time.AfterFunc(s.takes, func() { answers.receive(message) })
+		},
+		subject.Response(plane, s.host, s.id): func(*nats.Msg) {}, // it is alive
+	}
+	if s.greets {
+		receivers[subject.Subscription(plane, "888", "all", "POST", "hello")] = greets.receive
+	}
+	for to, receive := range receivers {
+		if _, err := raw.Subscribe(to, receive); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush(t, raw)
+}
+
+func (b *bubble) newSlow(s slow) {
+	b.t.Helper()
+	s.serve(b.t, rawClient(b.t, b.world), b.Plane())
+}
+
+// greet tells everybody that it has come.
+func (b *bubble) greet(s slow) {
+	b.t.Helper()
+	hello := wire.AppendRequest(nil, &wire.Request{
+		Method: "POST", Target: "/hello", Host: "all:888", FromHost: s.host, FromID: s.id, MsgID: "hello", TimeBudget: time.Second, CallDepth: 1,
+	})
+	raw := rawClient(b.t, b.world)
+	if err := raw.Publish(subject.Subscription(b.Plane(), "888", "all", "POST", "hello"), hello); err != nil {
+		b.t.Fatal(err)
+	}
+	flush(b.t, raw)
+}
+
+// publishFor makes a multicast and tells how long it took on the clock of the bubble.
+func publishFor(t *testing.T, caller *bus.Conn, address string) (ids []string, took time.Duration) {
+	t.Helper()
+	began := time.Now()
+	ids = publish(t, caller, address)
+	return ids, time.Since(began)
+}
+
+// TestFirstMulticastIsShort holds that a caller who has just come does not wait for the whole quarter of a second, and
+// later ones not at all.
+func TestFirstMulticastIsShort(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		all := b.newCalculators(4)
+		slices.Sort(all)
+		caller := b.connect("caller.example")
+		for _, most := range []time.Duration{20 * time.Millisecond, 0} {
+			if ids, took := publishFor(t, caller, calculatorURL+"/who"); !slices.Equal(ids, all) || took > most {
+				t.Errorf("%v answered within %s, want %v within %s", ids, took, all, most)
+			}
+		}
+	})
+}
+
+// TestHasteMissesNobody has an instance that takes far longer than the others, while something speaks for it.
+func TestHasteMissesNobody(t *testing.T) {
+	t.Parallel()
+	const lateID = "s1aaaaaaaa"
+	late := slow{host: calculatorHost, id: lateID, takes: 200 * time.Millisecond}
+	greeted := late
+	greeted.greets = true
+	for name, prepare := range map[string]func(b *bubble) (caller *bus.Conn){
+		"it has acked the greeting": func(b *bubble) *bus.Conn {
+			b.newCalculators(2)
+			b.newSlow(greeted)
+			return b.connect("caller.example")
+		},
+		"it has come since": func(b *bubble) *bus.Conn {
+			b.newCalculators(1)
+			caller := b.connect("caller.example")
+			b.newSlow(late)
+			b.greet(late)
+			synctest.Wait()
+			return caller
+		},
+		"no instance of ours is there": func(b *bubble) *bus.Conn {
+			b.newSlow(slow{host: calculatorHost, id: "s2aaaaaaaa"})
+			b.newSlow(slow{host: calculatorHost, id: "s3aaaaaaaa"})
+			b.newSlow(late)
+			return b.connect("caller.example")
+		},
+		"another one is slow": func(b *bubble) *bus.Conn {
+			b.newCalculators(1)
+			b.newSlow(slow{host: calculatorHost, id: "s2aaaaaaaa", takes: 10 * time.Millisecond})
+			b.newSlow(slow{host: calculatorHost, id: "s3aaaaaaaa", takes: 60 * time.Millisecond})
+			b.newSlow(late)
+			return b.connect("caller.example")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bubble) {
+				caller := prepare(b)
+				if ids := publish(t, caller, calculatorURL+"/who"); !slices.Contains(ids, lateID) {
+					t.Errorf("only %v answered", ids)
+				}
+			})
+		})
+	}
+}
+
+// TestHasteIsWrongOnce has instances that no greeting has told of.
+func TestHasteIsWrongOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		for _, host := range []string{calculatorHost, otherHost} {
+			quick := b.connect(host)
+			serve(t, quick, calculator{quick.ID()}, bus.Method("Who", bus.NoQueue()))
+			b.newSlow(slow{host: host, id: "s1aaaaaaaa", takes: 100 * time.Millisecond})
+		}
+		caller := b.connect("caller.example")
+		if ids := publish(t, caller, calculatorURL+"/who"); len(ids) != 1 {
+			t.Fatalf("%v answered: nothing is learnt from this test", ids)
+		}
+		time.Sleep(time.Second) // on the clock of the bubble
+		for _, host := range []string{calculatorHost, otherHost} {
+			if ids := publish(t, caller, "https://"+host+"/who"); len(ids) != 2 {
+				t.Errorf("of %s, %v answered afterwards; want two", host, ids)
+			}
+		}
+	})
+}
+
+// TestDiscoveryIsNotHasty asks all instances of the plane.
+func TestDiscoveryIsNotHasty(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.newCalculators(2)
+		caller := b.connect("caller.example")
+		if ids, took := publishFor(t, caller, "https://all:888/ping"); len(ids) != 3 || took < 250*time.Millisecond {
+			t.Errorf("%v answered within %s", ids, took)
+		}
+	})
+}
+
+// TestMulticastInAClusterIsNotHasty has an instance that may be at another broker, far away.
+func TestMulticastInAClusterIsNotHasty(t *testing.T) {
+	t.Parallel()
+	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(`cluster { name: far, listen: "127.0.0.1:-1" }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Close)
+	connect := func(host string) *bus.Conn {
+		conn, err := bus.Connect(t.Context(), host, bus.WithURL(started.URL()), bus.WithPlane("far"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+		return conn
+	}
+	near := connect(calculatorHost)
+	serve(t, near, calculator{near.ID()}, bus.Method("Who", bus.NoQueue()))
+	raw, err := nats.Connect(started.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(raw.Close)
+	slow{host: calculatorHost, id: "s1aaaaaaaa", takes: 60 * time.Millisecond}.serve(t, raw, "far")
+	if ids := publish(t, connect("caller.example"), calculatorURL+"/who"); len(ids) != 2 {
+		t.Errorf("%v answered, want two", ids)
+	}
+}
+
+// TestMulticastIsStreamed looks at the clock of the bubble when an answer is yielded.
+func TestMulticastIsStreamed(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		want := []time.Duration{0, time.Second, 3 * time.Second}
+		for i, takes := range want {
+			b.newSlow(slow{host: calculatorHost, id: fmt.Sprintf("a%daaaaaaaa", i), takes: takes})
+		}
+		newScripted(t, b.world, calculatorHost, ack) // holds the call open
+		caller := b.connect("caller.example")
+		var got []time.Duration
+		began := time.Now()
+		for response, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if got = append(got, time.Since(began)); len(got) == len(want) {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("yielded after %v, want %v", got, want)
+		}
+	})
+}

@@ -1,0 +1,27 @@
+package bus_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+// TestGatheringAllocates holds that what a caller does for each answer takes no memory once it knows who answers.
+func TestGatheringAllocates(t *testing.T) { //nolint:paralleltest // testing.AllocsPerRun cannot run beside others
+	const instances = 16
+	gathering := bus.NewGathering(instances)
+	call := 0
+	once := func() {
+		call++
+		if got := gathering.Call(t.Context(), strconv.Itoa(call)); got != instances {
+			t.Fatalf("%d answers of %d", got, instances)
+		}
+	}
+	for range 10_000 { // until as much is remembered as ever will be
+		once()
+	}
+	if got := testing.AllocsPerRun(1000, once); got > 4 { // that of the id, and some when the pool is emptied
+		t.Errorf("a multicast to %d allocates %.0f times", instances, got)
+	}
+}
