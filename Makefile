@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check format build tidy lint generate generated words test race bench fuzz faults
+.PHONY: help check format build tidy lint generate generated words test race bench compare fuzz faults
 
 # How much each fuzz target runs: a number of inputs, a few seconds. A duration
 # works too, but before Go 1.27 a target can fail just because its time is up
@@ -67,6 +67,9 @@ race: ## all tests under the race detector
 
 bench: ## each benchmark once, so that none rots
 	go test -run '^$$' -bench . -benchtime 1x ./...
+
+compare: ## benchmarks of two commits with benchstat: make compare OLD=main NEW=HEAD BENCH=Add
+	@.ci/compare
 
 fuzz: ## each fuzz target for FUZZTIME
 	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print names[i], $$2; n = 0 }' | \
