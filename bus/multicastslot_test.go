@@ -21,7 +21,7 @@ func TestGatheringAllocates(t *testing.T) { //nolint:paralleltest // testing.All
 	for range 10_000 { // until as much is remembered as ever will be
 		once()
 	}
-	if got := testing.AllocsPerRun(1000, once); got > 4 { // that of the id, and some when the pool is emptied
+	if got := testing.AllocsPerRun(1000, once); got > 8 { // that of the id, and some when the pool is emptied, as the race detector does at random
 		t.Errorf("a multicast to %d allocates %.0f times", instances, got)
 	}
 }
