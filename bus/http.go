@@ -39,7 +39,8 @@ func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(
 // that took the request and gave no answer in time is yielded as an [*Error].
 //
 // The call starts when the sequence is ranged over, again each time, and ends when all instances that answered the last
-// time have done so again, when no further one has turned up for 250 ms, or with the time budget. The request body is
+// time have done so again, when no further one has turned up for a while, or with the time budget. A while is 250 ms, and
+// less on the first call of an address that all instances known to the connection have acked. The request body is
 // read and closed at once.
 func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
 	request, err := fromHTTP(r)

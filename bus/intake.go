@@ -15,16 +15,19 @@ import (
 const held = 32 << 10
 
 // intake takes what the broker sends for all subscriptions of a link: one message after the other, in the order in which
-// they came. Who takes a request goes on to handle it, when somebody else has taken over:
+// they came. Who takes a request leaves it to others while there is more to take (see backlog.go). Else he goes on to handle it
+// himself, when somebody else has taken over:
 //
 //	leader    take an ack, a response, a request ── handle the request ── rest
 //	follower                                     └─ take an ack, …
 //
-// So a request changes goroutines once on its way from the broker client to the handler.
+// So a request changes goroutines once on its way from the broker client to the handler, when there is time, and twice when
+// there is much to do; and it is acked before any work that came before it is done.
 type intake struct {
 	messages chan *nats.Msg
 	reader   wire.Reader // of whoever leads
 	workers  *workers
+	backlog  *backlog
 	starting sync.Once
 	ended    chan struct{}
 
@@ -33,7 +36,7 @@ type intake struct {
 }
 
 func newIntake(w *workers) *intake {
-	return &intake{messages: make(chan *nats.Msg, held), workers: w, ended: make(chan struct{})}
+	return &intake{messages: make(chan *nats.Msg, held), workers: w, backlog: &backlog{workers: w}, ended: make(chan struct{})}
 }
 
 // do leads, until a request is to be handled, which it then does.
@@ -44,7 +47,12 @@ func (i *intake) do() {
 			close(i.ended)
 			return
 		}
-		if taken := i.take(message); taken != nil {
+		taken := i.take(message)
+		switch {
+		case taken == nil:
+		case len(i.messages) > 0: // others wait for their ack, which no handler must hold up
+			i.backlog.add(taken)
+		default:
 			i.workers.start(i)
 			taken.do()
 			return

@@ -1,0 +1,52 @@
+package bus
+
+import (
+	"runtime"
+	"sync"
+)
+
+// backlog are requests that were taken in and acked, until they are handled. It starts a few at a time and lets those run
+// first that can. So where handlers compute, as many are started as the processors can do with, and the goroutines that
+// ack, send and receive need not line up behind thousands of them; where they wait for something else, all are started.
+type backlog struct {
+	workers *workers
+
+	mu       sync.Mutex // protects all below
+	requests []*incoming
+	starting bool
+}
+
+// add has a request handled soon.
+func (b *backlog) add(in *incoming) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.requests = append(b.requests, in)
+	if !b.starting {
+		b.starting = true
+		b.workers.start(b)
+	}
+}
+
+// do starts what there is.
+func (b *backlog) do() {
+	few := make([]*incoming, 4*runtime.GOMAXPROCS(0))
+	for count := b.take(few); count > 0; count = b.take(few) {
+		for _, in := range few[:count] {
+			b.workers.start(in)
+		}
+		runtime.Gosched() // comes back when nothing else can run, or all has run for a moment
+	}
+}
+
+// take moves the oldest requests to a slice, and returns how many. None is the end of starting.
+func (b *backlog) take(to []*incoming) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	count := copy(to, b.requests)
+	clear(b.requests[:count])
+	if b.requests = b.requests[count:]; len(b.requests) == 0 {
+		b.requests = nil
+	}
+	b.starting = count > 0
+	return count
+}
