@@ -36,10 +36,12 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 	if err != nil {
 		return unsent(err)
 	}
-	results := copyOf(result)
-	request, err := conn.newRequest(to, arguments, results, true)
+	request, err := conn.newRequest(to, arguments)
 	if err != nil {
 		return unsent(err)
+	}
+	if request.given != nil {
+		request.given.results, request.given.anyCase = copyOf(result), true
 	}
 	response, err := conn.roundTrip(ctx, request)
 	if err != nil {
@@ -47,7 +49,7 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 	}
 	if request.given.answeredBy(response) {
 		if result != nil {
-			reflect.ValueOf(result).Elem().Set(results)
+			reflect.ValueOf(result).Elem().Set(request.given.results)
 		}
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -35,19 +34,10 @@ func newMember(t *testing.T, users string, known int) *enforcing {
 	if known != 0 {
 		routes = fmt.Sprintf("routes: [ %q ]", fmt.Sprintf("nats://127.0.0.1:%d", known))
 	}
-	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(`
+	return startEnforcing(t, broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(`
 		accounts { bus { users: [ %s ] }, system { users: [ { user: system, password: secret } ] } }
 		system_account: system
 		cluster { name: pair, listen: "127.0.0.1:-1", %s }`, users, routes)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(started.Close)
-	address, err := url.Parse(started.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &enforcing{t: t, url: address, log: new(journal)}
 }
 
 // clusterPort asks the broker on which port the others reach it.

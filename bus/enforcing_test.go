@@ -34,6 +34,12 @@ func newEnforcing(t *testing.T, users map[string]string, options ...broker.Optio
 	if len(users) > 0 {
 		options = append(options, broker.Config("authorization { users: [\n"+list.String()+"] }"))
 	}
+	return startEnforcing(t, options...)
+}
+
+// startEnforcing starts a broker that has its users already.
+func startEnforcing(t *testing.T, options ...broker.Option) *enforcing {
+	t.Helper()
 	started, err := broker.Start(options...)
 	if err != nil {
 		t.Fatal(err)

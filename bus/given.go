@@ -21,8 +21,9 @@ type given struct {
 // none is what results become that nobody wants. They have to be as good as others all the same.
 type none struct{}
 
-// newRequest makes the request of a call, by value when it may stay in the process.
-func (c *Conn) newRequest(to *destination, arguments any, results reflect.Value, anyCase bool) (*outgoing, error) {
+// newRequest makes the request of a call, by value when it may stay in the process. Then the caller adds what takes the
+// results.
+func (c *Conn) newRequest(to *destination, arguments any) (*outgoing, error) {
 	if !c.circuit || to.template == nil || to.takesQuery() || !c.link.local.serves(c.plane, to.template.address.Host) {
 		return to.request(arguments)
 	}
@@ -30,7 +31,7 @@ func (c *Conn) newRequest(to *destination, arguments any, results reflect.Value,
 	if args, ok := arguments.(Args); ok {
 		arguments = map[string]any(args)
 	}
-	request.given = &given{to: to, arguments: arguments, results: results, anyCase: anyCase}
+	request.given = &given{to: to, arguments: arguments}
 	return request, nil
 }
 

@@ -66,10 +66,14 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	if o.fault != nil {
 		return Response[Results]{}, unsent(o.fault)
 	}
-	results := new(Results)
-	request, err := o.conn.newRequest(o.to, arguments, reflect.ValueOf(results).Elem(), false)
+	request, err := o.conn.newRequest(o.to, arguments)
 	if err != nil {
 		return Response[Results]{}, unsent(err)
+	}
+	var results *Results // not used where the response is text
+	if request.given != nil {
+		results = new(Results)
+		request.given.results = reflect.ValueOf(results).Elem()
 	}
 	response, err := o.conn.roundTrip(ctx, request)
 	if err != nil {
