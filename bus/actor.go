@@ -79,6 +79,18 @@ func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, er
 	return nil, newError(http.StatusUnauthorized, NotExecuted, err, "%s", detail)
 }
 
+// checkClaims makes the [Interceptor] that lets those through who may call the endpoint.
+func (c *Conn) checkClaims(e *endpoint) Interceptor {
+	return func(next Handler) Handler {
+		return func(ctx context.Context, x *Exchange) error {
+			if err := c.authorize(&x.in.serving, e); err != nil {
+				return err
+			}
+			return next(ctx, x)
+		}
+	}
+}
+
 // authorize refuses a request whose token is bad, whatever it asks for, and one that does not satisfy what its endpoint
 // asks. It says nothing of the endpoint that the caller does not know.
 func (c *Conn) authorize(s *serving, e *endpoint) (err error) {

@@ -43,7 +43,7 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 	if request.given != nil {
 		request.given.results, request.given.anyCase = copyOf(result), true
 	}
-	response, err := conn.roundTrip(ctx, request)
+	response, err := conn.call(ctx, request)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/subject"
@@ -18,22 +20,26 @@ import (
 
 // connectConfig is what Connect works with: defaults, then the environment, then options.
 type connectConfig struct {
-	plane        string
-	version      string
-	description  string
-	baseURL      string
-	shortCircuit bool
-	checkCircuit func(error) // told of differences between the transports; nil: nobody looks
-	handlerLimit int
-	messageLimit int // bytes
-	ackWait      time.Duration
-	allowReplies bool             // see WithAllowResponses
-	verifier     *claims.Verifier // of tokens; nil: that of claimsConfig
-	claimsConfig claims.Config    // of the environment
-	logger       *zerolog.Logger
-	linkConfig   linkConfig
-	ownLink      bool
-	faults       []error // of options that make no sense
+	plane          string
+	version        string
+	description    string
+	baseURL        string
+	shortCircuit   bool
+	checkCircuit   func(error) // told of differences between the transports; nil: nobody looks
+	handlerLimit   int
+	messageLimit   int // bytes
+	ackWait        time.Duration
+	allowReplies   bool             // see WithAllowResponses
+	verifier       *claims.Verifier // of tokens; nil: that of claimsConfig
+	claimsConfig   claims.Config    // of the environment
+	logger         *zerolog.Logger
+	tracerProvider trace.TracerProvider // nil: that of the process
+	meterProvider  metric.MeterProvider // the same
+	interceptors   []Interceptor
+	bodies         bool // for them
+	linkConfig     linkConfig
+	ownLink        bool
+	faults         []error // of options that make no sense
 }
 
 // linkConfig says which broker to reach, and as whom. It is comparable: connections of a process with equal

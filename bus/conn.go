@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -52,11 +53,20 @@ type Conn struct {
 
 	direct *subscription // to this very instance
 
+	tracing      *tracing // nil: no spans
+	meters       *meters  // nil: no metrics but ours
+	interceptors []Interceptor
+	calling      Handler        // what a call passes through
+	called       metrics.Family // by host, what came of our calls
+	bodies       bool           // interceptors want to see them
+	opened       time.Time
+
 	registering sync.Mutex // one registration at a time; protects serving
 	serving     bool       // something was registered
 
 	mu            sync.Mutex // protects what stands below
 	subscriptions []*listening
+	endpoints     []*endpoint // that were registered, but for what the framework itself serves
 	overflow      overflow
 	examined      error         // of the broker: see checkSubscriptions
 	closing       chan struct{} // of the first Close: closed when it is done
@@ -83,7 +93,11 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
 	conn := newConn(host, id, link, config)
-	err = conn.openVerifier(ctx, config)
+	conn.meters, err = newMeters(config.meterProvider, host)
+	conn.calling = conn.clientChain()
+	if err == nil {
+		err = conn.openVerifier(ctx, config)
+	}
 	if err == nil {
 		err = conn.open(ctx, config)
 	}
@@ -120,6 +134,8 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		controls:   newGate(0),
 		direct:     &subscription{},
 	}
+	conn.interceptors, conn.bodies, conn.opened = config.interceptors, config.bodies, time.Now()
+	conn.tracing = newTracing(config.tracerProvider, host, id)
 	conn.destinations = newDestinations(conn)
 	conn.transport = conn.nats
 	conn.unfinished = newUnfinished(conn, config.messageLimit)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/strictjson"
@@ -25,6 +26,17 @@ type control struct{}
 func (control) Ping(ctx context.Context) (host, id, version string, ports []int) {
 	conn := servingOf(ctx).conn
 	return conn.host, conn.id, conn.version, conn.router.servedPorts()
+}
+
+// Traffic says what the instance has served and called so far.
+func (control) Traffic(ctx context.Context) (started time.Time, served []ServedCalls, made []MadeCalls) {
+	traffic := servingOf(ctx).conn.Traffic()
+	return traffic.Started, traffic.Served, traffic.Made
+}
+
+// Metrics says so in the text format of Prometheus.
+func (control) Metrics(w http.ResponseWriter, r *http.Request) {
+	servingOf(r.Context()).conn.ServeMetrics(w, r)
 }
 
 // Hello says that the caller serves something new: what was known of who answers is no longer complete.
@@ -68,12 +80,14 @@ func planControl() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, control{}, newServiceConfig([]ServeOption{
 		Port(controlPort), Hidden(), NoQueue(),
 		Names("Ping", "", "host, id, version, ports"), Method("Ping", HTTPMethod(http.MethodGet)),
+		Names("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet)),
+		Method("Metrics", HTTPMethod(http.MethodGet)),
 		Names("Hello", "", ""), Method("Hello", HTTPMethod(http.MethodPost)),
 		Names("Bye", "", ""), Method("Bye", HTTPMethod(http.MethodPost)),
 		Names("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost)),
 	}))
 	for _, e := range endpoints {
-		e.onAll = e.mapped.Name != "Cancel" // which is for one instance
+		e.onAll = e.mapped.Name != "Cancel" && e.mapped.Name != "Metrics" // which are asked of one instance
 	}
 	return endpoints, err
 }

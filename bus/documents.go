@@ -88,7 +88,7 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	document := &endpoint{endpointConfig: newEndpointConfig(), mapped: mapped}
+	document := newEndpoint(newEndpointConfig(), mapped.Name, mapped)
 	document.port, document.hidden = port, true
 	document.run = runWeb(document, func(w http.ResponseWriter, r *http.Request) error {
 		verified, _ := ClaimsOf(r.Context())

@@ -2,10 +2,10 @@ package bus
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -13,11 +13,13 @@ import (
 
 // endpoint is the plan of one endpoint, made when it is registered. A call walks it and searches nothing.
 type endpoint struct {
+	Endpoint
 	endpointConfig
-	owner  string // the type that a method belongs to, "Calculator"
 	mapped *restmap.Endpoint
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
+	chain  Handler         // ends with run; nil for what the framework itself serves
+	served *metrics.Family // by caller; nil like chain
 }
 
 // Ports by convention.
@@ -43,16 +45,18 @@ type endpointConfig struct {
 	secured     bool   // it asks for claims
 	claims      string // that satisfy this expression
 	description string
+
+	interceptors []Interceptor
 }
 
 func newEndpointConfig() endpointConfig { return endpointConfig{port: publicPort, queue: true} }
 
-// name is how messages speak of the endpoint.
-func (e *endpoint) name() string {
-	if e.owner == "" {
-		return e.mapped.Name
+// newEndpoint makes the plan of an endpoint that nothing has been done for yet.
+func newEndpoint(config endpointConfig, name string, mapped *restmap.Endpoint) *endpoint {
+	return &endpoint{
+		Endpoint:       Endpoint{Name: name, Path: mapped.Path().String(), Port: config.port},
+		endpointConfig: config, mapped: mapped,
 	}
-	return e.owner + "." + e.mapped.Name
 }
 
 // queueName is the queue that an instance answers under. Without a queue each instance is one of its own.
@@ -94,13 +98,4 @@ func tokens(pattern restmap.Pattern) []string {
 		}
 	}
 	return made
-}
-
-// limitBody refuses a request body that is too large for the endpoint.
-func limitBody(body []byte, limit int) error {
-	if len(body) <= limit {
-		return nil
-	}
-	return newError(http.StatusRequestEntityTooLarge, NotExecuted, nil,
-		"a body of %d bytes exceeds this endpoint's limit of %d", len(body), limit)
 }

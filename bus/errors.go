@@ -67,6 +67,8 @@ type Error struct {
 	Host, ID string
 	// MsgID is the Bus-Msg-Id of the request that failed.
 	MsgID string
+	// TraceID is that of the trace that the request belongs to, "" for none.
+	TraceID string
 	// Instance is the path of the request, as the caller sent it.
 	Instance string
 	// Arguments tells what is wrong with which argument, on bad input.

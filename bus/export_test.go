@@ -22,7 +22,7 @@ func (t *Table) Add(method, path string) error {
 	if err != nil {
 		return err
 	}
-	return t.router.add([]*endpoint{{endpointConfig: newEndpointConfig(), mapped: mapped}})
+	return t.router.add([]*endpoint{newEndpoint(newEndpointConfig(), mapped.Name, mapped)})
 }
 
 // Find returns the name of the route for an address, "" for none, and the values of its parameters.
@@ -31,7 +31,7 @@ func (t *Table) Find(method, path string) (name string, values []string) {
 	if !found.found() {
 		return "", nil
 	}
-	return found.endpoint.name(), found.values
+	return found.endpoint.Name, found.values
 }
 
 // Knowledge is what a caller knows of those who answer a multicast.

@@ -47,14 +47,14 @@ func (u *unfinished) begin(in *incoming, fault error) error {
 	if fault == nil {
 		fault = u.beginGood(in)
 	}
-	if fault != nil && in.request.TimeBudget > 0 {
+	if fault != nil && in.Request.TimeBudget > 0 {
 		_ = u.keep(in, new(unfinishedRequest), 0) // without a note the other parts are dropped one by one
 	}
 	return fault
 }
 
 func (u *unfinished) beginGood(in *incoming) error {
-	parts, err := newAssembly(in.request.Fragment, in.request.Body, min(u.limit, in.endpoint.bodyLimit))
+	parts, err := newAssembly(in.Request.Fragment, in.Request.Body, min(u.limit, in.endpoint.bodyLimit))
 	if err != nil {
 		return err
 	}
@@ -63,14 +63,14 @@ func (u *unfinished) beginGood(in *incoming) error {
 
 // keep notes down what has come of a request, and asks for the memory that it takes.
 func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) error {
-	there := first.address
+	there := first.Address
 	there.Host = u.conn.id + "." + u.conn.host
 	published, err := there.Subject(u.conn.plane)
 	if err != nil {
 		return err
 	}
 	kept.subject, kept.begun = published, time.Now()
-	name := keyOf(first.request)
+	name := keyOf(first.Request)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
@@ -84,7 +84,7 @@ func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) er
 	if err := kept.held.grow(size); err != nil {
 		return err
 	}
-	kept.abandon = time.AfterFunc(first.request.TimeBudget, func() { u.expire(name, kept) })
+	kept.abandon = time.AfterFunc(first.Request.TimeBudget, func() { u.expire(name, kept) })
 	u.requests[name] = kept
 	return nil
 }
@@ -130,13 +130,13 @@ func (u *unfinished) take(part *wire.Request, published string, size int) (*inco
 		return nil, nil, nil
 	}
 	u.remove(name, kept)
-	kept.in.request.TimeBudget -= time.Since(kept.begun)
+	kept.in.Request.TimeBudget -= time.Since(kept.begun)
 	kept.in.held = &kept.held
 	return kept.in, kept.parts, nil
 }
 
 func (r *unfinishedRequest) add(part *wire.Request, size int) error {
-	first := r.in.request
+	first := r.in.Request
 	if part.Method != first.Method || part.Target != first.Target {
 		return newError(http.StatusBadRequest, NotExecuted, nil, "part %d of %d says %s %s, the first one %s %s",
 			part.Fragment.Number, part.Fragment.Count, part.Method, part.Target, first.Method, first.Target)
@@ -208,9 +208,9 @@ func (u *unfinished) close() {
 
 // resume takes in a request of which all parts have come. Its time has run since the first one.
 func (c *Conn) resume(in *incoming, parts *assembly) (taken bool) {
-	in.parts, in.request.Fragment = parts, wire.Fragment{}
+	in.parts, in.Request.Fragment = parts, wire.Fragment{}
 	var fault error
-	if in.request.TimeBudget > 0 {
+	if in.Request.TimeBudget > 0 {
 		fault = c.takeIn(in)
 	} else {
 		fault = newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the last part arrived")
@@ -225,7 +225,7 @@ func (c *Conn) resume(in *incoming, parts *assembly) (taken bool) {
 // joinParts puts the body together. It is much to copy, and the goroutine that reads from the broker has no time for it.
 func (in *incoming) joinParts() {
 	if in.parts != nil {
-		in.request.Body, in.parts = in.parts.body(), nil
+		in.Request.Body, in.parts = in.parts.body(), nil
 	}
 }
 

@@ -45,17 +45,14 @@ func (e *endpoint) decode(in *incoming) (reflect.Value, error) {
 	if in.given != nil {
 		return in.arguments, nil
 	}
-	if err := limitBody(in.request.Body, e.bodyLimit); err != nil {
-		return reflect.Value{}, err
-	}
-	if coding := in.request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+	if coding := in.Request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return reflect.Value{}, newError(http.StatusUnsupportedMediaType, NotExecuted, nil, "content encoding %q: send the body as it is", coding)
 	}
-	_, query, _ := strings.Cut(in.request.Target, "?")
+	_, query, _ := strings.Cut(in.Request.Target, "?")
 	in.decoding = restmap.Request{
 		Query:       query,
-		ContentType: in.request.Header.Get("Content-Type"),
-		Body:        in.request.Body,
+		ContentType: in.Request.Header.Get("Content-Type"),
+		Body:        in.Request.Body,
 	}
 	if len(in.values) > 0 {
 		in.decoding.PathValue = in.value

@@ -22,7 +22,7 @@ func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, unsent(err)
 	}
-	response, err := c.roundTrip(r.Context(), request)
+	response, err := c.call(r.Context(), request)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,7 @@ import (
 // incoming is a request that has reached this instance, and the way back to its caller. All that a request needs is one
 // piece of memory.
 type incoming struct {
-	request *wire.Request
-	address subject.Address
+	Exchange
 	through *subscription
 	back    replier
 	head    *wire.ResponseHead // what is sent back begins with; nil: not known
@@ -80,9 +79,10 @@ func (s *subscription) plain(request *wire.Request, published string) bool {
 
 // prepare makes the context of the handler: it ends with the time budget, or sooner when the caller leaves.
 func (in *incoming) prepare(c *Conn) {
-	budget := in.request.TimeBudget
+	budget := in.Request.TimeBudget
 	if longest := in.endpoint.timeBudget; longest > 0 {
 		budget = min(budget, longest)
 	}
-	in.serving.conn, in.serving.request, in.serving.deadline = c, in.request, time.Now().Add(budget)
+	in.began = time.Now()
+	in.serving.conn, in.serving.request, in.serving.deadline = c, in.Request, in.began.Add(budget)
 }

@@ -14,28 +14,47 @@ import (
 // has acked and does not answer in time is yielded as an error. Nobody there: nothing is yielded.
 func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire.Response, error] {
 	return func(yield func(*wire.Response, error) bool) {
-		nested, err := c.enter(ctx)
-		if err != nil {
-			yield(nil, err)
-			return
+		sent := *request
+		x := sent.exchange()
+		x.Multicast = true
+		stopped := false // nothing is yielded any more
+		counted := func(response *wire.Response, err error) bool {
+			if err == nil {
+				x.Answers++
+			}
+			stopped = !yield(response, err)
+			return !stopped
 		}
-		if !nested {
-			defer c.calls.leave()
+		x.collect = func(ctx context.Context) { c.collect(ctx, &sent, counted) }
+		if err := c.calling(ctx, x); err != nil && !stopped {
+			yield(nil, asError(err))
 		}
-		waiting := c.responders.newSlot(c, request, budget(ctx))
-		defer c.responders.reuse(waiting)
-		sent := &waiting.call
-		if err := c.seal(ctx, sent); err != nil {
-			yield(nil, err)
-			return
-		}
-		c.stamp(sent, waiting.ends)
-		if err := tooLate(ctx, sent); err != nil {
-			yield(nil, err)
-			return
-		}
-		c.gather(ctx, waiting, yield)
 	}
+}
+
+// collect is a multicast that has passed through the interceptors.
+func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.Response, error) bool) {
+	nested, err := c.enter(ctx)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	if !nested {
+		defer c.calls.leave()
+	}
+	waiting := c.responders.newSlot(c, request, budget(ctx))
+	defer c.responders.reuse(waiting)
+	sent := &waiting.call
+	if err := c.seal(ctx, sent); err != nil {
+		yield(nil, err)
+		return
+	}
+	c.stamp(sent, waiting.ends)
+	if err := tooLate(ctx, sent); err != nil {
+		yield(nil, err)
+		return
+	}
+	c.gather(ctx, waiting, yield)
 }
 
 // newSlot returns a slot for a call that nobody else uses. Each range over a multicast is a call of its own.

@@ -64,8 +64,8 @@ func (c *Conn) receiveAbsence(message *nats.Msg) *incoming {
 // receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
 func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incoming {
 	in := &incoming{through: through, size: len(message.Data), back: c.nats}
-	in.request = &in.read
-	request := in.request
+	in.Request = &in.read
+	request := in.Request
 	request.Header = in.fields[:0]
 	fault := c.link.intake.reader.ParseRequest(message.Data, request)
 	to, known := c.callers.responseSubject(request, through.endpoint)
@@ -80,9 +80,9 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	switch {
 	case fault != nil:
 	case through.plain(request, message.Subject):
-		in.address, in.match = through.address, through.match
+		in.Address, in.match = through.address, through.match
 	default:
-		in.address, fault = addressOf(request, message.Subject)
+		in.Address, fault = addressOf(request, message.Subject)
 	}
 	if !c.receive(in, fault) {
 		return nil

@@ -75,7 +75,7 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 		results = new(Results)
 		request.given.results = reflect.ValueOf(results).Elem()
 	}
-	response, err := o.conn.roundTrip(ctx, request)
+	response, err := o.conn.call(ctx, request)
 	if err != nil {
 		return Response[Results]{}, err
 	}

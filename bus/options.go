@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busline/busline/bus/claims"
 )
@@ -148,4 +150,30 @@ func WithAckWait(wait time.Duration) ConnectOption {
 // (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text.
 func WithLogger(logger zerolog.Logger) ConnectOption {
 	return func(c *connectConfig) { c.logger = &logger }
+}
+
+// WithInterceptors has interceptors stand around all calls that the connection makes, and around all that it serves, the
+// first one outermost; several of these options add up. Default: none. See [Interceptor].
+func WithInterceptors(interceptors ...Interceptor) ConnectOption {
+	return func(c *connectConfig) { c.interceptors = append(c.interceptors, interceptors...) }
+}
+
+// WithBodies has interceptors see the bodies of all requests and responses. Default: those of a call that stays in the
+// process may be passed as Go values, which is faster, and are not seen.
+func WithBodies() ConnectOption {
+	return func(c *connectConfig) { c.bodies = true }
+}
+
+// WithTracerProvider sets where spans of calls go (OpenTelemetry). Default: to the provider of the process,
+// otel.GetTracerProvider, when one was set before Connect; else there are no spans, and the headers traceparent, tracestate and
+// baggage travel along the chain of calls as they came.
+func WithTracerProvider(provider trace.TracerProvider) ConnectOption {
+	return func(c *connectConfig) { c.tracerProvider = provider }
+}
+
+// WithMeterProvider sets where the metrics http.server.request.duration and http.client.request.duration go
+// (OpenTelemetry). Default: to the provider of the process, otel.GetMeterProvider, when one was set before Connect. Whoever
+// asks GET :888/metrics is told in any case.
+func WithMeterProvider(provider metric.MeterProvider) ConnectOption {
+	return func(c *connectConfig) { c.meterProvider = provider }
 }

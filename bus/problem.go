@@ -33,6 +33,9 @@ func (e *Error) sentBy(c *Conn, request *wire.Request) {
 	if e.Host == "" {
 		e.Host, e.ID, e.MsgID = c.host, c.id, request.MsgID
 	}
+	if e.TraceID == "" {
+		e.TraceID = traceIDOf(request.Header)
+	}
 }
 
 // header returns the fields of the response that carries the error.
@@ -53,7 +56,7 @@ func (e *Error) header() wire.Header {
 func (e *Error) body() []byte {
 	body, err := strictjson.Marshal(restmap.Problem{
 		Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status, Detail: strings.ToValidUTF8(e.Detail, "�"),
-		Instance: e.Instance, Host: e.Host, ID: e.ID, MsgID: e.MsgID, Executed: e.notExecuted(), Errors: e.Arguments,
+		Instance: e.Instance, Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID, Executed: e.notExecuted(), Errors: e.Arguments,
 	})
 	if err != nil {
 		return nil // only text and numbers: the status alone has to do
@@ -87,6 +90,7 @@ func responseError(res *wire.Response) *Error {
 	var told restmap.Problem
 	if strings.HasPrefix(res.Header.Get("Content-Type"), restmap.ProblemType) && strictjson.Unmarshal(res.Body, &told) == nil {
 		failed.Detail, failed.Instance, failed.Arguments = told.Detail, told.Instance, told.Errors
+		failed.TraceID = told.TraceID
 		if told.Executed == NotExecuted.String() {
 			failed.Executed = NotExecuted
 		}

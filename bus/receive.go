@@ -1,10 +1,7 @@
 package bus
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
-	"runtime/debug"
 
 	"github.com/busline/busline/bus/wire"
 )
@@ -15,14 +12,14 @@ import (
 func (c *Conn) receive(in *incoming, fault error) (taken bool) {
 	if fault == nil {
 		if !in.found() {
-			in.match = c.router.find(in.address)
+			in.match = c.router.find(in.Address)
 		}
 		if in.found() && !in.through.brings(in.endpoint) {
 			return false
 		}
 	}
 	fault = c.objection(in, fault)
-	inParts := in.request.Fragment.IsPart()
+	inParts := in.Request.Fragment.IsPart()
 	if inParts {
 		fault = c.unfinished.begin(in, fault) // before the ack, which brings the other parts
 	}
@@ -41,14 +38,14 @@ func (c *Conn) objection(in *incoming, fault error) error {
 	switch {
 	case fault != nil:
 		return unsent(fault)
-	case in.request.TimeBudget <= 0:
+	case in.Request.TimeBudget <= 0:
 		return newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the request arrived")
-	case in.request.CallDepth > wire.MaxCallDepth:
+	case in.Request.CallDepth > wire.MaxCallDepth:
 		return newError(http.StatusLoopDetected, NotExecuted, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
 	case !in.found():
-		return c.notServed(in.address)
+		return c.notServed(in.Address)
 	default:
-		return c.limitMessage(in.request.Body)
+		return c.limitMessage(in.Request.Body)
 	}
 }
 
@@ -99,7 +96,7 @@ func (c *Conn) handle(in *incoming, room *gate) {
 	var response *wire.Response // none: the handler did not return
 	defer func() {
 		if response == nil {
-			response = c.crashed(in, recover())
+			response = c.refuse(in, crash(recover()))
 		}
 		c.running.remove(&in.serving)
 		in.freeParts()
@@ -107,31 +104,12 @@ func (c *Conn) handle(in *incoming, room *gate) {
 		c.awaitBroker(in)
 		c.respond(in, response)
 	}()
-	answer, err := c.run(in)
+	answer, err := c.pass(in)
 	if err != nil {
-		answer = c.refuse(in, err)
+		answer = c.refusal(in, err).response()
 	}
-	if in.request.Method == http.MethodHead {
+	if in.Request.Method == http.MethodHead {
 		answer.Body = nil
 	}
 	response = answer
-}
-
-// run lets the handler see whoever may call it.
-func (c *Conn) run(in *incoming) (*wire.Response, error) {
-	if err := c.authorize(&in.serving, in.endpoint); err != nil {
-		return nil, err
-	}
-	return in.endpoint.run(&in.serving, in)
-}
-
-// crashed returns the response for a handler that panicked, with a log line that has the stack, or that exited its
-// goroutine, in which case there is no reason.
-func (c *Conn) crashed(in *incoming, reason any) *wire.Response {
-	if reason == nil {
-		return c.refuse(in, errors.New("the handler exited its goroutine"))
-	}
-	c.logger.Error().Str("endpoint", in.endpoint.name()).Str("msgId", in.request.MsgID).
-		Str("panic", fmt.Sprint(reason)).Bytes("stack", debug.Stack()).Msg("handler panicked")
-	return c.refusal(in, fmt.Errorf("the handler panicked: %v", reason)).response()
 }

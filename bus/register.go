@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 
+	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -69,7 +70,7 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 		return nil, nil, err
 	}
 	for _, m := range mapped {
-		planned := &endpoint{endpointConfig: config.method(m.Method.Name).endpointConfig, owner: service.Name, mapped: m}
+		planned := newEndpoint(config.method(m.Method.Name).endpointConfig, service.Name+"."+m.Name, m)
 		if m.Style == restmap.Web {
 			planned.run = runWeb(planned, m.Method.ServeHTTP)
 		} else {
@@ -91,10 +92,11 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 	if err != nil {
 		return fmt.Errorf("handle on %s: %w", c.host, err)
 	}
-	planned := &endpoint{endpointConfig: newEndpointConfig(), mapped: mapped}
+	settings := newEndpointConfig()
 	for _, option := range options {
-		option.applyToEndpoint(&planned.endpointConfig)
+		option.applyToEndpoint(&settings)
 	}
+	planned := newEndpoint(settings, mapped.Name, mapped)
 	planned.run = runWeb(planned, plainHandler(handler))
 	if err := c.register([]*endpoint{planned}); err != nil {
 		return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, err)
@@ -130,33 +132,45 @@ func (c *Conn) register(endpoints []*endpoint) error {
 		return err
 	}
 	c.serving = true
+	c.remember(endpoints)
 	c.documents.add(endpoints)
 	c.announce("hello")
 	return nil
+}
+
+// remember keeps what Traffic tells of.
+func (c *Conn) remember(endpoints []*endpoint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range endpoints {
+		if e.served != nil {
+			c.endpoints = append(c.endpoints, e)
+		}
+	}
 }
 
 func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 	var faults []error
 	for _, e := range endpoints {
 		if err := subject.ValidPort(e.port); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w; see bus.Port", e.name(), err))
+			faults = append(faults, fmt.Errorf("%s: %w; see bus.Port", e.Name, err))
 		}
 		if e.port == controlPort {
-			faults = append(faults, fmt.Errorf("%s: port %d is the framework's own; use another, such as 444 for what is internal", e.name(), controlPort))
+			faults = append(faults, fmt.Errorf("%s: port %d is the framework's own; use another, such as 444 for what is internal", e.Name, controlPort))
 		}
 		for _, route := range e.mapped.Routes {
 			if route.Method == http.MethodHead {
-				faults = append(faults, fmt.Errorf("%s: HEAD is answered where GET is; serve GET", e.name()))
+				faults = append(faults, fmt.Errorf("%s: HEAD is answered where GET is; serve GET", e.Name))
 			}
 			if to := c.endpointSubject(e, c.host, route); len(to) > subject.MaxLength {
-				faults = append(faults, fmt.Errorf("%s: the subject of its path has %d bytes, more than %d: shorten the path", e.name(), len(to), subject.MaxLength))
+				faults = append(faults, fmt.Errorf("%s: the subject of its path has %d bytes, more than %d: shorten the path", e.Name, len(to), subject.MaxLength))
 			}
 		}
 		if err := e.compileClaims(); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", e.name(), err))
+			faults = append(faults, fmt.Errorf("%s: %w", e.Name, err))
 		}
 		if e.bodyLimit < 0 || e.timeBudget < 0 {
-			faults = append(faults, fmt.Errorf("%s: a body limit or a time budget below zero", e.name()))
+			faults = append(faults, fmt.Errorf("%s: a body limit or a time budget below zero", e.Name))
 		}
 	}
 	return errors.Join(faults...)
@@ -165,6 +179,12 @@ func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 // install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
 // the broker knows of them.
 func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
+	for _, e := range endpoints {
+		if e.Port != controlPort { // whose plans all connections share
+			e.served = new(metrics.Family)
+			e.chain = c.serverChain(e)
+		}
+	}
 	if err := c.router.add(endpoints); err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 	if failed.Status == http.StatusInternalServerError {
 		level = zerolog.ErrorLevel
 	}
-	c.logger.WithLevel(level).Str("caller", in.request.FromHost).Str("msgId", in.request.MsgID).
-		Str("method", in.request.Method).Str("path", in.address.Path).Int("status", failed.Status).
+	c.logger.WithLevel(level).Str("caller", in.Request.FromHost).Str("msgId", in.Request.MsgID).
+		Str("method", in.Request.Method).Str("path", in.Address.Path).Int("status", failed.Status).
 		Str("detail", failed.Detail).Msg("request failed")
 	return failed.response()
 }
@@ -28,9 +28,10 @@ func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 // refusal completes an error: it names the path, and this instance unless another one failed.
 func (c *Conn) refusal(in *incoming, err error) *Error {
 	failed := *asError(err)
-	failed.sentBy(c, in.request)
+	failed.TraceID = in.traceID
+	failed.sentBy(c, in.Request)
 	if failed.Instance == "" {
-		failed.Instance = in.address.Path
+		failed.Instance = in.Address.Path
 	}
 	return &failed
 }
@@ -79,10 +80,10 @@ func (c *Conn) respond(in *incoming, response *wire.Response) {
 
 func (c *Conn) logLost(in *incoming, what string, err error) {
 	level := zerolog.WarnLevel
-	if in.address.Port == controlPort {
+	if in.Address.Port == controlPort {
 		level = zerolog.DebugLevel // hardly anybody waits for it
 	}
-	c.logger.WithLevel(level).Str("msgId", in.request.MsgID).Str("caller", in.request.FromHost).Err(err).Msg(what + " lost")
+	c.logger.WithLevel(level).Str("msgId", in.Request.MsgID).Str("caller", in.Request.FromHost).Err(err).Msg(what + " lost")
 }
 
 // responseHeads are what the acks and the ordinary responses of one queue begin with.
@@ -113,7 +114,7 @@ func (c *Conn) headOf(in *incoming, response *wire.Response) *wire.ResponseHead 
 }
 
 func (c *Conn) reply(in *incoming, response *wire.Response) error {
-	response.FromHost, response.FromID, response.MsgID, response.Queue = c.host, c.id, in.request.MsgID, c.host
+	response.FromHost, response.FromID, response.MsgID, response.Queue = c.host, c.id, in.Request.MsgID, c.host
 	if in.found() {
 		response.Queue = in.endpoint.queueName(c)
 	}

@@ -92,7 +92,7 @@ func conflict(added, taken *endpoint, route restmap.Route) error {
 		method = "any method"
 	}
 	return fmt.Errorf("%s and %s both serve %s %s on port %d: serve it once, or give one of them another path",
-		added.name(), taken.name(), method, route.Pattern.Example(), added.port)
+		added.Name, taken.Name, method, route.Pattern.Example(), added.port)
 }
 
 // leaf returns the table of methods at the end of a pattern, made where there was none.

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/busline/busline/reflectapi"
@@ -156,6 +157,14 @@ func Public() EndpointOption {
 // Hidden leaves endpoints out of the documents. They can be called all the same. Default: shown.
 func Hidden() EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.hidden = true })
+}
+
+// Intercept has interceptors stand around what is served, inside those of the connection, and in [Method] inside those of
+// [Serve]; the first one is the outermost. Default: none. See [Interceptor].
+func Intercept(interceptors ...Interceptor) EndpointOption {
+	return endpointOption(func(c *endpointConfig) {
+		c.interceptors = append(slices.Clip(c.interceptors), interceptors...)
+	})
 }
 
 // TimeBudget sets the longest time that a handler gets, whatever its caller allows. Default: what the caller

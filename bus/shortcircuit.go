@@ -38,9 +38,10 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 		return false, nil
 	}
 	in := &incoming{
-		request: &request.Request, address: request.address, through: callee.direct, back: localReplier{s.caller}, match: found,
+		Exchange: Exchange{Request: &request.Request, Address: request.address},
+		through:  callee.direct, back: localReplier{s.caller}, match: found,
 	}
-	if request.given != nil && !in.take(request.given, callee.unfinished.limit) {
+	if request.given != nil && (callee.bodies || !in.take(request.given, callee.unfinished.limit)) {
 		if err := s.caller.write(request); err != nil {
 			return false, err
 		}

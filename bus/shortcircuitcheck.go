@@ -36,7 +36,7 @@ func (k *shortCircuitCheck) message(caller *Conn, in *incoming, sent *outgoing) 
 		return
 	}
 	k.tell(k.request(&written))
-	read, err := in.endpoint.decode(&incoming{request: &written.Request, match: in.match})
+	read, err := in.endpoint.decode(&incoming{Exchange: Exchange{Request: &written.Request}, match: in.match})
 	if err != nil {
 		k.tell(found.lost(err))
 		return
@@ -57,7 +57,7 @@ func (k *shortCircuitCheck) copied(results reflect.Value) reflect.Value {
 
 // results reports in what the results of a call, which were copied, would arrive differently.
 func (k *shortCircuitCheck) results(in *incoming, out, before reflect.Value) {
-	found := &comparison{call: in.endpoint.name(), message: "response"}
+	found := &comparison{call: in.endpoint.Name, message: "response"}
 	encoded, err := in.endpoint.mapped.Encode(out)
 	if err == nil && in.given.anyCase {
 		err = strictjson.UnmarshalAnyCase(encoded.Body, before.Addr().Interface())

@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"time"
+
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -25,6 +27,14 @@ type outgoing struct {
 	given   *given       // in place of the body; nil when that is written
 
 	head *wire.RequestHead // what it begins with like others; nil: not known
+
+	seen Exchange // the call as interceptors see it
+}
+
+// exchange begins a call.
+func (o *outgoing) exchange() *Exchange {
+	o.seen = Exchange{Address: o.address, Side: ClientSide, Request: &o.Request, began: time.Now(), out: o}
+	return &o.seen
 }
 
 // replier carries acks and responses back to the instances that sent the requests.

@@ -82,7 +82,10 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 		return err
 	}
 	sent.local = true
-	in := &incoming{request: &sent.Request, address: sent.address, through: c.direct, back: localReplier{c}, own: true}
+	in := &incoming{
+		Exchange: Exchange{Request: &sent.Request, Address: sent.address},
+		through:  c.direct, back: localReplier{c}, own: true,
+	}
 	if c.receive(in, nil) {
 		c.link.workers.start(in)
 	}

@@ -29,9 +29,6 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 		e.bodyLimit = webBodyLimit
 	}
 	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
-		if err := limitBody(in.request.Body, e.bodyLimit); err != nil {
-			return nil, err
-		}
 		request, err := httpRequest(ctx, in)
 		if err != nil {
 			return nil, err
@@ -46,14 +43,14 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 
 // httpRequest builds the request that an http.Handler expects.
 func httpRequest(ctx context.Context, in *incoming) (*http.Request, error) {
-	message := in.request
+	message := in.Request
 	address, err := url.ParseRequestURI(message.Target)
 	if err != nil {
 		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the request target is not a path")
 	}
 	address.Scheme, address.Host = "https", message.Host
-	if in.address.Port != publicPort {
-		address.Host += ":" + strconv.Itoa(in.address.Port)
+	if in.Address.Port != publicPort {
+		address.Host += ":" + strconv.Itoa(in.Address.Port)
 	}
 	request := &http.Request{
 		Method: message.Method, URL: address, RequestURI: message.Target,

@@ -25,13 +25,14 @@ const importTable = `
 	bus/subject:
 	bus/batch:
 	bus/claims:
+	bus/metrics:
 	bus/claims/claimstest: bus/claims
 	reflectapi:
 	restmap/strictjson:
 	restmap:            reflectapi restmap/strictjson
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
-	bus:                bus/wire bus/subject bus/batch bus/claims reflectapi restmap restmap/strictjson restmap/openapi
+	bus:                bus/wire bus/subject bus/batch bus/claims bus/metrics reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
 	bus/bustest:        bus bus/broker
 	portal:             bus bus/subject bus/claims restmap/openapi
@@ -60,7 +61,7 @@ const neverCompiled = `
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
-	bus:                github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal
+	bus:                github.com/nats-io/nats-server go.opentelemetry.io/otel/sdk go.uber.org/mock github.com/golang/mock mocks portal
 	portal:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks
 	msgsvc:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks
 `

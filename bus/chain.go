@@ -1,0 +1,89 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// serverChain is what a request passes through to its endpoint. The order is documented at [Interceptor].
+func (c *Conn) serverChain(e *endpoint) Handler {
+	chain := []Interceptor{
+		c.tracing.intercept, c.logging, c.measureServed(e), c.recovery, c.checkClaims(e), limitRequest(e),
+	}
+	return compose(e.serve, slices.Concat(chain, c.interceptors, e.interceptors)...)
+}
+
+// serve is the end of the chain. What is deferred around it finds that it did not return.
+func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
+	x.crashed = true
+	x.Response, err = e.run(ctx, x.in)
+	x.crashed = false
+	return err
+}
+
+// pass has a request pass through the chain of its endpoint. What the framework itself serves has none.
+func (c *Conn) pass(in *incoming) (*wire.Response, error) {
+	e := in.endpoint
+	if e.chain == nil {
+		if err := c.authorize(&in.serving, e); err != nil {
+			return nil, err
+		}
+		if err := limitBody(in.Request.Body, e.bodyLimit); err != nil {
+			return nil, err
+		}
+		return e.run(&in.serving, in)
+	}
+	in.Side, in.Endpoint, in.in = ServerSide, &e.Endpoint, in
+	err := e.chain(&in.serving, &in.Exchange)
+	if err == nil && in.Response == nil {
+		err = errNoAnswer
+	}
+	return in.Response, err
+}
+
+var errNoAnswer = errors.New("an interceptor returned neither an error nor a response")
+
+// clientChain is what a call passes through onto the bus.
+func (c *Conn) clientChain() Handler {
+	chain := []Interceptor{c.tracing.intercept, c.logging, c.measureMade}
+	return compose(c.leave, slices.Concat(chain, c.interceptors)...)
+}
+
+// leave is the end of the chain.
+func (c *Conn) leave(ctx context.Context, x *Exchange) (err error) {
+	if x.collect != nil {
+		x.collect(ctx)
+		return nil
+	}
+	request := x.out
+	if x.left {
+		if request, err = c.anew(request); err != nil {
+			return err
+		}
+	}
+	x.left = true
+	x.Response, err = c.roundTrip(ctx, request)
+	return err
+}
+
+// anew returns a request that an interceptor sends again. What has left is not changed any more, and a handler that was
+// given Go values may still fill in its results: so this one is text.
+func (c *Conn) anew(request *outgoing) (*outgoing, error) {
+	again := *request
+	return &again, c.write(&again)
+}
+
+// call makes a unicast call, through the interceptors.
+func (c *Conn) call(ctx context.Context, request *outgoing) (*wire.Response, error) {
+	x := request.exchange()
+	if err := c.calling(ctx, x); err != nil {
+		return nil, asError(err)
+	}
+	if x.Response == nil {
+		return nil, unsent(errNoAnswer)
+	}
+	return x.Response, nil
+}

@@ -1,0 +1,99 @@
+package bus
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// Side tells which side of a call an interceptor sees.
+type Side int
+
+const (
+	// ClientSide is that of who calls.
+	ClientSide Side = iota + 1
+	// ServerSide is that of who is called.
+	ServerSide
+)
+
+// String returns "client" or "server".
+func (s Side) String() string {
+	if s == ServerSide {
+		return "server"
+	}
+	return "client"
+}
+
+// Endpoint is what is known of an endpoint since it was registered. It does not change, so that what an interceptor makes
+// for an endpoint can be kept under its pointer.
+type Endpoint struct {
+	Name string // "Calculator.Add"; of an http.Handler its route, "GET /files/{path+}"
+	Path string // "/products/{id}"
+	Port int    // 443
+}
+
+// Exchange is a call as an [Interceptor] sees it: the request, and once it was carried on the response. It belongs to one
+// call, and is not to be used after that has ended. A test may make one of its exported fields.
+type Exchange struct {
+	// Address is what was called: Port, Host (with the instance in front when one was addressed), Method and Path.
+	subject.Address
+	// Side is where the interceptor runs.
+	Side Side
+	// Multicast says that all instances are called. The calling side sees one exchange for all answers, each serving side
+	// one of its own.
+	Multicast bool
+	// Answers is how many instances have answered a multicast, on the calling side.
+	Answers int
+	// Endpoint is what serves the call; nil on the calling side.
+	Endpoint *Endpoint
+	// Request has who calls, the header, and the body. Fields may be added to the header, but not changed in place: other
+	// calls may have them, too. The body must not be changed, and is absent from a call that stays in the process and is
+	// passed as Go values; see [WithBodies]. On the calling side the ids and the time budget are set later, when the request
+	// leaves. The Actor in it is a secret of its bearer.
+	Request *wire.Request
+	// Response is what came back; nil before, of a multicast, and when there was an error. What is said of the request
+	// holds here, too. An interceptor may put another one in its place.
+	Response *wire.Response
+
+	began   time.Time
+	traceID string // when it is traced here; else the request may tell
+	crashed bool   // the handler has not returned
+	in      *incoming
+	out     *outgoing
+	left    bool                  // it was sent
+	collect func(context.Context) // the answers of a multicast
+}
+
+// Status returns the HTTP status with which the call ended, for interceptors to use after next has returned: that of the
+// error, else that of the response. A multicast is 200.
+func (x *Exchange) Status(err error) int {
+	switch {
+	case x.crashed:
+		return http.StatusInternalServerError
+	case err != nil:
+		return StatusOf(err)
+	case x.Response != nil:
+		return x.Response.Status
+	default:
+		return http.StatusOK
+	}
+}
+
+// Elapsed returns how long the call has taken so far: since it was made, or taken in.
+func (x *Exchange) Elapsed() time.Duration {
+	if x.began.IsZero() {
+		return 0
+	}
+	return time.Since(x.began)
+}
+
+// TraceID returns the id of the trace that the call belongs to, 32 hexadecimal digits; "" for none.
+func (x *Exchange) TraceID() string {
+	if x.traceID == "" && x.Request != nil {
+		return traceIDOf(x.Request.Header)
+	}
+	return x.traceID
+}

@@ -1,0 +1,71 @@
+package bus
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/busline/busline/bus/metrics"
+)
+
+// ServeMetrics is an http.HandlerFunc that tells what the connection counts in the text format of Prometheus. It answers so to
+// GET :888/metrics on the bus, too. Durations are in seconds; a request or a call that is under way is not counted yet.
+func (c *Conn) ServeMetrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", metrics.ContentType)
+	_, _ = io.WriteString(w, c.exposition()) // it fails when the client is gone
+}
+
+func (c *Conn) exposition() string {
+	text, stats := new(metrics.Text), c.Stats()
+	instance := []metrics.Label{{Name: "host", Value: c.host}, {Name: "id", Value: c.id}}
+	with := func(labels ...metrics.Label) []metrics.Label { return append(instance[:2:2], labels...) }
+	text.Gauge("busline_info", "The instance, always 1.", 1,
+		with(metrics.Label{Name: "version", Value: c.version}, metrics.Label{Name: "plane", Value: c.plane})...)
+	text.Gauge("busline_started_seconds", "When the instance was opened, in seconds since 1970.", float64(c.opened.Unix()), instance...)
+	text.Gauge("busline_connected", "Whether the broker can be reached.", truth(c.Connected()), instance...)
+	text.Gauge("busline_healthy", "Whether the connection can do its work.", truth(c.Healthy()), instance...)
+	text.Gauge("busline_handlers", "Requests that are handled now.", float64(stats.Handlers), instance...)
+	text.Counter("busline_dropped_total", "Messages that were not understood.", float64(stats.Dropped), instance...)
+	text.Counter("busline_strangers_total", "Acks and responses that nobody waited for.", float64(stats.Strangers), instance...)
+	text.Counter("busline_overflowed_total", "Messages that came faster than they were taken in.", float64(stats.Overflowed), instance...)
+	text.Counter("busline_relinked_total", "How often the broker connection was made anew.", float64(stats.Relinked), instance...)
+	c.exposeTraffic(text, with)
+	return text.String()
+}
+
+// exposeTraffic writes one metric after the other, as the format asks.
+func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
+	traffic := c.Traffic()
+	served := func(add func([]metrics.Label, metrics.Counts)) {
+		for _, each := range traffic.Served {
+			if each.Caller != "" {
+				add(with(metrics.Label{Name: "endpoint", Value: each.Endpoint}, metrics.Label{Name: "caller", Value: each.Caller}), each.Counts)
+			}
+		}
+	}
+	made := func(add func([]metrics.Label, metrics.Counts)) {
+		for _, each := range traffic.Made {
+			add(with(metrics.Label{Name: "callee", Value: each.Callee}), each.Counts)
+		}
+	}
+	for _, side := range []struct {
+		name, what string
+		each       func(func([]metrics.Label, metrics.Counts))
+	}{{"busline_server", "requests served", served}, {"busline_client", "calls made", made}} {
+		side.each(func(labels []metrics.Label, counts metrics.Counts) {
+			text.Histogram(side.name+"_duration_seconds", "Duration of "+side.what+".", counts, labels...)
+		})
+		side.each(func(labels []metrics.Label, counts metrics.Counts) {
+			text.Counter(side.name+"_refused_total", "Of "+side.what+", those with a status of 400 to 499.", float64(counts.Refused), labels...)
+		})
+		side.each(func(labels []metrics.Label, counts metrics.Counts) {
+			text.Counter(side.name+"_failed_total", "Of "+side.what+", those with a status of 500 or above.", float64(counts.Failed), labels...)
+		})
+	}
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

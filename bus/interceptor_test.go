@@ -1,0 +1,305 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/wire"
+)
+
+// notes is what interceptors have seen.
+type notes struct {
+	mu    sync.Mutex // protects lines
+	lines []string
+}
+
+func (n *notes) addf(format string, arguments ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, fmt.Sprintf(format, arguments...))
+}
+
+func (n *notes) all() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.lines)
+}
+
+// noting makes an interceptor that notes each call on its way there and back.
+func (n *notes) noting(name string) bus.Interceptor {
+	return func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			n.addf("%s %s %s>", name, call.Side, call.Path)
+			err := next(ctx, call)
+			n.addf("%s %s %s< %d", name, call.Side, call.Path, call.Status(err))
+			return err
+		}
+	}
+}
+
+func TestInterceptorsAreNested(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		seen := new(notes)
+		callee := w.connect(calculatorHost, bus.WithInterceptors(seen.noting("connection"), seen.noting("second")))
+		serve(t, callee, calculator{callee.ID()}, bus.Intercept(seen.noting("service")), bus.Method("Add", bus.Intercept(seen.noting("method"))))
+		caller := w.connect("caller.example", bus.WithInterceptors(seen.noting("caller")))
+		add(t, caller, calculatorHost)
+		want := []string{
+			"caller client /add>", "connection server /add>", "second server /add>", "service server /add>", "method server /add>",
+			"method server /add< 200", "service server /add< 200", "second server /add< 200", "connection server /add< 200", "caller client /add< 200",
+		}
+		if got := seen.all(); !slices.Equal(got, want) {
+			t.Errorf("seen\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// TestInterceptorSees holds what an interceptor is told of a call, on both sides.
+func TestInterceptorSees(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		var mu sync.Mutex
+		seen := map[bus.Side]bus.Exchange{}
+		look := func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				err := next(ctx, call)
+				mu.Lock()
+				defer mu.Unlock()
+				seen[call.Side] = *call
+				return err
+			}
+		}
+		callee := w.connect(calculatorHost, bus.WithInterceptors(look), bus.WithBodies())
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example", bus.WithInterceptors(look), bus.WithBodies())
+		if err := bus.Call(t.Context(), caller, "https://"+callee.ID()+"."+calculatorHost+"/add", bus.Args{"x": 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for side, call := range seen {
+			if call.Method != "POST" || call.Path != "/add" || call.Port != 443 || call.Host != callee.ID()+"."+calculatorHost {
+				t.Errorf("%s: address %v", side, call.Address)
+			}
+			if call.Request.FromHost != "caller.example" || call.Request.MsgID == "" || len(call.Request.Body) == 0 {
+				t.Errorf("%s: request %+v", side, call.Request)
+			}
+			if call.Response == nil || call.Response.Status != 200 || len(call.Response.Body) == 0 || call.Elapsed() <= 0 {
+				t.Errorf("%s: response %+v", side, call.Response)
+			}
+		}
+		if e := seen[bus.ServerSide].Endpoint; e == nil || *e != (bus.Endpoint{Name: "calculator.Add", Path: "/add", Port: 443}) {
+			t.Errorf("endpoint %+v", e)
+		}
+		if len(seen) != 2 || seen[bus.ClientSide].Endpoint != nil {
+			t.Errorf("seen on %d sides", len(seen))
+		}
+	})
+}
+
+// TestInterceptorRefuses has a call end before its handler, on either side.
+func TestInterceptorRefuses(t *testing.T) {
+	t.Parallel()
+	refuse := func(side bus.Side) bus.Interceptor {
+		return func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				if call.Side == side && call.Path == "/add" {
+					return bus.Errorf(http.StatusTooManyRequests, "not so fast")
+				}
+				return next(ctx, call)
+			}
+		}
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		for _, side := range []bus.Side{bus.ServerSide, bus.ClientSide} {
+			host := side.String() + ".example"
+			callee := w.connect(host, bus.WithInterceptors(refuse(bus.ServerSide), refuse(0)))
+			if side == bus.ClientSide {
+				callee = w.connect(host)
+			}
+			serve(t, callee, calculator{callee.ID()})
+			caller := w.connect("caller.example", bus.WithInterceptors(refuse(bus.ClientSide)))
+			if side == bus.ServerSide {
+				caller = w.connect("caller.example")
+			}
+			err := bus.Call(t.Context(), caller, "https://"+host+"/add", bus.Args{"x": 1}, nil)
+			if bus.StatusOf(err) != 429 || !strings.Contains(err.Error(), "not so fast") {
+				t.Errorf("%s: %v", side, err)
+			}
+		}
+	})
+}
+
+// TestInterceptorAnswers has it answer in place of the endpoint, and change what the endpoint has answered.
+func TestInterceptorAnswers(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				switch call.Path {
+				case "/add":
+					call.Response = &wire.Response{Status: 200, Header: wire.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(`{"sum":42}`)}
+					return nil
+				case "/nothing":
+					return nil
+				}
+				err := next(ctx, call)
+				if err == nil {
+					call.Response.Header.Add("X-Seen", "yes")
+				}
+				return err
+			}
+		}))
+		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+		if err := callee.Handle("GET", "/nothing", http.NotFoundHandler()); err != nil {
+			t.Fatal(err)
+		}
+		caller := w.connect("caller.example")
+		var out struct{ Sum int }
+		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 42 {
+			t.Error(out, err)
+		}
+		if response, _ := do(t, caller, "GET", calculatorURL+"/who", "", ""); response.Header.Get("X-Seen") != "yes" {
+			t.Errorf("header %v", response.Header)
+		}
+		if response, body := do(t, caller, "GET", calculatorURL+"/nothing", "", ""); response.StatusCode != 500 {
+			t.Errorf("an answer of nothing: %d %s", response.StatusCode, body)
+		}
+	})
+}
+
+// TestInterceptorCallsAgain sends a call twice, each time under an id of its own.
+func TestInterceptorCallsAgain(t *testing.T) {
+	t.Parallel()
+	twice := func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			if err := next(ctx, call); err != nil {
+				return err
+			}
+			return next(ctx, call)
+		}
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		seen := new(notes)
+		callee := w.connect(calculatorHost, bus.WithInterceptors(seen.noting("callee")))
+		serve(t, callee, calculator{callee.ID()})
+		add(t, w.connect("caller.example", bus.WithInterceptors(twice)), calculatorHost)
+		if got := seen.all(); len(got) != 4 {
+			t.Errorf("seen %q", got)
+		}
+	})
+}
+
+// TestInterceptorsOfMulticast sees one call for all answers.
+func TestInterceptorsOfMulticast(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		for range 3 {
+			callee := w.connect(calculatorHost)
+			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+		}
+		answers := make(chan int, 1)
+		refusal := errors.New("no")
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				if call.Method == "PUT" {
+					return refusal
+				}
+				err := next(ctx, call)
+				if !call.Multicast || call.Response != nil || call.Status(err) != 200 {
+					t.Errorf("%+v %v", call, err)
+				}
+				answers <- call.Answers
+				return err
+			}
+		}))
+		if ids := publish(t, caller, calculatorURL+"/who"); len(ids) != 3 {
+			t.Errorf("%d answers", len(ids))
+		}
+		if seen := <-answers; seen != 3 {
+			t.Errorf("the interceptor has seen %d answers", seen)
+		}
+		request := mustRequest(t, calculatorURL+"/who")
+		for _, err := range caller.Publish(request) {
+			if err != nil {
+				t.Error(err)
+			}
+			break
+		}
+		if seen := <-answers; seen != 1 {
+			t.Errorf("the interceptor has seen %d answers of a call that was ended after one", seen)
+		}
+		request.Method = "PUT"
+		var failures []error
+		for _, err := range caller.Publish(request) {
+			failures = append(failures, err)
+		}
+		if len(failures) != 1 || !errors.Is(failures[0], refusal) {
+			t.Errorf("a refused multicast yields %v", failures)
+		}
+	})
+}
+
+// TestInterceptorAlone needs no bus.
+func TestInterceptorAlone(t *testing.T) {
+	t.Parallel()
+	seen := new(notes)
+	handler := seen.noting("alone")(func(_ context.Context, call *bus.Exchange) error {
+		call.Response = &wire.Response{Status: 204}
+		return nil
+	})
+	call := &bus.Exchange{Side: bus.ServerSide, Request: &wire.Request{Method: "GET", Target: "/x", FromHost: "caller.example"}}
+	call.Path = "/x"
+	if err := handler(t.Context(), call); err != nil || call.Elapsed() != 0 || call.TraceID() != "" {
+		t.Error(err, call)
+	}
+	if got := seen.all(); !slices.Equal(got, []string{"alone server /x>", "alone server /x< 204"}) {
+		t.Errorf("seen %q", got)
+	}
+}
+
+// TestInterceptorsSeeCrashes has handlers panic and exit.
+func TestInterceptorsSeeCrashes(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		seen := new(notes)
+		watch := func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) (err error) {
+				defer func() { seen.addf("%s %d", call.Path, call.Status(err)) }()
+				return next(ctx, call)
+			}
+		}
+		callee := w.connect(calculatorHost)
+		crash := func(next bus.Handler) bus.Handler {
+			return func(context.Context, *bus.Exchange) error { panic("an interceptor may, too") }
+		}
+		serve(t, callee, calculator{callee.ID()}, bus.Method("Add", bus.Intercept(crash)),
+			bus.Method("Panic", bus.Intercept(watch)), bus.Method("Exit", bus.Intercept(watch)))
+		caller := w.connect("caller.example")
+		err := bus.Call(t.Context(), caller, calculatorURL+"/add", nil, nil)
+		if bus.StatusOf(err) != 500 {
+			t.Error(err)
+		}
+		add := callee.Traffic().Served
+		if err := bus.Call(t.Context(), caller, calculatorURL+"/panic", nil, nil); bus.StatusOf(err) != 500 {
+			t.Error(err)
+		}
+		if err := bus.Call(t.Context(), caller, calculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
+			t.Error(err)
+		}
+		if got := seen.all(); !slices.Equal(got, []string{"/panic 500", "/exit 500"}) {
+			t.Errorf("seen %q", got)
+		}
+		if got := add[slices.IndexFunc(add, func(s bus.ServedCalls) bool { return s.Path == "/add" })]; got.Failed != 1 || got.Caller != "caller.example" {
+			t.Errorf("counted %+v", got)
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/rs/zerolog"
+)
+
+// logging is the [Interceptor] that writes a line for each call: as an error what nobody meant to happen here, for
+// debugging all else. No line has a body, a query or a token.
+func (c *Conn) logging(next Handler) Handler {
+	return func(ctx context.Context, x *Exchange) (err error) {
+		defer func() {
+			if x.Side == ServerSide {
+				c.logServed(x, err)
+			} else {
+				c.logMade(x, err)
+			}
+		}()
+		return next(ctx, x)
+	}
+}
+
+// logServed tells of a request that a handler has seen. Of one whose goroutine has exited tells who answers it.
+func (c *Conn) logServed(x *Exchange, err error) {
+	status := x.Status(err)
+	level := zerolog.DebugLevel
+	if status == http.StatusInternalServerError && err != nil {
+		level = zerolog.ErrorLevel
+	}
+	if x.crashed && err == nil || !c.logs(level) {
+		return
+	}
+	line := c.logger.WithLevel(level).EmbedObject(told{x, status}).Str("caller", x.Request.FromHost).Str("callerId", x.Request.FromID).Str("endpoint", x.Endpoint.Name)
+	switch failed, isCrash := errors.AsType[*crashed](err); {
+	case isCrash:
+		line.Str("panic", failed.reason).Bytes("stack", failed.stack).Msg("handler panicked")
+	case err != nil:
+		line.Str("detail", asError(err).Detail).Msg("request failed")
+	default:
+		line.Msg("request served")
+	}
+}
+
+// logMade tells of a call of our own. What has failed is for the caller to judge.
+func (c *Conn) logMade(x *Exchange, err error) {
+	if !c.logs(zerolog.DebugLevel) {
+		return
+	}
+	line := c.logger.WithLevel(zerolog.DebugLevel).EmbedObject(told{x, x.Status(err)}).Str("callee", x.Host).Int("port", x.Port)
+	if x.Multicast {
+		line.Int("answers", x.Answers)
+	}
+	if err != nil {
+		line.Str("detail", asError(err).Detail).Msg("call failed")
+		return
+	}
+	line.Msg("call made")
+}
+
+// logs says whether there is anybody to read, so that nothing is put together in vain.
+func (c *Conn) logs(level zerolog.Level) bool {
+	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel()
+}
+
+// told is what is told of calls on both sides.
+type told struct {
+	call   *Exchange
+	status int
+}
+
+// MarshalZerologObject adds the fields.
+func (t told) MarshalZerologObject(line *zerolog.Event) {
+	x := t.call
+	line.Str("msgId", x.messageID()).Str("method", x.Method).Str("path", x.Path).Int("status", t.status).Dur("duration", x.Elapsed())
+	if trace := x.TraceID(); trace != "" {
+		line.Str("traceId", trace)
+	}
+}
+
+// messageID is that of the request, as it was answered: one that was tried again had several.
+func (x *Exchange) messageID() string {
+	if x.Side == ClientSide && x.Response != nil {
+		return x.Response.MsgID
+	}
+	return x.Request.MsgID
+}

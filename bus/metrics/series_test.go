@@ -1,0 +1,103 @@
+package metrics_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus/metrics"
+)
+
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	series := new(metrics.Series)
+	for _, observed := range []struct {
+		took   time.Duration
+		status int
+	}{{0, 200}, {50 * time.Microsecond, 201}, {51 * time.Microsecond, 404}, {time.Hour, 500}, {time.Second, 504}} {
+		series.Observe(observed.took, observed.status)
+	}
+	counts := series.Counts()
+	if counts.Total() != 5 || counts.Refused != 1 || counts.Failed != 2 || counts.Took != time.Hour+time.Second+101*time.Microsecond {
+		t.Errorf("%+v", counts)
+	}
+	if first, last := counts.Buckets[0], counts.Buckets[len(counts.Buckets)-1]; first != 2 || last != 1 || len(counts.Buckets) != len(metrics.Bounds())+1 {
+		t.Errorf("buckets %v", counts.Buckets)
+	}
+	if sum := counts.Plus(counts); sum.Total() != 10 || sum.Failed != 4 {
+		t.Errorf("twice: %+v", sum)
+	}
+	earlier := counts
+	series.Observe(2*time.Millisecond, 200)
+	if since := series.Counts().Since(earlier); since.Total() != 1 || since.Took != 2*time.Millisecond || since.Failed != 0 {
+		t.Errorf("since: %+v", since)
+	}
+	if begunAnew := earlier.Since(series.Counts()); begunAnew.Total() != 5 {
+		t.Errorf("begun anew: %+v", begunAnew)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	t.Parallel()
+	none := metrics.Counts{}
+	if got := none.Quantile(0.5); got != 0 {
+		t.Errorf("of no calls: %s", got)
+	}
+	even := metrics.Counts{Buckets: []int64{0, 0, 0, 0, 0, 100}} // 1 ms to 2.5 ms
+	for share, want := range map[float64]time.Duration{0.5: 1750 * time.Microsecond, 1: 2500 * time.Microsecond, 0.01: 1015 * time.Microsecond} {
+		if got := even.Quantile(share); got != want {
+			t.Errorf("%v: %s, want %s", share, got, want)
+		}
+	}
+	series := new(metrics.Series)
+	series.Observe(time.Hour, 200)
+	if got := series.Counts().Quantile(0.5); got != 20*time.Second {
+		t.Errorf("beyond the last bound: %s", got)
+	}
+}
+
+func TestFamilyIsBounded(t *testing.T) {
+	t.Parallel()
+	family := new(metrics.Family)
+	for i := range 1000 {
+		family.Of(fmt.Sprint("caller", i)).Observe(time.Millisecond, 200)
+	}
+	counts := family.Counts()
+	if len(counts) > 257 || counts[metrics.Others].Total() != 1000-256 || counts["caller0"].Total() != 1 {
+		t.Errorf("%d labels, %d others", len(counts), counts[metrics.Others].Total())
+	}
+	if first := family.Of("caller0"); first != family.Of("caller0") {
+		t.Error("a label has several series")
+	}
+	if got := new(metrics.Family).Counts(); got != nil {
+		t.Errorf("an empty family has %v", got)
+	}
+}
+
+func TestObserveAllocatesNothing(t *testing.T) { //nolint:paralleltest // testing.AllocsPerRun cannot run beside others
+	family := new(metrics.Family)
+	family.Of("caller")
+	if got := testing.AllocsPerRun(100, func() { family.Of("caller").Observe(time.Millisecond, 200) }); got > 0 {
+		t.Errorf("allocates %v times", got)
+	}
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	text := new(metrics.Text)
+	text.Gauge("up", "Whether\nit is \\ up.", 1)
+	text.Counter("calls_total", "Calls.", 3, metrics.Label{Name: "from", Value: "a \"b\"\n\\c\xff"})
+	text.Counter("calls_total", "Calls.", 1e21, metrics.Label{Name: "from", Value: "d"}, metrics.Label{Name: "to", Value: "e"})
+	text.Histogram("took_seconds", "Time.", metrics.Counts{Buckets: []int64{1, 2}, Took: time.Second}, metrics.Label{Name: "to", Value: "e"})
+	for _, want := range []string{
+		"# HELP up Whether\\nit is \\\\ up.\n# TYPE up gauge\nup 1\n",
+		"# TYPE calls_total counter\ncalls_total{from=\"a \\\"b\\\"\\n\\\\c�\"} 3\ncalls_total{from=\"d\",to=\"e\"} 1e+21\n",
+		"# TYPE took_seconds histogram\ntook_seconds_bucket{to=\"e\",le=\"5e-05\"} 1\ntook_seconds_bucket{to=\"e\",le=\"0.0001\"} 3\n",
+		"took_seconds_bucket{to=\"e\",le=\"+Inf\"} 3\ntook_seconds_sum{to=\"e\"} 1\ntook_seconds_count{to=\"e\"} 3\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no\n%s\nin\n%s", want, text)
+		}
+	}
+}

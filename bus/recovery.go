@@ -1,0 +1,47 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// crashed is what became of a handler that panicked.
+type crashed struct {
+	reason string
+	stack  []byte
+}
+
+func (c *crashed) Error() string { return "the handler panicked: " + c.reason }
+
+// errExited is what became of a handler that exited its goroutine, by runtime.Goexit or a failing test.
+var errExited = errors.New("the handler exited its goroutine")
+
+// crash tells how a handler has ended that did not return. The reason is that of the panic, nil for none.
+func crash(reason any) error {
+	if reason == nil {
+		return errExited
+	}
+	return &crashed{fmt.Sprint(reason), debug.Stack()}
+}
+
+// recovery makes an error of a panic. It is an [Interceptor]; those that stand around it see the error. When the goroutine
+// exits nothing can be returned: they are told by the exchange, and the request is answered by who started the handler.
+func (c *Conn) recovery(next Handler) Handler {
+	return func(ctx context.Context, x *Exchange) (err error) {
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			x.crashed = true
+			if reason := recover(); reason != nil {
+				err = executed(crash(reason))
+			}
+		}()
+		err = next(ctx, x)
+		returned = true
+		return err
+	}
+}

@@ -1,0 +1,29 @@
+package bus
+
+import "sync"
+
+// table keeps what was made for a key. The zero value is empty; it may be used by many goroutines at once.
+type table[K comparable, V any] struct {
+	mu   sync.RWMutex // protects made
+	made map[K]V
+}
+
+// get returns what was made for a key, and creates it when there is nothing yet.
+func (t *table[K, V]) get(key K, create func(K) V) V {
+	t.mu.RLock()
+	known, ok := t.made[key]
+	t.mu.RUnlock()
+	if ok {
+		return known
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.made[key]; ok {
+		return known
+	}
+	if t.made == nil {
+		t.made = map[K]V{}
+	}
+	t.made[key] = create(key)
+	return t.made[key]
+}

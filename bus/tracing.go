@@ -1,0 +1,160 @@
+package bus
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// instrumentation is under which name spans and metrics are made.
+const instrumentation = "github.com/busline/busline/bus"
+
+// What the process has when nobody has set up telemetry: to find out whether somebody has.
+//
+//nolint:gochecknoglobals // do not change
+var (
+	unsetTracerProvider = otel.GetTracerProvider()
+	unsetMeterProvider  = otel.GetMeterProvider()
+)
+
+// tracing makes a span of each call on either side, and has the header of the message carry it (W3C Trace Context). A nil
+// tracing makes none: then the header travels on as it came.
+type tracing struct {
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
+	host, id   string
+}
+
+// newTracing returns nil when nobody wants spans.
+func newTracing(provider trace.TracerProvider, host, id string) *tracing {
+	if provider == nil {
+		provider = otel.GetTracerProvider()
+	}
+	if provider == unsetTracerProvider {
+		return nil
+	}
+	return &tracing{
+		tracer:     provider.Tracer(instrumentation),
+		propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
+		host:       host, id: id,
+	}
+}
+
+// intercept is an [Interceptor].
+func (t *tracing) intercept(next Handler) Handler {
+	if t == nil {
+		return next
+	}
+	return func(ctx context.Context, x *Exchange) (err error) {
+		ctx, span := t.begin(ctx, x)
+		defer func() { finish(span, x, err) }()
+		return next(ctx, x)
+	}
+}
+
+// begin starts a span below that of the context, or of the request's header when there is none.
+func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trace.Span) {
+	carrier := headerCarrier{&x.Request.Header}
+	if x.Side == ServerSide || !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = t.propagator.Extract(ctx, carrier)
+	}
+	name, kind := x.Method+" "+x.Host, trace.SpanKindClient
+	attributes := []attribute.KeyValue{
+		attribute.String("http.request.method", x.Method),
+		attribute.String("server.address", x.Host),
+		attribute.Int("server.port", x.Port),
+		attribute.String("url.path", x.Path),
+	}
+	if x.Side == ServerSide {
+		name, kind = x.Method+" "+x.Endpoint.Path, trace.SpanKindServer
+		attributes = append(attributes,
+			attribute.String("http.route", x.Endpoint.Path),
+			attribute.String("client.address", x.Request.FromHost),
+			attribute.String("messaging.message.id", x.Request.MsgID),
+			attribute.String("service.instance.id", t.id))
+	} else {
+		attributes = append(attributes, attribute.String("client.address", t.host))
+	}
+	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	x.traceID = span.SpanContext().TraceID().String()
+	if x.Side == ClientSide {
+		x.Request.Header = without(x.Request.Header, t.propagator.Fields())
+		t.propagator.Inject(ctx, headerCarrier{&x.Request.Header})
+	}
+	return ctx, span
+}
+
+// finish ends a span. A caller's mistake is no fault of the server, as the conventions of OpenTelemetry have it.
+func finish(span trace.Span, x *Exchange, err error) {
+	defer span.End()
+	status := x.Status(err)
+	span.SetAttributes(attribute.Int("http.response.status_code", status))
+	switch {
+	case x.Multicast && x.Side == ClientSide:
+		span.SetAttributes(attribute.Int("busline.answers", x.Answers))
+	case x.Side == ClientSide && x.Response != nil:
+		span.SetAttributes(attribute.String("messaging.message.id", x.Response.MsgID), attribute.String("network.peer.address", x.Response.FromID+"."+x.Response.FromHost))
+	}
+	if status >= http.StatusInternalServerError || x.Side == ClientSide && status >= http.StatusBadRequest {
+		span.SetStatus(codes.Error, http.StatusText(status)) // not the detail, which may be the caller's secret
+	}
+}
+
+// without returns a copy that lacks some fields.
+func without(header wire.Header, names []string) wire.Header {
+	kept := make(wire.Header, 0, len(header)+len(names))
+	for _, field := range header {
+		if !containsFold(names, field.Name) {
+			kept = append(kept, field)
+		}
+	}
+	return kept
+}
+
+func containsFold(names []string, name string) bool {
+	for _, each := range names {
+		if strings.EqualFold(each, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// headerCarrier lets a propagator read and write the header of a message.
+type headerCarrier struct{ header *wire.Header }
+
+func (h headerCarrier) Get(name string) string { return h.header.Get(name) }
+
+func (h headerCarrier) Set(name, value string) {
+	h.header.Add(http.CanonicalHeaderKey(name), value)
+}
+
+func (h headerCarrier) Keys() []string {
+	names := make([]string, 0, len(*h.header))
+	for _, field := range *h.header {
+		names = append(names, field.Name)
+	}
+	return names
+}
+
+// traceIDOf returns the trace that a header names (W3C Trace Context, 3.2), "" for none.
+func traceIDOf(header wire.Header) string {
+	const from, to, shortest = 3, 35, 55 // of version-traceid-spanid-flags
+	parent := header.Get("Traceparent")
+	if len(parent) < shortest {
+		return ""
+	}
+	id, err := trace.TraceIDFromHex(parent[from:to])
+	if err != nil {
+		return ""
+	}
+	return id.String()
+}

@@ -1,0 +1,8 @@
+package bus
+
+import "github.com/busline/busline/bus/wire"
+
+// TraceIDOf returns the trace that a traceparent names.
+func TraceIDOf(parent string) string {
+	return traceIDOf(wire.Header{{Name: "traceparent", Value: parent}})
+}

@@ -1,0 +1,236 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	tracesdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/busline/busline/bus"
+)
+
+// tracedRelay calls the calculator, to make a chain of three.
+type tracedRelay struct{ conn *bus.Conn }
+
+// Add has somebody else add.
+func (r tracedRelay) Add(ctx context.Context, x, y int) (sum int, err error) {
+	var out struct{ Sum int }
+	err = bus.Call(ctx, r.conn, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
+	return out.Sum, err
+}
+
+// Divide has somebody else divide, and tells what baggage it has.
+func (r tracedRelay) Divide(ctx context.Context, x, y int) (customer string, err error) {
+	return baggage.FromContext(ctx).Member("customer").Value(), bus.Call(ctx, r.conn, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
+}
+
+func attributeOf(span tracetest.SpanStub, name string) string {
+	for _, each := range span.Attributes {
+		if string(each.Key) == name {
+			return each.Value.String()
+		}
+	}
+	return ""
+}
+
+// TestTrace follows a call over three services: four spans in one trace, each the parent of the next.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		provider := tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))
+		traced := bus.WithTracerProvider(provider)
+		callee, between := w.connect(calculatorHost, traced), w.connect("relay.example", traced)
+		serve(t, callee, calculator{callee.ID()})
+		serve(t, between, tracedRelay{between})
+		caller := w.connect("caller.example", traced)
+		ctx, root := provider.Tracer("test").Start(t.Context(), "root")
+		if err := bus.Call(ctx, caller, "https://relay.example/add", bus.Args{"x": 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		ended := spans.GetSpans()
+		slices.Reverse(ended) // the outermost ends last
+		var names []string
+		parent := root.SpanContext()
+		for _, span := range ended {
+			names = append(names, span.SpanKind.String()+" "+span.Name+" "+attributeOf(span, "http.response.status_code"))
+			if span.Parent.SpanID() != parent.SpanID() || span.SpanContext.TraceID() != parent.TraceID() {
+				t.Errorf("%s is not below the span before it", span.Name)
+			}
+			parent = span.SpanContext
+		}
+		want := []string{"client POST relay.example 200", "server POST /add 200", "client POST calculator.example 200", "server POST /add 200"}
+		if !slices.Equal(names, want) {
+			t.Errorf("spans\n%s\nwant\n%s", strings.Join(names, "\n"), strings.Join(want, "\n"))
+		}
+		if last := ended[len(ended)-1]; attributeOf(last, "client.address") != "relay.example" || attributeOf(last, "http.route") != "/add" || attributeOf(last, "messaging.message.id") == "" {
+			t.Errorf("attributes %v", last.Attributes)
+		}
+	})
+}
+
+// TestTraceOfError tells the trace in the error, and which span has failed.
+func TestTraceOfError(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		traced := bus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))
+		callee := w.connect(calculatorHost, traced)
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example", traced)
+		for path, statuses := range map[string][2]codes.Code{"/divide": {codes.Unset, codes.Error}, "/broken": {codes.Error, codes.Error}, "/panic": {codes.Error, codes.Error}, "/exit": {codes.Error, codes.Error}} {
+			spans.Reset()
+			err := bus.Call(t.Context(), caller, calculatorURL+path, bus.Args{"x": 1}, nil)
+			ended := spans.GetSpans()
+			if len(ended) != 2 {
+				t.Fatalf("%s: %d spans", path, len(ended))
+			}
+			if failed := asBusError(t, err); failed.TraceID != ended[0].SpanContext.TraceID().String() {
+				t.Errorf("%s: trace %q, want %s", path, failed.TraceID, ended[0].SpanContext.TraceID())
+			}
+			for i, span := range ended {
+				if span.Status.Code != statuses[i] {
+					t.Errorf("%s: %s span has status %v", path, span.SpanKind, span.Status)
+				}
+				if strings.Contains(span.Status.Description, "disk") {
+					t.Errorf("%s: a span tells %q", path, span.Status.Description)
+				}
+			}
+		}
+	})
+}
+
+// TestTraceFromHeader continues what a caller outside began, with its baggage.
+func TestTraceFromHeader(t *testing.T) {
+	t.Parallel()
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		traced := bus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))
+		between := w.connect("relay.example", traced)
+		serve(t, between, tracedRelay{between})
+		callee := w.connect(calculatorHost)
+		serve(t, callee, calculator{callee.ID()})
+		for _, caller := range []*bus.Conn{w.connect("caller.example", traced), w.connect("caller.example")} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://relay.example/divide?x=6&y=0", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Traceparent", parent)
+			request.Header.Set("Baggage", "customer=ada")
+			response, err := caller.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			for _, span := range spans.GetSpans() {
+				if span.SpanContext.TraceID().String() != parent[3:35] {
+					t.Errorf("%s is in the trace %s", span.Name, span.SpanContext.TraceID())
+				}
+			}
+			spans.Reset()
+		}
+	})
+}
+
+// TestUntracedChainForwards has headers travel on where nobody makes spans, and errors tell the trace all the same.
+func TestUntracedChainForwards(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		between, callee := w.connect("relay.example"), w.connect(calculatorHost)
+		serve(t, between, tracedRelay{between})
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				call.Request.Header.Add("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+				return next(ctx, call)
+			}
+		}))
+		err := bus.Call(t.Context(), caller, "https://relay.example/divide", bus.Args{"x": 1}, nil)
+		if failed := asBusError(t, err); failed.Host != calculatorHost || failed.TraceID != "4bf92f3577b34da6a3ce929d0e0e4736" {
+			t.Errorf("%v, trace %q", failed, failed.TraceID)
+		}
+		for _, bad := range []string{"", "00", "00-xyz", "00-" + strings.Repeat("z", 32) + "-00f067aa0ba902b7-01", "00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01"} {
+			if got := bus.TraceIDOf(bad); got != "" {
+				t.Errorf("%q is the trace %q", bad, got)
+			}
+		}
+	})
+}
+
+// TestMeterProvider records both sides with OpenTelemetry.
+func TestMeterProvider(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		reader := metric.NewManualReader()
+		measured := bus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
+		callee := w.connect(calculatorHost, measured)
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example", measured)
+		for range 3 {
+			add(t, caller, calculatorHost)
+		}
+		_ = bus.Call(t.Context(), caller, calculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		var collected metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &collected); err != nil {
+			t.Fatal(err)
+		}
+		counted := map[string]uint64{}
+		for _, scope := range collected.ScopeMetrics {
+			for _, each := range scope.Metrics {
+				histogram, ok := each.Data.(metricdata.Histogram[float64])
+				if !ok {
+					t.Fatalf("%s is a %T", each.Name, each.Data)
+				}
+				for _, point := range histogram.DataPoints {
+					status, _ := point.Attributes.Value(attribute.Key("http.response.status_code"))
+					counted[each.Name+" "+status.AsString()] += point.Count
+				}
+			}
+		}
+		for name, want := range map[string]uint64{
+			"http.server.request.duration 200": 3, "http.client.request.duration 200": 3,
+			"http.server.request.duration 422": 1, "http.client.request.duration 422": 1,
+		} {
+			if counted[name] != want {
+				t.Errorf("%s: %d, want %d", name, counted[name], want)
+			}
+		}
+	})
+}
+
+// TestNoSpanWithoutProvider holds that a handler finds no span when nobody has asked for one.
+func TestNoSpanWithoutProvider(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	callee := b.Connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			if trace.SpanContextFromContext(ctx).IsValid() {
+				t.Error("there is a span")
+			}
+			return next(ctx, call)
+		}
+	}))
+	serve(t, callee, calculator{callee.ID()})
+	add(t, b.Connect("caller.example"), calculatorHost)
+}
+
+func asBusError(t *testing.T, err error) *bus.Error {
+	t.Helper()
+	failed, ok := errors.AsType[*bus.Error](err)
+	if !ok {
+		t.Fatalf("%v is no *bus.Error", err)
+	}
+	return failed
+}

@@ -1,0 +1,103 @@
+package bus_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+// TestTraffic counts calls on both sides, and tells of them over the bus.
+func TestTraffic(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, callee := newCalculator(t, w)
+		for range 3 {
+			add(t, caller, calculatorHost)
+			add(t, caller, callee.ID()+"."+calculatorHost)
+		}
+		_ = bus.Call(t.Context(), caller, calculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		_ = bus.Call(t.Context(), caller, calculatorURL+"/broken", nil, nil)
+		_ = bus.Call(t.Context(), caller, "https://nobody.example/x", nil, nil)
+		publish(t, caller, calculatorURL+"/who")
+		type count struct{ total, refused, failed int64 }
+		want := map[string]count{
+			"calculator.Add caller.example": {6, 0, 0}, "calculator.Divide caller.example": {1, 1, 0},
+			"calculator.Broken caller.example": {1, 0, 1}, "calculator.Who caller.example": {1, 0, 0},
+			"calculator.Wait ": {}, "to " + calculatorHost: {9, 1, 1}, "to nobody.example": {1, 0, 1},
+		}
+		got := map[string]count{}
+		for _, conn := range []*bus.Conn{caller, callee} {
+			var told bus.Traffic
+			if err := bus.Call(t.Context(), caller, "GET https://"+conn.ID()+"."+conn.Host()+":888/traffic", nil, &told); err != nil {
+				t.Fatal(err)
+			}
+			if told.Started.IsZero() {
+				t.Error("it does not tell when it was started")
+			}
+			for _, served := range told.Served {
+				got[served.Endpoint+" "+served.Caller] = count{served.Total(), served.Refused, served.Failed}
+			}
+			for _, made := range told.Made {
+				if made.Total() > 0 && made.Took <= 0 {
+					t.Errorf("calls of %s took %s", made.Callee, made.Took)
+				}
+				got["to "+made.Callee] = count{made.Total(), made.Refused, made.Failed}
+			}
+		}
+		delete(got, "to "+callee.ID()+"."+calculatorHost)
+		for name, wanted := range want {
+			if got[name] != wanted {
+				t.Errorf("%s: %+v, want %+v", name, got[name], wanted)
+			}
+		}
+	})
+}
+
+// sample is a line of the text format of Prometheus, version 0.0.4, that has labels.
+var sample = regexp.MustCompile(`^([a-z_]+)\{([a-z]+="(\\.|[^"\\\n])*",?)+\} [0-9.e+-]+$`)
+
+// TestMetrics reads what Prometheus would.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		callee := w.connect(calculatorHost, bus.WithVersion("1 \"beta\"\\\n"))
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example")
+		add(t, caller, calculatorHost)
+		_ = bus.Call(t.Context(), caller, calculatorURL+"/broken", nil, nil)
+		response, text := do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
+		if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
+			t.Fatal(response.Status, response.Header)
+		}
+		kinds := map[string]string{}
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			if fields := strings.Fields(line); strings.HasPrefix(line, "# TYPE") {
+				if kinds[fields[2]] != "" {
+					t.Errorf("%s begins twice", fields[2])
+				}
+				kinds[fields[2]] = fields[3]
+			} else if !strings.HasPrefix(line, "# HELP") && !sample.MatchString(line) {
+				t.Errorf("no sample: %s", line)
+			}
+		}
+		instance := `host="calculator.example",id="` + callee.ID() + `"`
+		for _, want := range []string{
+			`busline_info{` + instance + `,version="1 \"beta\"\\\n",plane="` + w.Plane() + `"} 1`,
+			`busline_connected{` + instance + `} 1`,
+			`busline_server_duration_seconds_bucket{` + instance + `,endpoint="calculator.Add",caller="caller.example",le="+Inf"} 1`,
+			`busline_server_duration_seconds_count{` + instance + `,endpoint="calculator.Add",caller="caller.example"} 1`,
+			`busline_server_failed_total{` + instance + `,endpoint="calculator.Broken",caller="caller.example"} 1`,
+		} {
+			if !strings.Contains(text, want+"\n") {
+				t.Errorf("no line %s", want)
+			}
+		}
+		if kinds["busline_server_duration_seconds"] != "histogram" || kinds["busline_dropped_total"] != "counter" || kinds["busline_healthy"] != "gauge" {
+			t.Errorf("kinds %v", kinds)
+		}
+	})
+}
