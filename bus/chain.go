@@ -11,7 +11,7 @@ import (
 // serverChain is what a request passes through to its endpoint. The order is documented at [Interceptor].
 func (c *Conn) serverChain(e *endpoint) Handler {
 	chain := []Interceptor{
-		c.tracing.intercept, c.logging, c.measureServed(e), c.recovery, c.checkClaims(e), limitRequest(e),
+		c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, c.checkClaims(e), limitRequest(e),
 	}
 	return compose(e.serve, slices.Concat(chain, c.interceptors, e.interceptors)...)
 }
@@ -48,7 +48,7 @@ var errNoAnswer = errors.New("an interceptor returned neither an error nor a res
 
 // clientChain is what a call passes through onto the bus.
 func (c *Conn) clientChain() Handler {
-	chain := []Interceptor{c.tracing.intercept, c.logging, c.measureMade}
+	chain := []Interceptor{c.tracing.intercept, c.logging, c.tapping, c.measureMade}
 	return compose(c.leave, slices.Concat(chain, c.interceptors)...)
 }
 

@@ -49,6 +49,7 @@ func (c *Conn) isClosing() bool {
 func (c *Conn) drain(ctx context.Context) error {
 	callsEnded := c.calls.close()
 	c.link.local.remove(c)
+	c.tap.close()
 	if c.link.quiet != nil {
 		c.unsubscribeInQuiet(ctx)
 	} else {
@@ -120,6 +121,7 @@ func (c *Conn) unsubscribeInQuiet(ctx context.Context) {
 // abandon gives up everything at once.
 func (c *Conn) abandon() {
 	c.stop()
+	c.tap.close()
 	c.closeVerifier()
 	c.unfinished.close()
 	c.link.local.remove(c)

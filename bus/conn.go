@@ -58,7 +58,8 @@ type Conn struct {
 	interceptors []Interceptor
 	calling      Handler        // what a call passes through
 	called       metrics.Family // by host, what came of our calls
-	bodies       bool           // interceptors want to see them
+	tap          *tap
+	bodies       bool // interceptors want to see them
 	opened       time.Time
 
 	registering sync.Mutex // one registration at a time; protects serving
@@ -133,6 +134,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		handlers:   newGate(config.handlerLimit),
 		controls:   newGate(0),
 		direct:     &subscription{},
+		tap:        newTap(),
 	}
 	conn.interceptors, conn.bodies, conn.opened = config.interceptors, config.bodies, time.Now()
 	conn.tracing = newTracing(config.tracerProvider, host, id)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -82,12 +83,13 @@ func planControl() ([]*endpoint, error) {
 		Names("Ping", "", "host, id, version, ports"), Method("Ping", HTTPMethod(http.MethodGet)),
 		Names("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet)),
 		Method("Metrics", HTTPMethod(http.MethodGet)),
+		Names("Tap", "after, wait", "calls, next, missed"), Method("Tap", HTTPMethod(http.MethodGet)),
 		Names("Hello", "", ""), Method("Hello", HTTPMethod(http.MethodPost)),
 		Names("Bye", "", ""), Method("Bye", HTTPMethod(http.MethodPost)),
 		Names("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost)),
 	}))
 	for _, e := range endpoints {
-		e.onAll = e.mapped.Name != "Cancel" && e.mapped.Name != "Metrics" // which are asked of one instance
+		e.onAll = !slices.Contains([]string{"Cancel", "Metrics", "Tap"}, e.mapped.Name) // which are asked of one instance
 	}
 	return endpoints, err
 }

@@ -24,8 +24,8 @@ import (
 // served alone. It needs no bus: a test hands it an Exchange and a next of its own.
 //
 // What Busline itself does for a call are interceptors, too. From outside in, on the side of the server: tracing, logging,
-// metrics, recovery from panics, claims, limits, then those of the connection, of Serve and of Method, then the endpoint. On
-// the side of the caller: tracing, logging, metrics, then those of the connection, then the bus. So yours find the caller's
+// taps, metrics, recovery from panics, claims, limits, then those of the connection, of Serve and of Method, then the endpoint. On
+// the side of the caller: tracing, logging, taps, metrics, then those of the connection, then the bus. So yours find the caller's
 // claims verified (see [ClaimsOf]) and the span begun, and what they return is logged and counted.
 //
 // Before all of them a request is acked, and refused when its time is spent, when it is nested too deep, or when too many

@@ -74,7 +74,7 @@ func TestLogLines(t *testing.T) {
 		response.Body.Close()
 		for message, line := range map[string]map[string]any{"request served": served.line(t, "request served"), "call made": made.line(t, "call made")} {
 			if line["msgId"] != response.Header.Get("Bus-Msg-Id") || line["traceId"] != parent[3:35] || line["status"] != 200.0 ||
-				line["method"] != "POST" || line["path"] != "/add" || line["level"] != "debug" || line["duration"].(float64) < 0 { //nolint:forcetypeassert // fails the test
+				line["method"] != "POST" || line["path"] != "/add" || line["level"] != "debug" || line["duration"].(float64) < 0 {
 				t.Errorf("%s: %v", message, line)
 			}
 		}
@@ -87,7 +87,7 @@ func TestLogLines(t *testing.T) {
 		if err := bus.Call(t.Context(), caller, calculatorURL+"/panic", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
-		if line := served.line(t, "handler panicked"); line["level"] != "error" || line["panic"] != "boom" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator") { //nolint:forcetypeassert // fails the test
+		if line := served.line(t, "handler panicked"); line["level"] != "error" || line["panic"] != "boom" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator") {
 			t.Errorf("panicked: %v", line)
 		}
 		for name, log := range map[string]*logged{"served": served, "made": made} {

@@ -6,3 +6,9 @@ import "github.com/busline/busline/bus/wire"
 func TraceIDOf(parent string) string {
 	return traceIDOf(wire.Header{{Name: "traceparent", Value: parent}})
 }
+
+// RunningControls returns how many requests of the framework are handled.
+func RunningControls(c *Conn) int {
+	inside, _ := c.controls.count()
+	return inside
+}

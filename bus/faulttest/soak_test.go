@@ -2,6 +2,7 @@ package faulttest_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -45,9 +46,10 @@ func TestSoak(t *testing.T) {
 			stable = append(stable[1:3:3], s.instance(t, rand.IntN(3)), stable[3])
 		},
 	}
+	length := soakLength(t)
 	began := time.Now()
 	done := 0
-	for done < len(faults) || time.Since(began) < pick(0, 3*time.Minute) {
+	for done < len(faults) || time.Since(began) < length {
 		s.oracle.await(t, pick[int64](50, 2000))
 		faults[done%len(faults)]()
 		done++
@@ -63,4 +65,18 @@ func TestSoak(t *testing.T) {
 	v.hold(t)
 	figures.tell(t, "3 brokers, 5 instances, 16 callers, one fault after the other", "ok but not run 0, twice 0, class untrue 0, late 0",
 		"%d faults in %s: %s", done, brief(time.Since(began)), v)
+}
+
+// soakLength is three minutes in the long form, or what BUSLINE_SOAK says, "30m".
+func soakLength(t *testing.T) time.Duration {
+	t.Helper()
+	asked := os.Getenv("BUSLINE_SOAK")
+	if asked == "" {
+		return pick(0, 3*time.Minute)
+	}
+	length, err := time.ParseDuration(asked)
+	if err != nil {
+		t.Fatalf("BUSLINE_SOAK: %v", err)
+	}
+	return length
 }

@@ -1,0 +1,159 @@
+package bus
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// CallRecord is what a tap tells of a call: who called whom, and what came of it. It has no body, no header, no query and
+// no token.
+type CallRecord struct {
+	// Ended is when the call had ended.
+	Ended time.Time `json:"ended"`
+	// From and FromID are who called, To and ToID who was called; ToID is empty when nobody answered.
+	From   string `json:"from"`
+	FromID string `json:"fromId"`
+	To     string `json:"to"`
+	ToID   string `json:"toId"`
+	Port   int    `json:"port"`
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	// Status is what the call ended with.
+	Status int `json:"status"`
+	// Took is how long it took, in nanoseconds, on the side that tells of it.
+	Took time.Duration `json:"took"`
+	// MsgID and TraceID are those of the request; TraceID is empty without a trace.
+	MsgID   string `json:"msgId"`
+	TraceID string `json:"traceId"`
+	// Depth is 1 for a call that began a chain.
+	Depth int `json:"depth"`
+}
+
+const (
+	// tapSize is how many calls are kept for those who come late.
+	tapSize = 4096
+
+	// tapTime is for how long after the last question calls are kept.
+	tapTime = 30 * time.Second
+
+	// maxTapWait bounds how long a question waits for a call.
+	maxTapWait = 10 * time.Second
+)
+
+// tap keeps the latest calls while somebody asks for them.
+type tap struct {
+	until atomic.Int64 // Unix nanoseconds; calls after it are not kept
+
+	mu     sync.Mutex    // protects all below
+	calls  []CallRecord  // the latest, that of number n at n modulo tapSize; nil while nobody asks
+	first  int64         // number of the first call that was kept
+	next   int64         // number of the next call
+	news   chan struct{} // closed when there is one; nil while nobody waits
+	closed chan struct{} // closed when nothing more comes
+}
+
+func newTap() *tap { return &tap{closed: make(chan struct{})} }
+
+// tapping is the [Interceptor] that keeps calls for those who tap: what was served here, and what was called from here and
+// answered by nobody, as nobody else tells of that.
+func (c *Conn) tapping(next Handler) Handler {
+	return func(ctx context.Context, x *Exchange) (err error) {
+		defer func() {
+			if c.tap.until.Load() > 0 {
+				c.tapped(x, err)
+			}
+		}()
+		return next(ctx, x)
+	}
+}
+
+func (c *Conn) tapped(x *Exchange, err error) {
+	if x.Side == ClientSide && (err == nil || asError(err).Host != "") {
+		return
+	}
+	record := CallRecord{
+		Ended: time.Now(), From: x.Request.FromHost, FromID: x.Request.FromID, To: x.Host, Port: x.Port, Method: x.Method, Path: x.Path,
+		Status: x.Status(err), Took: x.Elapsed(), MsgID: x.Request.MsgID, TraceID: x.TraceID(), Depth: x.Request.CallDepth,
+	}
+	if x.Side == ServerSide {
+		record.To, record.ToID = c.host, c.id
+	}
+	c.tap.keep(record)
+}
+
+func (t *tap) keep(record CallRecord) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if record.Ended.UnixNano() > t.until.Load() {
+		t.until.Store(0)
+		t.calls, t.first = nil, t.next
+		return
+	}
+	if t.calls == nil {
+		t.calls = make([]CallRecord, tapSize)
+	}
+	t.calls[t.next%tapSize] = record
+	t.next++
+	if t.news != nil {
+		close(t.news)
+		t.news = nil
+	}
+}
+
+// read returns the calls after a number, the number to go on with, and how many were too many to keep.
+func (t *tap) read(after int64) (calls []CallRecord, next, missed int64, news <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.until.Store(time.Now().Add(tapTime).UnixNano())
+	oldest := max(t.first, t.next-tapSize)
+	if after < 0 || after > t.next {
+		after = t.next // somebody who has just come
+	}
+	if after < oldest {
+		after, missed = oldest, oldest-after
+	}
+	calls = make([]CallRecord, 0, t.next-after)
+	for number := after; number < t.next; number++ {
+		calls = append(calls, t.calls[number%tapSize])
+	}
+	if t.news == nil {
+		t.news = make(chan struct{})
+	}
+	return calls, t.next, missed, t.news
+}
+
+// close lets nobody wait any more.
+func (t *tap) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.closed:
+	default:
+		close(t.closed)
+	}
+}
+
+// Tap tells which calls have ended here after the one of that number, as soon as there is one, or when wait has passed
+// (in nanoseconds, 10 s at most). It begins with a number below zero, which tells where to go on. Calls are kept while
+// somebody asks, 4096 of them; missed are those that were more.
+func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []CallRecord, next, missed int64, err error) {
+	t := servingOf(ctx).conn.tap
+	calls, next, missed, news := t.read(after)
+	if after < 0 || len(calls) > 0 || missed > 0 || wait <= 0 {
+		return calls, next, missed, nil
+	}
+	timer := time.NewTimer(min(wait, maxTapWait))
+	defer timer.Stop()
+	select {
+	case <-news:
+	case <-timer.C:
+	case <-t.closed:
+	case <-ctx.Done():
+		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, context.Cause(ctx), "nobody waits for it")
+	}
+	calls, next, missed, _ = t.read(after)
+	return calls, next, missed, nil
+}

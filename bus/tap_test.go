@@ -1,0 +1,129 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// tapOf asks one instance for its calls.
+type tapOf struct {
+	from *bus.Conn
+	url  string
+	next int64
+}
+
+type tapAnswer struct {
+	Calls        []bus.CallRecord
+	Next, Missed int64
+}
+
+func (p *tapOf) ask(ctx context.Context, wait time.Duration) (answer tapAnswer, err error) {
+	err = bus.Call(ctx, p.from, p.url, bus.Args{"after": p.next, "wait": wait}, &answer)
+	p.next = answer.Next
+	return answer, err
+}
+
+func newTapOf(t *testing.T, from, at *bus.Conn) *tapOf {
+	t.Helper()
+	p := &tapOf{from, "GET https://" + at.ID() + "." + at.Host() + ":888/tap", -1}
+	if answer, err := p.ask(t.Context(), time.Hour); err != nil || len(answer.Calls) > 0 {
+		t.Fatalf("at the start: %v %v", answer, err)
+	}
+	return p
+}
+
+func TestTap(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, callee := newCalculator(t, w)
+		add(t, caller, calculatorHost) // before somebody taps
+		served, made := newTapOf(t, w.connect("tap.example"), callee), newTapOf(t, w.connect("tap.example"), caller)
+		_ = bus.Call(t.Context(), caller, calculatorURL+"/divide?secret=1", bus.Args{"x": 1}, nil)
+		_ = bus.Call(t.Context(), caller, "https://nobody.example/x", nil, nil)
+		answer, err := served.ask(t.Context(), 10*time.Second)
+		if err != nil || len(answer.Calls) != 1 || answer.Missed != 0 {
+			t.Fatal(answer, err)
+		}
+		got := answer.Calls[0]
+		if got.From != "caller.example" || got.FromID != caller.ID() || got.To != calculatorHost || got.ToID != callee.ID() || got.Port != 443 ||
+			got.Method != "POST" || got.Path != "/divide" || got.Status != 422 || got.Took <= 0 || got.MsgID == "" || got.Depth != 1 || got.Ended.IsZero() {
+			t.Errorf("served: %+v", got)
+		}
+		if answer, err = made.ask(t.Context(), 10*time.Second); err != nil || len(answer.Calls) != 1 {
+			t.Fatal(answer, err)
+		}
+		if got := answer.Calls[0]; got.To != "nobody.example" || got.ToID != "" || got.Status != 503 {
+			t.Errorf("made: %+v", got)
+		}
+		// one that waits is told at once
+		told := make(chan tapAnswer, 1)
+		go func() {
+			answer, _ := served.ask(t.Context(), 10*time.Second)
+			told <- answer
+		}()
+		add(t, caller, calculatorHost)
+		if answer := <-told; len(answer.Calls) != 1 || answer.Calls[0].Path != "/add" {
+			t.Errorf("told %+v", answer)
+		}
+		if answer, err := served.ask(t.Context(), time.Nanosecond); err != nil || len(answer.Calls) != 0 {
+			t.Errorf("when nothing was called: %+v %v", answer, err)
+		}
+	})
+}
+
+// TestTapIsBounded makes more calls than are kept, and comes back too late.
+func TestTapIsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	callee, caller := b.Connect(calculatorHost), b.Connect("caller.example")
+	serve(t, callee, calculator{callee.ID()})
+	tapped := newTapOf(t, b.Connect("tap.example"), callee)
+	add(t, caller, calculatorHost) // so that what is kept does not begin at a round number
+	if _, err := tapped.ask(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	const kept, more = 4096, 10
+	for range kept + more {
+		add(t, caller, calculatorHost)
+	}
+	answer, err := tapped.ask(t.Context(), 0)
+	if err != nil || answer.Missed != more || len(answer.Calls) != kept {
+		t.Errorf("%d calls, %d missed, %v", len(answer.Calls), answer.Missed, err)
+	}
+	for i, call := range answer.Calls[1:] {
+		if call.Ended.Before(answer.Calls[i].Ended) {
+			t.Fatalf("call %d ended before that which came before it", i+1)
+		}
+	}
+}
+
+// TestTapDoesNotHoldClose closes an instance while somebody waits for its calls.
+func TestTapDoesNotHoldClose(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		_, callee := newCalculator(t, w)
+		tapped := newTapOf(t, w.connect("tap.example"), callee)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := tapped.ask(t.Context(), 10*time.Second)
+			ended <- err
+		}()
+		for bus.RunningControls(callee) == 0 { // it has to be there first
+			runtime.Gosched()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
+		defer cancel()
+		if err := callee.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil && !errors.Is(err, bus.ErrNoResponder) {
+			t.Error(fmt.Errorf("who waited: %w", err))
+		}
+	})
+}
