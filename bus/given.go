@@ -3,6 +3,7 @@ package bus
 import (
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/busline/busline/bus/wire"
 )
@@ -45,7 +46,12 @@ func (c *Conn) write(request *outgoing) error {
 		return unsent(err)
 	}
 	request.given = nil
-	request.Target, request.Header, request.Body = written.Target, written.Header, written.Body
+	request.Target, request.Body = written.Target, written.Body
+	if len(request.Header) == 0 {
+		request.Header = written.Header // which begins all such messages, and is written once
+	} else {
+		request.Header = slices.Concat(written.Header, request.Header) // what the chain of calls has added
+	}
 	return c.limitMessage(request.Body)
 }
 

@@ -303,3 +303,37 @@ func TestInterceptorsSeeCrashes(t *testing.T) {
 		}
 	})
 }
+
+// TestInterceptorAddsHeader has it arrive, whether the arguments travel as values, or have to be written on the way.
+func TestInterceptorAddsHeader(t *testing.T) {
+	t.Parallel()
+	type values struct{ X, Y int }
+	type text struct {
+		X    int
+		List []int
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		seen := new(notes)
+		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				seen.addf("%s %s", call.Path, call.Request.Header.Get("X-Note"))
+				return next(ctx, call)
+			}
+		}))
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				call.Request.Header.Add("X-Note", "it is here")
+				return next(ctx, call)
+			}
+		}))
+		_, err := bus.NewOperation[values, any](caller, calculatorURL+"/add").Call(t.Context(), values{1, 2})
+		_, other := bus.NewOperation[text, any](caller, calculatorURL+"/add").Call(t.Context(), text{1, []int{2}})
+		if err != nil || other != nil {
+			t.Error(err, other)
+		}
+		if got := seen.all(); !slices.Equal(got, []string{"/add it is here", "/add it is here"}) {
+			t.Errorf("seen %q", got)
+		}
+	})
+}

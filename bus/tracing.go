@@ -69,19 +69,19 @@ func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trac
 	name, kind := x.Method+" "+x.Host, trace.SpanKindClient
 	attributes := []attribute.KeyValue{
 		attribute.String("http.request.method", x.Method),
-		attribute.String("server.address", x.Host),
 		attribute.Int("server.port", x.Port),
 		attribute.String("url.path", x.Path),
 	}
 	if x.Side == ServerSide {
 		name, kind = x.Method+" "+x.Endpoint.Path, trace.SpanKindServer
 		attributes = append(attributes,
+			attribute.String("server.address", t.host),
 			attribute.String("http.route", x.Endpoint.Path),
 			attribute.String("client.address", x.Request.FromHost),
 			attribute.String("messaging.message.id", x.Request.MsgID),
 			attribute.String("service.instance.id", t.id))
 	} else {
-		attributes = append(attributes, attribute.String("client.address", t.host))
+		attributes = append(attributes, attribute.String("server.address", x.Host), attribute.String("client.address", t.host))
 	}
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
 	x.traceID = span.SpanContext().TraceID().String()

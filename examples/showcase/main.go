@@ -19,12 +19,17 @@
 //
 // BUS_HTTP_ADDR=127.0.0.1:8081 opens the door elsewhere. BUS_NATS_URL=nats://… uses a broker that runs already: several
 // showcases may share one, and then share the calls too. BUS_SHORT_CIRCUIT=0 sends every call over the broker.
+//
+//	go run ./examples/showcase -traces traces.txt
+//
+// writes each call with all that it brings about into a file, or with a hyphen to standard error.
 package main
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -41,14 +46,22 @@ type settings struct {
 	brokerAddress string                // which listens here if it can
 	connect       []bus.ConnectOption   // of every connection
 	listen        []portal.ServerOption // of the HTTP server
+	traces        string                // a file, "-" for standard error, "" for none
 }
 
 func main() {
+	traces := flag.String("traces", "", "write traces to this `file`; - is standard error")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "showcase: %q is no option; there is -traces\n", flag.Args())
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal finds nobody who would catch it
 	err := run(ctx, os.Stdout, settings{
 		brokerURL:     os.Getenv("BUS_NATS_URL"),
 		brokerAddress: "127.0.0.1:4222", // where services look for one
+		traces:        *traces,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "showcase:", err)
@@ -73,6 +86,9 @@ func run(ctx context.Context, stdout io.Writer, with settings) (err error) {
 
 // open opens everything, and says so.
 func (s *showcase) open(ctx context.Context, stdout io.Writer, with settings) (*portal.Server, error) {
+	if err := s.trace(with.traces); err != nil {
+		return nil, err
+	}
 	if err := s.findBroker(with.brokerURL, with.brokerAddress); err != nil {
 		return nil, err
 	}

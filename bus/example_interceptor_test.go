@@ -1,0 +1,67 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/wire"
+)
+
+// readOnly refuses whatever changes something.
+func readOnly(next bus.Handler) bus.Handler {
+	return func(ctx context.Context, call *bus.Exchange) error {
+		if call.Side == bus.ServerSide && call.Method != http.MethodGet {
+			return bus.Errorf(http.StatusServiceUnavailable, "%s can only be read at the moment", call.Host)
+		}
+		return next(ctx, call)
+	}
+}
+
+// tryAgain calls a second time when it is certain that nothing has run.
+func tryAgain(next bus.Handler) bus.Handler {
+	return func(ctx context.Context, call *bus.Exchange) error {
+		err := next(ctx, call)
+		if failed, ok := err.(*bus.Error); ok && failed.Executed == bus.NotExecuted { //nolint:errorlint // the bus wraps nothing
+			return next(ctx, call)
+		}
+		return err
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	server := b.Connect("calculator.example", bus.WithInterceptors(readOnly))
+	client := b.Connect("client.example", bus.WithInterceptors(tryAgain))
+	if err := bus.Serve(server, calculator{}); err != nil {
+		t.Fatal(err)
+	}
+	err := bus.Call(t.Context(), client, "POST https://calculator.example/add", bus.Args{"x": 1}, nil)
+	if bus.StatusOf(err) != http.StatusServiceUnavailable {
+		t.Error(err)
+	}
+	if err := bus.Call(t.Context(), client, "GET https://calculator.example/add", bus.Args{"x": 1}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// An interceptor needs no bus to be tested.
+func ExampleInterceptor() {
+	handler := readOnly(func(_ context.Context, call *bus.Exchange) error {
+		call.Response = &wire.Response{Status: http.StatusOK}
+		return nil
+	})
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		call := &bus.Exchange{Side: bus.ServerSide}
+		call.Method, call.Host = method, "products.example"
+		err := handler(context.Background(), call)
+		fmt.Println(method, call.Status(err))
+	}
+	// Output:
+	// GET 200
+	// DELETE 503
+}

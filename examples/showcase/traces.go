@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	tracesdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/internal/waterfall"
+)
+
+// trace has the spans of all connections written to a file: "-" is standard error, "" is nowhere.
+func (s *showcase) trace(file string) error {
+	if file == "" {
+		return nil
+	}
+	var out io.Writer = os.Stderr
+	if file != "-" {
+		created, err := os.Create(file)
+		if err != nil {
+			return err
+		}
+		s.atEnd(func(context.Context) error { return created.Close() })
+		out = created
+	}
+	provider := tracesdk.NewTracerProvider(tracesdk.WithSyncer(waterfall.New(out)))
+	s.atEnd(provider.Shutdown)
+	s.connectOptions = append(s.connectOptions, bus.WithTracerProvider(provider))
+	return nil
+}
