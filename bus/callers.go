@@ -25,7 +25,7 @@ func newCallers(plane string) *callers {
 
 // responseSubject returns where the sender of a request listens; false when the request does not tell a valid one. Who
 // only greets, as everybody does, is not remembered.
-func (c *callers) responseSubject(request *wire.Request, at *endpoint) (string, bool) {
+func (c *callers) responseSubject(request *wire.Request, greets bool) (string, bool) {
 	from := peer{request.FromHost, request.FromID}
 	c.mu.RLock()
 	to, known := c.subjects[from]
@@ -37,7 +37,7 @@ func (c *callers) responseSubject(request *wire.Request, at *endpoint) (string, 
 		return "", false
 	}
 	to = subject.Response(c.plane, from.host, from.id)
-	if at != nil && at.port == controlPort {
+	if greets {
 		return to, true
 	}
 	c.mu.Lock()

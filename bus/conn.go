@@ -159,6 +159,9 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	if err := c.subscribe(subject.Instance(c.plane, c.host, c.id), "", c.direct.into(c)); err != nil {
 		return err
 	}
+	if err := c.subscribe(everyonesSubject(c.plane), "", (&subscription{everyone: true}).into(c)); err != nil {
+		return err
+	}
 	endpoints, err := controlEndpoints()
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -89,9 +88,21 @@ func planControl() ([]*endpoint, error) {
 		Names("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost)),
 	}))
 	for _, e := range endpoints {
-		e.onAll = !slices.Contains([]string{"Cancel", "Metrics", "Tap"}, e.mapped.Name) // which are asked of one instance
+		switch e.mapped.Name {
+		case "Ping", "Traffic":
+			e.onAll = true
+		case "Hello", "Bye":
+			e.onAll, e.addressed = true, true
+		case "Cancel", "Tap":
+			e.addressed = true
+		}
 	}
 	return endpoints, err
+}
+
+// everyonesSubject is what brings all requests to the host "all".
+func everyonesSubject(plane string) string {
+	return subject.Subscription(plane, strconv.Itoa(controlPort), hostAll, anyRest)
 }
 
 func planDirectory() ([]*endpoint, error) {

@@ -39,7 +39,8 @@ type endpointConfig struct {
 	port        int
 	queue       bool
 	hidden      bool
-	onAll       bool // served on the host "all" too
+	onAll       bool // served on the host "all", by one subscription for all that is
+	addressed   bool // served only to who addresses this instance, or all of them
 	bodyLimit   int  // bytes; 0: the default of its kind
 	timeBudget  time.Duration
 	secured     bool   // it asks for claims
@@ -73,14 +74,6 @@ func (e *endpoint) brokerQueue(c *Conn) string {
 		return c.host
 	}
 	return ""
-}
-
-// hosts are the hostnames that the endpoint is served on.
-func (e *endpoint) hosts(c *Conn) []string {
-	if e.onAll {
-		return []string{c.host, hostAll}
-	}
-	return []string{c.host}
 }
 
 // tokens are the pattern's segments as a subscription has them.

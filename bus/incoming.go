@@ -39,6 +39,7 @@ type incoming struct {
 // subscription says why a message was delivered. The zero value stands for messages to this very instance.
 type subscription struct {
 	endpoint *endpoint
+	everyone bool            // it brings what the framework asks every instance
 	subject  string          // of the only address that it brings requests for; "" when there are several
 	address  subject.Address // that address
 	match    match           // what serves it
@@ -52,6 +53,9 @@ func (s *subscription) into(c *Conn) receiver {
 // overlap, the broker delivers one copy for the queue and one for each subscription without a queue: exactly
 // one of them counts.
 func (s *subscription) brings(found *endpoint) bool {
+	if s.everyone {
+		return found.onAll
+	}
 	if s.endpoint == nil || s.endpoint == found {
 		return true
 	}
@@ -75,6 +79,11 @@ func (s *subscription) settle(c *Conn, host string, route restmap.Route) {
 func (s *subscription) plain(request *wire.Request, published string) bool {
 	return s.subject != "" && published == s.subject && request.Method == s.address.Method &&
 		request.Host == s.address.Host && pathOf(request.Target) == s.address.Path
+}
+
+// ofFramework says whether all that it brings is asked by the framework itself.
+func (s *subscription) ofFramework() bool {
+	return s.everyone || s.endpoint != nil && s.endpoint.port == controlPort
 }
 
 // prepare makes the context of the handler: it ends with the time budget, or sooner when the caller leaves.

@@ -68,7 +68,7 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	request := in.Request
 	request.Header = in.fields[:0]
 	fault := c.link.intake.reader.ParseRequest(message.Data, request)
-	to, known := c.callers.responseSubject(request, through.endpoint)
+	to, known := c.callers.responseSubject(request, through.ofFramework())
 	if !known || request.MsgID == "" {
 		c.drop(message.Subject, errors.Join(errNoSender, fault)) // nobody to answer, or no request at all
 		return nil

@@ -75,7 +75,11 @@ func (to callee) publications(plane string) []Permission {
 	case wide:
 		return to.wide(plane, strings.TrimPrefix(domain, "."))
 	case to.host == hostAll:
-		return []Permission{callee{hostAll, controlPort}.publication(plane, "GET.ping", "discovery")}
+		all := callee{hostAll, controlPort}
+		return []Permission{
+			all.publication(plane, "GET.ping", "discovery"),
+			all.publication(plane, "GET.traffic", "asking who called whom"),
+		}
 	}
 	instance := callee{anyLabel + "." + to.host, to.port}
 	control, instanceControl := callee{to.host, controlPort}, callee{instance.host, controlPort}

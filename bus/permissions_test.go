@@ -99,7 +99,7 @@ func TestNamedCallees(t *testing.T) {
 			"bus.888.example.products.|.GET.allow", "bus.888.example.products.*.|.GET.allow", "bus.888.example.products.*.|.POST.cancel",
 		},
 		"products.example:888": {"bus.888.example.products.|.>", "bus.888.example.products.*.|.>"},
-		"all":                  {"bus.888.all.|.GET.ping"},
+		"all":                  {"bus.888.all.|.GET.ping", "bus.888.all.|.GET.traffic"},
 		"*.example:444":        {"bus.444.example.>", "bus.888.example.>"},
 		"*":                    {"bus.443.>", "bus.888.>"},
 	} {

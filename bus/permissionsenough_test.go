@@ -134,13 +134,15 @@ func (p *players) calls() {
 	p.callAndLeave(p.shop, calculatorURL+"/wait", p.waitedFor)
 }
 
-// discover finds all players.
+// discover finds all players, and whom they call.
 func (p *players) discover(from *bus.Conn) {
 	p.t.Helper()
 	want := []string{p.caller.ID(), p.shop.ID(), p.calculator.ID()}
 	slices.Sort(want)
-	if ids := publish(p.t, from, "https://all:888/ping"); !slices.Equal(ids, want) {
-		p.t.Errorf("%s discovers %v, want %v", from.Host(), ids, want)
+	for _, question := range []string{"https://all:888/ping", "https://all:888/traffic"} {
+		if ids := publish(p.t, from, question); !slices.Equal(ids, want) {
+			p.t.Errorf("%s is answered %s by %v, want %v", from.Host(), question, ids, want)
+		}
 	}
 }
 

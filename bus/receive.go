@@ -14,7 +14,7 @@ func (c *Conn) receive(in *incoming, fault error) (taken bool) {
 		if !in.found() {
 			in.match = c.router.find(in.Address)
 		}
-		if in.found() && !in.through.brings(in.endpoint) {
+		if in.found() && !in.through.brings(in.endpoint) || in.through.everyone && !in.found() {
 			return false
 		}
 	}

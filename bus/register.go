@@ -210,13 +210,14 @@ func (c *Conn) endpointSubject(e *endpoint, host string, route restmap.Route) st
 
 func (c *Conn) subscribeAll(endpoints []*endpoint) error {
 	for _, e := range endpoints {
-		for _, host := range e.hosts(c) {
-			for _, route := range e.mapped.Routes {
-				through := &subscription{endpoint: e}
-				through.settle(c, host, route)
-				if err := c.subscribe(c.endpointSubject(e, host, route), e.brokerQueue(c), through.into(c)); err != nil {
-					return err
-				}
+		if e.addressed {
+			continue
+		}
+		for _, route := range e.mapped.Routes {
+			through := &subscription{endpoint: e}
+			through.settle(c, c.host, route)
+			if err := c.subscribe(c.endpointSubject(e, c.host, route), e.brokerQueue(c), through.into(c)); err != nil {
+				return err
 			}
 		}
 	}
