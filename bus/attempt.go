@@ -62,17 +62,16 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 	if !sent.local {
 		outage = c.link.outage.tooLong()
 	}
-	s.timer.Reset(min(rounds.first(), time.Until(ends)))
 	defer s.timer.Stop()
+	if s.isSoon(ctx, min(briefly, s.ackWait, sent.TimeBudget)) {
+		return c.outcome(s)
+	}
+	s.timer.Reset(min(rounds.first(), time.Until(ends)))
 	defer func() { rounds.end() }() // not without the closure: there is nothing to end yet
 	for {
 		select {
 		case <-s.news:
-			response, nobody := s.outcome()
-			if errors.Is(nobody, errDenied) {
-				nobody = c.forbidden(s.subject)
-			}
-			return response, nobody
+			return c.outcome(s)
 		case taker := <-s.taker():
 			if err := s.follow(ctx, taker, ends); err != nil {
 				return nil, err
@@ -100,4 +99,32 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 			return nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrClosed, "the connection was closed while waiting for %s", s.host)
 		}
 	}
+}
+
+// outcome returns the response, or why there is none.
+func (c *Conn) outcome(s *unicastSlot) (*wire.Response, error) {
+	response, nobody := s.outcome()
+	if errors.Is(nobody, errDenied) {
+		nobody = c.forbidden(s.subject)
+	}
+	return response, nobody
+}
+
+// briefly is how long a caller waits for an outcome and for nothing else. By then most calls have theirs.
+const briefly = 20 * time.Millisecond
+
+// isSoon waits so. What else ends a call is known by channels that all calls have in common, whose locks they would wait for.
+func (s *unicastSlot) isSoon(ctx context.Context, wait time.Duration) bool {
+	if s.departing != nil { // parts are to be sent
+		return false
+	}
+	s.timer.Reset(wait)
+	select {
+	case <-s.news:
+		return true
+	case <-s.timer.C:
+		s.briefly = wait
+	case <-ctx.Done():
+	}
+	return false
 }

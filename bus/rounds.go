@@ -19,7 +19,8 @@ type rounds struct {
 
 // first returns when the first round is due.
 func (r *rounds) first() time.Duration {
-	r.pause = min(r.slot.ackWait, probeInterval)
+	r.waited = r.slot.briefly
+	r.pause = min(r.slot.ackWait, probeInterval) - r.waited
 	return r.pause
 }
 

@@ -20,6 +20,7 @@ type unicastSlot struct {
 	ackWait time.Duration
 	news    chan struct{} // room for one: there is an outcome
 	timer   *time.Timer   // of the caller
+	briefly time.Duration // that the caller has waited already
 
 	mu       sync.Mutex // protects all below, and departing until the request leaves
 	acks     []peer     // the instances that have acked: several, without a queue
