@@ -16,9 +16,10 @@ const (
 	hostPortal = "portal" // where the page is served
 )
 
-// address turns the path /calculator.example:443/add into the address https://calculator.example:443/add. The path is
-// taken as it is spelled: nothing is decoded, cleaned or redirected, so that what is checked here is what is called.
-func (c *ingressConfig) address(path string) (*url.URL, error) {
+// addressOf turns the path /calculator.example:443/add into the address https://calculator.example:443/add, when the
+// port is open to the outside. The path is taken as it is spelled: nothing is decoded, cleaned or redirected, so that
+// what is checked here is what is called.
+func addressOf(path string, open []int) (*url.URL, error) {
 	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	host, digits, hasPort := strings.Cut(service, ":")
 	host = strings.ToLower(host)
@@ -31,7 +32,7 @@ func (c *ingressConfig) address(path string) (*url.URL, error) {
 	if !hasPort {
 		digits = "443"
 	}
-	if !slices.ContainsFunc(c.ports, func(open int) bool { return digits == strconv.Itoa(open) }) {
+	if !slices.ContainsFunc(open, func(port int) bool { return digits == strconv.Itoa(port) }) {
 		return nil, bus.Errorf(http.StatusNotFound, "port %.10q is not open to the outside", digits)
 	}
 	decoded, err := url.PathUnescape(rest)

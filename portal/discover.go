@@ -17,6 +17,9 @@ import (
 // discoverTimeout leaves time to fetch documents, whatever happens before.
 const discoverTimeout = 500 * time.Millisecond
 
+// maxVersion is how long the version of an instance may be, in bytes, to be shown.
+const maxVersion = 100
+
 // place is one port of a host.
 type place struct {
 	host string
@@ -30,10 +33,23 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.host, q.host), cmp.Compare(p.port, q.port))
 }
 
-// discover asks every instance on the plane where it serves something, and returns the places that are public, sorted.
-// An instance that gives no answer is missing: another one of its host answers, or it is not there for anybody. When
-// not even the portal itself answers, the broker is away.
-func (c *catalog) discover(ctx context.Context) ([]place, error) {
+// instance is one that runs.
+type instance struct {
+	ID      string `json:"id"`
+	Version string `json:"version,omitempty"`
+	Ports   []int  `json:"ports"` // those that are public
+}
+
+// presence is what runs on the plane and is public.
+type presence struct {
+	places    []place               // sorted
+	instances map[string][]instance // by host, sorted by ID
+}
+
+// discover asks every instance on the plane where it serves something, and returns what is public. An instance that
+// gives no answer is missing: another one of its host answers, or it is not there for anybody. When not even the portal
+// itself answers, the broker is away.
+func (c *catalog) discover(ctx context.Context) (*presence, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://all:888/ping", http.NoBody)
@@ -41,11 +57,11 @@ func (c *catalog) discover(ctx context.Context) ([]place, error) {
 		return nil, err
 	}
 	answered := false
-	var places []place
+	found := &presence{instances: make(map[string][]instance)}
 	for response, err := range c.conn.Publish(request) {
 		if err == nil {
 			answered = true
-			places = append(places, c.publicPlaces(response)...)
+			c.welcome(found, response)
 		} else if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Host == "" {
 			return nil, err // it is no instance that failed, but the call
 		}
@@ -53,24 +69,36 @@ func (c *catalog) discover(ctx context.Context) ([]place, error) {
 	if !answered {
 		return nil, bus.Errorf(http.StatusServiceUnavailable, "nobody answers; the broker is out of reach")
 	}
-	slices.SortFunc(places, place.compare)
-	return slices.Compact(places), nil
+	slices.SortFunc(found.places, place.compare)
+	found.places = slices.Compact(found.places)
+	for _, of := range found.instances {
+		slices.SortFunc(of, func(a, b instance) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return found, nil
 }
 
-// publicPlaces reads the answer of one instance. The portal does not describe itself.
-func (c *catalog) publicPlaces(response *http.Response) (places []place) {
+// welcome reads the answer of one instance. The portal does not describe itself.
+func (c *catalog) welcome(found *presence, response *http.Response) {
 	defer response.Body.Close()
-	host := response.Header.Get("Bus-From-Host")
+	host, id := response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")
 	var answer struct {
-		Ports []int `json:"ports"`
+		Version string `json:"version"`
+		Ports   []int  `json:"ports"`
 	}
 	if json.NewDecoder(response.Body).Decode(&answer) != nil || subject.ValidHost(host) != nil || host == c.conn.Host() {
-		return nil
+		return
+	}
+	public := instance{ID: id}
+	if len(answer.Version) <= maxVersion {
+		public.Version = answer.Version
 	}
 	for _, port := range answer.Ports {
 		if slices.Contains(c.ports, port) {
-			places = append(places, place{host, port})
+			found.places = append(found.places, place{host, port})
+			public.Ports = append(public.Ports, port)
 		}
 	}
-	return places
+	if len(public.Ports) > 0 {
+		found.instances[host] = append(found.instances[host], public)
+	}
 }

@@ -19,8 +19,5 @@ func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.ServeError(w, r, err)
 		return
 	}
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "private, no-store")
-	_, _ = w.Write(current.json(h.conn.BaseURL(r))) // a handler of the bus cannot fail here
+	serveJSON(w, current.json(h.conn.BaseURL(r)))
 }

@@ -37,7 +37,7 @@ func Address(path string) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.address(path)
+	return addressOf(path, config.ports)
 }
 
 // SetMember changes one member of a JSON object.

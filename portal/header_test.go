@@ -55,7 +55,7 @@ func TestHeadersOutward(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := "Content-Length Date Set-Cookie X-Broken"
+	want := "Content-Length Date Proxy-Status Set-Cookie X-Broken"
 	if strings.Join(names, " ") != want || got.StatusCode != http.StatusTeapot {
 		t.Errorf("status %d with %s, want 418 with %s", got.StatusCode, names, want)
 	}

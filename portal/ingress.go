@@ -72,7 +72,7 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 // carry makes the call that a request stands for. Its time begins when the body has arrived, and ends when the client
 // goes away.
 func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
-	to, err := i.config.address(path)
+	to, err := addressOf(path, i.config.ports)
 	if err != nil {
 		i.refuse(w, r, err)
 		return
@@ -126,11 +126,14 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 		i.refuse(w, r, bus.Errorf(http.StatusBadGateway, "the service answered with status %d", response.StatusCode))
 		return
 	}
-	if err := adaptProblem(r, response); err != nil {
-		i.refuse(w, r, err)
-		return
+	if r.Method != http.MethodHead {
+		if err := adaptProblem(requestPath(r), response); err != nil {
+			i.refuse(w, r, err)
+			return
+		}
 	}
 	outward(w.Header(), response.Header)
+	sayWhoAnswered(w.Header(), response.Header)
 	body := newResponseBody(w, r, response)
 	w.WriteHeader(response.StatusCode)
 	if r.Method != http.MethodHead {

@@ -23,7 +23,7 @@ func (c *ingressConfig) guardOrigins(i *Ingress) http.Handler {
 			http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 		},
 		AllowedHeaders: []string{"*"},
-		ExposedHeaders: []string{"Allow", "Location", "Retry-After"},
+		ExposedHeaders: []string{"Allow", "Location", "Proxy-Status", "Retry-After"},
 		MaxAge:         600, // seconds
 	}
 	if slices.Contains(c.origins, anyOrigin) {

@@ -18,10 +18,10 @@ const (
 )
 
 // adaptProblem makes a problem that a service wrote (RFC 9457) fit for the outside: the instance is the path as the
-// client sent it, it says who failed, and of a status 500 the detail stays inside. One that cannot be read is passed on
+// client named it, it says who failed, and of a status 500 the detail stays inside. One that cannot be read is passed on
 // as it is, unless it may hold such a detail.
-func adaptProblem(r *http.Request, response *http.Response) error {
-	if kind := mediaType(response.Header); kind != problemType || r.Method == http.MethodHead {
+func adaptProblem(path string, response *http.Response) error {
+	if kind := mediaType(response.Header); kind != problemType {
 		return nil
 	}
 	body, err := io.ReadAll(response.Body)
@@ -38,7 +38,7 @@ func adaptProblem(r *http.Request, response *http.Response) error {
 		if internal {
 			problem.withhold()
 		}
-		problem.set("instance", requestPath(r))
+		problem.set("instance", path)
 		problem.sayWhoFailed(response.Header)
 		if internal {
 			problem.set("detail", withheld(problem.text("msgId")))

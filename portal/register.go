@@ -22,7 +22,11 @@ type portalConfig struct {
 // The document is at most 2 s behind the bus, however many ask for it. A service whose document cannot be had in time,
 // cannot be read or speaks of others is left out; the document's description, which the page shows, names it.
 //
-// Both are live when Register returns. After an error close the connection.
+// The page has two helpers beside it, which the document does not list: /instances.json, which instances run of the
+// services in a caller's document, and POST /multicast, by which the page calls all instances of a service, as its caller
+// and under the ports of the document alone.
+//
+// All are live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if conn.Host() != hostPortal {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / leads to", conn.Host(), hostPortal)
@@ -38,11 +42,17 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if err != nil {
 		return err
 	}
-	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: newCatalogs(conn, config)}
+	all := newCatalogs(conn, config)
+	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
+	handlers["/instances.json"] = &instancesHandler{catalogs: all}
 	for path, handler := range handlers {
 		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Hidden()); err != nil {
 			return fmt.Errorf("portal: %w", err)
 		}
+	}
+	multicast := secured(newMulticastHandler(conn, config.ports))
+	if err := conn.Handle(http.MethodPost, "/multicast", multicast, bus.Hidden(), bus.BodyLimit(maxMulticastBytes)); err != nil {
+		return fmt.Errorf("portal: %w", err)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ const parallelFetches = 16
 type snapshot struct {
 	taken         time.Time
 	before, after []byte // the document as JSON, before and after the base URL
+	instances     []byte // who runs, as JSON
 }
 
 // recent says whether a reader may be given it; nil is not.
@@ -27,17 +28,21 @@ func (s *snapshot) recent(now time.Time) bool { return s != nil && now.Sub(s.tak
 
 // gather looks at the bus.
 func (c *catalog) gather(ctx context.Context, taken time.Time) (*snapshot, error) {
-	places, err := c.discover(ctx)
+	found, err := c.discover(ctx)
 	if err != nil {
 		return nil, err
 	}
-	members, leftOut := c.fetchAll(ctx, places)
+	members, leftOut := c.fetchAll(ctx, found.places)
+	instances, err := c.describeInstances(found, members)
+	if err != nil {
+		return nil, err
+	}
 	document := openapi.Merge(openapi.Info{
 		Title:       "Services on the bus",
 		Description: strings.Join(leftOut, "\n"),
 		Version:     cmp.Or(c.conn.Version(), "0"),
 	}, "", members)
-	return newSnapshot(taken, document)
+	return newSnapshot(taken, document, instances)
 }
 
 // fetchAll fetches the documents of all places, and names those that cannot be had, both in the order of the places.
@@ -65,7 +70,7 @@ func (c *catalog) fetchAll(ctx context.Context, places []place) (members []opena
 }
 
 // newSnapshot writes the document once; only the base URL differs from reader to reader.
-func newSnapshot(taken time.Time, document *openapi.Document) (*snapshot, error) {
+func newSnapshot(taken time.Time, document *openapi.Document, instances []byte) (*snapshot, error) {
 	mark := rand.Text()
 	document.Servers = []openapi.Server{{URL: mark}}
 	text, err := document.JSON()
@@ -76,7 +81,7 @@ func newSnapshot(taken time.Time, document *openapi.Document) (*snapshot, error)
 	if !found {
 		return nil, errors.New("the document has no server")
 	}
-	return &snapshot{taken: taken, before: before, after: after}, nil
+	return &snapshot{taken: taken, before: before, after: after, instances: instances}, nil
 }
 
 // json returns the document for those who reach the ingress at the base URL.

@@ -1,0 +1,128 @@
+package portal
+
+import (
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/busline/busline/bus"
+)
+
+// Limits of a multicast from the page.
+const (
+	maxMulticastBytes  = 2 << 20 // of the order, which holds the body as JSON text
+	parallelMulticasts = 16      // beyond that the page is asked to come again
+)
+
+// order is a call to all instances, as the page asks for it.
+type order struct {
+	Method      string `json:"method"`
+	Target      string `json:"target"` // as at the ingress: "/messaging.example:443/no-queue?x=1"
+	ContentType string `json:"contentType,omitempty"`
+	Body        string `json:"body,omitempty"`
+}
+
+// multicastHandler calls all instances of a service for the page: the ingress itself passes on one answer. The call is
+// its caller's: the token of the request goes along, and each service verifies it as ever. What may be called is what
+// the ingress lets through.
+type multicastHandler struct {
+	conn  *bus.Conn
+	ports []int
+	room  chan struct{}
+}
+
+func newMulticastHandler(conn *bus.Conn, ports []int) *multicastHandler {
+	return &multicastHandler{conn: conn, ports: ports, room: make(chan struct{}, parallelMulticasts)}
+}
+
+// ServeHTTP makes the call and answers with an [answerList] when it has ended.
+func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	request, err := h.read(r)
+	if err != nil {
+		bus.ServeError(w, r, err)
+		return
+	}
+	select {
+	case h.room <- struct{}{}:
+		defer func() { <-h.room }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		bus.ServeError(w, r, bus.Errorf(http.StatusServiceUnavailable, "%d multicasts are under way; come again", parallelMulticasts))
+		return
+	}
+	list, err := h.gather(request)
+	if err != nil {
+		bus.ServeError(w, r, err)
+		return
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		bus.ServeError(w, r, err)
+		return
+	}
+	serveJSON(w, text)
+}
+
+// read returns the call that a request asks for.
+func (h *multicastHandler) read(r *http.Request) (*http.Request, error) {
+	if err := fromThisPage(r); err != nil {
+		return nil, err
+	}
+	var wanted order
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&wanted)
+	if err == nil && decoder.More() {
+		err = errors.New("something follows it")
+	}
+	if err != nil {
+		return nil, bus.Errorf(http.StatusBadRequest, "the body is not one JSON object with method, target, contentType and body: %w", err)
+	}
+	if !carried(wanted.Method) {
+		return nil, bus.Errorf(http.StatusBadRequest, "the method %.40q is not carried", wanted.Method)
+	}
+	if len(wanted.Target) > maxURILength {
+		return nil, bus.Errorf(http.StatusRequestURITooLong, "a target of %d bytes exceeds the limit of %d", len(wanted.Target), maxURILength)
+	}
+	path, query, _ := strings.Cut(wanted.Target, "?")
+	to, err := addressOf(path, h.ports)
+	if err != nil {
+		return nil, err
+	}
+	to.RawQuery = query
+	return h.request(r, to, &wanted)
+}
+
+// request is what goes onto the bus, in the context of the request for it: as its caller, and in its time.
+func (h *multicastHandler) request(r *http.Request, to *url.URL, wanted *order) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(r.Context(), wanted.Method, "https://"+hostPortal, strings.NewReader(wanted.Body))
+	if err != nil {
+		return nil, bus.Errorf(http.StatusBadRequest, "%w", err)
+	}
+	request.URL, request.Host = to, ""
+	if wanted.ContentType != "" {
+		if _, _, err := mime.ParseMediaType(wanted.ContentType); err != nil {
+			return nil, bus.Errorf(http.StatusBadRequest, "%.80q is not a content type", wanted.ContentType)
+		}
+		request.Header.Set("Content-Type", wanted.ContentType)
+	}
+	return request, nil
+}
+
+// fromThisPage refuses what another site may have a browser send. Such a site can post a form or plain text to anywhere
+// without being asked; for JSON the browser asks first, and the ingress says no (portal.WithOrigins aside). What a browser
+// says of the sender itself counts as well. Nothing of a caller's is lent to others either: a token is in no cookie.
+func fromThisPage(r *http.Request) error {
+	if kind := mediaType(r.Header); kind != "application/json" {
+		return bus.Errorf(http.StatusUnsupportedMediaType, "the content type is %.80q; send application/json", kind)
+	}
+	switch site := r.Header.Get("Sec-Fetch-Site"); site {
+	case "", "none", "same-origin":
+		return nil
+	default:
+		return bus.Errorf(http.StatusForbidden, "this is for the portal's page alone, not for another site")
+	}
+}
