@@ -2,58 +2,74 @@
 
 const methods = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options', 'trace'];
 
-// readServices returns [{host, description, operations}], sorted by host.
+/**
+ * Reads a document.
+ * @returns {{host: string, description: string, operations: Object[]}[]} sorted by host
+ */
 export function readServices(description) {
   const services = new Map();
+  const tags = new Map((description.tags || []).map((tag) => [tag.name, tag.description]));
   for (const [key, item] of Object.entries(description.paths || {})) {
     for (const method of methods.filter((name) => item[name])) {
       const operation = readOperation(description, key, method, item[method]);
       if (!services.has(operation.host)) {
-        const tag = (description.tags || []).find(({name}) => name === operation.host);
-        services.set(operation.host, {host: operation.host, description: tag?.description || '', operations: []});
+        services.set(operation.host, {host: operation.host, description: tags.get(operation.host) || '', operations: []});
       }
       services.get(operation.host).operations.push(operation);
     }
   }
-  const sorted = [...services.values()].sort((a, b) => a.host.localeCompare(b.host));
+  const order = new Intl.Collator('en').compare; // made once: it is much faster than localeCompare
+  const sorted = [...services.values()].sort((a, b) => order(a.host, b.host));
   for (const service of sorted) {
-    service.operations.sort((a, b) => a.path.localeCompare(b.path) || methods.indexOf(a.method) - methods.indexOf(b.method));
+    service.operations.sort((a, b) => order(a.path, b.path) || methods.indexOf(a.method) - methods.indexOf(b.method));
   }
   return sorted;
 }
 
-// readOperation takes the key "/calculator.example:443/add" apart.
+/** Takes the key "/calculator.example:443/add" apart. */
 function readOperation(description, key, method, operation) {
   const [, host, port, path] = key.match(/^\/([^/:]*):?([^/]*)(.*)$/);
-  const ok = Object.entries(operation.responses || {}).find(([status]) => status.startsWith('2'));
-  return {
-    host, port, path, key, method,
-    signature: operation.summary || '',
-    web: !operation.summary?.includes('('), // "GET /home": a handler whose arguments nobody knows
+  const signature = operation.summary || '';
+  const read = {
+    id: `${method} ${key}`,
+    host, port: port || '443', path, key, method,
+    signature,
+    web: !signature.includes('('), // "GET /home": a handler whose arguments nobody knows
     description: operation.description || '',
     secured: (operation.security || []).length > 0,
-    parameters: (operation.parameters || []).map((parameter) => ({
-      name: parameter.name, place: parameter.in, required: parameter.required === true,
-      schema: resolve(description, parameter.schema || contentSchema(parameter)),
-      json: Boolean(parameter.content),
-    })),
+    parameters: (operation.parameters || []).map((parameter) => readParameter(description, parameter)),
     body: bodyOf(description, operation.requestBody),
-    result: resolve(description, contentSchema(ok?.[1])),
+    responses: Object.entries(operation.responses || {}).map((entry) => readResponse(description, entry)),
     server: description.servers?.[0]?.url || '',
+    fingerprint: fingerprint(description, operation),
+  };
+  read.text = [host, method, path, signature, read.description].join(' ').toLowerCase();
+  return read;
+}
+
+function readParameter(description, parameter) {
+  return {
+    name: parameter.name, place: parameter.in, required: parameter.required === true,
+    schema: resolve(description, parameter.schema || contents(description, parameter)[0]?.schema.schema),
+    json: Boolean(parameter.content),
   };
 }
 
 function bodyOf(description, requestBody) {
-  const type = Object.keys(requestBody?.content || {})[0];
-  return type ? {type, schema: resolve(description, requestBody.content[type].schema)} : null;
+  return contents(description, requestBody)[0] || null;
 }
 
-function contentSchema(holder) {
-  return Object.values(holder?.content || {})[0]?.schema;
+function readResponse(description, [status, response]) {
+  return {status, description: response.description || '', contents: contents(description, response)};
 }
 
-// resolve returns a schema that finds others by reference: {name, schema, follow}.
-function resolve(description, schema) {
+/** The bodies that a request or a response may have: [{type, schema}]. */
+function contents(description, holder) {
+  return Object.entries(holder?.content || {}).map(([type, {schema}]) => ({type, schema: resolve(description, schema)}));
+}
+
+/** Returns a schema that finds others by reference: {name, schema, follow}. */
+export function resolve(description, schema) {
   const follow = (next) => resolve(description, next);
   const reference = schema?.$ref || (schema?.allOf?.length === 1 && schema.allOf[0].$ref);
   if (!reference) {
@@ -62,4 +78,19 @@ function resolve(description, schema) {
   const component = reference.replace('#/components/schemas/', '');
   const name = component.replace(/^[^_]*_\d+_/, ''); // without the host and the port
   return {name, schema: description.components?.schemas?.[component] || {}, follow};
+}
+
+/** A text that changes when the operation, or a schema that it needs, does. */
+function fingerprint(description, operation) {
+  const texts = [JSON.stringify(operation)];
+  const known = new Set();
+  for (const text of texts) { // grows meanwhile
+    for (const [, name] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (!known.has(name)) {
+        known.add(name);
+        texts.push(JSON.stringify(description.components?.schemas?.[name]) || '');
+      }
+    }
+  }
+  return texts.join('\n');
 }

@@ -2,32 +2,39 @@
 
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-// compact writes JSON on one line; other text stays as it is.
-export function compact(text) {
-  return isJSON(text) ? (text.match(token) || []).join('') : text;
+/** The tokens of a JSON text, strings with their quotes. */
+export function tokens(text) {
+  return text.match(token) || [];
 }
 
-// indent writes JSON on many lines; other text stays as it is.
+/** Writes JSON on one line; other text stays as it is. */
+export function compact(text) {
+  return isJSON(text) ? tokens(text).join('') : text;
+}
+
+/** Writes JSON on many lines; other text stays as it is. */
 export function indent(text) {
   if (!isJSON(text)) {
     return text;
   }
-  let written = '';
+  const written = []; // joined once: a body may be of some megabytes
   let depth = 0;
   let before = '';
-  for (const next of text.match(token) || []) {
+  for (const next of tokens(text)) {
     const opened = before === '{' || before === '[';
     const closes = next === '}' || next === ']';
     depth += closes ? -1 : 0;
-    const lineBegins = opened !== closes || before === ','; // "{}" stays together
-    written += (lineBegins ? `\n${'  '.repeat(depth)}` : '') + (next === ':' ? ': ' : next);
+    if (opened !== closes || before === ',') { // "{}" stays together
+      written.push('\n', '  '.repeat(depth));
+    }
+    written.push(next === ':' ? ': ' : next);
     depth += next === '{' || next === '[' ? 1 : 0;
     before = next;
   }
-  return written;
+  return written.join('').trimStart();
 }
 
-function isJSON(text) {
+export function isJSON(text) {
   try {
     JSON.parse(text);
     return true;

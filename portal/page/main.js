@@ -1,97 +1,53 @@
-import {element} from './element.js';
-import {readServices} from './document.js';
-import {serviceView} from './service.js';
-import {authorization, onToken} from './token.js';
+import {Banner} from './banner.js';
+import {Bus} from './bus.js';
+import {Caller} from './caller.js';
+import {Compare} from './compare.js';
+import {Explorer} from './explorer.js';
+import {onKey} from './keys.js';
+import {readRoute} from './route.js';
+import {TokenPanel} from './tokenpanel.js';
 
-const services = document.getElementById('services');
-const notices = document.getElementById('notices');
-const search = document.getElementById('search');
-const count = document.getElementById('count');
+const caller = new Caller('token');
+const other = new Caller('token-b'); // who the caller is compared with
+const bus = new Bus(caller);
+const otherBus = new Bus(other);
+const panel = new TokenPanel(caller);
+const actions = {again: () => bus.look(), changeToken: () => panel.open(), dropToken: () => caller.change('')};
+const explorer = new Explorer(caller, bus, actions);
+const compare = new Compare([caller, other], [bus, otherBus]);
 
-let views = []; // of the operations: {node, section, text}
-let loads = 0; // begun; what an earlier one brings is for another token
+// A view is {node, title, show(route)}. Which one it is the address says, "#/compare"; what is unknown is the explorer.
+const views = new Map([['', explorer], ['compare', compare]]);
 
-// load asks the portal what is on the bus and shows it.
-async function load() {
-  const mine = ++loads;
-  views = [];
-  services.replaceChildren();
-  notices.replaceChildren();
-  count.textContent = 'Asking the bus …';
-  try {
-    const description = await fetchDocument();
-    if (mine === loads) {
-      show(description);
-    }
-  } catch (error) {
-    if (mine !== loads) {
-      return;
-    }
-    count.textContent = '';
-    const again = element('button', {type: 'button', onclick: load}, 'Try again');
-    notices.append(element('p', {className: 'notice bad', role: 'alert'}, `The bus cannot be read: ${error.message} `, again));
+const main = document.getElementById('main');
+
+/** Shows what the address asks for. */
+function navigate() {
+  const route = readRoute(location.hash);
+  const view = views.get(route.view) || explorer;
+  if (main.firstChild !== view.node) {
+    main.replaceChildren(view.node);
   }
-}
-
-async function fetchDocument() {
-  const response = await fetch('openapi.json', {headers: {Accept: 'application/json', ...authorization()}});
-  if (response.ok) {
-    return response.json();
-  }
-  const problem = await response.json().catch(() => ({}));
-  throw new Error(problem.detail || `the portal answers ${response.status}.`);
-}
-
-function show(description) {
-  document.getElementById('address').textContent = description.servers?.[0]?.url || '';
-  for (const line of (description.info.description || '').split('\n').filter(Boolean)) {
-    notices.append(element('p', {className: 'notice'}, line));
-  }
-  for (const service of readServices(description)) {
-    const view = serviceView(service);
-    services.append(view.section);
-    views.push(...view.operations);
-  }
-  filter();
-}
-
-// filter hides what does not have every word of the search.
-function filter() {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const sections = new Set();
-  let shown = 0;
-  for (const {node, section, text} of views) {
-    const found = words.every((word) => text.includes(word));
-    node.hidden = !found;
-    if (found) {
-      sections.add(section);
-      shown++;
+  otherBus.wake(view === compare);
+  view.show(route);
+  document.title = view.title ? `${view.title} · Busline` : 'Busline';
+  for (const link of document.querySelectorAll('.views a')) {
+    const here = views.get(readRoute(link.hash).view) === view;
+    link.toggleAttribute('aria-current', here);
+    if (here) {
+      link.setAttribute('aria-current', 'page');
     }
   }
-  for (const section of services.children) {
-    section.hidden = !sections.has(section);
-  }
-  count.textContent = summary(shown, sections.size, words.length > 0);
 }
 
-function summary(operations, hosts, searching) {
-  if (views.length === 0) {
-    return 'No service has an endpoint for you yet. Start one and reload this page, or give another token.';
-  }
-  if (operations === 0) {
-    return 'Nothing is found. Try fewer words.';
-  }
-  const many = (number, noun) => `${number} ${noun}${number === 1 ? '' : 's'}`;
-  return `${many(operations, 'operation')} of ${many(hosts, 'service')}${searching ? ' found' : ''}`;
-}
-
-onToken(load);
-search.addEventListener('input', filter);
-document.addEventListener('keydown', (event) => {
-  const typing = document.activeElement?.matches('input, textarea, select');
-  if (event.key === '/' && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
-    event.preventDefault();
-    search.focus();
-  }
+document.querySelector('.who').append(panel.button);
+document.body.append(panel.dialog);
+main.before(new Banner(caller, bus, actions).node);
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault(); // the address is that of the view
+  (document.getElementById('operation-title') || main).focus();
 });
-load();
+addEventListener('hashchange', navigate);
+onKey('/', () => explorer.node.isConnected ? explorer.focusSearch() : (location.hash = '#/'));
+bus.wake();
+navigate();

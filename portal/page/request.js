@@ -1,60 +1,87 @@
-import {compact} from './json.js';
-import {authorization} from './token.js';
+// A request that the form of an operation stands for: {method, host, port, path, query, target, body, type, to}. The
+// target is what the ingress is asked for; to is "" for any instance, "*" for all of them, else the id of one.
 
-// A request that the form of an operation stands for.
+export const anyInstance = '';
+export const allInstances = '*';
 
 const portal = new URL('..', document.baseURI).href.replace(/\/$/, ''); // where the ingress is found
 
-// buildRequest returns {method, target, body, type}. Values are those of the form, by place and name.
-export function buildRequest(operation, values) {
-  let target = operation.key;
+/** Makes a request. Values are those of the form, by place and name. */
+export function buildRequest(operation, values, to = anyInstance) {
+  let {path} = operation;
   const query = new URLSearchParams(values.query);
   for (const {name, place} of operation.parameters) {
     const value = values[`${place} ${name}`];
     if (place === 'path' && value !== '') {
-      target = target.replace(`{${name}}`, () => encodeURIComponent(value));
+      path = path.replace(new RegExp(`\\{${RegExp.escape?.(name) ?? name}\\+?\\}`), () => encodeURIComponent(value));
     } else if (place === 'query' && value !== '') {
       query.append(name, value);
     }
   }
-  target += query.size > 0 ? `?${query}` : '';
-  return {method: operation.method.toUpperCase(), target, body: values.body, type: operation.body?.type};
+  const one = to === anyInstance || to === allInstances ? '' : `${to}.`;
+  const search = query.size > 0 ? `?${query}` : '';
+  return {
+    method: operation.method.toUpperCase(), host: one + operation.host, port: operation.port, path, query: search,
+    target: `/${one}${operation.host}:${operation.port}${path}${search}`,
+    body: values.body, type: values.body === undefined ? '' : operation.body.type, to,
+  };
 }
 
-// send makes the call and returns {status, statusText, headers, text, milliseconds}.
-export async function send(request, signal) {
+/** The address of a request for other programs. */
+export function addressOf(operation, request) {
+  return (operation.server || portal) + request.target;
+}
+
+/**
+ * Makes the call.
+ * @param {Caller} caller for whom
+ * @returns {{status, statusText, headers, text, milliseconds, instance}}
+ */
+export async function send(request, caller, signal) {
   const started = performance.now();
   const response = await fetch(portal + request.target, {
     method: request.method,
-    headers: {...(request.type ? {'Content-Type': request.type} : {}), ...authorization()},
+    headers: {...(request.type ? {'Content-Type': request.type} : {}), ...caller.headers},
     body: request.body,
     redirect: 'follow',
+    credentials: 'omit',
+    signal,
+  });
+  const text = await response.text();
+  const {status, statusText, headers} = response;
+  return {status, statusText, headers, text, milliseconds: performance.now() - started, answered: whoAnswered(headers, text)};
+}
+
+/** Makes the call to all instances, through the portal: {answers, complete}, or {status, …} as send when it refuses. */
+export async function multicast(request, caller, signal) {
+  const started = performance.now();
+  const {method, target, body, type} = request;
+  const response = await fetch('multicast', {
+    method: 'POST',
+    headers: {'Content-Type': 'application/json', ...caller.headers},
+    body: JSON.stringify({method, target, body: body ?? '', contentType: type}),
+    credentials: 'omit',
     signal,
   });
   const text = await response.text();
   const milliseconds = performance.now() - started;
-  return {status: response.status, statusText: response.statusText, headers: response.headers, text, milliseconds};
+  if (response.ok) {
+    return {...JSON.parse(text), milliseconds};
+  }
+  const {status, statusText, headers} = response;
+  return {status, statusText, headers, text, milliseconds, answered: whoAnswered(headers, text)};
 }
 
-// curl returns the line that makes the same call from a shell.
-export function curl(operation, request) {
-  const words = ['curl', '-i'];
-  const usual = request.body === undefined ? 'GET' : 'POST';
-  if (request.method === 'HEAD') {
-    words.push('-I');
-  } else if (request.method !== usual) {
-    words.push('-X', request.method);
+/** Who has answered, and to which message: the ingress says so, of an error the body as well. */
+function whoAnswered(headers, text) {
+  const [, id, host, message] = headers.get('proxy-status')?.match(/busline; next-hop="([^".]+)\.([^"]+)"; msg-id="([^"]*)"$/) || [];
+  if (id) {
+    return {id, host, message};
   }
-  words.push(shellQuote((operation.server || portal) + request.target));
-  if (request.body !== undefined) {
-    words.push('-H', shellQuote(`Content-Type: ${request.type}`), '--data-raw', shellQuote(compact(request.body)));
+  try {
+    const {id, host, msgId} = JSON.parse(text);
+    return typeof host === 'string' && typeof id === 'string' ? {id, host, message: msgId || ''} : null;
+  } catch {
+    return null;
   }
-  if (authorization().Authorization) {
-    words.push('-H', '"Authorization: Bearer $TOKEN"'); // a secret, which is not to stand in anybody's terminal
-  }
-  return words.join(' ');
-}
-
-function shellQuote(text) {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,38 +1,66 @@
+import {copyButton} from './copy.js';
 import {element} from './element.js';
-import {indent} from './json.js';
+import {textView} from './jsonview.js';
 
-const ofInterest = ['content-type', 'content-length', 'location', 'allow', 'retry-after', 'etag', 'content-disposition'];
-const longest = 200_000; // characters shown
+const ofInterest = ['allow', 'cache-control', 'content-disposition', 'content-type', 'etag', 'location', 'retry-after', 'www-authenticate'];
 
 export function pendingView() {
   return element('p', {className: 'quiet'}, 'Waiting for an answer …');
 }
 
 export function failureView(error) {
-  const text = error.name === 'AbortError' ? 'Stopped. The call may have run.' : `No answer: ${error.message}`;
+  const text = error.name === 'AbortError' ? 'Stopped. The call may have run.' : 'No answer: the portal is out of reach.';
   return element('p', {className: 'notice bad'}, text);
 }
 
-// responseView shows the status, how long it took, some headers and the body.
-export function responseView({status, statusText, headers, text, milliseconds}) {
-  const level = status < 400 ? 'good' : 'bad';
-  const view = element('div', {className: 'response'},
-    element('p', {},
-      element('strong', {className: `status ${level}`}, `${status} ${statusText}`),
-      element('span', {className: 'quiet'}, ` in ${milliseconds.toFixed(milliseconds < 10 ? 1 : 0)} ms`)));
-  const told = ofInterest.filter((name) => headers.has(name));
-  if (told.length > 0) {
-    view.append(element('dl', {}, ...told.flatMap((name) => [element('dt', {}, name), element('dd', {}, headers.get(name))])));
-  }
-  const body = readable(text, headers.get('content-type') || '');
-  view.append(body ? element('pre', {tabIndex: 0}, body) : element('p', {className: 'quiet'}, 'The body is empty.'));
-  return view;
+/** Shows a response: the status, how long it took, who answered, some headers and the body. */
+export function responseView({status, statusText, headers, text, milliseconds, answered}) {
+  const told = ofInterest.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]);
+  return element('div', {className: 'response'},
+    element('p', {className: 'outcome'}, statusView(status, statusText), ' ', timeView(milliseconds)),
+    answered && whoView(answered),
+    problemView(status, text),
+    headersView(told),
+    bodyView(text, headers.get('content-type') || '', 'Body of the response'));
 }
 
-function readable(text, type) {
-  if (/^(image|audio|video|font)\/|octet-stream/.test(type)) {
-    return `(${text.length} characters of ${type})`;
+export function statusView(status, text = '') {
+  return element('strong', {className: `status ${status < 400 ? 'good' : 'bad'}`}, `${status} ${text}`.trim());
+}
+
+export function timeView(milliseconds) {
+  return element('span', {className: 'quiet'}, `in ${milliseconds.toFixed(milliseconds < 10 ? 1 : 0)} ms`);
+}
+
+export function whoView({id, host, message}) {
+  return element('p', {className: 'who'},
+    'Answered by ', element('code', {className: 'answered'}, host), ', instance ', element('code', {className: 'instance'}, id),
+    message && element('span', {className: 'quiet'}, ', message '), message && element('code', {className: 'message'}, message));
+}
+
+/** What a problem says, in the first place. */
+function problemView(status, text) {
+  if (status < 400) {
+    return null;
   }
-  const shown = /json/.test(type) ? indent(text) : text;
-  return shown.length > longest ? `${shown.slice(0, longest)}\n… (${shown.length - longest} more characters)` : shown;
+  try {
+    const {detail} = JSON.parse(text);
+    return typeof detail === 'string' && element('p', {className: 'notice bad'}, detail);
+  } catch {
+    return null;
+  }
+}
+
+export function headersView(told) {
+  return told.length > 0 && element('dl', {}, ...told.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]));
+}
+
+export function bodyView(text, type, label) {
+  if (/^(image|audio|video|font)\/|octet-stream/.test(type)) {
+    return element('p', {className: 'quiet'}, `${text.length} characters of ${type}, which are not shown.`);
+  }
+  if (text === '') {
+    return element('p', {className: 'quiet'}, 'The body is empty.');
+  }
+  return element('div', {className: 'text'}, copyButton(() => text, 'Copy the body'), textView(text, label));
 }

@@ -2,8 +2,11 @@
 
 const deepest = 4; // of an example; schemas may contain themselves
 
-// fields returns the properties of an object's schema as [{name, required, schema}]. Those that a signature such as
-// "Add(x int, y int) (sum int)" names come in its order, which JSON does not keep.
+/**
+ * The properties of an object's schema. Those that a signature such as "Add(x int, y int) (sum int)" names come in its
+ * order, which JSON does not keep.
+ * @returns {{name: string, required: boolean, schema: Object}[]}
+ */
 export function fields({schema, follow}, signature = '') {
   const position = ({name}) => Math.max(signature.indexOf(`(${name} `), signature.indexOf(`, ${name} `));
   return Object.entries(schema.properties || {}).map(([name, property]) => ({
@@ -11,7 +14,7 @@ export function fields({schema, follow}, signature = '') {
   })).sort((a, b) => position(a) - position(b));
 }
 
-// typeText says what a value is: "integer (int64)", "array of Point".
+/** Says what a value is: "integer (int64)", "array of Point". */
 export function typeText({name, schema, follow}) {
   if (schema.enum) {
     return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
@@ -22,14 +25,45 @@ export function typeText({name, schema, follow}) {
   if (schema.type === 'array') {
     return `array of ${typeText(follow(schema.items))}`;
   }
-  if (schema.type === 'object' && typeof schema.additionalProperties === 'object') {
+  if (schema.type === 'object' && isMap(schema)) {
     return `map of ${typeText(follow(schema.additionalProperties))}`;
+  }
+  for (const [key, joint] of [['oneOf', ' or '], ['anyOf', ' or '], ['allOf', ' and ']]) {
+    if (schema[key]) {
+      return schema[key].map((one) => typeText(follow(one))).join(joint);
+    }
   }
   const format = schema.format ? ` (${schema.format})` : '';
   return (schema.type || 'any') + format;
 }
 
-// example returns a value that fits the schema, as a start to type over.
+/** Whether an object has members of any name, rather than none but its own. */
+export function isMap(schema) {
+  return typeof schema.additionalProperties === 'object' && !schema.additionalProperties.not;
+}
+
+/** What else a schema asks of a value, in words: ["at least 1", "at most 20 characters"]. */
+export function limits({schema}) {
+  const said = [
+    schema.nullable && schema.type && 'or null',
+    schema.minimum !== undefined && `${schema.exclusiveMinimum ? 'more than' : 'at least'} ${schema.minimum}`,
+    schema.maximum !== undefined && `${schema.exclusiveMaximum ? 'less than' : 'at most'} ${schema.maximum}`,
+    schema.multipleOf !== undefined && `a multiple of ${schema.multipleOf}`,
+    schema.minLength !== undefined && `at least ${schema.minLength} characters`,
+    schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
+    schema.pattern && `like ${schema.pattern}`,
+    schema.minItems !== undefined && `at least ${schema.minItems} items`,
+    schema.maxItems !== undefined && `at most ${schema.maxItems} items`,
+    schema.uniqueItems && 'no item twice',
+    schema.default !== undefined && `default ${JSON.stringify(schema.default)}`,
+    schema.readOnly && 'only in results',
+    schema.writeOnly && 'only in arguments',
+    schema.deprecated && 'deprecated',
+  ];
+  return said.filter(Boolean);
+}
+
+/** A value that fits the schema, as a start to type over. */
 export function example({schema, follow}, signature = '', depth = 0) {
   for (const given of [schema.example, schema.default, schema.enum?.[0]]) {
     if (given !== undefined) {
@@ -52,6 +86,10 @@ export function example({schema, follow}, signature = '', depth = 0) {
 }
 
 function exampleObject({schema, follow}, signature, depth) {
+  const choice = schema.oneOf?.[0] || schema.anyOf?.[0];
+  if (choice && depth < deepest) {
+    return example(follow(choice), signature, depth + 1);
+  }
   const members = depth < deepest ? fields({schema, follow}, signature) : [];
   return Object.fromEntries(members.map(({name, schema: property}) => [name, example(property, '', depth + 1)]));
 }

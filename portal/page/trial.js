@@ -1,102 +1,170 @@
-import {element} from './element.js';
-import {example} from './schema.js';
-import {buildRequest, curl, send} from './request.js';
-import {pendingView, failureView, responseView} from './response.js';
+import {answersView} from './answers.js';
+import {BodyForm} from './bodyform.js';
+import {button, element, newID} from './element.js';
+import {parameterField} from './parameters.js';
+import {allInstances, anyInstance, buildRequest, multicast, send} from './request.js';
+import {failureView, pendingView, responseView} from './response.js';
+import {SnippetsView} from './snippetsview.js';
 
-// trialView lets a person make a call: a field for each parameter, one for the body, and what came back.
-export function trialView(operation) {
-  const inputs = new Map(operation.parameters.map((parameter) => [`${parameter.place} ${parameter.name}`, inputFor(parameter)]));
-  if (operation.web) {
-    inputs.set('query', element('input', {type: 'text', spellcheck: false, autocomplete: 'off', placeholder: 'name=value&other=value'}));
+/**
+ * Lets a person make a call: fields for what an operation takes, whom to send it to, what came back, and the same call
+ * for other tools. What was typed outlives another description of the operation.
+ */
+export class Trial {
+  node;
+  #operation;
+  #caller;
+  #state; // of the bus
+  #parameters = new Map(); // fields, by place and name
+  #body = null;
+  #query = null; // of a handler whose arguments nobody knows
+  #to = element('select', {id: newID('to')});
+  #inputs = element('div', {className: 'inputs'});
+  #send = element('button', {type: 'submit'}, 'Send');
+  #output = element('div', {className: 'output', role: 'region', 'aria-label': 'Answer', 'aria-live': 'polite'});
+  #snippets = new SnippetsView();
+  #running = null;
+
+  constructor(operation, caller, state) {
+    this.#caller = caller;
+    this.#state = state;
+    const form = element('form', {className: 'trial', 'aria-label': 'Call'},
+      this.#inputs,
+      element('div', {className: 'field'}, element('label', {htmlFor: this.#to.id}, 'Send to'), this.#to),
+      element('div', {className: 'buttons'}, this.#send,
+        button('Reset', () => this.#reset(), {className: 'plain'}),
+        element('span', {className: 'quiet keys'}, 'Ctrl+Enter')));
+    form.addEventListener('input', () => this.#showSnippets());
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#submit();
+    });
+    form.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        form.requestSubmit();
+      }
+    });
+    this.node = element('section', {className: 'try', 'aria-labelledby': 'try-title'},
+      element('h2', {id: 'try-title'}, 'Try it'), form, this.#output, this.#snippets.node);
+    this.#build(operation);
+    this.#showInstances();
   }
-  if (operation.body) {
-    inputs.set('body', bodyInput(operation));
+
+  /** Takes over another description of the operation, and who runs. */
+  update(operation, state) {
+    const moved = this.#state.instances !== state.instances;
+    this.#state = state;
+    if (operation.fingerprint !== this.#operation.fingerprint) {
+      const {parameters, body, query} = {parameters: this.#parameters, body: this.#body, query: this.#query};
+      this.#build(operation);
+      parameters.forEach((field, key) => this.#parameters.get(key)?.take(field.value));
+      if (body && this.#body) {
+        this.#body.take(body);
+      }
+      if (query && this.#query) {
+        this.#query.take(query.value);
+      }
+    }
+    if (moved) {
+      this.#showInstances();
+    }
+    this.#showSnippets();
   }
-  const line = element('code', {});
-  const button = element('button', {type: 'submit'}, 'Send');
-  const output = element('div', {className: 'output', 'aria-live': 'polite'});
-  const form = element('form', {className: 'trial'}, ...labels(operation, inputs),
-    element('p', {className: 'curl'}, line), button, output);
 
-  const request = () => buildRequest(operation, valuesOf(inputs));
-  const showLine = () => { line.textContent = curl(operation, request()); };
-  form.addEventListener('input', showLine);
-  form.addEventListener('submit', submit(request, button, output));
-  showLine();
-  return form;
-}
+  /** Takes the answers away: they were for somebody else. */
+  forget() {
+    this.#running?.abort();
+    this.#output.replaceChildren();
+    this.#showSnippets();
+  }
 
-// submit sends the request; while it is under way the button stops it.
-function submit(request, button, output) {
-  let running = null;
-  return async (event) => {
-    event.preventDefault();
-    if (running) {
-      running.abort();
+  #build(operation) {
+    this.#operation = operation;
+    this.#parameters = new Map(operation.parameters.map((parameter) => [`${parameter.place} ${parameter.name}`, parameterField(parameter)]));
+    this.#body = operation.body && new BodyForm(operation.body, operation.signature);
+    this.#query = operation.web ? parameterField({name: 'query', place: 'such as name=value&other=value', schema: {schema: {type: 'string'}}}) : null;
+    const fields = [...this.#parameters.values(), this.#query, this.#body].filter(Boolean);
+    this.#inputs.replaceChildren(...fields.map((field) => field.node));
+    this.#showSnippets();
+  }
+
+  #reset() {
+    this.#build(this.#operation);
+    this.#output.replaceChildren();
+  }
+
+  /** Offers the instances that run; one that was chosen and is gone stays, and is called what it is. */
+  #showInstances() {
+    const chosen = this.#to.value;
+    const running = (this.#state.instances[this.#operation.host] || []).map(({id}) => id);
+    const gone = chosen && chosen !== allInstances && !running.includes(chosen);
+    this.#to.replaceChildren(
+      element('option', {value: anyInstance}, 'one instance, whichever the bus picks'),
+      element('option', {value: allInstances}, 'all instances (multicast)'),
+      ...running.map((id) => element('option', {value: id}, `instance ${id}`)),
+      ...(gone ? [element('option', {value: chosen}, `instance ${chosen}, which is gone`)] : []));
+    this.#to.value = chosen;
+  }
+
+  #request() {
+    const values = Object.fromEntries([...this.#parameters].map(([key, field]) => [key, field.value]));
+    const all = {...values, query: this.#query?.value, body: this.#body?.text};
+    return {...buildRequest(this.#operation, all, this.#to.value), values};
+  }
+
+  #showSnippets() {
+    const {plane} = this.#state;
+    this.#snippets.show(this.#operation, this.#request(), {plane, secured: this.#caller.token !== ''});
+  }
+
+  /** Makes the call; while it is under way the button stops it. */
+  async #submit() {
+    if (this.#running) {
+      this.#running.abort();
       return;
     }
-    running = new AbortController();
-    button.textContent = 'Stop';
-    output.replaceChildren(pendingView());
+    const running = new AbortController();
+    this.#running = running;
+    this.#send.textContent = 'Stop';
+    this.#output.replaceChildren(pendingView());
+    let view;
     try {
-      output.replaceChildren(responseView(await send(request(), running.signal)));
+      view = await this.#call(running.signal);
     } catch (error) {
-      output.replaceChildren(failureView(error));
-    } finally {
-      running = null;
-      button.textContent = 'Send';
+      view = failureView(error);
     }
-  };
-}
-
-function labels(operation, inputs) {
-  const shown = operation.parameters.map(({name, place, json}) =>
-    [name, json ? `${place}, as JSON` : place, inputs.get(`${place} ${name}`)]);
-  if (operation.web) {
-    shown.push(['query', 'any', inputs.get('query')]);
+    this.#running = null;
+    this.#send.textContent = 'Send';
+    this.#output.replaceChildren(view);
   }
-  if (operation.body) {
-    shown.push(['body', operation.body.type, inputs.get('body')]);
+
+  async #call(signal) {
+    const request = this.#request();
+    const made = request.to === allInstances ? multicast : send;
+    const result = await made(request, this.#caller, signal);
+    if (result.answers) {
+      return answersView(result);
+    }
+    this.#mark(result);
+    return responseView(result);
   }
-  return shown.map(([name, hint, input]) => element('label', {},
-    element('span', {}, element('code', {}, name), ' ', element('span', {className: 'quiet'}, hint)), input));
-}
 
-function valuesOf(inputs) {
-  return Object.fromEntries([...inputs].map(([name, input]) => [name, input.value]));
-}
-
-// inputFor makes the field of a parameter.
-function inputFor(parameter) {
-  const {schema} = parameter.schema;
-  const choices = schema.type === 'boolean' ? [true, false] : schema.enum;
-  if (choices) {
-    return selectFor(choices, parameter);
+  /** Shows beside each field what a service says is wrong with it. */
+  #mark({status, text}) {
+    if (status !== 400 && status !== 422) {
+      return;
+    }
+    try {
+      for (const {name, in: place, detail} of JSON.parse(text).errors || []) {
+        const path = String(name).split('.');
+        const field = this.#parameters.get(`${place} ${name}`);
+        if (field) {
+          field.mark(path, detail);
+        } else {
+          this.#body?.mark(path, detail);
+        }
+      }
+    } catch { /* it says nothing of fields */ }
   }
-  const input = element('input', {
-    type: 'text', required: parameter.required, spellcheck: false, autocomplete: 'off',
-    inputMode: schema.type === 'integer' ? 'numeric' : 'text',
-    value: schema.default ?? '',
-  });
-  if (parameter.place === 'path') {
-    input.addEventListener('input', () => refuseDots(input));
-  }
-  return input;
-}
-
-function selectFor(choices, parameter) {
-  const none = parameter.required ? [] : [element('option', {value: ''}, '')];
-  return element('select', {required: parameter.required},
-    ...none, ...choices.map((choice) => element('option', {value: String(choice)}, String(choice))));
-}
-
-// refuseDots keeps a browser from calling another path: it takes these segments for the way up, escaped or not.
-function refuseDots(input) {
-  const lost = input.value === '.' || input.value === '..';
-  input.setCustomValidity(lost ? 'A browser cannot send this as part of a path.' : '');
-}
-
-function bodyInput({body, signature}) {
-  const text = JSON.stringify(example(body.schema, signature), null, 2);
-  return element('textarea', {value: text, rows: Math.min(text.split('\n').length + 1, 20), spellcheck: false});
 }

@@ -1,0 +1,94 @@
+import {button, element, newID} from './element.js';
+import {fieldFor, membersOf} from './fields.js';
+import {compact, indent} from './json.js';
+import {parseTree} from './jsontree.js';
+import {example, fields} from './schema.js';
+
+/**
+ * The body of a request: a form made from its schema, or the JSON itself. Each keeps what was typed when somebody
+ * changes to the other, as far as it can show it.
+ */
+export class BodyForm {
+  node;
+  #form;
+  #text;
+  #note = element('p', {className: 'quiet', role: 'status'});
+  #raw = false;
+  #before = ''; // the JSON that the form stood for when the text was last seen
+
+  constructor({type, schema}, signature) {
+    const members = fields(schema, signature).map((member) => [member.name, fieldFor(member.name, member.schema, {required: member.required})]);
+    const whole = members.length === 0 && fieldFor('', schema, {required: true});
+    this.#form = whole ? {...whole, node: [whole.node]} : {...membersOf(members, true), node: members.map(([, field]) => field.node)};
+    const sample = JSON.stringify(example(schema, signature));
+    this.#text = element('textarea', {
+      rows: 8, spellcheck: false, hidden: true, 'aria-label': `Body, ${type}`, placeholder: indent(sample), id: newID('body'),
+    });
+    const inputs = element('div', {className: 'inputs'}, ...this.#form.node);
+    const modes = ['Form', 'JSON'].map((name) => button(name, () => this.#change(name === 'JSON'), {className: 'mode'}));
+    const show = () => {
+      inputs.hidden = this.#raw;
+      this.#text.hidden = !this.#raw;
+      modes.forEach((mode) => mode.setAttribute('aria-pressed', String((mode.textContent === 'JSON') === this.#raw)));
+    };
+    this.#show = show;
+    show();
+    this.node = element('fieldset', {className: 'body'},
+      element('legend', {}, 'Body ', element('span', {className: 'quiet'}, type)),
+      element('div', {className: 'modes', role: 'group', 'aria-label': 'Type the body as'}, ...modes),
+      this.#note, inputs, this.#text);
+  }
+
+  #show;
+
+  /** The body, as it is to be sent. */
+  get text() {
+    return this.#raw ? this.#text.value : this.#form.text() ?? 'null';
+  }
+
+  /** Takes over what was typed into another form. */
+  take(other) {
+    const tree = parseTree(other.text);
+    if (other.#raw || !tree || !this.#form.fill(tree)) {
+      this.#text.value = other.#raw ? other.#text.value : indent(other.text);
+      this.#raw = true;
+      this.#show();
+    }
+  }
+
+  /** Shows what is wrong with an argument; false when the form has none of that name. */
+  mark(path, detail) {
+    return !this.#raw && this.#form.mark(path, detail);
+  }
+
+  #change(raw) {
+    if (raw === this.#raw) {
+      return;
+    }
+    this.#note.textContent = '';
+    if (raw) {
+      const text = this.text;
+      if (text !== this.#before) { // else what was typed as JSON stands there still
+        this.#text.value = indent(text);
+      }
+    } else if (!this.#toForm()) {
+      return;
+    }
+    this.#raw = raw;
+    this.#show();
+    this.node.dispatchEvent(new Event('input', {bubbles: true}));
+  }
+
+  /** Fills the form from the text. When it cannot show all of that, nothing changes. */
+  #toForm() {
+    const tree = parseTree(this.#text.value.trim() || '{}');
+    const before = parseTree(this.#form.text() ?? 'null');
+    if (!tree || !this.#form.fill(tree)) {
+      this.#form.fill(before.kind === 'word' && before.text === 'null' ? undefined : before);
+      this.#note.textContent = tree ? 'The form cannot show all of this JSON, so it stays as it is.' : 'This is not JSON yet, so the form cannot show it.';
+      return false;
+    }
+    this.#before = compact(this.#form.text() ?? 'null');
+    return true;
+  }
+}

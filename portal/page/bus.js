@@ -1,0 +1,163 @@
+import {readServices} from './document.js';
+
+const interval = 4000; // milliseconds between looks, while somebody looks at the page
+const longestInterval = 15_000; // after looks that failed
+
+/**
+ * The bus as one caller sees it. It looks again and again while the page is visible, and tells all who listen what it
+ * finds: {phase, services, operations, server, instances, plane, leftOut, fault, seen, change}.
+ *
+ * phase is "loading" until the first look has ended, then "ready", "failed", or "refused" when the token is; a fault
+ * beside "ready" means that what is shown is as old as seen says.
+ */
+export class Bus {
+  #caller;
+  #listeners = [];
+  #text = ''; // of the latest look
+  #looks = 0; // begun for whatever caller; what an earlier one brings is for another token
+  #failures = 0;
+  #timer = 0;
+  #awake = false;
+  state;
+
+  constructor(caller) {
+    this.#caller = caller;
+    this.#reset();
+    caller.onChange(() => {
+      this.#reset();
+      this.#tell();
+      this.look();
+    });
+    document.addEventListener('visibilitychange', () => {
+      if (document.visibilityState === 'visible') {
+        this.look();
+      }
+    });
+  }
+
+  onChange(listener) {
+    this.#listeners.push(listener);
+  }
+
+  /** Begins to look, or to rest: what nobody sees is not asked for. */
+  wake(awake = true) {
+    const looks = awake && !this.#awake;
+    this.#awake = awake;
+    if (looks) {
+      this.look();
+    }
+  }
+
+  /** Looks now, and tells of what has changed since. */
+  async look() {
+    if (!this.#awake) {
+      return;
+    }
+    const mine = ++this.#looks;
+    clearTimeout(this.#timer);
+    let found;
+    try {
+      found = await this.#fetchAll();
+    } catch (fault) {
+      found = {fault};
+    }
+    if (mine !== this.#looks) {
+      return;
+    }
+    this.#failures = found.fault ? this.#failures + 1 : 0;
+    this.#take(found);
+    const wait = Math.min(interval * Math.max(1, this.#failures), longestInterval);
+    this.#timer = setTimeout(() => document.visibilityState === 'visible' && this.look(), wait);
+  }
+
+  #reset() {
+    this.#text = '';
+    this.#failures = 0;
+    this.state = {
+      phase: 'loading', services: [], operations: new Map(), server: '', instances: {}, plane: 'bus',
+      leftOut: [], fault: null, seen: null, change: null,
+    };
+  }
+
+  #take({text, description, list, fault}) {
+    const {phase} = this.state;
+    if (fault) {
+      const lost = phase === 'ready' ? 'ready' : 'failed'; // what was seen stays
+      this.state = {...this.state, phase: fault.status === 401 && phase !== 'ready' ? 'refused' : lost, fault, change: null};
+    } else if (text === this.#text && phase === 'ready') {
+      const quiet = !this.state.fault && !this.state.change;
+      this.state = {...this.state, fault: null, seen: new Date(), change: null};
+      if (quiet) {
+        return; // nobody needs to know
+      }
+    } else {
+      this.#read(description, list);
+      this.#text = text;
+    }
+    this.#tell();
+  }
+
+  #read(description, list) {
+    const services = readServices(description);
+    const operations = new Map(services.flatMap((service) => service.operations).map((one) => [one.id, one]));
+    const change = this.state.phase === 'ready' ? difference(this.state.operations, operations) : null;
+    this.state = {
+      phase: 'ready', services, operations, change, fault: null, seen: new Date(),
+      server: description.servers?.[0]?.url || '', instances: list.hosts || {}, plane: list.plane,
+      leftOut: (description.info?.description || '').split('\n').filter(Boolean),
+    };
+  }
+
+  #tell() {
+    this.#listeners.forEach((listener) => listener(this.state));
+  }
+
+  async #fetchAll() {
+    const [text, listText] = await Promise.all([this.#fetch('openapi.json'), this.#fetch('instances.json')]);
+    const both = `${text}\n${listText}`;
+    if (both === this.#text) {
+      return {text: both};
+    }
+    return {text: both, description: JSON.parse(text), list: JSON.parse(listText)};
+  }
+
+  async #fetch(name) {
+    let response;
+    try {
+      response = await fetch(name, {headers: {Accept: 'application/json', ...this.#caller.headers}});
+    } catch {
+      throw new Fault(0, 'the portal does not answer');
+    }
+    const text = await response.text().catch(() => '');
+    if (response.ok) {
+      return text;
+    }
+    throw new Fault(response.status, detailOf(text) || `the portal answers ${response.status}`);
+  }
+}
+
+/** Why a look has failed. The status is 0 when there was no answer at all. */
+class Fault extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+function detailOf(text) {
+  try {
+    return JSON.parse(text).detail;
+  } catch {
+    return '';
+  }
+}
+
+/** What has changed between two looks: ids of operations. */
+function difference(before, after) {
+  const change = {
+    added: [...after.keys()].filter((id) => !before.has(id)),
+    removed: [...before.keys()].filter((id) => !after.has(id)),
+    changed: [...after.keys()].filter((id) => before.has(id) && before.get(id).fingerprint !== after.get(id).fingerprint),
+  };
+  return change.added.length + change.removed.length + change.changed.length > 0 ? change : null;
+}

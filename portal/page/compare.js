@@ -1,0 +1,122 @@
+import {button, element, many} from './element.js';
+import {operationHash} from './route.js';
+import {claimsView} from './tokenpanel.js';
+
+const letters = ['A', 'B'];
+
+/** The view of the page in which two callers stand side by side: what each of them sees of the bus, and what not. */
+export class Compare {
+  node;
+  title = 'Compare';
+  #callers;
+  #buses;
+  #columns;
+  #only = element('input', {type: 'checkbox', id: 'only'});
+  #table = element('div', {className: 'table'});
+  #summary = element('p', {role: 'status'});
+
+  constructor(callers, buses) {
+    this.#callers = callers;
+    this.#buses = buses;
+    this.#columns = callers.map((caller, at) => column(caller, letters[at]));
+    this.#only.addEventListener('change', () => this.#draw());
+    this.node = element('div', {className: 'compare'},
+      element('h2', {tabIndex: -1}, 'Compare two callers'),
+      element('p', {}, 'What each of two tokens sees of the bus. None is nobody. A is whom the page calls for.'),
+      element('div', {className: 'columns'}, ...this.#columns.map(({node}) => node)),
+      this.#summary,
+      element('p', {}, this.#only, ' ', element('label', {htmlFor: 'only'}, 'Only what differs')),
+      this.#table);
+    buses.forEach((bus) => bus.onChange(() => this.#draw()));
+  }
+
+  show() {
+    this.#columns.forEach((one) => one.read());
+    this.#draw();
+  }
+
+  #draw() {
+    if (!this.node.isConnected) {
+      return;
+    }
+    const states = this.#buses.map(({state}) => state);
+    this.#columns.forEach((one, at) => one.say(stateText(states[at])));
+    if (states.some(({phase}) => phase !== 'ready')) {
+      this.#summary.textContent = '';
+      this.#table.replaceChildren();
+      return;
+    }
+    const [a, b] = states.map(({operations}) => operations);
+    const all = [...new Map([...a, ...b]).values()].sort((x, y) => (x.key < y.key ? -1 : x.key > y.key ? 1 : 0));
+    const differing = all.filter(({id}) => a.has(id) !== b.has(id));
+    this.#summary.textContent = `A sees ${many(a.size, 'operation')}, B ${b.size}. `
+      + `${all.filter(({id}) => !b.has(id)).length} only A, ${all.filter(({id}) => !a.has(id)).length} only B.`;
+    this.#table.replaceChildren(tableOf(this.#only.checked ? differing : all, [a, b]));
+  }
+}
+
+function column(caller, letter) {
+  const input = element('input', {type: 'password', id: `token-${letter}`, autocomplete: 'off', spellcheck: false, placeholder: 'nobody'});
+  const about = element('details', {}, element('summary', {}, 'What it says'));
+  const status = element('p', {className: 'quiet', role: 'status'});
+  const showClaims = () => about.replaceChildren(about.firstChild, claimsView(input.value));
+  const form = element('form', {},
+    element('div', {className: 'field'}, element('label', {htmlFor: input.id}, `Token ${letter}`), input),
+    element('div', {className: 'buttons'}, element('button', {type: 'submit', className: 'small'}, `Use as ${letter}`),
+      button('Remove', () => { input.value = ''; form.requestSubmit(); }, {className: 'small plain', 'aria-label': `Remove token ${letter}`})),
+    status, about);
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    caller.change(input.value);
+    showClaims();
+  });
+  const read = () => {
+    input.value = caller.token;
+    showClaims();
+  };
+  caller.onChange(read);
+  return {
+    node: element('section', {'aria-label': `Caller ${letter}`}, form), read,
+    say: ({text, bad}) => {
+      status.textContent = text;
+      status.className = bad ? 'notice bad' : 'quiet';
+    },
+  };
+}
+
+function stateText({phase, fault, services, operations}) {
+  switch (phase) {
+    case 'loading':
+      return {text: 'Asking the bus …'};
+    case 'refused':
+      return {text: `Refused: ${fault.message}.`, bad: true};
+    case 'failed':
+      return {text: `The bus cannot be read: ${fault.message}.`, bad: true};
+    default:
+      return {text: `Sees ${many(operations.size, 'operation')} of ${many(services.length, 'service')}.`};
+  }
+}
+
+function tableOf(operations, sides) {
+  if (operations.length === 0) {
+    return element('p', {className: 'quiet'}, 'Both see the same.');
+  }
+  const rows = [];
+  let host = '';
+  for (const operation of operations) {
+    if (operation.host !== host) {
+      ({host} = operation);
+      rows.push(element('tr', {className: 'group'}, element('th', {colSpan: 3, scope: 'colgroup'}, host)));
+    }
+    const seen = sides.map((side) => side.has(operation.id));
+    rows.push(element('tr', {className: seen[0] === seen[1] ? '' : 'differs'},
+      element('th', {scope: 'row'}, seen[0] ? element('a', {href: operationHash(operation)}, ...label(operation)) : element('span', {}, ...label(operation))),
+      ...seen.map((sees) => element('td', {className: sees ? 'sees' : 'hidden-from'}, sees ? 'sees' : 'not'))));
+  }
+  const head = element('tr', {}, element('th', {scope: 'col'}, 'Operation'), ...letters.map((letter) => element('th', {scope: 'col'}, letter)));
+  return element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows));
+}
+
+function label({method, path, port}) {
+  return [element('span', {className: `method ${method}`}, method.toUpperCase()), ' ', (port === '443' ? '' : `:${port}`) + path];
+}

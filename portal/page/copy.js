@@ -1,0 +1,28 @@
+import {button, element} from './element.js';
+
+/** A button that copies what text returns, and says so. */
+export function copyButton(text, label) {
+  const made = button('Copy', async () => {
+    const copied = await copy(text());
+    made.textContent = copied ? 'Copied' : 'Press Ctrl+C';
+    setTimeout(() => { made.textContent = 'Copy'; }, 1500);
+  }, {className: 'small', 'aria-label': label, 'aria-live': 'polite'});
+  return made;
+}
+
+/** Copies a text. Without the right to, as on plain HTTP from another machine, the way of old is tried. */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const held = element('textarea', {value: text, className: 'unseen', readOnly: true});
+    const focused = document.activeElement;
+    document.body.append(held);
+    held.select();
+    const copied = document.execCommand('copy');
+    held.remove();
+    focused?.focus();
+    return copied;
+  }
+}

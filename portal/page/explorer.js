@@ -1,0 +1,158 @@
+import {element, many} from './element.js';
+import {List} from './list.js';
+import {operationView} from './operation.js';
+import {serviceView} from './serviceview.js';
+import {emptyView, failedView, gone, loadingView, refusedView, startView, unknownView} from './states.js';
+import {Trial} from './trial.js';
+
+const mostTrials = 40; // kept with what was typed
+
+/**
+ * The view of the page in which services are looked up and called: a list of them, what is known of one, and a form to
+ * try it.
+ */
+export class Explorer {
+  node;
+  title = '';
+  #list = new List();
+  #middle = element('div', {className: 'middle', id: 'middle', tabIndex: -1});
+  #right = element('div', {className: 'right'});
+  #caller;
+  #state;
+  #route = {};
+  #shown = ''; // what the middle has, so that nothing is made anew that has not changed
+  #last = null; // the operation that is shown
+  #trials = new Map(); // by id of the operation, the latest last
+
+  /** @param {Object} actions what states offer: {again, changeToken, dropToken} */
+  constructor(caller, bus, actions) {
+    this.#caller = caller;
+    this.#state = bus.state;
+    this.actions = actions;
+    this.node = element('div', {className: 'explorer'}, this.#list.node, this.#middle, this.#right);
+    bus.onChange((state) => this.#take(state));
+    caller.onChange(() => this.#trials.forEach((trial) => trial.forget()));
+  }
+
+  /** Shows a place of the page. */
+  show(route) {
+    const moved = JSON.stringify(route) !== JSON.stringify(this.#route);
+    this.#route = route;
+    this.node.dataset.pane = route.host ? 'detail' : 'list';
+    this.#list.show(route);
+    this.#draw();
+    if (moved && route.host) {
+      this.#middle.scrollTop = 0;
+      if (this.#list.node.offsetParent === null) { // on a phone the list has made room for the operation
+        window.scrollTo(0, 0);
+        this.#middle.querySelector('h2')?.focus({preventScroll: true});
+      }
+    }
+  }
+
+  focusSearch() {
+    if (this.#list.node.offsetParent === null) {
+      location.hash = '#/';
+    }
+    this.#list.focusSearch();
+  }
+
+  #take(state) {
+    const before = this.#state;
+    this.#state = state;
+    if (before.services !== state.services || before.phase !== state.phase) {
+      this.#list.update(state.services);
+    }
+    this.#draw();
+  }
+
+  #draw() {
+    const {phase, services, operations} = this.#state;
+    const {host, method, port, path} = this.#route;
+    if (phase !== 'ready') {
+      this.#showState(phase);
+      return;
+    }
+    const operation = operations.get(`${method} /${host}:${port}${path}`);
+    const service = services.find((one) => one.host === host);
+    if (method && operation) {
+      this.#showOperation(operation);
+    } else if (method && this.#last?.key === `/${host}:${port}${path}` && this.#last.method === method) {
+      this.#showGone();
+    } else if (method || (host && !service)) {
+      this.#put('unknown', this.#route, () => unknownView(this.#route, this.#caller));
+    } else if (service) {
+      const instances = this.#state.instances[host] || [];
+      this.#put('service', [service.operations.map((one) => one.fingerprint), instances], () => serviceView(service, instances));
+    } else if (services.length === 0) {
+      this.#put('empty', this.#state.leftOut, () => emptyView(this.#state, this.#caller));
+    } else {
+      this.#put('start', [this.#state.leftOut, services.length, operations.size], () => startView(this.#state));
+    }
+    this.title = method ? `${method.toUpperCase()} ${host}${path}` : host || many(services.length, 'service');
+  }
+
+  #showState(phase) {
+    const views = {
+      loading: () => loadingView(),
+      failed: () => failedView(this.#state.fault, this.actions),
+      refused: () => refusedView(this.#state.fault, this.#caller, this.actions),
+    };
+    this.#last = null;
+    this.#put(phase, this.#state.fault?.message || '', views[phase]);
+  }
+
+  /** Puts a view that stands alone into the middle, unless it stands there already. */
+  #put(kind, about, make) {
+    const wanted = JSON.stringify([kind, this.#route.host, about]);
+    this.#last = null;
+    this.#right.replaceChildren();
+    if (this.#shown !== wanted) {
+      this.#shown = wanted;
+      this.#middle.replaceChildren(make());
+    }
+  }
+
+  #showOperation(operation) {
+    const wanted = operation.id + operation.fingerprint;
+    if (this.#shown !== wanted) {
+      const same = this.#last?.id === operation.id;
+      const focused = same && this.#middle.contains(document.activeElement);
+      this.#shown = wanted;
+      this.#middle.replaceChildren(operationView(operation));
+      if (focused) {
+        this.#middle.querySelector('h2').focus({preventScroll: true});
+      }
+    }
+    this.#last = operation;
+    const trial = this.#trialOf(operation);
+    if (this.#right.firstChild !== trial.node) {
+      this.#right.replaceChildren(trial.node);
+    }
+  }
+
+  /** Says that the operation that is shown has left the bus; what was typed stays. */
+  #showGone() {
+    if (this.#shown !== gone) {
+      this.#shown = gone;
+      this.#middle.prepend(element('p', {className: 'notice', role: 'alert'},
+        `This operation is no longer on the bus, or no longer for you, as of ${new Date().toLocaleTimeString()}. What you typed is kept, should it come back.`));
+    }
+  }
+
+  #trialOf(operation) {
+    const {id} = operation;
+    let trial = this.#trials.get(id);
+    if (trial) {
+      trial.update(operation, this.#state);
+      this.#trials.delete(id);
+    } else {
+      trial = new Trial(operation, this.#caller, this.#state);
+    }
+    this.#trials.set(id, trial);
+    if (this.#trials.size > mostTrials) {
+      this.#trials.delete(this.#trials.keys().next().value);
+    }
+    return trial;
+  }
+}

@@ -1,0 +1,222 @@
+import {button, element, newID} from './element.js';
+import {isJSON} from './json.js';
+import {objectText, treeText} from './jsontree.js';
+import {example, fields, isMap, limits, typeText} from './schema.js';
+
+const deepest = 3; // of objects within objects; below, a value is typed as JSON
+
+// A field is {node, text(), fill(tree), mark(path, detail)}: text is the JSON of what was typed, undefined when nothing
+// was; fill takes JSON as a tree, undefined for nothing, and says whether the field can show all of it; mark shows what a service says is wrong with it.
+// A value that does not fit is not held back but sent: what the service says of it is what people want to see.
+
+/** Makes the field of a value. */
+export function fieldFor(name, schema, {required = false, depth = 0} = {}) {
+  const {type} = schema.schema;
+  const choices = type === 'boolean' ? [true, false] : schema.schema.enum;
+  if (choices) {
+    return choiceField(name, schema, choices, required);
+  }
+  if (type === 'integer' || type === 'number') {
+    return numberField(name, schema, required);
+  }
+  if (type === 'string') {
+    return stringField(name, schema, required);
+  }
+  if (type === 'array' && depth < deepest) {
+    return arrayField(name, schema, depth);
+  }
+  if (type === 'object' && depth < deepest) {
+    return isMap(schema.schema) ? mapField(name, schema, depth) : objectField(name, schema, {required, depth});
+  }
+  return anyField(name, schema, required);
+}
+
+function choiceField(name, schema, choices, required) {
+  const texts = choices.map((choice) => JSON.stringify(choice));
+  const input = element('select', {}, element('option', {value: ''}, '(not sent)'),
+    ...texts.map((text, at) => element('option', {value: text}, String(choices[at]))));
+  input.value = JSON.stringify(schema.schema.example ?? schema.schema.default) ?? '';
+  input.selectedIndex = Math.max(0, input.selectedIndex);
+  return oneInput(name, schema, required, input, {
+    text: () => input.value || undefined,
+    fill: (tree) => {
+      const text = tree ? treeText(tree) : '';
+      input.value = texts.includes(text) ? text : '';
+      return input.value === text;
+    },
+  });
+}
+
+function numberField(name, schema, required) {
+  const input = textInput(schema, schema.schema.type === 'integer' ? 'numeric' : 'decimal');
+  const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+  return oneInput(name, schema, required, input, {
+    text: () => {
+      const typed = input.value.trim();
+      return typed === '' ? undefined : number.test(typed) ? typed : JSON.stringify(typed);
+    },
+    fill: (tree) => {
+      const fits = tree?.kind === 'word' && number.test(tree.text);
+      input.value = fits ? tree.text : '';
+      return fits || !tree;
+    },
+  });
+}
+
+function stringField(name, schema, required) {
+  const input = textInput(schema, 'text');
+  return oneInput(name, schema, required, input, {
+    text: () => (input.value === '' && !required ? undefined : JSON.stringify(input.value)),
+    fill: (tree) => {
+      const fits = tree?.kind === 'string' && (tree.value !== '' || required) && !tree.value.includes('\n');
+      input.value = fits ? tree.value : '';
+      return fits || !tree;
+    },
+  });
+}
+
+/** For what may be anything, or is nested too deep for a form. */
+function anyField(name, schema, required) {
+  const input = element('textarea', {rows: 2, spellcheck: false, placeholder: JSON.stringify(example(schema))});
+  return oneInput(name, schema, required, input, {
+    hint: 'as JSON',
+    text: () => {
+      const typed = input.value.trim();
+      return typed === '' ? undefined : isJSON(typed) ? typed : JSON.stringify(typed);
+    },
+    fill: (tree) => {
+      input.value = tree ? treeText(tree) : '';
+      return true;
+    },
+  });
+}
+
+function objectField(name, schema, {required, depth}) {
+  const members = fields(schema).map((member) => [member.name, fieldFor(member.name, member.schema, {required: member.required, depth: depth + 1})]);
+  const node = element('fieldset', {}, legend(name, schema), ...members.map(([, field]) => field.node));
+  return {node, ...membersOf(members, required)};
+}
+
+/** What fields of the members of an object have in common. */
+export function membersOf(members, required) {
+  const byName = new Map(members);
+  return {
+    text: () => {
+      const given = members.map(([name, field]) => [name, field.text()]).filter(([, text]) => text !== undefined);
+      return given.length === 0 && !required ? undefined : objectText(given);
+    },
+    fill: (tree) => {
+      const given = new Map(tree?.kind === 'object' ? tree.members : []);
+      const known = !tree || (tree.kind === 'object' && tree.members.every(([name]) => byName.has(name)));
+      return members.map(([name, field]) => field.fill(given.get(name))).every(Boolean) && known;
+    },
+    mark: ([first, ...rest], detail) => Boolean(byName.get(first)?.mark(rest, detail)),
+  };
+}
+
+function arrayField(name, schema, depth) {
+  const items = schema.follow(schema.schema.items);
+  const make = () => fieldFor('', items, {required: true, depth: depth + 1});
+  return rowsField(name, schema, 'Add an item', () => {
+    const field = make();
+    return {node: field.node, text: field.text, fill: field.fill};
+  }, {
+    text: (texts) => `[${texts.join(',')}]`,
+    trees: (tree) => (tree.kind === 'array' ? tree.items : null),
+  });
+}
+
+function mapField(name, schema, depth) {
+  const values = schema.follow(schema.schema.additionalProperties);
+  return rowsField(name, schema, 'Add an entry', () => {
+    const key = element('input', {type: 'text', placeholder: 'name', 'aria-label': 'name', spellcheck: false, autocomplete: 'off'});
+    const field = fieldFor('', values, {required: true, depth: depth + 1});
+    return {
+      node: element('div', {className: 'entry'}, key, field.node),
+      text: () => objectText([[key.value, field.text() ?? 'null']]).slice(1, -1),
+      fill: ([given, tree]) => {
+        key.value = given;
+        return field.fill(tree);
+      },
+    };
+  }, {
+    text: (texts) => `{${texts.join(',')}}`,
+    trees: (tree) => (tree.kind === 'object' ? tree.members : null),
+  });
+}
+
+/** A field of as many rows as somebody likes. Nothing is sent while there is none. */
+function rowsField(name, schema, adds, makeRow, {text, trees}) {
+  const rows = [];
+  const list = element('div', {className: 'rows'});
+  const add = () => {
+    const row = makeRow();
+    const remove = button('Remove', () => {
+      rows.splice(rows.indexOf(row), 1);
+      row.line.remove();
+      more.focus();
+      more.dispatchEvent(new Event('input', {bubbles: true}));
+    }, {className: 'small'});
+    row.line = element('div', {className: 'row'}, row.node, remove);
+    rows.push(row);
+    list.append(row.line);
+    return row;
+  };
+  const more = button(adds, () => {
+    const row = add();
+    row.line.querySelector('input, select, textarea')?.focus();
+    more.dispatchEvent(new Event('input', {bubbles: true}));
+  }, {className: 'small'});
+  return {
+    node: element('fieldset', {}, legend(name, schema), list, more),
+    text: () => (rows.length === 0 ? undefined : text(rows.map((row) => row.text() ?? 'null'))),
+    fill: (tree) => {
+      const given = tree ? trees(tree) : [];
+      rows.splice(0);
+      list.replaceChildren();
+      return given !== null && given.map((one) => add().fill(one)).every(Boolean);
+    },
+    mark: () => false,
+  };
+}
+
+function legend(name, schema) {
+  return element('legend', {}, element('code', {}, name), ' ', element('span', {className: 'quiet'}, typeText(schema)));
+}
+
+function textInput({schema, follow}, inputMode) {
+  const given = schema.example ?? schema.default;
+  const sample = example({schema, follow});
+  return element('input', {
+    type: 'text', inputMode, spellcheck: false, autocomplete: 'off',
+    value: given === undefined ? '' : String(given), placeholder: sample === '' ? '' : String(sample),
+  });
+}
+
+/** A field with one input: its label, what it takes, and what is wrong with it. */
+export function oneInput(name, schema, required, input, {text, fill, hint}) {
+  const fault = element('span', {className: 'fault', id: newID('fault')});
+  input.id = newID('field');
+  input.setAttribute('aria-describedby', fault.id);
+  if (required && name) {
+    input.setAttribute('aria-required', 'true');
+  }
+  input.addEventListener('input', () => {
+    fault.textContent = '';
+    input.removeAttribute('aria-invalid');
+  });
+  const about = [typeText(schema), hint, required && name && 'required', ...limits(schema)].filter(Boolean).join(', ');
+  const label = element('label', {htmlFor: input.id}, name && element('code', {}, name), ' ',
+    element('span', {className: name ? 'quiet' : 'unseen'}, about));
+  if (name) {
+    input.name = name;
+  }
+  return {
+    node: element('div', {className: 'field'}, label, input, fault), input, text, fill,
+    mark: (path, detail) => {
+      fault.textContent = detail;
+      input.setAttribute('aria-invalid', 'true');
+      return true;
+    },
+  };
+}

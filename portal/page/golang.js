@@ -1,0 +1,122 @@
+import {parseTree, treeText} from './jsontree.js';
+import {fields} from './schema.js';
+import {allInstances} from './request.js';
+
+/** The call in Go: by the name of the function where there is one, else as an HTTP request over the bus. */
+export function goSnippet(operation, request, secured) {
+  const body = request.body === undefined ? null : parseTree(request.body);
+  const byName = !operation.web && request.to !== allInstances && (request.body === undefined || body);
+  const call = byName ? byArguments(operation, request, body) : byRequest(request);
+  const who = secured ? ['ctx = bus.ActAs(ctx, token)'] : [];
+  return ['conn, err := bus.Connect(ctx, "caller.example")', failure, ...who, ...call].join('\n');
+}
+
+const failure = 'if err != nil {\n\treturn err\n}';
+
+function byArguments(operation, request, body) {
+  const port = operation.port === '443' ? '' : `:${operation.port}`;
+  const method = request.method === 'POST' ? '' : `${request.method} `;
+  const address = `${method}https://${request.host}${port}${operation.path}`;
+  const given = argumentsOf(operation, request, body).map(([name, value]) => `${quote(name)}: ${value}`);
+  const args = given.length > 0 ? `bus.Args{${given.join(', ')}}` : 'nil';
+  const result = resultType(operation);
+  return [
+    ...(result ? [`var result ${result}`] : []),
+    `err = bus.Call(ctx, conn, ${quote(address)}, ${args}, ${result ? '&result' : 'nil'})`,
+  ];
+}
+
+/** The arguments by name, as Go: those of path and query, and of the body, which may be one of them as a whole. */
+function argumentsOf(operation, request, body) {
+  const named = operation.parameters.map(({name, place, schema}) => [name, request.values?.[`${place} ${name}`], schema])
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([name, value, {schema}]) => [name, literal(schema.type === 'string' ? {kind: 'string', value} : parseTree(value) ?? {kind: 'string', value})]);
+  if (!body) {
+    return named;
+  }
+  if (operation.signature.includes('httpRequestBody')) {
+    return [...named, ['httpRequestBody', literal(body)]];
+  }
+  const members = body.kind === 'object' ? body.members : [];
+  return [...named, ...members.map(([name, value]) => [name, literal(value)])];
+}
+
+function literal(tree) {
+  switch (tree.kind) {
+    case 'object':
+      return `map[string]any{${tree.members.map(([name, value]) => `${quote(name)}: ${literal(value)}`).join(', ')}}`;
+    case 'array':
+      return `[]any{${tree.items.map(literal).join(', ')}}`;
+    case 'string':
+      return quote(tree.value);
+    default:
+      return wordLiteral(treeText(tree));
+  }
+}
+
+/** A number that no int64 holds keeps its digits. */
+function wordLiteral(text) {
+  const large = /^-?\d{19,}$/.test(text);
+  return text === 'null' ? 'nil' : large ? `json.Number(${quote(text)})` : text;
+}
+
+/** Go takes the escapes of JSON; what is half a character is none. */
+function quote(text) {
+  return JSON.stringify(text.toWellFormed?.() ?? text);
+}
+
+function resultType(operation) {
+  const success = operation.responses.find(({status}) => status.startsWith('2'));
+  const schema = success?.contents[0]?.schema;
+  if (!schema) {
+    return '';
+  }
+  const members = schema.schema.type === 'array' ? [] : fields(schema, operation.signature);
+  if (members.length === 0 && schema.schema.type === 'object') {
+    return '';
+  }
+  if (members.length === 0 || operation.signature.includes('httpResponseBody')) {
+    return goType(schema);
+  }
+  return `struct{ ${members.map(({name, schema: member}) => `${fieldName(name)} ${goType(member)}`).join('; ')} }`;
+}
+
+/** bus.Call finds a field by its name in any case. */
+function fieldName(name) {
+  const cleaned = name.replace(/[^\p{L}\p{N}_]/gu, '_');
+  return /^\p{Ll}/u.test(cleaned) ? cleaned[0].toUpperCase() + cleaned.slice(1) : `X${cleaned}`.replace(/^X(?=\p{Lu})/u, '');
+}
+
+function goType({schema, follow}) {
+  switch (schema.type) {
+    case 'integer':
+      return schema.format === 'int32' ? 'int32' : 'int64';
+    case 'number':
+      return 'float64';
+    case 'string':
+      return 'string';
+    case 'boolean':
+      return 'bool';
+    case 'array':
+      return `[]${goType(follow(schema.items))}`;
+    case 'object':
+      return 'map[string]any';
+    default:
+      return 'any';
+  }
+}
+
+function byRequest(request) {
+  const port = request.port === '443' ? '' : `:${request.port}`;
+  const address = quote(`https://${request.host}${port}${request.path}${request.query}`);
+  const body = request.body === undefined ? 'http.NoBody' : `strings.NewReader(${quote(request.body)})`;
+  const made = [`request, err := http.NewRequestWithContext(ctx, ${quote(request.method)}, ${address}, ${body})`, failure];
+  if (request.body !== undefined) {
+    made.push(`request.Header.Set("Content-Type", ${quote(request.type)})`);
+  }
+  if (request.to === allInstances) {
+    return [...made, 'for response, err := range conn.Publish(request) {', '\tif err != nil {', '\t\treturn err', '\t}',
+      '\tfmt.Println(response.Header.Get("Bus-From-Id"), response.Status)', '}'];
+  }
+  return [...made, 'response, err := conn.Do(request)'];
+}

@@ -1,0 +1,39 @@
+import {element} from './element.js';
+import {indent, isJSON, tokens} from './json.js';
+
+const longest = 200_000; // characters shown
+const longestColoured = 40_000; // elements cost more than text
+
+/** Shows a text, JSON indented and in colours, as far as it is of a reasonable length. */
+export function textView(text, label) {
+  const json = isJSON(text);
+  const whole = json ? indent(text) : text;
+  const shown = whole.length > longest ? `${whole.slice(0, longest)}\n… (${whole.length - longest} more characters)` : whole;
+  const view = element('pre', {tabIndex: 0, role: 'region', 'aria-label': label});
+  view.append(...(json && shown.length <= longestColoured ? coloured(shown) : [shown]));
+  return view;
+}
+
+/** The parts of indented JSON, words in elements that have a colour. */
+function coloured(text) {
+  const parts = [];
+  let at = 0;
+  const words = tokens(text);
+  words.forEach((word, index) => {
+    const found = text.indexOf(word, at);
+    if (/^[{}[\],:]$/.test(word)) {
+      return;
+    }
+    parts.push(text.slice(at, found), element('span', {className: kindOf(word, words[index + 1])}, word));
+    at = found + word.length;
+  });
+  parts.push(text.slice(at));
+  return parts;
+}
+
+function kindOf(word, next) {
+  if (!word.startsWith('"')) {
+    return 'json-word';
+  }
+  return next === ':' ? 'json-name' : 'json-string';
+}

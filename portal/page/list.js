@@ -1,0 +1,181 @@
+import {button, element, many} from './element.js';
+import {moveFocus} from './keys.js';
+import {operationHash, serviceHash} from './route.js';
+
+const alwaysOpen = 60; // operations; of a larger bus the services are closed at first
+const mostFound = 200; // shown of what a search finds: nobody reads more
+
+/**
+ * The services with their operations, and a search among them. The operations of a service that is closed are not there
+ * at all, so that a bus of some hundred services is as quick as a small one.
+ */
+export class List {
+  node;
+  #search = element('input', {
+    type: 'search', id: 'search', placeholder: 'Search', autocomplete: 'off', spellcheck: false,
+    'aria-describedby': 'search-help', 'aria-controls': 'services',
+  });
+  #count = element('p', {className: 'quiet count', role: 'status'});
+  #list = element('ul', {id: 'services', className: 'services'});
+  #services = [];
+  #open = new Map(); // what somebody has opened or closed, by host
+  #current = {}; // the route
+
+  constructor() {
+    this.#search.addEventListener('input', () => this.#draw());
+    this.#search.addEventListener('keydown', (event) => this.#searchKey(event));
+    this.#list.addEventListener('keydown', (event) => this.#listKey(event));
+    this.node = element('nav', {className: 'list', 'aria-label': 'Services'},
+      element('div', {className: 'search'},
+        element('label', {htmlFor: 'search', className: 'unseen'}, 'Search services and operations'), this.#search,
+        element('kbd', {'aria-hidden': 'true'}, '/'),
+        element('span', {id: 'search-help', className: 'unseen'}, 'Arrow keys move, Enter opens, Escape clears.')),
+      this.#count, this.#list);
+  }
+
+  /** Takes over what is on the bus, and keeps what is open, searched, focused and scrolled to. */
+  update(services) {
+    this.#services = services;
+    this.#draw();
+  }
+
+  /** Marks where somebody is, and opens the service around it. */
+  show(route) {
+    if (route.host && route.host !== this.#current.host && !this.#words().length) {
+      this.#open.set(route.host, true);
+    }
+    this.#current = route;
+    this.#draw();
+    this.#list.querySelector('[aria-current]')?.scrollIntoView({block: 'nearest'});
+  }
+
+  focusSearch() {
+    this.#search.focus();
+    this.#search.select();
+  }
+
+  #words() {
+    return this.#search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  }
+
+  #draw() {
+    const scrolled = this.node.scrollTop;
+    const focused = this.#list.contains(document.activeElement) ? document.activeElement.dataset.at : '';
+    const words = this.#words();
+    const rows = words.length > 0 ? this.#foundRows(words) : this.#allRows();
+    this.#list.replaceChildren(...rows);
+    this.node.scrollTop = scrolled;
+    if (focused) {
+      this.#list.querySelector(`[data-at="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
+    }
+  }
+
+  #allRows() {
+    const total = this.#services.reduce((sum, service) => sum + service.operations.length, 0);
+    this.#count.textContent = total ? `${many(this.#services.length, 'service')}, ${many(total, 'operation')}` : '';
+    return this.#services.map((service) => {
+      const open = this.#open.get(service.host) ?? total <= alwaysOpen;
+      return this.#serviceRow(service, open, open ? service.operations : []);
+    });
+  }
+
+  #foundRows(words) {
+    let found = 0;
+    let hosts = 0;
+    const rows = [];
+    for (const service of this.#services) {
+      const hits = service.operations.filter(({text}) => words.every((word) => text.includes(word)));
+      if (hits.length > 0 && found < mostFound) {
+        rows.push(this.#serviceRow(service, true, hits.slice(0, mostFound - found)));
+      }
+      found += hits.length;
+      hosts += hits.length > 0 ? 1 : 0;
+    }
+    this.#count.textContent = found === 0 ? 'Nothing is found. Try fewer words.'
+      : `${many(found, 'operation')} of ${many(hosts, 'service')} found`;
+    if (found > mostFound) {
+      rows.push(element('li', {className: 'quiet more'}, `… and ${found - mostFound} more. Type more words.`));
+    }
+    return rows;
+  }
+
+  #serviceRow(service, open, operations) {
+    const {host} = service;
+    const here = this.#current.host === host && !this.#current.method;
+    const toggle = button('', () => this.#toggle(host, !open), {
+      className: 'toggle', tabIndex: -1, 'aria-expanded': String(open), 'aria-label': `Operations of ${host}`,
+    });
+    const link = element('a', {href: serviceHash(host), className: 'host', 'aria-current': here ? 'page' : undefined},
+      host, open ? '' : element('span', {className: 'quiet'}, ` ${service.operations.length}`));
+    link.dataset.at = link.dataset.host = host;
+    const row = element('li', {className: 'service'}, element('div', {className: 'service-row'}, toggle, link));
+    if (operations.length > 0) {
+      row.append(element('ul', {'aria-label': host}, ...operations.map((operation) => this.#operationRow(operation))));
+    }
+    return row;
+  }
+
+  #operationRow(operation) {
+    const {host, port, path, method} = operation;
+    const at = this.#current;
+    const here = at.method === method && at.path === path && at.host === host && at.port === port;
+    const link = element('a', {href: operationHash(operation), 'aria-current': here ? 'page' : undefined},
+      element('span', {className: `method ${method}`}, method.toUpperCase()),
+      element('span', {className: 'path'}, (port === '443' ? '' : `:${port}`) + path),
+      operation.secured && element('span', {className: 'lock', title: 'asks for a token', role: 'img', 'aria-label': 'asks for a token'}));
+    link.dataset.at = operation.id;
+    link.dataset.host = host;
+    return element('li', {}, link);
+  }
+
+  #toggle(host, open) {
+    this.#open.set(host, open);
+    this.#draw();
+  }
+
+  #searchKey(event) {
+    const first = this.#list.querySelector('ul a') || this.#list.querySelector('a');
+    switch (event.key) {
+      case 'ArrowDown':
+        event.preventDefault();
+        first?.focus();
+        break;
+      case 'Enter':
+        if (this.#search.value) {
+          first?.click();
+        }
+        break;
+      case 'Escape':
+        event.preventDefault();
+        this.#clear();
+        break;
+    }
+  }
+
+  #listKey(event) {
+    const at = document.activeElement;
+    if (event.key === 'Escape') {
+      this.#clear();
+      this.#search.focus();
+    } else if (event.key === 'ArrowUp' && at === this.#list.querySelector('a')) {
+      event.preventDefault();
+      this.#search.focus();
+    } else if (event.key === 'ArrowRight' && at.matches('.host')) {
+      this.#toggle(at.dataset.host, true);
+    } else if (event.key === 'ArrowLeft' && at.dataset.host) {
+      this.#list.querySelector(`.host[data-host="${CSS.escape(at.dataset.host)}"]`)?.focus();
+      this.#toggle(at.dataset.host, !at.matches('.host'));
+    } else {
+      moveFocus(event, [...this.#list.querySelectorAll('a')]);
+    }
+  }
+
+  #clear() {
+    if (this.#search.value) {
+      this.#search.value = '';
+      this.#draw();
+    } else {
+      this.#search.blur();
+    }
+  }
+}

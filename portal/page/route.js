@@ -1,0 +1,41 @@
+// Where in the page somebody is, as the part of its address after "#":
+//
+//   #/                              what is on the bus
+//   #/calculator.example/           a service
+//   #/calculator.example:443/POST/add  an operation
+//   #/compare                       another view, by its name; names have no slash after them
+
+/** Reads an address: {view, host, port, method, path}, what does not apply is "". */
+export function readRoute(hash) {
+  const text = hash.replace(/^#?\/?/, '');
+  const none = {view: '', host: '', port: '', method: '', path: ''};
+  const operation = text.match(/^([^/:]+):(\d+)\/([A-Za-z]+)(\/.*)$/);
+  if (operation) {
+    const [, host, port, method, path] = operation;
+    return {...none, host, port, method: method.toLowerCase(), path: decodePath(path)};
+  }
+  const service = text.match(/^([^/:]+)\/$/);
+  return service ? {...none, host: service[1]} : {...none, view: text};
+}
+
+/** The address of an operation. */
+export function operationHash({host, port, method, path}) {
+  return `#/${host}:${port}/${method.toUpperCase()}${encodePath(path)}`;
+}
+
+/** The address of a service. */
+export function serviceHash(host) {
+  return `#/${host}/`;
+}
+
+function encodePath(path) {
+  return path.split('/').map((segment) => encodeURIComponent(segment).replaceAll('%7B', '{').replaceAll('%7D', '}')).join('/');
+}
+
+function decodePath(path) {
+  try {
+    return path.split('/').map(decodeURIComponent).join('/');
+  } catch { // somebody's own spelling
+    return path;
+  }
+}

@@ -1,0 +1,48 @@
+import {element} from './element.js';
+import {fields, isMap, limits, typeText} from './schema.js';
+
+/**
+ * Shows the members of an object one by one, anything else as a whole. What lies deeper opens, and is made only then:
+ * a schema may contain itself.
+ */
+export function schemaView(schema, signature = '') {
+  const members = fields(schema, signature);
+  const rows = members.length > 0 ? members.map(memberView) : [memberView({name: '', required: false, schema})];
+  return element('ul', {className: 'schema'}, ...rows);
+}
+
+/** Whether there is nothing to show, as for a function without arguments. */
+export function isNothing({schema}) {
+  const object = !schema.type || schema.type === 'object';
+  const alternatives = schema.oneOf || schema.anyOf || schema.allOf || schema.enum || schema.nullable;
+  return object && !alternatives && !isMap(schema) && Object.keys(schema.properties || {}).length === 0;
+}
+
+/** One member: a line, which opens when there is more inside. */
+export function memberView({name, place, required, schema}) {
+  const about = [place, required && place !== 'path' && 'required', ...limits(schema)].filter(Boolean).join(', ');
+  const line = [
+    element('code', {className: 'name'}, name || '(the whole)'),
+    element('code', {className: 'type'}, typeText(schema)),
+    about && element('span', {className: 'quiet'}, about),
+  ];
+  const description = schema.schema.description && element('p', {className: 'description'}, schema.schema.description);
+  const inner = inside(schema, name !== '');
+  if (!inner) {
+    return element('li', {}, element('div', {className: 'member'}, ...line), description);
+  }
+  const details = element('details', {}, element('summary', {className: 'member'}, ...line));
+  details.addEventListener('toggle', () => details.append(schemaView(inner)), {once: true});
+  return element('li', {}, details, description);
+}
+
+/** The schema whose members a line can open to, null when there are none: of an object, of the items of an array. */
+function inside(schema, named) {
+  let within = schema;
+  let deeper = named; // the whole has shown its own members already
+  while (within.schema.type === 'array' || (within.schema.type === 'object' && isMap(within.schema))) {
+    within = within.follow(within.schema.items || within.schema.additionalProperties);
+    deeper = true;
+  }
+  return deeper && fields(within).length > 0 ? within : null;
+}

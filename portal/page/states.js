@@ -1,0 +1,89 @@
+import {button, element, many} from './element.js';
+import {expiryText, nameOf, readClaims, timeLeft} from './jwt.js';
+
+// What stands in the middle while there is no operation to show.
+
+/** What marks an operation that has left the bus while it was shown. */
+export const gone = 'gone';
+
+export function loadingView() {
+  const lines = [1, 2, 3, 4].map(() => element('div', {className: 'bone'}));
+  return element('div', {className: 'state', role: 'status'}, element('p', {className: 'quiet'}, 'Asking the bus …'), ...lines);
+}
+
+/** What is on the bus, for a start. */
+export function startView({services, operations, server, leftOut, instances}) {
+  const running = Object.values(instances).reduce((sum, list) => sum + (list?.length || 0), 0);
+  return element('div', {className: 'state'},
+    element('h2', {}, 'What is on the bus'),
+    element('p', {}, `${many(services.length, 'service')} with ${many(operations.size, 'operation')}, run by ${many(running, 'instance')}. Pick one to read of it and try it.`),
+    element('dl', {},
+      element('dt', {}, 'Address'), element('dd', {}, element('code', {}, server)),
+      element('dt', {}, 'Document'), element('dd', {}, element('a', {href: 'openapi.json'}, 'openapi.json'))),
+    leftOutView(leftOut),
+    element('h3', {}, 'Keys'),
+    keysView());
+}
+
+function keysView() {
+  const keys = [
+    [['/'], 'search services and operations'],
+    [['↑', '↓'], 'move in the list'], [['←', '→'], 'close and open a service'], [['Enter'], 'open an operation'],
+    [['Esc'], 'clear the search'], [['Ctrl', 'Enter'], 'send the request'],
+  ];
+  return element('dl', {className: 'key-list'}, ...keys.flatMap(([names, text]) => [
+    element('dt', {}, ...names.flatMap((name) => [element('kbd', {}, name), ' '])), element('dd', {}, text),
+  ]));
+}
+
+/** Names the services whose documents cannot be shown. */
+export function leftOutView(leftOut) {
+  return leftOut.length > 0 && element('section', {className: 'notice', 'aria-label': 'Left out'},
+    element('strong', {}, `${many(leftOut.length, 'document')} cannot be shown`),
+    element('ul', {}, ...leftOut.slice(0, 50).map((line) => element('li', {}, line))),
+    leftOut.length > 50 && element('p', {}, `… and ${leftOut.length - 50} more.`));
+}
+
+export function emptyView({leftOut, server}, caller) {
+  return element('div', {className: 'state empty'},
+    element('h2', {}, 'Nothing here yet'),
+    element('p', {}, caller.token
+      ? 'No service on the bus has an operation that this token may call.'
+      : 'No service on the bus has a public operation for everybody.'),
+    element('p', {}, 'Start one, and it turns up here by itself: ', element('code', {}, 'go run ./examples/hello')),
+    element('p', {className: 'quiet'}, `Looked through ${server}.`),
+    leftOutView(leftOut));
+}
+
+/** Why nothing is known of the bus. */
+export function failedView(fault, {again}) {
+  const titles = {0: 'The portal is out of reach', 503: 'The bus is out of reach'};
+  return element('div', {className: 'state', role: 'alert'},
+    element('h2', {}, titles[fault.status] || 'The bus cannot be read'),
+    element('p', {}, fault.message),
+    element('p', {className: 'quiet'}, 'The page goes on trying.'),
+    button('Try now', again));
+}
+
+/** The token is not taken, so nothing is shown. */
+export function refusedView(fault, caller, {changeToken, dropToken}) {
+  const claims = readClaims(caller.token);
+  const expired = claims && timeLeft(claims) < 0;
+  return element('div', {className: 'state', role: 'alert'},
+    element('h2', {}, expired ? 'This token has expired' : 'This token is refused'),
+    element('p', {className: 'notice bad'}, fault.message),
+    element('p', {}, claims
+      ? `It is that of ${nameOf(claims)}, and ${expiryText(claims)}. A token that is not good is never taken for none: nothing is shown.`
+      : 'It cannot be read as a JWT. A token that is not good is never taken for none: nothing is shown.'),
+    element('div', {className: 'buttons'}, button('Change the token', changeToken), button('Look as nobody', dropToken, {className: 'plain'})));
+}
+
+/** An address that leads to nothing. */
+export function unknownView({host, port, method, path}, caller) {
+  const what = method ? `${method.toUpperCase()} ${host}:${port}${path}` : host;
+  return element('div', {className: 'state', role: 'status'},
+    element('h2', {}, 'Not on the bus'),
+    element('p', {}, element('code', {}, what), caller.token ? ' is not there, or not for this token.' : ' is not there, or not for everybody: a token may show it.'),
+    element('p', {className: 'quiet'}, 'Should it turn up, it is shown here.'),
+    element('p', {}, element('a', {href: '#/'}, 'All services')));
+}
