@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/chromedp"
+)
+
+// accessible holds that everything that is used has a name, and that all text stands out from what is behind it.
+func accessible(v *visit) error {
+	for _, scheme := range []string{"light", "dark"} {
+		places := []step{
+			inTurn(v.opens(""), v.sees(".count", "5 services")),
+			inTurn(v.opens(arithmeticHash), v.fills(`[name="op"]`, "?"), v.clicks(sends), v.sees(".response .status", "400")),
+			inTurn(v.opens(noQueueHash), v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers")),
+			inTurn(v.opens("#/compare"), v.sees(".compare", "A sees")),
+			inTurn(v.clicks("#caller"), v.sees("dialog", "Who calls")),
+		}
+		if scheme == "light" {
+			places = append([]step{v.startExamples}, places...)
+		}
+		for _, place := range places {
+			if err := do(func() error { return v.prefer(scheme) }, place, v.named, v.legible); err != nil {
+				return fmt.Errorf("%s: %w", scheme, err)
+			}
+		}
+	}
+	return nil
+}
+
+// named looks for what is used and has no name.
+func (v *visit) named() error {
+	used := map[string]bool{
+		"button": true, "link": true, "textbox": true, "searchbox": true, "combobox": true, "checkbox": true, "tab": true,
+		"dialog": true, "navigation": true, "region": true,
+	}
+	tree, err := chromedp.Call(v.tab.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		return err
+	}
+	for _, node := range tree.Nodes {
+		if node.Ignored || node.Role == nil || !used[unquote(node.Role.Value)] {
+			continue
+		}
+		if node.Name == nil || unquote(node.Name.Value) == "" {
+			return fmt.Errorf("a %s has no name (node %d)", unquote(node.Role.Value), node.BackendDOMNodeID)
+		}
+	}
+	return nil
+}
+
+// legible looks for text with less contrast than 4.5 (WCAG 2.2, 1.4.3).
+func (v *visit) legible() error {
+	faint, err := v.text(contrastScript)
+	if err == nil && faint != "" {
+		err = fmt.Errorf("too little contrast: %s", faint)
+	}
+	return err
+}
+
+// contrastScript returns the texts that are too faint, as one text.
+const contrastScript = `(() => {
+	const channels = (colour) => {
+		const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+		canvas.fillStyle = colour;
+		canvas.fillRect(0, 0, 1, 1);
+		return [...canvas.getImageData(0, 0, 1, 1).data];
+	};
+	const luminance = ([r, g, b]) => {
+		const linear = [r, g, b].map((value) => value / 255).map((value) => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+		return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+	};
+	const behind = (element) => {
+		for (let at = element; at; at = at.parentElement) {
+			const colour = channels(getComputedStyle(at).backgroundColor);
+			if (colour[3] === 255) { return colour; }
+		}
+		return [255, 255, 255];
+	};
+	const known = new Map();
+	const faint = [];
+	for (const element of document.querySelectorAll("body *")) {
+		const own = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+		if (!own || !element.checkVisibility()) { continue; }
+		const colour = getComputedStyle(element).color;
+		const ground = behind(element);
+		const key = colour + ground;
+		if (!known.has(key)) {
+			const [light, dark] = [luminance(channels(colour)), luminance(ground)].sort((a, b) => b - a);
+			known.set(key, (light + 0.05) / (dark + 0.05));
+		}
+		if (known.get(key) < 4.5) { faint.push(element.innerText.slice(0, 40) + " " + known.get(key).toFixed(2)); }
+	}
+	return faint.join("; ");
+})()`
+
+// unquote reads a JSON string, "" when it is none.
+func unquote(text []byte) (value string) {
+	_ = json.Unmarshal(text, &value) // what is no string has no name
+	return value
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"time"
+
+	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/claims/claimstest"
+)
+
+func badToken(v *visit) error {
+	stranger, err := claimstest.NewKey()
+	if err != nil {
+		return err
+	}
+	foreign, err := stranger.Sign(claims.Claims{"sub": "eve", "exp": time.Now().Add(time.Hour).Unix(), "roles": []string{"hr"}})
+	if err != nil {
+		return err
+	}
+	return do(v.startExamples, v.opens(addHash), v.sees(".operation", "Add"),
+		v.useToken("Bearer not.a.token"), v.sees(".state", "This token is refused"), v.sees(".state", "cannot be read as a JWT"),
+		v.sees("#caller", "no JWT"),
+		v.useToken(foreign), v.sees(".state", "It is that of eve, and expires in"), v.sees("#caller", "eve, expires in"),
+		v.takes("bad-token"),
+		v.clicks(".state .plain"), v.sees(".operation", "Add"), v.sees("#caller", "Nobody"),
+		// a call by somebody whose token is refused meanwhile
+		v.clicks("#caller"), v.fills("#token", foreign), v.sees("dialog", `["hr"]`), v.sees("dialog", "nobody has verified it yet"),
+		v.presses("\x1b"), v.awaits("the panel is closed", `!document.querySelector("dialog").open`),
+		v.sees("#caller", "Nobody"),
+	)
+}
+
+// expiring has a token that is good for some seconds more: what is good for 30 s beyond its end.
+func expiring(v *visit) error {
+	const left = 4 * time.Second
+	const leeway = 30 * time.Second
+	token, err := v.token(left-leeway, claims.Claims{"sub": "grace", "roles": []string{"hr"}, "level": 3})
+	if err != nil {
+		return err
+	}
+	return do(v.startExamples, v.opens(""), v.sees(".count", "5 services"), v.useToken(token),
+		v.opens("#/payroll.example:443/POST/salary"), v.sees(".operation .claims", "Asks for a token"),
+		v.sees("#caller", "grace, expired"), v.fills(`[name="employee"]`, "ada"),
+		v.sees(".banner", "Your token expired"), v.sees(".banner", "What you see is as of"),
+		v.awaits("what was typed", `document.querySelector('[name="employee"]').value === "ada"`),
+		v.clicks(sends), v.sees(".response .status", "401"),
+		v.clicks(".banner button:nth-of-type(2)"), v.sees(".state", "Not on the bus"), v.sees(".state", "a token may show it"),
+		v.awaits("no banner", `!document.querySelector(".banner .notice")`),
+	)
+}
+
+func comparing(v *visit) error {
+	clerk, err := v.token(time.Hour, claims.Claims{"sub": "clerk", "roles": []string{"hr"}, "level": 1})
+	if err != nil {
+		return err
+	}
+	boss, err := v.token(time.Hour, claims.Claims{"sub": "boss", "roles": []string{"hr"}, "level": 3})
+	if err != nil {
+		return err
+	}
+	cells := func(path, a, b string) step {
+		return v.awaits(path+" is seen: "+a+", "+b, `(() => {
+			const row = [...document.querySelectorAll(".compare tbody tr")].find((one) => one.innerText.includes(%s));
+			return row.cells[1].innerText === %s && row.cells[2].innerText === %s;
+		})()`, path, a, b)
+	}
+	return do(v.startExamples, v.opens("#/compare"), v.sees(".compare", "A sees"), v.sees(".compare", "0 only A, 0 only B"),
+		v.fills("#token-A", clerk), v.clicks(`[aria-label="Caller A"] [type="submit"]`), v.sees("#caller", "clerk"),
+		v.fills("#token-B", boss), v.clicks(`[aria-label="Caller B"] [type="submit"]`),
+		v.sees(".compare", "0 only A, 1 only B"), cells("/salary", "sees", "sees"), cells("/raise", "not", "sees"),
+		v.takes("compare"),
+		v.clicks("#only"), v.awaits("one row that differs", `document.querySelectorAll(".compare .differs").length === 1`),
+		v.awaits("and no other", `document.querySelectorAll(".compare tbody tr").length === 2`),
+		v.clicks(`[aria-label="Remove token A"]`), v.sees(".compare", "0 only A, 2 only B"), v.sees("#caller", "Nobody"),
+		v.fills("#token-B", "x.y.z"), v.clicks(`[aria-label="Caller B"] [type="submit"]`), v.sees(`[aria-label="Caller B"]`, "Refused: "),
+		v.clicks(`.views a[href="#/"]`), v.sees(".state", "What is on the bus"),
+	)
+}

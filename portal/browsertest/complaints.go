@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+)
+
+// complaints is what a browser finds wrong with a page, and what it asks of other hosts.
+type complaints struct {
+	host string
+
+	mu    sync.Mutex // protects found
+	found []error
+}
+
+// listen takes an event of the browser.
+func (c *complaints) listen(event any) {
+	switch event := event.(type) {
+	case *runtime.EventExceptionThrown:
+		c.add("exception: %s", said(event.ExceptionDetails))
+	case *runtime.EventConsoleAPICalled:
+		switch event.Type {
+		case runtime.ConsoleAPICalledTypeError, runtime.ConsoleAPICalledTypeWarning, runtime.ConsoleAPICalledTypeAssert:
+			c.add("console: %s", printed(event))
+		default:
+		}
+	case *log.EventEntryAdded:
+		// that a response is an error is no fault of the page
+		if event.Entry.Level == log.EntryLevelError && event.Entry.Source != log.EntrySourceNetwork {
+			c.add("log: %s", event.Entry.Text)
+		}
+	case *audits.EventIssueAdded:
+		if event.Issue.Code == audits.InspectorIssueCodeContentSecurityPolicyIssue {
+			c.add("content security policy: %+v", event.Issue.Details.ContentSecurityPolicyIssueDetails)
+		}
+	case *network.EventRequestWillBeSent:
+		to, err := url.Parse(event.Request.URL)
+		if err != nil || to.Host != c.host && to.Scheme != "data" && to.Scheme != "blob" {
+			c.add("request to another host: %.200s", event.Request.URL)
+		}
+	}
+}
+
+// said is what an exception says.
+func said(details *runtime.ExceptionDetails) string {
+	if details.Exception != nil {
+		return details.Text + " " + details.Exception.Description
+	}
+	return details.Text
+}
+
+// printed is what a page has printed.
+func printed(event *runtime.EventConsoleAPICalled) string {
+	var texts []string
+	for _, argument := range event.Args {
+		texts = append(texts, string(argument.Value)+argument.Description)
+	}
+	return strings.Join(texts, " ")
+}
+
+func (c *complaints) add(format string, values ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found = append(c.found, fmt.Errorf(format, values...))
+}
+
+func (c *complaints) all() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(c.found...)
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"github.com/chromedp/chromedp/kb"
+)
+
+// scenarios are all of them, in order.
+func scenarios() []scenario {
+	return []scenario{
+		{"rendering", rendering},
+		{"search and keyboard", keyboard},
+		{"deep links", deepLinks},
+		{"schemas and forms", forms},
+		{"trying", trying},
+		{"slow call stopped", stopping},
+		{"bad token", badToken},
+		{"token expires", expiring},
+		{"multicast and instances", multicast},
+		{"the same call elsewhere", elsewhere},
+		{"comparing callers", comparing},
+		{"HTML in names", htmlInNames},
+		{"broken documents", brokenDocuments},
+		{"changes on the bus", changes},
+		{"broker lost", brokerLost},
+		{"portal lost", portalLost},
+		{"empty bus", emptyBus},
+		{"hundred services", hundred},
+		{"phone", phone},
+		{"accessibility", accessible},
+	}
+}
+
+const (
+	addHash        = "#/calculator.example:443/POST/add"
+	arithmeticHash = "#/calculator.example:443/POST/arithmetic"
+	sleepHash      = "#/trouble.example:443/POST/sleep"
+	noQueueHash    = "#/messaging.example:443/GET/no-queue"
+)
+
+func rendering(v *visit) error {
+	return do(v.startExamples, v.opens(""),
+		v.sees(".count", "5 services, "), v.sees(".state", "What is on the bus"), v.sees(".state", "run by 7 instances"),
+		v.sees(".services", "calculator.example"),
+		v.opens("#/products.example/"), v.sees(".operation", "1 instance"), v.sees(".cards", "ListAll(sortBy string"),
+		v.opens("#/products.example:443/POST/products"),
+		v.sees(".operation .signature", "Create(httpRequestBody Product) (id int, httpStatusCode int)"),
+		v.sees(".operation", "Create adds a product and returns its id."), v.sees(".operation", "Asks for no token."),
+		v.sees(".operation .status", "201"), v.sees(".operation .status", "other"),
+		v.awaits("the title", `document.title === "POST products.example/products · Busline"`),
+		v.opens(arithmeticHash), v.sees(".operation", "Arithmetic(x int, op string, y int) (result int)"),
+		v.fills(`[name="x"]`, "5"), v.fills(`[name="op"]`, "*"), v.fills(`[name="y"]`, "6"), v.clicks(`.trial [type="submit"]`),
+		v.sees(".response", "200"), v.takes("light"),
+		func() error { return v.prefer("dark") },
+		v.awaits("a dark page", `getComputedStyle(document.body).backgroundColor === "rgb(17, 20, 26)"`), v.takes("dark"),
+	)
+}
+
+func keyboard(v *visit) error {
+	found := func(count string) step {
+		return v.awaits(count+" operations in the list", `String(document.querySelectorAll(".services ul a").length) === %s`, count)
+	}
+	return do(v.startExamples, v.opens(""), v.sees(".count", "5 services"),
+		v.presses("/"), v.awaits("the search has the focus", `document.activeElement.id === "search"`),
+		v.presses("salary"), v.sees(".count", "Nothing is found"), // for nobody
+		v.presses(kb.Escape), v.awaits("the search is empty", `document.getElementById("search").value === ""`),
+		v.presses("cache st"), found("1"), v.sees(".count", "1 operation of 1 service found"),
+		v.presses(kb.Enter), v.at("#/messaging.example:443/GET/cache-store"), v.sees(".operation", "/cache-store"),
+		v.awaits("the search keeps the focus", `document.activeElement.id === "search"`),
+		v.presses(kb.Escape), v.presses("point"), found("1"), v.presses(kb.ArrowDown), v.presses(kb.Enter),
+		v.at("#/calculator.example:443/POST/distance"),
+		v.presses(kb.Escape), v.awaits("the search again", `document.activeElement.id === "search"`),
+		v.presses(kb.ArrowDown), v.presses(kb.Home),
+		v.awaits("the first service", `document.activeElement.textContent.startsWith("calculator.example")`),
+		v.presses(kb.ArrowLeft), v.awaits("it is closed", `!document.activeElement.closest("li").querySelector("ul")`),
+		v.presses(kb.ArrowRight), v.presses(kb.ArrowDown), v.presses(kb.Enter), v.at(addHash),
+		v.awaits("where one is", `document.querySelector('.services [aria-current="page"]').innerText.includes("/add")`),
+		v.awaits("the focus stays in the list", `document.activeElement.getAttribute("aria-current") === "page"`),
+		v.presses("/"), v.presses(kb.Escape), v.presses("x"), // leaves the search, and then goes nowhere
+		v.awaits("nothing typed", `document.getElementById("search").value === ""`),
+	)
+}
+
+func deepLinks(v *visit) error {
+	return do(v.startExamples,
+		v.opens("#/products.example:443/GET/products/{id}"), v.sees(".operation", "Read returns a product."),
+		v.clicks(`.services a[href="`+addHash+`"]`), v.sees(".operation .signature", "Add(x int, y int)"),
+		v.back, v.sees(".operation", "Read returns a product."),
+		v.reload, v.sees(".operation", "Read returns a product."),
+		v.opens("#/nobody.example:443/GET/nothing"), v.sees(".state", "Not on the bus"), v.sees(".state", "nobody.example:443/nothing"),
+		v.opens("#/nobody.example/"), v.sees(".state", "Not on the bus"),
+		v.opens("#/a-view-that-is-not-there"), v.sees(".state", "What is on the bus"),
+		v.opens("#/%E0%A4%A"), v.sees(".state", "What is on the bus"),
+	)
+}
+
+func hundred(v *visit) error {
+	const services = 100
+	return do(func() error { return v.startMany(services) }, v.opens(""), v.sees(".count", "100 services, 400 operations"),
+		v.awaits("closed services have no operations", `document.querySelectorAll(".services ul").length === 0`),
+		v.fills("#search", "lookup identity"), v.sees(".count", "20 operations of 20 services found"),
+		v.fills("#search", "example"), v.sees(".count", "400 operations of 100 services found"), v.sees(".more", "200 more"),
+		v.fills("#search", "node-03"), v.sees(".count", "40 operations of 10 services"),
+		v.opens("#/node-030.billing.example:443/POST/store"), v.sees(".operation", "Store keeps a value."),
+		v.takes("hundred"),
+		// as long as two frames: the list is drawn for every key
+		v.awaits("typing is answered at once", `(() => {
+			const search = document.getElementById("search");
+			const times = ["n", "no", "nod", "node", "node-"].map((text) => {
+				const began = performance.now();
+				search.value = text;
+				search.dispatchEvent(new Event("input"));
+				document.body.getBoundingClientRect();
+				return performance.now() - began;
+			});
+			return Math.min(...times) < 250;
+		})()`),
+	)
+}

@@ -1,0 +1,26 @@
+package main
+
+// forms goes through every kind of field there is.
+func forms(v *visit) error {
+	sent := func(what, text string) step {
+		return inTurn(v.clicks(".body .mode:nth-child(2)"),
+			v.awaits(what, `JSON.stringify(JSON.parse(document.querySelector(".body > textarea").value)) === %s`, text),
+			v.clicks(".body .mode:nth-child(1)"), v.awaits("the form", `!document.querySelector(".body .inputs").hidden`))
+	}
+	return do(v.startShop, v.opens("#/shop.example:443/POST/place"), v.sees(".operation", "Place takes an order, and gives it back."),
+		// what is nested opens, and what contains itself opens again
+		v.clicks(`section[aria-label="Arguments"] summary.member`), v.sees(".schema .schema", "customer"),
+		v.clicks(`.schema .schema summary.member`), v.sees(".schema .schema .schema", "at most 1000"),
+		v.clicks(".example summary"), v.sees(".example pre", `"street"`),
+		v.fills(`[name="customer"]`, "Ada"), v.chooses(`[name="size"]`, `"large"`), v.chooses(`[name="gift"]`, "true"),
+		sent("what is empty is left out", `{"wanted":{"customer":"Ada","size":"large","gift":true}}`),
+		v.clicks(`.body .inputs fieldset fieldset:nth-of-type(1) > button`), v.fills(`[name="product"]`, "Tea"), v.fills(`[name="count"]`, "2"),
+		v.fills(`[name="price"]`, "4.50"), v.chooses(`[name="urgent"]`, "false"),
+		sent("an array of objects", `{"wanted":{"customer":"Ada","size":"large","gift":true,"lines":[{"product":"Tea","count":2,"price":4.5}]},"urgent":false}`),
+		v.fills(`[name="extra"]`, "[1, null]"), v.fills(`[name="street"]`, "High Street"),
+		sent("anything, and an object", `{"wanted":{"customer":"Ada","size":"large","gift":true,"lines":[{"product":"Tea","count":2,"price":4.5}],"to":{"street":"High Street"},"extra":[1,null]},"urgent":false}`),
+		v.clicks(sends), v.sees(".response pre", `"street": "High Street"`), v.sees(".response .status", "200"),
+		v.fills(`[name="count"]`, "many"), v.clicks(sends), v.sees(".response .status", "400"),
+		v.clicks(".trial .plain"), v.awaits("all is empty", `document.querySelector('[name="customer"]').value === ""`),
+	)
+}

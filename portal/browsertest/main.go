@@ -1,0 +1,96 @@
+// Browsertest opens the portal's page in a real Chromium, without a window, and checks that it works: from what it shows
+// and how it is typed to, to what it says when the broker is lost. It starts all that it needs in its own process.
+//
+//	go run -C portal/browsertest .
+//	go run -C portal/browsertest . -screenshots ../../docs/screenshots
+//	go run -C portal/browsertest . -run multicast
+//
+// It needs chromium in the PATH, or CHROMIUM to say where it is.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+)
+
+// scenario is one thing that somebody does with the page.
+type scenario struct {
+	name string
+	run  func(*visit) error
+}
+
+// scenarioTimeout is far more than any of them takes.
+const scenarioTimeout = 90 * time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "browsertest:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs the scenarios that the arguments ask for, all of them even if one fails.
+func run(ctx context.Context, arguments []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("browsertest", flag.ContinueOnError)
+	screenshots := flags.String("screenshots", "", "directory to write screenshots to; none are made without it")
+	only := flags.String("run", "", "run the scenarios whose names have this in them")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	opened, err := openBrowser(ctx)
+	if err != nil {
+		return err
+	}
+	defer opened.close()
+	failed, ran := 0, 0
+	for _, one := range scenarios() {
+		if !strings.Contains(one.name, *only) {
+			continue
+		}
+		ran++
+		if err := attempt(ctx, opened, one, *screenshots); err != nil {
+			failed++
+			fmt.Fprintf(stdout, "FAIL %s: %v\n", one.name, err)
+			continue
+		}
+		fmt.Fprintf(stdout, "ok   %s\n", one.name)
+	}
+	switch {
+	case ran == 0:
+		return fmt.Errorf("no scenario has %q in its name", *only)
+	case failed > 0:
+		return fmt.Errorf("%d of %d scenarios failed", failed, ran)
+	}
+	return nil
+}
+
+// attempt runs one scenario in a tab and on a bus of its own.
+func attempt(ctx context.Context, opened *browser, one scenario, screenshots string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, scenarioTimeout)
+	defer cancel()
+	with, err := newStage(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, with.close()) }()
+	shown, err := opened.newTab(ctx, with.baseURL)
+	if err != nil {
+		return err
+	}
+	defer shown.close()
+	v := &visit{stage: with, tab: shown, screenshots: screenshots}
+	if err := one.run(v); err != nil {
+		return fmt.Errorf("%w\n%s", err, shown.describe())
+	}
+	return shown.complaints.all()
+}

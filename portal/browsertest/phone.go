@@ -1,0 +1,18 @@
+package main
+
+func phone(v *visit) error {
+	fits := v.awaits("nothing is wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
+	return do(v.startExamples, func() error { return v.resize(phoneWidth, phoneHeight) },
+		v.opens(""), v.sees(".count", "5 services"), fits,
+		v.clicks(`.services a[href="`+addHash+`"]`), v.sees(".operation", "Add"), fits,
+		v.awaits("the list has made room", `!document.querySelector(".list").checkVisibility()`),
+		v.awaits("the heading has the focus", `document.activeElement.id === "operation-title"`),
+		v.fills(`[name="x"]`, "5"), v.fills(`[name="y"]`, "6"), v.clicks(sends), v.sees(".response pre", `"sum": 11`), fits,
+		func() error { return v.run(`document.querySelector(".try").scrollIntoView()`) }, v.takes("phone"),
+		v.clicks(".back"), v.awaits("the list is back", `document.querySelector(".list").checkVisibility()`),
+		v.opens("#/messaging.example/"), v.sees(".operation", "3 instances"), fits,
+		v.opens(noQueueHash), v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers"), fits,
+		v.opens("#/compare"), v.sees(".compare", "A sees"), fits,
+		v.clicks("#caller"), v.sees("dialog", "Who calls"), fits,
+	)
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/claims/claimstest"
+	"github.com/busline/busline/portal"
+)
+
+// closeTimeout is how long a bus may take to end.
+const closeTimeout = 20 * time.Second
+
+// stage is a bus with a door and a portal, and nobody else yet.
+type stage struct {
+	ctx     context.Context // that of the scenario
+	broker  *broker.Broker
+	key     *claimstest.Key // that signs good tokens
+	connect []bus.ConnectOption
+	baseURL string
+	plane   string
+	stop    func() error // the HTTP server
+	closers []func(context.Context) error
+}
+
+func newStage(ctx context.Context) (s *stage, err error) {
+	s = &stage{ctx: ctx, plane: rand.Text()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.broker, err = broker.Start(); err != nil {
+		return nil, err
+	}
+	s.atEnd(func(context.Context) error { s.broker.Close(); return nil })
+	verifier, err := s.newVerifier()
+	if err != nil {
+		return nil, err
+	}
+	s.connect = []bus.ConnectOption{bus.WithBroker(s.broker), bus.WithPlane(s.plane), bus.WithVerifier(verifier), bus.WithVersion("1")}
+	page, err := s.join("portal")
+	if err != nil {
+		return nil, err
+	}
+	if err := portal.Register(page); err != nil {
+		return nil, err
+	}
+	door, err := s.join("ingress")
+	if err != nil {
+		return nil, err
+	}
+	ingress, err := portal.NewIngress(door)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.listen(ingress)
+}
+
+// newVerifier makes a key and what verifies its tokens.
+func (s *stage) newVerifier() (*claims.Verifier, error) {
+	key, err := claimstest.NewKey()
+	if err != nil {
+		return nil, err
+	}
+	s.key = key
+	directory, err := os.MkdirTemp("", "browsertest-")
+	if err != nil {
+		return nil, err
+	}
+	s.atEnd(func(context.Context) error { return os.RemoveAll(directory) })
+	keySet := filepath.Join(directory, "keys.json")
+	if err := claimstest.WriteKeySet(keySet, key); err != nil {
+		return nil, err
+	}
+	verifier, err := claims.Open(s.ctx, claims.Config{KeySet: keySet})
+	if err != nil {
+		return nil, err
+	}
+	s.atEnd(func(context.Context) error { verifier.Close(); return nil })
+	return verifier, nil
+}
+
+// listen serves the ingress on a port of its own.
+func (s *stage) listen(ingress http.Handler) error {
+	server, err := portal.Listen(ingress, portal.WithAddress("127.0.0.1:0"), portal.WithBaseURL(""))
+	if err != nil {
+		return err
+	}
+	s.baseURL = server.BaseURL()
+	serving, cancel := context.WithCancel(s.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(serving) }()
+	stopped := false
+	s.stop = func() error {
+		cancel()
+		if stopped {
+			return nil
+		}
+		stopped = true
+		return <-ended
+	}
+	s.atEnd(func(context.Context) error { return s.stop() })
+	return nil
+}
+
+// join connects a host until the end.
+func (s *stage) join(host string, more ...bus.ConnectOption) (*bus.Conn, error) {
+	conn, err := bus.Connect(s.ctx, host, append(slices.Clone(s.connect), more...)...)
+	if err != nil {
+		return nil, err
+	}
+	s.atEnd(conn.Close)
+	return conn, nil
+}
+
+// publish serves a document of somebody's own making.
+func (s *stage) publish(host string, document http.HandlerFunc) error {
+	conn, err := s.join(host)
+	if err != nil {
+		return err
+	}
+	return conn.Handle(http.MethodGet, "/openapi.json", document, bus.Hidden())
+}
+
+// token returns a token of ada's that is good for so long, with more claims.
+func (s *stage) token(life time.Duration, more claims.Claims) (string, error) {
+	payload := claims.Claims{"sub": "ada", "exp": time.Now().Add(life).Unix()}
+	maps.Copy(payload, more)
+	return s.key.Sign(payload)
+}
+
+// atEnd has something closed at the end, before all that was opened earlier.
+func (s *stage) atEnd(closer func(context.Context) error) { s.closers = append(s.closers, closer) }
+
+// close closes all, and reports what failed.
+func (s *stage) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	var failed []error
+	for _, closer := range slices.Backward(s.closers) {
+		failed = append(failed, closer(ctx))
+	}
+	return errors.Join(failed...)
+}
+
+// writeJSON answers with a document.
+func writeJSON(w http.ResponseWriter, document any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(document)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/busline/busline/bus"
+)
+
+func htmlInNames(v *visit) error {
+	return do(v.startHostile, v.opens("#/hostile.example:443/GET/x"),
+		v.sees(".operation .description", "<img src=x onerror"), v.sees(".schema .name", "<script>"),
+		v.clicks(sends), v.sees(".response pre", "<script>"),
+		v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".answers pre", "<script>"),
+		v.opens("#/hostile.example/"), v.sees(".description", "<script>"),
+		v.opens("#/"+strings.ReplaceAll(hostile, " ", "%20")), v.sees(".state", "What is on the bus"),
+		v.opens("#/hostile.example:443/GET/<img src=x onerror=alert(1)>"), v.sees(".state", "<img src=x onerror=alert(1)>"),
+		v.awaits("nothing of it is an element", `document.querySelectorAll("img").length === 1 && document.querySelectorAll("script").length === 1`),
+		v.awaits("nothing of it has run", `document.title !== "taken"`),
+	)
+}
+
+func brokenDocuments(v *visit) error {
+	const large = 10 << 20
+	release := make(chan struct{})
+	defer close(release)
+	late := func(http.ResponseWriter, *http.Request) { <-release }
+	garbage := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }
+	enormous := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", large)+"{}") }
+	publishes := func(host string, document http.HandlerFunc) step {
+		return func() error { return v.publish(host, document) }
+	}
+	return do(v.startCalculator, publishes("late.example", late), publishes("garbage.example", garbage), publishes("large.example", enormous),
+		v.opens(""), v.sees(".state .notice", "3 documents cannot be shown"), v.sees(".state .notice", "late.example:443 is left out"),
+		v.sees(".state .notice", "garbage.example:443 is left out"), v.sees(".state .notice", "large.example:443 is left out"),
+		v.sees(".count", "1 service"), v.clicks(`.services a[href="`+addHash+`"]`), v.sees(".operation", "Add"),
+	)
+}
+
+// changes has an operation change, vanish and come back while somebody types.
+func changes(v *visit) error {
+	var present guest
+	arrives := func(serve func(*bus.Conn) error) step {
+		return func() (err error) {
+			present, err = v.startGuest(serve)
+			return err
+		}
+	}
+	leaves := func() error { return present.leave() }
+	old := func(conn *bus.Conn) error { return bus.Serve(conn, oldGuest{}) }
+	changed := func(conn *bus.Conn) error { return bus.Serve(conn, newGuest{}) }
+	kept := v.awaits("what was typed is kept", `document.querySelector('[name="name"]').value === "Ada"`)
+	return do(v.startCalculator, arrives(old), v.opens("#/guest.example:443/POST/welcome"), v.fills(`[name="name"]`, "Ada"),
+		v.clicks(sends), v.sees(".response pre", "Hello, Ada"),
+		leaves, v.sees(".middle .notice", "no longer on the bus"), v.sees(".note", "1 operation gone"), kept,
+		v.awaits("it is not in the list", `!document.querySelector(".services").innerText.includes("guest")`),
+		v.clicks(sends), v.sees(".response .status", "503"),
+		arrives(changed), v.sees(".operation", "Welcome(name string, language string)"), kept,
+		v.awaits("nothing is missing any more", `!document.querySelector(".middle .notice")`),
+		v.sees(".note", "1 operation new"),
+		v.awaits("the new argument", `document.querySelector('[name="language"]')`),
+		leaves,
+	)
+}
+
+func brokerLost(v *visit) error {
+	return do(v.startExamples, v.opens(addHash), v.fills(`[name="x"]`, "5"),
+		func() error { v.broker.Close(); return nil },
+		v.sees(".banner", "The bus cannot be read"), v.sees(".banner", "What you see is as of"),
+		v.awaits("what was typed is kept", `document.querySelector('[name="x"]').value === "5"`),
+		v.clicks(sends), v.sees(".response .status", "503"),
+		v.reload, v.sees(".state", "The bus is out of reach"), v.sees(".state", "The page goes on trying"),
+	)
+}
+
+func portalLost(v *visit) error {
+	return do(v.startExamples, v.opens(addHash), v.sees(".operation", "Add"),
+		func() error { return v.stop() },
+		v.sees(".banner", "The portal is out of reach"), v.clicks(sends), v.sees(".output", "No answer: the portal is out of reach."),
+	)
+}
+
+func emptyBus(v *visit) error {
+	return do(v.opens(""), v.sees(".state", "Nothing here yet"), v.sees(".state", "go run ./examples/hello"),
+		v.startCalculator, v.sees(".state", "What is on the bus"), v.sees(".services", "calculator.example"))
+}
