@@ -31,13 +31,16 @@ func badToken(v *visit) error {
 
 // expiring has a token that is good for some seconds more: what is good for 30 s beyond its end.
 func expiring(v *visit) error {
-	const left = 4 * time.Second
+	const left = 8 * time.Second
 	const leeway = 30 * time.Second
-	token, err := v.token(left-leeway, claims.Claims{"sub": "grace", "roles": []string{"hr"}, "level": 3})
-	if err != nil {
-		return err
-	}
-	return do(v.startExamples, v.opens(""), v.sees(".count", "5 services"), v.useToken(token),
+	return do(v.startExamples, v.opens(""), v.sees(".count", "5 services"),
+		func() error {
+			token, err := v.token(left-leeway, claims.Claims{"sub": "grace", "roles": []string{"hr"}, "level": 3})
+			if err != nil {
+				return err
+			}
+			return v.useToken(token)()
+		},
 		v.opens("#/payroll.example:443/POST/salary"), v.sees(".operation .claims", "Asks for a token"),
 		v.sees("#caller", "grace, expired"), v.fills(`[name="employee"]`, "ada"),
 		v.sees(".banner", "Your token expired"), v.sees(".banner", "What you see is as of"),
@@ -59,7 +62,7 @@ func comparing(v *visit) error {
 	}
 	cells := func(path, a, b string) step {
 		return v.awaits(path+" is seen: "+a+", "+b, `(() => {
-			const row = [...document.querySelectorAll(".compare tbody tr")].find((one) => one.innerText.includes(%s));
+			const row = [...document.querySelectorAll(".compare .table tbody tr")].find((one) => one.innerText.includes(%s));
 			return row.cells[1].innerText === %s && row.cells[2].innerText === %s;
 		})()`, path, a, b)
 	}
@@ -69,7 +72,7 @@ func comparing(v *visit) error {
 		v.sees(".compare", "0 only A, 1 only B"), cells("/salary", "sees", "sees"), cells("/raise", "not", "sees"),
 		v.takes("compare"),
 		v.clicks("#only"), v.awaits("one row that differs", `document.querySelectorAll(".compare .differs").length === 1`),
-		v.awaits("and no other", `document.querySelectorAll(".compare tbody tr").length === 2`),
+		v.awaits("and no other", `document.querySelectorAll(".compare .table tbody tr").length === 2`),
 		v.clicks(`[aria-label="Remove token A"]`), v.sees(".compare", "0 only A, 2 only B"), v.sees("#caller", "Nobody"),
 		v.fills("#token-B", "x.y.z"), v.clicks(`[aria-label="Caller B"] [type="submit"]`), v.sees(`[aria-label="Caller B"]`, "Refused: "),
 		v.clicks(`.views a[href="#/"]`), v.sees(".state", "What is on the bus"),

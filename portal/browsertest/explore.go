@@ -63,10 +63,10 @@ func keyboard(v *visit) error {
 		v.presses("/"), v.awaits("the search has the focus", `document.activeElement.id === "search"`),
 		v.presses("salary"), v.sees(".count", "Nothing is found"), // for nobody
 		v.presses(kb.Escape), v.awaits("the search is empty", `document.getElementById("search").value === ""`),
-		v.presses("cache st"), found("1"), v.sees(".count", "1 operation of 1 service found"),
+		v.presses("cache-st"), found("1"), v.sees(".count", "1 operation of 1 service found"),
 		v.presses(kb.Enter), v.at("#/messaging.example:443/GET/cache-store"), v.sees(".operation", "/cache-store"),
 		v.awaits("the search keeps the focus", `document.activeElement.id === "search"`),
-		v.presses(kb.Escape), v.presses("point"), found("1"), v.presses(kb.ArrowDown), v.presses(kb.Enter),
+		v.presses(kb.Escape), v.presses("distance"), found("1"), v.presses(kb.ArrowDown), v.presses(kb.Enter),
 		v.at("#/calculator.example:443/POST/distance"),
 		v.presses(kb.Escape), v.awaits("the search again", `document.activeElement.id === "search"`),
 		v.presses(kb.ArrowDown), v.presses(kb.Home),

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/claims"
@@ -49,7 +51,7 @@ func newStage(ctx context.Context) (s *stage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.connect = []bus.ConnectOption{bus.WithBroker(s.broker), bus.WithPlane(s.plane), bus.WithVerifier(verifier), bus.WithVersion("1")}
+	s.connect = []bus.ConnectOption{bus.WithBroker(s.broker), bus.WithPlane(s.plane), bus.WithVerifier(verifier), bus.WithVersion("1"), bus.WithLogger(zerolog.Nop()), bus.WithShortCircuit(false)}
 	page, err := s.join("portal")
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // waitTimeout is how long a page may take to do what is expected of it.
-const waitTimeout = 15 * time.Second
+const waitTimeout = 30 * time.Second
 
 // tab is one page in the browser.
 type tab struct {
@@ -88,7 +89,7 @@ func (t *tab) click(selector string) error {
 	return chromedp.Do(t.ctx, chromedp.Click(chromedp.CSS(selector)))
 }
 
-// fill types a text into a field, in place of what is there.
+// fill puts a text into a field, as somebody who pastes it in place of what is there.
 func (t *tab) fill(selector, text string) error {
 	if err := t.until("a field "+selector, `document.querySelector(%s)`, selector); err != nil {
 		return err
@@ -99,7 +100,8 @@ func (t *tab) fill(selector, text string) error {
 	if text == "" {
 		return t.press("\b")
 	}
-	return t.press(text)
+	_, err := chromedp.Call(t.ctx, input.InsertText, input.InsertTextParams{Text: text})
+	return err
 }
 
 // choose picks an option of a select by its value.

@@ -1,11 +1,11 @@
 import {button, element} from './element.js';
 
 /** A button that copies what text returns, and says so. */
-export function copyButton(text, label) {
-  const made = button('Copy', async () => {
+export function copyButton(text, label, title = 'Copy') {
+  const made = button(title, async () => {
     const copied = await copy(text());
     made.textContent = copied ? 'Copied' : 'Press Ctrl+C';
-    setTimeout(() => { made.textContent = 'Copy'; }, 1500);
+    setTimeout(() => { made.textContent = title; }, 1500);
   }, {className: 'small', 'aria-label': label, 'aria-live': 'polite'});
   return made;
 }

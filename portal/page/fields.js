@@ -10,7 +10,7 @@ const deepest = 3; // of objects within objects; below, a value is typed as JSON
 // A value that does not fit is not held back but sent: what the service says of it is what people want to see.
 
 /** Makes the field of a value. */
-export function fieldFor(name, schema, {required = false, depth = 0} = {}) {
+export function fieldFor(name, schema, {required = false, depth = 0, within = []} = {}) {
   const {type} = schema.schema;
   const choices = type === 'boolean' ? [true, false] : schema.schema.enum;
   if (choices) {
@@ -22,11 +22,13 @@ export function fieldFor(name, schema, {required = false, depth = 0} = {}) {
   if (type === 'string') {
     return stringField(name, schema, required);
   }
-  if (type === 'array' && depth < deepest) {
-    return arrayField(name, schema, depth);
+  const inner = {required, depth: depth + 1, within: schema.name ? [...within, schema.name] : within};
+  const deep = depth >= deepest || within.includes(schema.name); // or contains itself
+  if (type === 'array' && !deep) {
+    return arrayField(name, schema, inner);
   }
-  if (type === 'object' && depth < deepest) {
-    return isMap(schema.schema) ? mapField(name, schema, depth) : objectField(name, schema, {required, depth});
+  if (type === 'object' && !deep) {
+    return isMap(schema.schema) ? mapField(name, schema, inner) : objectField(name, schema, inner);
   }
   return anyField(name, schema, required);
 }
@@ -91,8 +93,8 @@ function anyField(name, schema, required) {
   });
 }
 
-function objectField(name, schema, {required, depth}) {
-  const members = fields(schema).map((member) => [member.name, fieldFor(member.name, member.schema, {required: member.required, depth: depth + 1})]);
+function objectField(name, schema, {required, ...inner}) {
+  const members = fields(schema).map((member) => [member.name, fieldFor(member.name, member.schema, {...inner, required: member.required})]);
   const node = element('fieldset', {}, legend(name, schema), ...members.map(([, field]) => field.node));
   return {node, ...membersOf(members, required)};
 }
@@ -114,11 +116,10 @@ export function membersOf(members, required) {
   };
 }
 
-function arrayField(name, schema, depth) {
+function arrayField(name, schema, inner) {
   const items = schema.follow(schema.schema.items);
-  const make = () => fieldFor('', items, {required: true, depth: depth + 1});
   return rowsField(name, schema, 'Add an item', () => {
-    const field = make();
+    const field = fieldFor('', items, {...inner, required: true});
     return {node: field.node, text: field.text, fill: field.fill};
   }, {
     text: (texts) => `[${texts.join(',')}]`,
@@ -126,11 +127,11 @@ function arrayField(name, schema, depth) {
   });
 }
 
-function mapField(name, schema, depth) {
+function mapField(name, schema, inner) {
   const values = schema.follow(schema.schema.additionalProperties);
   return rowsField(name, schema, 'Add an entry', () => {
     const key = element('input', {type: 'text', placeholder: 'name', 'aria-label': 'name', spellcheck: false, autocomplete: 'off'});
-    const field = fieldFor('', values, {required: true, depth: depth + 1});
+    const field = fieldFor('', values, {...inner, required: true});
     return {
       node: element('div', {className: 'entry'}, key, field.node),
       text: () => objectText([[key.value, field.text() ?? 'null']]).slice(1, -1),

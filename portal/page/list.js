@@ -134,7 +134,7 @@ export class List {
   }
 
   #searchKey(event) {
-    const first = this.#list.querySelector('ul a') || this.#list.querySelector('a');
+    const first = this.#list.querySelector(':scope ul a') || this.#list.querySelector('a');
     switch (event.key) {
       case 'ArrowDown':
         event.preventDefault();

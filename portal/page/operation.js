@@ -12,7 +12,7 @@ export function operationView(operation) {
   return element('article', {className: 'operation', 'aria-labelledby': 'operation-title'},
     element('p', {className: 'crumbs'},
       element('a', {href: '#/', className: 'back'}, 'Services'), element('a', {href: serviceHash(host)}, host),
-      copyButton(link, 'Copy the link to this operation')),
+      copyButton(link, 'Copy the link to this operation', 'Copy link')),
     element('h2', {id: 'operation-title', tabIndex: -1},
       element('span', {className: `method ${method}`}, method.toUpperCase()), ' ', element('span', {className: 'path'}, path)),
     !web && element('p', {className: 'signature'}, element('code', {}, signature)),
