@@ -43,8 +43,8 @@ type callAnswer struct {
 	Milliseconds float64           `json:"milliseconds"`      // from the start of the call
 }
 
-// gather makes the call and collects what is answered, within bounds.
-func (h *multicastHandler) gather(request *http.Request) (*answerList, error) {
+// gather makes the call and collects what is answered, within bounds. The path is that of the page, which problems name.
+func (h *multicastHandler) gather(request *http.Request, path string) (*answerList, error) {
 	ctx := request.Context()
 	if ends, ok := ctx.Deadline(); ok {
 		limited, cancel := context.WithDeadline(ctx, ends.Add(-answerMargin))
@@ -58,7 +58,7 @@ func (h *multicastHandler) gather(request *http.Request) (*answerList, error) {
 			list.Complete = false
 			break
 		}
-		came, err := list.read(request.URL.EscapedPath(), response, err)
+		came, err := list.read(path, response, err)
 		if err != nil {
 			return nil, err
 		}

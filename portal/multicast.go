@@ -40,7 +40,7 @@ func newMulticastHandler(conn *bus.Conn, ports []int) *multicastHandler {
 
 // ServeHTTP makes the call and answers with an [answerList] when it has ended.
 func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	request, err := h.read(r)
+	request, path, err := h.read(r)
 	if err != nil {
 		bus.ServeError(w, r, err)
 		return
@@ -53,7 +53,7 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bus.ServeError(w, r, bus.Errorf(http.StatusServiceUnavailable, "%d multicasts are under way; come again", parallelMulticasts))
 		return
 	}
-	list, err := h.gather(request)
+	list, err := h.gather(request, path)
 	if err != nil {
 		bus.ServeError(w, r, err)
 		return
@@ -66,34 +66,35 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serveJSON(w, text)
 }
 
-// read returns the call that a request asks for.
-func (h *multicastHandler) read(r *http.Request) (*http.Request, error) {
+// read returns the call that a request asks for, and the path by which the page knows what is called.
+func (h *multicastHandler) read(r *http.Request) (call *http.Request, path string, err error) {
 	if err := fromThisPage(r); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var wanted order
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&wanted)
+	err = decoder.Decode(&wanted)
 	if err == nil && decoder.More() {
 		err = errors.New("something follows it")
 	}
 	if err != nil {
-		return nil, bus.Errorf(http.StatusBadRequest, "the body is not one JSON object with method, target, contentType and body: %w", err)
+		return nil, "", bus.Errorf(http.StatusBadRequest, "the body is not one JSON object with method, target, contentType and body: %w", err)
 	}
 	if !carried(wanted.Method) {
-		return nil, bus.Errorf(http.StatusBadRequest, "the method %.40q is not carried", wanted.Method)
+		return nil, "", bus.Errorf(http.StatusBadRequest, "the method %.40q is not carried", wanted.Method)
 	}
 	if len(wanted.Target) > maxURILength {
-		return nil, bus.Errorf(http.StatusRequestURITooLong, "a target of %d bytes exceeds the limit of %d", len(wanted.Target), maxURILength)
+		return nil, "", bus.Errorf(http.StatusRequestURITooLong, "a target of %d bytes exceeds the limit of %d", len(wanted.Target), maxURILength)
 	}
 	path, query, _ := strings.Cut(wanted.Target, "?")
 	to, err := addressOf(path, h.ports)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	to.RawQuery = query
-	return h.request(r, to, &wanted)
+	call, err = h.request(r, to, &wanted)
+	return call, path, err
 }
 
 // request is what goes onto the bus, in the context of the request for it: as its caller, and in its time.

@@ -21,11 +21,11 @@ func badToken(v *visit) error {
 		v.sees("#caller", "no JWT"),
 		v.useToken(foreign), v.sees(".state", "It is that of eve, and expires in"), v.sees("#caller", "eve, expires in"),
 		v.takes("bad-token"),
-		v.clicks(".state .plain"), v.sees(".operation", "Add"), v.sees("#caller", "Nobody"),
+		v.clicks(".state .plain"), v.sees(".operation", "Add"), v.sees("#caller", "nobody"),
 		// a call by somebody whose token is refused meanwhile
 		v.clicks("#caller"), v.fills("#token", foreign), v.sees("dialog", `["hr"]`), v.sees("dialog", "nobody has verified it yet"),
 		v.presses("\x1b"), v.awaits("the panel is closed", `!document.querySelector("dialog").open`),
-		v.sees("#caller", "Nobody"),
+		v.sees("#caller", "nobody"),
 	)
 }
 
@@ -70,10 +70,11 @@ func comparing(v *visit) error {
 		v.fills("#token-A", clerk), v.clicks(`[aria-label="Caller A"] [type="submit"]`), v.sees("#caller", "clerk"),
 		v.fills("#token-B", boss), v.clicks(`[aria-label="Caller B"] [type="submit"]`),
 		v.sees(".compare", "0 only A, 1 only B"), cells("/salary", "sees", "sees"), cells("/raise", "not", "sees"),
-		v.takes("compare"),
+		v.clicks(`[aria-label="Caller A"] summary`), v.clicks(`[aria-label="Caller B"] summary`),
 		v.clicks("#only"), v.awaits("one row that differs", `document.querySelectorAll(".compare .differs").length === 1`),
 		v.awaits("and no other", `document.querySelectorAll(".compare .table tbody tr").length === 2`),
-		v.clicks(`[aria-label="Remove token A"]`), v.sees(".compare", "0 only A, 2 only B"), v.sees("#caller", "Nobody"),
+		v.takes("compare"),
+		v.clicks(`[aria-label="Remove token A"]`), v.sees(".compare", "0 only A, 2 only B"), v.sees("#caller", "nobody"),
 		v.fills("#token-B", "x.y.z"), v.clicks(`[aria-label="Caller B"] [type="submit"]`), v.sees(`[aria-label="Caller B"]`, "Refused: "),
 		v.clicks(`.views a[href="#/"]`), v.sees(".state", "What is on the bus"),
 	)

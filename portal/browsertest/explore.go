@@ -60,7 +60,7 @@ func keyboard(v *visit) error {
 		return v.awaits(count+" operations in the list", `String(document.querySelectorAll(".services ul a").length) === %s`, count)
 	}
 	return do(v.startExamples, v.opens(""), v.sees(".count", "5 services"),
-		v.presses("/"), v.awaits("the search has the focus", `document.activeElement.id === "search"`),
+		v.presses("/"), v.awaits("the search has the focus, and nothing in it", `document.activeElement.id === "search" && document.activeElement.value === ""`),
 		v.presses("salary"), v.sees(".count", "Nothing is found"), // for nobody
 		v.presses(kb.Escape), v.awaits("the search is empty", `document.getElementById("search").value === ""`),
 		v.presses("cache-st"), found("1"), v.sees(".count", "1 operation of 1 service found"),

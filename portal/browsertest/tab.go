@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // A desk and a phone, in CSS pixels.
@@ -78,8 +79,23 @@ func (t *tab) reload() error { return chromedp.Do(t.ctx, chromedp.Reload()) }
 // back goes to where the page was before.
 func (t *tab) back() error { return chromedp.Do(t.ctx, chromedp.NavigateBack()) }
 
-// press types keys, where the focus is.
-func (t *tab) press(keys string) error { return chromedp.Do(t.ctx, chromedp.KeyEvent(keys)) }
+// press types keys, where the focus is. A key that prints is one event with its text, as it is from a keyboard: a page
+// that takes the key for its own keeps the text from being typed, too.
+func (t *tab) press(keys string) error {
+	for _, key := range keys {
+		events := kb.Encode(key)
+		if len(events) == 3 { // down, text, up
+			events[0].Type, events[0].Text = input.DispatchKeyEventTypeKeyDown, events[1].Text
+			events = []*input.DispatchKeyEventParams{events[0], events[2]}
+		}
+		for _, event := range events {
+			if _, err := chromedp.Call(t.ctx, input.DispatchKeyEvent, *event); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // click clicks what a selector finds first, once it is there.
 func (t *tab) click(selector string) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/busline/busline/bus"
 )
@@ -65,12 +66,17 @@ func changes(v *visit) error {
 }
 
 func brokerLost(v *visit) error {
+	token, err := v.token(time.Hour, nil)
+	if err != nil {
+		return err
+	}
 	return do(v.startExamples, v.opens(addHash), v.fills(`[name="x"]`, "5"),
 		func() error { v.broker.Close(); return nil },
 		v.sees(".banner", "The bus cannot be read"), v.sees(".banner", "What you see is as of"),
 		v.awaits("what was typed is kept", `document.querySelector('[name="x"]').value === "5"`),
 		v.clicks(sends), v.sees(".response .status", "503"),
-		v.reload, v.sees(".state", "The bus is out of reach"), v.sees(".state", "The page goes on trying"),
+		v.useToken(token), v.sees(".state", "The bus is out of reach"), v.sees(".state", "The page goes on trying"),
+		v.reload, v.sees("h1", "The bus is out of reach"),
 	)
 }
 

@@ -11,7 +11,7 @@ const caller = new Caller('token');
 const other = new Caller('token-b'); // who the caller is compared with
 const bus = new Bus(caller);
 const otherBus = new Bus(other);
-const panel = new TokenPanel(caller);
+const panel = new TokenPanel(caller, bus);
 const actions = {again: () => bus.look(), changeToken: () => panel.open(), dropToken: () => caller.change('')};
 const explorer = new Explorer(caller, bus, actions);
 const compare = new Compare([caller, other], [bus, otherBus]);

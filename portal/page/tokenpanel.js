@@ -6,10 +6,11 @@ export class TokenPanel {
   button;
   dialog;
   #caller;
+  #refused = false;
   #input = element('input', {type: 'password', id: 'token', autocomplete: 'off', spellcheck: false, placeholder: 'eyJ…'});
   #about = element('div', {'aria-live': 'polite'});
 
-  constructor(caller) {
+  constructor(caller, bus) {
     this.#caller = caller;
     this.button = button('', () => this.open(), {id: 'caller', className: 'caller', 'aria-haspopup': 'dialog'});
     const form = element('form', {method: 'dialog'},
@@ -28,6 +29,10 @@ export class TokenPanel {
     });
     this.#input.addEventListener('input', () => this.#showClaims());
     this.dialog = element('dialog', {'aria-labelledby': 'token-title'}, form);
+    bus.onChange(({fault}) => {
+      this.#refused = fault?.status === 401;
+      this.showWho();
+    });
     caller.onChange(() => this.showWho());
     this.showWho();
     setInterval(() => this.showWho(), 1000); // a token may expire while somebody looks
@@ -43,13 +48,13 @@ export class TokenPanel {
   showWho() {
     const {token} = this.#caller;
     const claims = readClaims(token);
-    const text = !token ? 'Nobody' : claims ? `${nameOf(claims)}, ${expiryText(claims)}` : 'A token that is no JWT';
-    const bad = token && !(timeLeft(claims) > 0);
-    if (this.button.textContent !== text) {
-      this.button.textContent = text;
-      this.button.setAttribute('aria-label', `Who calls: ${text}`);
-      this.button.classList.toggle('bad', Boolean(bad));
+    const text = !token ? 'nobody' : claims ? `${nameOf(claims)}, ${expiryText(claims)}` : 'a token that is no JWT';
+    const bad = token && (this.#refused || !(timeLeft(claims) > 0));
+    const line = `Caller: ${text}`;
+    if (this.button.textContent !== line) {
+      this.button.textContent = line;
     }
+    this.button.classList.toggle('bad', Boolean(bad));
   }
 
   #use(token) {
