@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check format build tidy lint generate generated words test race bench compare fuzz faults
+.PHONY: help check format build tidy lint generate generated words test race browser bench compare fuzz faults
 
 # How much each fuzz target runs: a number of inputs, a few seconds. A duration
 # works too, but before Go 1.27 a target can fail just because its time is up
@@ -64,6 +64,9 @@ test: ## all tests; the first line is the main module's
 
 race: ## all tests under the race detector
 	@for module in $(MODULES); do (cd "$$module" && echo "$$module" && go test -race ./...); done
+
+browser: ## the portal's page in a real Chromium
+	go run -C portal/browsertest .
 
 bench: ## each benchmark once, so that none rots
 	go test -run '^$$' -bench . -benchtime 1x ./...

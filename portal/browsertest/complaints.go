@@ -25,26 +25,26 @@ type complaints struct {
 func (c *complaints) listen(event any) {
 	switch event := event.(type) {
 	case *runtime.EventExceptionThrown:
-		c.add("exception: %s", said(event.ExceptionDetails))
+		c.addf("exception: %s", said(event.ExceptionDetails))
 	case *runtime.EventConsoleAPICalled:
 		switch event.Type {
 		case runtime.ConsoleAPICalledTypeError, runtime.ConsoleAPICalledTypeWarning, runtime.ConsoleAPICalledTypeAssert:
-			c.add("console: %s", printed(event))
+			c.addf("console: %s", printed(event))
 		default:
 		}
 	case *log.EventEntryAdded:
 		// that a response is an error is no fault of the page
 		if event.Entry.Level == log.EntryLevelError && event.Entry.Source != log.EntrySourceNetwork {
-			c.add("log: %s", event.Entry.Text)
+			c.addf("log: %s", event.Entry.Text)
 		}
 	case *audits.EventIssueAdded:
 		if event.Issue.Code == audits.InspectorIssueCodeContentSecurityPolicyIssue {
-			c.add("content security policy: %+v", event.Issue.Details.ContentSecurityPolicyIssueDetails)
+			c.addf("content security policy: %+v", event.Issue.Details.ContentSecurityPolicyIssueDetails)
 		}
 	case *network.EventRequestWillBeSent:
 		to, err := url.Parse(event.Request.URL)
 		if err != nil || to.Host != c.host && to.Scheme != "data" && to.Scheme != "blob" {
-			c.add("request to another host: %.200s", event.Request.URL)
+			c.addf("request to another host: %.200s", event.Request.URL)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func printed(event *runtime.EventConsoleAPICalled) string {
 	return strings.Join(texts, " ")
 }
 
-func (c *complaints) add(format string, values ...any) {
+func (c *complaints) addf(format string, values ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.found = append(c.found, fmt.Errorf(format, values...))

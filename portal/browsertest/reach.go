@@ -89,7 +89,7 @@ func (v *visit) overNATS(snippet string, wants ...string) error {
 	if !found || !isSubscription {
 		return fmt.Errorf("not the commands: %s", snippet)
 	}
-	text, err := exec.CommandContext(v.stage.ctx, "sh", "-c", printf).Output()
+	text, err := exec.CommandContext(v.stage.ctx, "sh", "-c", printf).Output() //nolint:gosec // the command is what is tested
 	if err != nil {
 		return fmt.Errorf("%s: %w", printf, err)
 	}
@@ -141,7 +141,7 @@ func compiles(ctx context.Context, snippet string) error {
 	err = os.WriteFile(filepath.Join(directory, "main.go"), []byte(program), 0o600)
 	if err == nil {
 		var output []byte
-		output, err = exec.CommandContext(ctx, "go", "vet", "./"+directory).CombinedOutput()
+		output, err = exec.CommandContext(ctx, "go", "vet", "./"+directory).CombinedOutput() //nolint:gosec // the directory was made here
 		if err != nil {
 			err = fmt.Errorf("%w: %s\n%s", err, output, program)
 		}

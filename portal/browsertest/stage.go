@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -155,10 +154,4 @@ func (s *stage) close() error {
 		failed = append(failed, closer(ctx))
 	}
 	return errors.Join(failed...)
-}
-
-// writeJSON answers with a document.
-func writeJSON(w http.ResponseWriter, document any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(document)
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/chromedp/cdproto/audits"
@@ -131,8 +131,8 @@ func (t *tab) run(script string, arguments ...string) error {
 }
 
 // text evaluates an expression whose value is text.
-func (t *tab) text(expression string, arguments ...string) (value string, err error) {
-	return chromedp.Run(t.ctx, chromedp.Evaluate[string](`String(`+fillIn(expression, arguments)+`)`))
+func (t *tab) text(expression string) (value string, err error) {
+	return chromedp.Run(t.ctx, chromedp.Evaluate[string](`String(`+expression+`)`))
 }
 
 // until waits for an expression to become true. The page itself looks, each time it may have changed.
@@ -187,8 +187,7 @@ func fillIn(script string, arguments []string) string {
 	}
 	quoted := make([]any, len(arguments))
 	for i, argument := range arguments {
-		text, _ := json.Marshal(argument) // a string always can
-		quoted[i] = string(text)
+		quoted[i] = strconv.Quote(argument) // an escape of Go's is one of JavaScript's, in what is used here
 	}
 	return fmt.Sprintf(script, quoted...)
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/busline/busline/bus"
+)
+
+// order is what a shop is told to deliver: it has something of everything that a form can be made of.
+type order struct {
+	Customer string         `json:"customer"`
+	Size     string         `json:"size" jsonschema:"enum=small,enum=medium,enum=large"`
+	Gift     bool           `json:"gift"`
+	Lines    []line         `json:"lines"`
+	To       place          `json:"to"`
+	Notes    map[string]int `json:"notes"`
+	Extra    any            `json:"extra"`
+}
+
+type line struct {
+	Product string  `json:"product"`
+	Count   int64   `json:"count" jsonschema:"minimum=1,maximum=1000"`
+	Price   float64 `json:"price"`
+}
+
+type place struct {
+	Street string  `json:"street"`
+	Next   *place  `json:"next,omitempty"` // contains itself
+	Lat    float64 `json:"lat"`
+}
+
+// shop takes orders.
+type shop struct{}
+
+// Place takes an order, and gives it back.
+func (shop) Place(wanted order, urgent bool) (placed order, express bool) { return wanted, urgent }
+
+func (s *stage) startShop() error {
+	conn, err := s.join("shop.example")
+	if err != nil {
+		return err
+	}
+	return bus.Serve(conn, shop{})
+}
+
+// generated is one of very many.
+type generated struct{}
+
+// Lookup finds what is stored under a key.
+func (generated) Lookup(key string) (value string, found bool) { return key, true }
+
+// Store keeps a value.
+func (generated) Store(_, _ string, _ int) (stored bool) { return true }
+
+// Purge forgets what is older than some seconds.
+func (generated) Purge(seconds int) (purged int) { return seconds }
+
+// Stats tells how it is.
+func (generated) Stats() (entries, bytes int64) { return 1, 2 }
+
+// startMany puts so many services on the bus.
+func (s *stage) startMany(count int) error {
+	areas := []string{"billing", "catalog", "fulfilment", "identity", "search"}
+	for i := range count {
+		conn, err := s.join(fmt.Sprintf("node-%03d.%s.example", i, areas[i%len(areas)]))
+		if err != nil {
+			return err
+		}
+		if err := bus.Serve(conn, generated{}, bus.Names("Store", "key, value, seconds", "stored")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
