@@ -31,6 +31,8 @@ type converter struct {
 	depth       int
 	path        []string // properties on the way to the schema at hand
 	fault       error
+	mentioned   []mentioned    // values to be held to their schemas when these are complete
+	members     []structMember // fields that may turn out to be required
 }
 
 // convert converts one schema and all below it. After a fault it does no more work: a
@@ -127,7 +129,13 @@ func (c *converter) component(name string, definition *jsonschema.Schema) {
 	c.schemas.components[name] = component
 	path := c.path
 	c.path = []string{name}
-	*component = *c.convert(definition, c.schemas.types[name])
+	converted := c.convert(definition, c.schemas.types[name])
+	*component = *converted
+	for i := range c.members {
+		if c.members[i].object == converted {
+			c.members[i].object = component
+		}
+	}
 	c.path = path
 	if component.Ref != "" { // by another name; two of these must not end in each other
 		*component = Schema{AllOf: []*Schema{{Ref: component.Ref}}}
@@ -235,6 +243,9 @@ func (c *converter) properties(in *jsonschema.Schema, out *Schema, t reflect.Typ
 		c.path = append(c.path, pair.Key)
 		out.Properties[pair.Key] = c.convert(pair.Value, field.Type)
 		c.path = c.path[:len(c.path)-1]
+		if known {
+			c.members = append(c.members, structMember{t, out, field, out.Properties[pair.Key]})
+		}
 	}
 }
 
@@ -278,6 +289,9 @@ func nullable(s *Schema) *Schema {
 // failf keeps the first thing that makes no sense, and where.
 func (c *converter) failf(format string, arguments ...any) {
 	if c.fault == nil {
-		c.fault = errors.New(strings.TrimPrefix(strings.Join(c.path, ".")+": ", ": ") + fmt.Sprintf(format, arguments...))
+		c.fault = errors.New(c.where() + fmt.Sprintf(format, arguments...))
 	}
 }
+
+// where says which schema is at hand, with a colon behind it.
+func (c *converter) where() string { return strings.TrimPrefix(strings.Join(c.path, ".")+": ", ": ") }

@@ -12,6 +12,7 @@ func Convert(root *jsonschema.Schema) (*Schema, map[string]*Schema, error) {
 	schemas := NewSchemas()
 	c := &converter{schemas: schemas, definitions: root.Definitions}
 	schema := c.convert(root, nil)
+	c.finish()
 	return schema, schemas.Components(), c.fault
 }
 

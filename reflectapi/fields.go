@@ -18,6 +18,9 @@ type jsonField struct {
 	index  []int // path through embedded structs
 	tagged bool  // the tag gives the name
 	repeat bool  // an embedded struct that was met before: only its own fields count
+
+	omitted  bool // left out of JSON when it is zero
+	readOnly bool // by its jsonschema tag: for answers alone
 }
 
 // jsonFields lists the members of a struct by the rules of encoding/json: embedded structs
@@ -64,6 +67,9 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 		tag:    f.Tag,
 		index:  append(slices.Clone(outer.index), i),
 		tagged: tag != "",
+
+		omitted:  has("omitempty") || has("omitzero"),
+		readOnly: slices.Contains(tagParts(f.Tag.Get("jsonschema")), "readOnly=true"),
 	}
 	if (f.Anonymous && tag == "") || has("embed") {
 		if f.Type.Kind() == reflect.Pointer {

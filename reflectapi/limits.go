@@ -82,26 +82,11 @@ func (c *converter) values(in *jsonschema.Schema, out *Schema) {
 		out.Enum = []any{typed(in.Const, out)}
 	}
 	if in.Default != nil {
-		out.Default = c.fitting("default", in.Default, out)
+		out.Default = c.mention("default", in.Default, out)
 	}
 	if len(in.Examples) > 0 {
-		out.Example = c.fitting("example", in.Examples[0], out)
+		out.Example = c.mention("example", in.Examples[0], out)
 	}
-}
-
-// fitting returns a default or an example as its schema wants it. One that breaks the schema
-// is a fault; one that is not simple enough to be checked is left out, as it promises
-// nothing.
-func (c *converter) fitting(what string, value any, s *Schema) any {
-	value = typed(value, s)
-	reason, simple := violation(value, s)
-	if reason != "" {
-		c.failf("the %s %v %s", what, value, reason)
-	}
-	if !simple {
-		return nil
-	}
-	return value
 }
 
 // typed reads a value that a tag gives as text as what its schema says it is. What cannot
@@ -121,7 +106,7 @@ func typed(value any, s *Schema) any {
 	case string:
 		text = v
 	default:
-		return value
+		return plainJSON(value)
 	}
 	switch s.Type {
 	case "integer", "number":
@@ -137,4 +122,13 @@ func typed(value any, s *Schema) any {
 		}
 	}
 	return text
+}
+
+// plainJSON returns what JSON makes of a value, and the value itself when it makes nothing of it.
+func plainJSON(value any) (plain any) {
+	data, err := json.Marshal(value)
+	if err != nil || json.Unmarshal(data, &plain) != nil {
+		return value
+	}
+	return plain
 }

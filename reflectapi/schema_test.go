@@ -122,7 +122,7 @@ func TestSchemaOfType(t *testing.T) {
 				`"point":{"description":"Where","allOf":[{"$ref":"#/components/schemas/Point"}]},` +
 				`"quoted":{"type":"string"},` +
 				`"ratio":{"type":"number","format":"float","minimum":0.5,"exclusiveMinimum":true},` +
-				`"size":{"type":"string","default":"M","enum":["S","M"]}},"required":["name"]}`,
+				`"size":{"type":"string","default":"M","enum":["S","M"]}},"required":["name","size","count","levels"]}`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,15 @@ type Schemas struct {
 	names      map[reflect.Type]string
 	types      map[string]reflect.Type // the inverse of names; nil for a reserved name
 	components map[string]*Schema
+	members    []structMember
+}
+
+// structMember is a field of a struct that was met, with the schema of both.
+type structMember struct {
+	owner  reflect.Type
+	object *Schema
+	field  jsonField
+	schema *Schema
 }
 
 // NewSchemas makes an empty collection. No type becomes a component of a reserved name:
@@ -35,14 +44,19 @@ func NewSchemas(reserved ...string) *Schemas {
 }
 
 // Of returns the schema of what JSON makes of a type: a reference to a component when the
-// type has a name, else the schema itself. A type that JSON cannot carry and a jsonschema
-// tag that makes no sense are errors that say where; the collection is of no use after one.
+// type has a name, else the schema itself. A member of a struct is required when its tag
+// says so, and when it would break its own schema if it were missing, which is to be zero.
+// A type that JSON cannot carry and a jsonschema tag that makes no sense are errors that say
+// where; the collection is of no use after one.
 func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 	if t == nil {
 		return nil, errors.New("no type, no schema")
 	}
 	if obstacle := untransportable(t); obstacle != "" {
 		return nil, fmt.Errorf("%v cannot travel as JSON: %s", t, obstacle)
+	}
+	if err := checkTags(t); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -53,6 +67,7 @@ func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 	c := &converter{schemas: s, definitions: root.Definitions}
 	root.Version, root.Definitions = "", nil
 	schema = c.convert(root, t)
+	c.finish()
 	if c.fault != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, c.fault)
 	}

@@ -129,7 +129,7 @@ func TestSchemaFaults(t *testing.T) {
 			A struct {
 				B int `json:"b" jsonschema:"minimum=5,default=3"`
 			} `json:"a"`
-		}{}, `schema of struct { A struct { B int "json:\"b\" jsonschema:\"minimum=5,default=3\"" } "json:\"a\"" }: a.b: the default 3 is beyond the limits`},
+		}{}, `schema of struct { A struct { B int "json:\"b\" jsonschema:\"minimum=5,default=3\"" } "json:\"a\"" }: a.b: the default 3 breaks its own schema: it expects at least 5`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

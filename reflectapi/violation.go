@@ -1,114 +1,64 @@
 package reflectapi
 
 import (
-	"encoding/base64"
-	"math"
 	"reflect"
-	"regexp"
-	"slices"
-	"time"
-	"unicode/utf8"
+	"strconv"
 )
 
-// violation says how a value breaks its schema, "" when it does not. simple is false for
-// what is not checked: objects, schemas that depend on others, and what holds them.
-func violation(value any, s *Schema) (reason string, simple bool) {
-	if s.Ref != "" || len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil {
-		return "", false
-	}
-	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e any) bool { return reflect.DeepEqual(e, value) }) {
-		return "is none of the enum's values", true
-	}
-	switch v := value.(type) {
-	case bool:
-		return typeViolation(s, "boolean"), true
-	case string:
-		return textViolation(v, s), true
-	case int64:
-		return numberViolation(float64(v), s), true
-	case float64:
-		return numberViolation(v, s), true
-	case []any:
-		return listViolation(v, s)
-	}
-	return "", false
+// Violation is one place at which a value breaks its schema.
+type Violation struct {
+	Path   string // members and elements on the way: "p1.x", "tags[2]"; "" for the value itself
+	Detail string // "expects at least 1"
 }
 
-func typeViolation(s *Schema, fitting ...string) string {
-	if s.Type != "" && !slices.Contains(fitting, s.Type) {
-		return "is no " + s.Type
-	}
-	return ""
+// maxViolations bounds what is told of one value: a list of a million bad elements is not worth a million lines.
+const maxViolations = 100
+
+// review collects what is wrong with one value.
+type review struct {
+	at    []place // where in the value the rules are looking
+	found []Violation
 }
 
-func textViolation(text string, s *Schema) string {
-	length := uint64(utf8.RuneCountInString(text))
-	switch pattern, err := regexp.Compile(s.Pattern); {
-	case s.MinLength != nil && length < *s.MinLength:
-		return "is too short"
-	case s.MaxLength != nil && length > *s.MaxLength:
-		return "is too long"
-	case err == nil && !pattern.MatchString(text):
-		return "does not match the pattern"
-	case !hasFormat(text, s.Format):
-		return "is no " + s.Format
-	}
-	return typeViolation(s, "string")
+// place is one step into a value.
+type place struct {
+	name  string // of a member
+	index int    // of an element; -1 for a member
 }
 
-// hasFormat checks the formats that OpenAPI 3.0.0 itself defines for text.
-func hasFormat(text, format string) bool {
-	var err error
-	switch format {
-	case "date":
-		_, err = time.Parse(time.DateOnly, text)
-	case "date-time":
-		_, err = time.Parse(time.RFC3339, text)
-	case "byte":
-		_, err = base64.StdEncoding.DecodeString(text)
+func (r *review) enter(p place) { r.at = append(r.at, p) }
+func (r *review) leave()        { r.at = r.at[:len(r.at)-1] }
+
+// fail adds a violation.
+func (r *review) fail(detail string) {
+	if !r.full() {
+		r.found = append(r.found, Violation{r.path(), detail})
 	}
-	return err == nil
 }
 
-func numberViolation(n float64, s *Schema) string {
-	low := s.Minimum != nil && (n < *s.Minimum || n == *s.Minimum && s.ExclusiveMinimum)
-	high := s.Maximum != nil && (n > *s.Maximum || n == *s.Maximum && s.ExclusiveMaximum)
-	switch {
-	case low || high, s.Format == "int32" && n != float64(int32(n)):
-		return "is beyond the limits"
-	case s.Type == "integer" && n != math.Trunc(n):
-		return "is no integer"
-	case s.MultipleOf != nil && math.Abs(math.Remainder(n, *s.MultipleOf)) > math.Abs(n)*0x1p-51:
-		return "is no multiple"
-	}
-	return typeViolation(s, "integer", "number")
-}
+// full says that enough is told.
+func (r *review) full() bool { return len(r.found) >= maxViolations }
 
-func listViolation(list []any, s *Schema) (reason string, simple bool) {
-	length := uint64(len(list))
-	switch {
-	case s.MinItems != nil && length < *s.MinItems:
-		return "is too short", true
-	case s.MaxItems != nil && length > *s.MaxItems:
-		return "is too long", true
-	case s.UniqueItems && repeats(list):
-		return "repeats an item", true
-	case s.Items == nil:
-		return typeViolation(s, "array"), true
-	}
-	for _, item := range list {
-		if reason, simple := violation(item, s.Items); reason != "" || !simple {
-			return reason, simple
+// path writes a place as p1.x or tags[2].
+func (r *review) path() string {
+	var path []byte
+	for _, p := range r.at {
+		switch {
+		case p.index >= 0:
+			path = append(strconv.AppendInt(append(path, '['), int64(p.index), 10), ']')
+			continue
+		case len(path) > 0:
+			path = append(path, '.')
 		}
+		path = append(path, p.name...)
 	}
-	return typeViolation(s, "array"), true
+	return string(path)
 }
 
-func repeats(list []any) bool {
-	for i, item := range list {
-		if slices.ContainsFunc(list[:i], func(other any) bool { return reflect.DeepEqual(other, item) }) {
-			return true
-		}
+// inside follows pointers and interfaces; null says that there is nothing at their end.
+func inside(v reflect.Value) (at reflect.Value, null bool) {
+	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && v.Type() != bigInteger()) {
+		v = v.Elem()
 	}
-	return false
+	return v, !v.IsValid()
 }

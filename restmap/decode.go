@@ -24,6 +24,9 @@ type Request struct {
 // the query, the body, the path. What is missing is the zero value, what is unknown is
 // ignored.
 //
+// Arguments that break the constraints of their types are refused with 422, all of them at once. What counts is what
+// the method would see, so that what is missing is held to them, too, as the zero value.
+//
 // What is wrong with the request is an [*InputError]. Any other error means that no JSON
 // could fill the types of the method.
 func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
@@ -34,7 +37,10 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 	if err := e.input.body(in, request); err != nil {
 		return in, err
 	}
-	return in, e.input.path(in, request.PathValue)
+	if err := e.input.path(in, request.PathValue); err != nil {
+		return in, err
+	}
+	return in, e.input.hold(in, request)
 }
 
 // query sets the arguments that the query gives.

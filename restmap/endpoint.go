@@ -75,12 +75,16 @@ func newFunction(method *reflectapi.Method, style Style, routes []Route) (*Endpo
 	if err := checkPath(path, method); err != nil {
 		return nil, err
 	}
+	constraints, err := constraintsOf(method)
+	if err != nil {
+		return nil, err
+	}
 	return &Endpoint{
 		Name:   method.Name,
 		Style:  style,
 		Routes: routes,
 		Method: method,
-		input:  newInput(method, path),
+		input:  newInput(method, routes, constraints),
 		output: newOutput(method),
 	}, nil
 }

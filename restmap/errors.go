@@ -5,9 +5,9 @@ import "strings"
 // InputError is a request that cannot become the arguments of a method: the caller's
 // fault, worded for the caller. It never repeats what was sent.
 type InputError struct {
-	Status    int             // 400, or 415 for a content type that is neither JSON nor a form
+	Status    int             // 400; 422 for what breaks its constraints; 415 for a content type that is neither JSON nor a form
 	Detail    string          // one sentence that names every argument at fault
-	Arguments []ArgumentError // one for each argument at fault, 20 at most; empty when the request as a whole is
+	Arguments []ArgumentError // one for each argument at fault, 20 at most, of a 422 one for each violation, 100 at most; empty when the request as a whole is
 }
 
 // Error returns the detail.
@@ -18,7 +18,7 @@ func (e *InputError) StatusCode() int { return e.Status }
 
 // ArgumentError is what is wrong with one argument.
 type ArgumentError struct {
-	Name   string `json:"name"`   // as the caller writes it: "x"
+	Name   string `json:"name"`   // as the caller writes it: "x", "p1.x", "tags[2]"; "" for the body as a whole
 	In     string `json:"in"`     // "query", "path" or "body"
 	Detail string `json:"detail"` // "expects an integer"
 }
@@ -37,12 +37,18 @@ func badArguments(faults []ArgumentError) error {
 	faults = faults[:min(len(faults), maxFaults)]
 	var details []string
 	for i, fault := range faults {
-		if len(fault.Name) > maxNameLength {
-			faults[i].Name = strings.ToValidUTF8(fault.Name[:maxNameLength], "") + "…"
-		}
+		faults[i].Name = shortened(fault.Name)
 		details = append(details, faults[i].Name+" ("+fault.In+"): "+fault.Detail)
 	}
 	return &InputError{Status: 400, Detail: strings.Join(details, "; "), Arguments: faults}
+}
+
+// shortened cuts a name that is longer than is useful.
+func shortened(name string) string {
+	if len(name) > maxNameLength {
+		return strings.ToValidUTF8(name[:maxNameLength], "") + "…"
+	}
+	return name
 }
 
 // badRequest is the answer to a request that is malformed as a whole.

@@ -1,6 +1,7 @@
 package restmap
 
 import (
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -26,10 +27,14 @@ type input struct {
 	lightBytes int              // a shorter JSON body is never heavy
 	weights    *weights         // of what a JSON body holds
 	turns      chan struct{}    // one for each heavy body that is read at a time
+
+	constraints *reflectapi.Constraints // nil for none
+	elsewhere   string                  // where an argument belongs that a request does not have
 }
 
-// newInput plans the arguments of a method behind this path.
-func newInput(method *reflectapi.Method, path Pattern) *input {
+// newInput plans the arguments of a method behind these routes.
+func newInput(method *reflectapi.Method, routes []Route, constraints *reflectapi.Constraints) *input {
+	path := routes[0].Pattern
 	p := &input{bodyIndex: indexOf(method.Args, RequestBody), turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	var named []target
 	for i, argument := range method.Args {
@@ -44,7 +49,14 @@ func newInput(method *reflectapi.Method, path Pattern) *input {
 		}
 	}
 	p.form = sync.OnceValue(func() *form { return newForm(named) })
+	p.constraints, p.elsewhere = constraints, inQuery
+	if slices.ContainsFunc(routes, func(r Route) bool { return r.Method == AnyMethod || hasBody(r.Method) }) {
+		p.elsewhere = inBody
+	}
 	p.weights = weightsOf(method.In)
+	if constraints != nil && !constraints.Comparable() { // then the body is also read as any
+		p.weights.visit(reflect.TypeFor[any](), make(map[reflect.Type]bool))
+	}
 	p.lightBytes = p.weights.lightBytes()
 	if p.plan = strictjson.PlanOf(method.In); p.bodyIndex >= 0 {
 		p.plan = strictjson.PlanOf(method.Args[p.bodyIndex].Type)
@@ -70,7 +82,7 @@ func (e *Endpoint) Arguments(httpMethod string) []Argument {
 		return nil
 	}
 	rest := inQuery
-	if e.input.bodyIndex < 0 && (httpMethod == "POST" || httpMethod == "PUT" || httpMethod == "PATCH") {
+	if e.input.bodyIndex < 0 && hasBody(httpMethod) {
 		rest = inBody
 	}
 	var arguments []Argument
@@ -86,4 +98,9 @@ func (e *Endpoint) Arguments(httpMethod string) []Argument {
 		arguments = append(arguments, argument)
 	}
 	return arguments
+}
+
+// hasBody reports whether requests with an HTTP method come with a body.
+func hasBody(httpMethod string) bool {
+	return httpMethod == "POST" || httpMethod == "PUT" || httpMethod == "PATCH"
 }

@@ -18,11 +18,16 @@ type values struct {
 
 // TakeValues makes the arguments of a call, as [Endpoint.Decode] makes them of the JSON of these: a struct or a pointer to
 // one, a map[string]any, or nil. It returns false when they have to be written and read, as for other types, for more than
-// limit bytes of JSON, and where an argument or a result is not a member of the body. They share nothing with what was given.
+// limit bytes of JSON, for what breaks a constraint, and where an argument or a result is not a member of the body. They share nothing with what was given.
 func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
-	if e.input == nil || e.input.bodyIndex >= 0 || len(e.input.parameters) > 0 {
+	if e.input == nil || e.input.bodyIndex >= 0 || len(e.input.parameters) > 0 || e.input.onlyText() {
 		return reflect.Value{}, false
 	}
+	in, ok := e.takeValues(given, limit)
+	return in, ok && e.input.keeps(in) // what breaks a constraint is told by who reads it
+}
+
+func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {
 	in := reflect.New(e.Method.In).Elem()
 	if members, ok := given.(map[string]any); ok {
 		_, whole := members[RequestBody]

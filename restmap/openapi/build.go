@@ -110,6 +110,22 @@ func (b *builder) problemSchema() (*reflectapi.Schema, error) {
 	return b.problem, err
 }
 
+// arguments adds a component with these arguments as its properties, and returns a reference to it. Those are required
+// that may not have the value that they have when they are missing.
+func (b *builder) arguments(name string, values []reflectapi.Value) (*reflectapi.Schema, error) {
+	reference, err := b.object(name, values)
+	if err != nil {
+		return nil, err
+	}
+	object := b.objects[name]
+	for _, value := range values {
+		if b.schemas.Required(value.Type, object.Properties[value.Name]) {
+			object.Required = append(object.Required, value.Name)
+		}
+	}
+	return reference, nil
+}
+
 // object adds a component with these values as its properties, and returns a reference to it.
 func (b *builder) object(name string, values []reflectapi.Value) (*reflectapi.Schema, error) {
 	object := &reflectapi.Schema{Type: "object", Properties: make(map[string]*reflectapi.Schema)}

@@ -134,19 +134,7 @@ func TestBuildKeepsTypesApartThatShareAName(t *testing.T) {
 // Unlisted cannot be described.
 type Unlisted struct{}
 
-func (Unlisted) Purge()               {}
-func (Unlisted) Argument(in BadIn)    {}
-func (Unlisted) Result() (out BadOut) { return }
-
-// BadIn and BadOut have a pattern that is none.
-type (
-	BadIn struct {
-		S string `jsonschema:"pattern=("`
-	}
-	BadOut struct {
-		S string `jsonschema:"pattern=("`
-	}
-)
+func (Unlisted) Purge() {}
 
 func TestBuildRefuses(t *testing.T) {
 	t.Parallel()
@@ -158,8 +146,6 @@ func TestBuildRefuses(t *testing.T) {
 	}
 	for _, want := range []string{
 		"endpoint Purge: OpenAPI has no HTTP method PURGE; hide it from the documents",
-		"endpoint Argument: argument in: ",
-		"endpoint Result: result out: ",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("Build = %v\nwant in it: %s", err, want)

@@ -82,14 +82,14 @@ func (b *builder) describeInput(l listed) error {
 		case argument.In == "path":
 			l.operation.Parameters = append(l.operation.Parameters, pathParameter(argument.Name, schema))
 		default:
-			l.operation.Parameters = append(l.operation.Parameters, queryParameter(argument, schema))
+			l.operation.Parameters = append(l.operation.Parameters, b.queryParameter(argument, schema))
 		}
 	}
 	isCall := l.endpoint.Style == restmap.RPC && l.method == http.MethodPost
 	if l.operation.RequestBody != nil || len(members) == 0 && !isCall {
 		return nil
 	}
-	object, err := b.object(l.operation.OperationID+"_in", members)
+	object, err := b.arguments(l.operation.OperationID+"_in", members)
 	if err != nil {
 		return fmt.Errorf("argument %w", err)
 	}
@@ -97,8 +97,8 @@ func (b *builder) describeInput(l listed) error {
 	return nil
 }
 
-func queryParameter(argument restmap.Argument, schema *reflectapi.Schema) *Parameter {
-	parameter := &Parameter{Name: argument.Name, In: "query"}
+func (b *builder) queryParameter(argument restmap.Argument, schema *reflectapi.Schema) *Parameter {
+	parameter := &Parameter{Name: argument.Name, In: "query", Required: b.schemas.Required(argument.Type, schema)}
 	if argument.JSON {
 		parameter.Content = map[string]*MediaType{jsonType: {Schema: schema}}
 	} else {

@@ -1,0 +1,74 @@
+package reflectapi
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// mentioned is a default or an example, and where it was found.
+type mentioned struct {
+	what, where string
+	value       any
+	schema      *Schema
+}
+
+// mention returns a default or an example as its schema wants it. It is held to the schema when all of that is there.
+func (c *converter) mention(what string, value any, s *Schema) any {
+	value = typed(value, s)
+	c.mentioned = append(c.mentioned, mentioned{what, c.where(), value, s})
+	return value
+}
+
+// finish does what takes complete schemas: it holds values that they mention to them, and finds the members that have to
+// be there.
+func (c *converter) finish() {
+	if c.fault != nil || len(c.mentioned)+len(c.members) == 0 {
+		return
+	}
+	if name, found := circular(c.schemas.components); found {
+		c.fault = fmt.Errorf("%s: it is only what it is itself, without end", name)
+		return
+	}
+	rules := newCompiler(c.schemas.components)
+	for i := range c.members {
+		m := &c.members[i]
+		if m.field.optional() || m.field.behindPointer(m.owner) || slices.Contains(m.object.Required, m.field.Name) {
+			continue
+		}
+		if rules.restricts(m.schema, m.field.Type, map[*Schema]bool{}) && !rules.generic(m.schema).fitsZero(m.field.Type) {
+			m.object.Required = append(m.object.Required, m.field.Name)
+		}
+	}
+	rules = newCompiler(c.schemas.components) // with what is now required
+	for _, m := range c.mentioned {
+		if breach := rules.generic(m.schema).breach(m.value); breach != "" && c.fault == nil {
+			c.fault = fmt.Errorf("%sthe %s %v breaks its own schema: it %s", m.where, m.what, m.value, breach)
+		}
+	}
+	if rules.fault != nil && c.fault == nil {
+		c.fault = rules.fault
+	}
+	c.schemas.members = append(c.schemas.members, c.members...)
+}
+
+// breach says how a value breaks a rule, "" when it does not.
+func (r *rule) breach(value any) string {
+	var found review
+	r.check(&found, reflect.ValueOf(value))
+	if len(found.found) == 0 {
+		return ""
+	}
+	first := found.found[0]
+	if first.Path != "" {
+		return "has " + first.Path + ", which " + first.Detail
+	}
+	return first.Detail
+}
+
+// Required says whether an argument of a type that the collection has a schema of has to be given: when it is missing
+// it is the zero value, which may break the schema.
+func (s *Schemas) Required(t reflect.Type, schema *Schema) bool {
+	rules := newCompiler(s.components)
+	return rules.restricts(schema, t, map[*Schema]bool{}) && !rules.generic(schema).fitsZero(t)
+}

@@ -1,0 +1,226 @@
+package reflectapi
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// ruleKey names a component as seen through a Go type, nil for any.
+type ruleKey struct {
+	component string
+	typ       reflect.Type
+}
+
+// compiler makes rules of schemas.
+type compiler struct {
+	components map[string]*Schema
+	made       map[ruleKey]*rule // of components, which may contain themselves
+	presence   bool              // a Go value does not tell all: what matters is what was sent
+	fault      error
+}
+
+func newCompiler(components map[string]*Schema) *compiler {
+	return &compiler{components: components, made: map[ruleKey]*rule{}}
+}
+
+// generic makes the rule for what JSON becomes where the Go type is any.
+func (c *compiler) generic(s *Schema) *rule {
+	if s == nil {
+		return nil
+	}
+	if s.Ref != "" {
+		return c.component(s.Ref, nil, c.generic)
+	}
+	r := &rule{typ: s.Type, nullable: s.Nullable, enum: s.Enum, text: c.text(s), number: numbers(s, nil)}
+	if s.Items != nil || s.MinItems != nil || s.MaxItems != nil || s.UniqueItems {
+		r.list = &listRule{s.MinItems, s.MaxItems, s.UniqueItems, c.generic(s.Items)}
+	}
+	r.object = c.genericObject(s)
+	r.allOf, r.anyOf, r.oneOf, r.not = c.all(s.AllOf), c.all(s.AnyOf), c.all(s.OneOf), c.generic(s.Not)
+	return r
+}
+
+func (c *compiler) genericObject(s *Schema) *objectRule {
+	r := &objectRule{fewest: s.MinProperties, most: s.MaxProperties, required: s.Required, others: c.generic(s.AdditionalProperties)}
+	for name, property := range s.Properties {
+		if r.members == nil {
+			r.members = map[string]*rule{}
+		}
+		r.members[name] = c.generic(property)
+	}
+	if reflect.DeepEqual(r, &objectRule{}) {
+		return nil
+	}
+	return r
+}
+
+func (c *compiler) all(schemas []*Schema) (rules []*rule) {
+	for _, each := range schemas {
+		rules = append(rules, c.generic(each))
+	}
+	return rules
+}
+
+func (c *compiler) text(s *Schema) *textRule {
+	r, err := texts(s)
+	c.fault = errors.Join(c.fault, err)
+	return r
+}
+
+// component makes the rule of a component once. It is known before it is complete: its parts may refer to it.
+func (c *compiler) component(ref string, t reflect.Type, compile func(*Schema) *rule) *rule {
+	key := ruleKey{strings.TrimPrefix(ref, componentPrefix), t}
+	if known, ok := c.made[key]; ok {
+		return known
+	}
+	r := new(rule)
+	c.made[key] = r
+	if component := c.components[key.component]; component != nil {
+		*r = *compile(component)
+	}
+	return r
+}
+
+// typed makes the rule for values of a Go type, of what the type does not say itself. What cannot be told from such a
+// value, but only from its JSON, needs the presence of that.
+func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if inner := wrapped(s); inner != nil {
+		return c.typed(inner, t)
+	}
+	if s.Ref != "" {
+		return c.component(s.Ref, t, func(s *Schema) *rule { return c.typed(s, t) })
+	}
+	r := &rule{nullable: true} // a nil pointer, where there may be one
+	if !isPlain(s, t) {
+		c.presence = c.presence || c.restricts(s, t, map[*Schema]bool{})
+		return r
+	}
+	r.enum = s.Enum
+	switch t.Kind() {
+	case reflect.String:
+		r.text = c.text(s)
+	case reflect.Slice, reflect.Array:
+		r.list = &listRule{unique: s.UniqueItems, items: c.typed(s.Items, t.Elem())}
+		if t.Kind() == reflect.Slice {
+			r.list.shortest, r.list.longest = s.MinItems, s.MaxItems
+		}
+	case reflect.Map:
+		r.object = &objectRule{fewest: s.MinProperties, most: s.MaxProperties}
+		if s.AdditionalProperties != nil {
+			r.object.others = c.typed(s.AdditionalProperties, t.Elem())
+		}
+	case reflect.Struct:
+		r.object = c.typedStruct(s, t)
+	default:
+		r.number = numbers(s, t)
+	}
+	return r
+}
+
+// wrapped returns the one schema that another only says something about, or lets be null.
+func wrapped(s *Schema) *Schema {
+	if len(s.AllOf) != 1 || s.Type != "" || len(s.Enum)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil {
+		return nil
+	}
+	return s.AllOf[0]
+}
+
+// isPlain tells a schema that says of a type what jsonschema says of its kind, so that a Go value is all it takes.
+func isPlain(s *Schema, t reflect.Type) bool {
+	if len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil || describesItself(t) || writesJSON(t) || writesText(t) {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return s.Type == "boolean"
+	case reflect.String:
+		return s.Type == "string"
+	case reflect.Slice, reflect.Array:
+		return s.Type == "array" && s.Items != nil
+	case reflect.Map:
+		return s.Type == "object" && !writesText(t.Key()) && s.Properties == nil
+	case reflect.Struct:
+		return s.Type == "object" && s.MinProperties == nil && s.MaxProperties == nil && s.AdditionalProperties == nil
+	case reflect.Interface:
+		return false
+	}
+	return s.Type == "integer" || s.Type == "number"
+}
+
+func (c *compiler) typedStruct(s *Schema, t reflect.Type) *objectRule {
+	r := new(objectRule)
+	for _, f := range jsonFields(t) {
+		property := s.Properties[f.Name]
+		if property == nil {
+			continue
+		}
+		if f.Quoted {
+			c.presence = c.presence || c.restricts(property, f.Type, map[*Schema]bool{})
+			continue
+		}
+		made := c.typed(property, f.Type)
+		if made.restricts(map[*rule]bool{}) {
+			r.fields = append(r.fields, fieldRule{f.Name, f.index, made})
+		}
+		good := c.generic(property).fitsZero(f.Type)
+		asked := slices.Contains(s.Required, f.Name)
+		if asked && good || !asked && !good && !f.behindPointer(t) {
+			c.presence = true
+		}
+	}
+	return r
+}
+
+// restricts says whether a schema asks for more than a type that JSON reads: a type and a format of numbers do not.
+func (c *compiler) restricts(s *Schema, t reflect.Type, seen map[*Schema]bool) bool {
+	if s == nil || seen[s] {
+		return false
+	}
+	seen[s] = true
+	if s.Ref != "" {
+		return c.restricts(c.components[strings.TrimPrefix(s.Ref, componentPrefix)], t, seen)
+	}
+	own := isFormat(s.Format) && !isBuiltIn(t, s.Format)
+	if own || s.Pattern != "" || s.MinLength != nil || s.MaxLength != nil || len(s.Enum) > 0 || numbers(s, nil) != nil ||
+		s.MinItems != nil || s.MaxItems != nil || s.UniqueItems || len(s.Required) > 0 ||
+		s.MinProperties != nil || s.MaxProperties != nil || len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil {
+		return true
+	}
+	parts := slices.Concat(s.AllOf, []*Schema{s.Items, s.AdditionalProperties})
+	for _, property := range s.Properties {
+		parts = append(parts, property)
+	}
+	return slices.ContainsFunc(parts, func(part *Schema) bool { return c.restricts(part, nil, seen) })
+}
+
+// isBuiltIn tells the formats that come from a type which JSON reads accordingly.
+func isBuiltIn(t reflect.Type, format string) bool {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil {
+		return false
+	}
+	return format == "date-time" && t == timeType() || format == "byte" && t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
+}
+
+// restricts says whether a rule for a Go type is there for anything.
+func (r *rule) restricts(seen map[*rule]bool) bool {
+	if r == nil || seen[r] {
+		return false
+	}
+	seen[r] = true
+	if r.enum != nil || r.text != nil || r.number != nil {
+		return true
+	}
+	if l := r.list; l != nil && (l.shortest != nil || l.longest != nil || l.unique || l.items.restricts(seen)) {
+		return true
+	}
+	o := r.object
+	return o != nil && (o.fewest != nil || o.most != nil || len(o.fields) > 0 || o.others.restricts(seen))
+}

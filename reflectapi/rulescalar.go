@@ -1,0 +1,187 @@
+package reflectapi
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"regexp"
+	"strconv"
+	"unicode/utf8"
+)
+
+// textRule restricts a string.
+type textRule struct {
+	shortest, longest *uint64 // in characters, which are code points
+	pattern           *regexp.Regexp
+	format            string // one that isFormat knows
+}
+
+func (r *textRule) check(to *review, text string) {
+	if r == nil {
+		return
+	}
+	length := uint64(utf8.RuneCountInString(text))
+	if r.shortest != nil && length < *r.shortest {
+		to.fail("expects at least " + counted(*r.shortest, "character"))
+	}
+	if r.longest != nil && length > *r.longest {
+		to.fail("expects at most " + counted(*r.longest, "character"))
+	}
+	if r.pattern != nil && !r.pattern.MatchString(text) {
+		to.fail("expects text that matches " + r.pattern.String())
+	}
+	if r.format != "" && !hasFormat(text, r.format) {
+		to.fail("expects the format " + r.format)
+	}
+}
+
+// counted says "1 character" and "2 characters".
+func counted(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.FormatUint(n, 10) + " " + what + "s"
+}
+
+// numberRule restricts a number.
+type numberRule struct {
+	low, high    *float64
+	above, below bool // the limit itself does not belong to it
+	multiple     *float64
+	int32s       bool // where the Go type does not say so
+}
+
+func (r *numberRule) check(to *review, v reflect.Value) {
+	if r == nil {
+		return
+	}
+	if r.low != nil {
+		if order := compare(v, *r.low); order < 0 || order == 0 && r.above {
+			to.fail("expects " + bound(r.above, "more than ", "at least ") + decimal(*r.low))
+		}
+	}
+	if r.high != nil {
+		if order := compare(v, *r.high); order > 0 || order == 0 && r.below {
+			to.fail("expects " + bound(r.below, "less than ", "at most ") + decimal(*r.high))
+		}
+	}
+	if r.int32s && (compare(v, math.MinInt32) < 0 || compare(v, math.MaxInt32) > 0) {
+		to.fail("expects an integer of 32 bits")
+	}
+	if r.multiple != nil && !isMultiple(v, *r.multiple) {
+		to.fail("expects a multiple of " + decimal(*r.multiple))
+	}
+}
+
+func bound(exclusive bool, if1, if0 string) string {
+	if exclusive {
+		return if1
+	}
+	return if0
+}
+
+func decimal(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// isNumber tells the kinds that are a number in JSON, and *big.Int, which a long one becomes.
+func isNumber(v reflect.Value) bool {
+	return v.CanInt() || v.CanUint() || v.CanFloat() || v.IsValid() && v.Type() == bigInteger()
+}
+
+func isWhole(v reflect.Value) bool { return !v.CanFloat() || v.Float() == math.Trunc(v.Float()) }
+
+// exactBelow is how far every integer is a float64, too.
+const exactBelow = 1 << 53
+
+// float returns a number, and whether it is exactly that.
+func float(v reflect.Value) (f float64, exact bool) {
+	switch {
+	case v.CanInt():
+		n := v.Int()
+		return float64(n), -exactBelow <= n && n <= exactBelow
+	case v.CanUint():
+		n := v.Uint()
+		return float64(n), n <= exactBelow
+	case v.CanFloat():
+		return v.Float(), true
+	}
+	return 0, false
+}
+
+// exactly returns a number with all its digits.
+func exactly(v reflect.Value) *big.Float {
+	const digits = 512 // in bits: a longer one is nobody's number
+	number := new(big.Float).SetPrec(digits)
+	switch {
+	case v.CanInt():
+		return number.SetInt64(v.Int())
+	case v.CanUint():
+		return number.SetUint64(v.Uint())
+	case v.CanFloat():
+		if math.IsNaN(v.Float()) {
+			return number
+		}
+		return number.SetFloat64(v.Float())
+	}
+	if long, ok := reflect.TypeAssert[*big.Int](v); ok {
+		number.SetInt(long)
+	}
+	return number
+}
+
+// compare compares a number with a limit.
+func compare(v reflect.Value, limit float64) int {
+	if f, exact := float(v); exact {
+		switch {
+		case f < limit:
+			return -1
+		case f > limit:
+			return 1
+		}
+		return 0
+	}
+	return exactly(v).Cmp(big.NewFloat(limit))
+}
+
+// isMultiple allows for what a decimal fraction loses as a float64, so that 0.3 is a multiple of 0.1.
+func isMultiple(v reflect.Value, of float64) bool {
+	if f, exact := float(v); exact {
+		return math.Abs(math.Remainder(f, of)) <= math.Abs(f)*0x1p-51
+	}
+	quotient := exactly(v)
+	return quotient.Quo(quotient, big.NewFloat(of)).IsInt()
+}
+
+// number returns the rule of what restricts a number, nil for nothing.
+func numbers(s *Schema, t reflect.Type) *numberRule {
+	r := &numberRule{
+		low: s.Minimum, above: s.ExclusiveMinimum, high: s.Maximum, below: s.ExclusiveMaximum, multiple: s.MultipleOf,
+		int32s: t == nil && s.Format == "int32",
+	}
+	if t != nil && isUnsigned(t) && r.low != nil && *r.low == 0 && !r.above {
+		r.low = nil // the type says so
+	}
+	if *r == (numberRule{}) {
+		return nil
+	}
+	return r
+}
+
+// texts returns the rule of what restricts a string, nil for nothing.
+func texts(s *Schema) (*textRule, error) {
+	r := &textRule{shortest: s.MinLength, longest: s.MaxLength}
+	if isFormat(s.Format) {
+		r.format = s.Format
+	}
+	if s.Pattern != "" {
+		pattern, err := regexp.Compile(s.Pattern)
+		if err != nil {
+			return nil, fmt.Errorf("the pattern %q is no regular expression that Go reads", s.Pattern)
+		}
+		r.pattern = pattern
+	}
+	if *r == (textRule{}) {
+		return nil, nil //nolint:nilnil // no rule is fine
+	}
+	return r, nil
+}

@@ -1,0 +1,204 @@
+package reflectapi
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checkTags refuses jsonschema tags that jsonschema would leave out without a word: the author thinks that something is
+// held, and nothing is.
+func checkTags(t reflect.Type) error {
+	var faults []error
+	eachStruct(t, map[reflect.Type]bool{}, func(t reflect.Type) {
+		for f := range t.Fields() {
+			tag := f.Tag.Get("jsonschema")
+			if tag == "" || tag == "-" || f.Tag.Get("json") == "-" {
+				continue
+			}
+			for _, part := range tagParts(tag) {
+				if fault := tagFault(part, f); fault != "" {
+					faults = append(faults, fmt.Errorf("field %v.%s: jsonschema %q: %s", t, f.Name, part, fault))
+				}
+			}
+		}
+	})
+	return errors.Join(faults...)
+}
+
+// eachStruct visits the structs in a type that jsonschema looks into.
+func eachStruct(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type)) {
+	if seen[t] || replacesSchema(t) || opaque(t) != nil {
+		return
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		eachStruct(t.Elem(), seen, visit)
+	case reflect.Struct:
+		visit(t)
+		for f := range t.Fields() {
+			eachStruct(f.Type, seen, visit)
+		}
+	}
+}
+
+// tagParts splits a jsonschema tag at its commas. A comma behind a backslash belongs to the value.
+func tagParts(tag string) []string {
+	const comma = "\x00"
+	parts := strings.Split(strings.ReplaceAll(tag, `\,`, comma), ",")
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], comma, ",")
+	}
+	return parts
+}
+
+// tagFault says what is wrong with one part of a tag, and what to do; "" when it is fine.
+func tagFault(part string, f reflect.StructField) string {
+	key, value, assigned := strings.Cut(part, "=")
+	if !assigned {
+		switch {
+		case key == "required" || key == "nullable" || key == "omitempty":
+			return ""
+		case key == "uniqueItems" || key == "readOnly" || key == "writeOnly":
+			return "write " + key + "=true"
+		}
+		return "is no keyword; a comma inside a value is written \\\\,"
+	}
+	if slices.Contains(anywhere(), key) {
+		return ""
+	}
+	class := classOf(f)
+	if class == "array" && !slices.Contains(keywords("array"), key) {
+		class = elementClass(f.Type)
+	}
+	switch {
+	case !slices.Contains(keywords(class), key):
+		return misplaced(key, class, f.Type)
+	case class == "array" && strings.Contains(value, "="):
+		return "a value with = is not read in front of a list: give the elements a type of their own"
+	}
+	return valueFault(key, value, class)
+}
+
+// anywhere are the keywords of all types.
+func anywhere() []string {
+	return []string{"title", "description", "type", "anchor", "oneof_required", "anyof_required", "oneof_ref", "oneof_type", "anyof_ref", "anyof_type"}
+}
+
+// keywords are those that jsonschema reads for a type of JSON.
+func keywords(class string) []string {
+	switch class {
+	case "string":
+		return []string{"minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly", "default", "example", "enum"}
+	case "number", "integer":
+		return []string{"multipleOf", "minimum", "maximum", "exclusiveMaximum", "exclusiveMinimum", "default", "example", "enum"}
+	case "array":
+		return []string{"minItems", "maxItems", "uniqueItems", "default", "format", "pattern"}
+	case "boolean":
+		return []string{"default"}
+	}
+	return nil
+}
+
+// misplaced says why a keyword has no effect on a field.
+func misplaced(key, class string, t reflect.Type) string {
+	if !slices.ContainsFunc([]string{"string", "number", "array"}, func(c string) bool { return slices.Contains(keywords(c), key) }) {
+		return "is no keyword that is known here; the keywords are those of github.com/invopop/jsonschema"
+	}
+	if class == "" {
+		return fmt.Sprintf("has no effect on a %v; give that type a method JSONSchemaExtend(*jsonschema.Schema)", t)
+	}
+	return fmt.Sprintf("has no effect on a %s; it is for other types", class)
+}
+
+// classOf returns the type that JSON has for a field, as far as its tag can restrict it; "" where it cannot.
+func classOf(f reflect.StructField) string {
+	class := class(f.Type)
+	quoted := slices.Contains(strings.Split(f.Tag.Get("json"), ",")[1:], "string")
+	if quoted && (class == "number" || class == "integer" || class == "boolean") {
+		return "string"
+	}
+	return class
+}
+
+// class returns the type that JSON has for a type of Go; "" for what is a component, or anything.
+func class(t reflect.Type) string {
+	t = base(t)
+	if known := opaque(t); known != nil {
+		return known.Type
+	}
+	if describesItself(t) || t.Name() != "" && isComponent(t) {
+		return ""
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Slice, reflect.Array:
+		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+			return "string"
+		}
+		return "array"
+	case reflect.Map, reflect.Struct, reflect.Interface:
+		return ""
+	}
+	return "integer"
+}
+
+// elementClass is that of what a list holds, "array" where tags do not reach it.
+func elementClass(t reflect.Type) string {
+	if of := class(base(t).Elem()); of != "array" {
+		return of
+	}
+	return ""
+}
+
+// valueFault says what is wrong with the value of a keyword.
+func valueFault(key, value, class string) string {
+	var err error
+	switch key {
+	case "minLength", "maxLength", "minItems", "maxItems":
+		if _, err = strconv.ParseUint(value, 10, 64); err != nil {
+			return "expects a whole number"
+		}
+	case "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		if _, err = strconv.ParseFloat(value, 64); err != nil {
+			return "expects a number"
+		}
+	case "uniqueItems", "readOnly", "writeOnly":
+		if value != "true" {
+			return "expects true; leave it out otherwise"
+		}
+	case "format":
+		if !isFormat(value) && !isHint(value) {
+			return "is a format that nothing checks; use pattern, or one of date, date-time, byte, email, uuid, ipv4, ipv6, uri"
+		}
+	case "default", "example", "enum":
+		return literalFault(value, class)
+	}
+	return ""
+}
+
+// literalFault says why a value is none of the type of its field.
+func literalFault(value, class string) string {
+	var err error
+	switch class {
+	case "integer", "number":
+		_, err = strconv.ParseFloat(value, 64)
+	case "boolean":
+		if value != "true" && value != "false" {
+			err = strconv.ErrSyntax
+		}
+	}
+	if err != nil {
+		return "expects " + article(class)
+	}
+	return ""
+}

@@ -1,0 +1,165 @@
+package restmap
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// constraintsOf works out what the arguments of a method have to keep, nil for nothing, and finds what is wrong with
+// the tags of arguments and results.
+func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
+	constrained := false
+	for _, argument := range method.Args {
+		constraints, err := reflectapi.ConstraintsOf(argument.Type)
+		if err != nil {
+			return nil, fmt.Errorf("argument %s: %w", argument.Name, err)
+		}
+		constrained = constrained || constraints != nil
+	}
+	for _, result := range method.Results {
+		if err := reflectapi.CheckTags(result.Type); err != nil {
+			return nil, fmt.Errorf("result %s: %w", result.Name, err)
+		}
+	}
+	if !constrained {
+		return nil, nil //nolint:nilnil // what most methods have
+	}
+	return reflectapi.ConstraintsOf(method.In)
+}
+
+// hold holds the arguments of a request to their constraints.
+func (p *input) hold(in reflect.Value, request *Request) error {
+	var found []reflectapi.Violation
+	switch {
+	case p.constraints == nil:
+		return nil
+	case p.constraints.Comparable():
+		if found = p.constraints.Check(in); len(found) > 0 {
+			found = p.wordedBySent(found, in, request)
+		}
+	default:
+		sent, err := p.sent(in, request)
+		if err != nil {
+			return jsonFault(err)
+		}
+		found = p.constraints.CheckJSON(sent)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return p.unprocessable(found, request)
+}
+
+// smallBody bounds what is read a second time to word an error, in bytes.
+const smallBody = 64 << 10
+
+// wordedBySent says of what is wrong with arguments whether it is wrong or missing, which only the request tells.
+func (p *input) wordedBySent(found []reflectapi.Violation, in reflect.Value, request *Request) []reflectapi.Violation {
+	if len(request.Body) > smallBody {
+		return found
+	}
+	if sent, err := p.sent(in, request); err == nil {
+		if worded := p.constraints.CheckJSON(sent); len(worded) > 0 {
+			return worded
+		}
+	}
+	return found
+}
+
+// onlyText says whether arguments have to come as text to be held to their constraints.
+func (p *input) onlyText() bool { return p.constraints != nil && !p.constraints.Comparable() }
+
+// keeps says whether arguments that came by value are all right.
+func (p *input) keeps(in reflect.Value) bool {
+	return p.constraints == nil || len(p.constraints.Check(in)) == 0
+}
+
+// sent puts together what a request gives as one JSON object, whichever way each argument came.
+func (p *input) sent(in reflect.Value, request *Request) (members map[string]any, err error) {
+	members = make(map[string]any)
+	p.given(members, in, request.Query)
+	switch {
+	case mediaKind(request.ContentType, len(request.Body) == 0) == formMedia && p.bodyIndex < 0:
+		p.given(members, in, string(request.Body))
+	case p.bodyIndex >= 0:
+		members[RequestBody], err = p.sentBody(in, request)
+	case len(request.Body) > 0:
+		var body map[string]any
+		err = p.unmarshalStrictly(request.Body, &body)
+		maps.Copy(members, body)
+	}
+	for _, parameter := range p.parameters {
+		members[parameter.name] = asJSON(in.FieldByIndex(parameter.index))
+	}
+	return members, err
+}
+
+// sentBody is what the one argument that takes the whole body was made of.
+func (p *input) sentBody(in reflect.Value, request *Request) (body any, err error) {
+	switch {
+	case len(request.Body) == 0:
+		return map[string]any{}, nil
+	case mediaKind(request.ContentType, false) != formMedia:
+		err = p.unmarshalStrictly(request.Body, &body)
+		return body, err
+	}
+	body = asJSON(in.Field(p.bodyIndex))
+	if members, ok := body.(map[string]any); ok {
+		mentioned := namesGiven(string(request.Body))
+		maps.DeleteFunc(members, func(name string, _ any) bool { return !mentioned[name] })
+	}
+	return body, nil
+}
+
+// given adds the arguments that a query or a form gives. JSON in it is taken as it is written, all else as it was read.
+func (p *input) given(members map[string]any, in reflect.Value, text string) {
+	values, err := url.ParseQuery(text)
+	if err != nil {
+		return // it has been read before
+	}
+	for name := range namesGiven(text) {
+		field, known := p.form().fields[name]
+		if !known {
+			continue
+		}
+		members[name] = asJSON(in.FieldByIndex(field.index))
+		if texts := values[name]; len(texts) == 1 && strings.ContainsAny(texts[0][:min(1, len(texts[0]))], "[{") && !isText(field.typ) {
+			var written any
+			if strictjson.Unmarshal([]byte(texts[0]), &written) == nil {
+				members[name] = written
+			}
+		}
+	}
+}
+
+// namesGiven are the names in a query or a form that have a value, those in front of a dot alone. An empty value is
+// none: it is what a browser sends for a field that nobody filled in.
+func namesGiven(text string) map[string]bool {
+	names := make(map[string]bool)
+	values, err := url.ParseQuery(text)
+	if err != nil {
+		return names
+	}
+	for name, texts := range values {
+		if strings.Join(texts, "") != "" {
+			name, _, _ = strings.Cut(name, ".")
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// asJSON is a value as JSON, read as any; nil when it has none.
+func asJSON(v reflect.Value) (read any) {
+	data, err := strictjson.Marshal(v.Interface())
+	if err != nil || strictjson.Unmarshal(data, &read) != nil {
+		return nil
+	}
+	return read
+}

@@ -1,0 +1,181 @@
+package restmap_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/busline/busline/restmap"
+)
+
+// Constrained has methods whose arguments ask for something.
+type Constrained struct{}
+
+func (Constrained) Order(of order, note string) (ok bool)           { return }
+func (Constrained) Store(id share, httpRequestBody order) (n int)   { return }
+func (Constrained) Replace(httpRequestBody []step) (n int)          { return }
+func (Constrained) Named(who person, limit share) (greeting string) { return }
+func (Constrained) Sign(httpRequestBody person) (n int)             { return }
+func (Constrained) Find(limit share, who person) (n int)            { return }
+func (Constrained) Described(at seen) (n int)                       { return }
+func (Constrained) Plain(at point) (n int)                          { return }
+func (Constrained) Free(at spot) (n int)                            { return }
+
+type (
+	order struct {
+		Amount int      `json:"amount" jsonschema:"minimum=1,maximum=10"`
+		Tags   []string `json:"tags" jsonschema:"maxItems=3,uniqueItems=true,minLength=2"`
+		At     spot     `json:"at"`
+		Gift   *step    `json:"gift"`
+	}
+	spot struct {
+		X float64 `json:"x" jsonschema:"description=from the left"`
+		Y float64 `json:"y" jsonschema:"exclusiveMinimum=-1"`
+	}
+	seen struct {
+		X float64 `json:"x" jsonschema:"description=from the left"`
+		Y float64 `json:"y" jsonschema:"title=Y,example=5"`
+	}
+	step struct {
+		Size string `json:"size" jsonschema:"enum=S,enum=M"`
+	}
+	person struct {
+		Name  string `json:"name" jsonschema:"required"`
+		Email string `json:"email,omitempty" jsonschema:"format=email"`
+	}
+	share int
+)
+
+// JSONSchemaExtend says what a share is.
+func (share) JSONSchemaExtend(s *jsonschema.Schema) { s.Maximum = "100" }
+
+func TestConstraints(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, method       string
+		query, media, body string
+		path, want         string // "" for nothing to say
+	}{
+		{name: "all is well", method: "Order", body: `{"of":{"amount":1,"tags":["ab","cd"]}}`},
+		{name: "all that is wrong", method: "Order", body: `{"of":{"amount":11,"tags":["ab","a","ab","ab"],"at":{"y":-1},"gift":{"size":"L"}}}`,
+			want: "of.amount (body): expects at most 10; of.at.y (body): expects more than -1; of.gift.size (body): expects one of S, M; " +
+				"of.tags (body): expects at most 3 elements; of.tags (body): expects no element twice; of.tags[1] (body): expects at least 2 characters"},
+		{name: "what is missing is zero", method: "Order", body: `{}`, want: "of (body): is missing"},
+		{name: "a part that is missing", method: "Order", body: `{"of":{}}`, want: "of.amount (body): is missing"},
+		{name: "null is missing", method: "Order", body: `{"of":{"amount":null}}`, want: "of.amount (body): is missing"},
+		{name: "nothing at all", method: "Order", want: "of (body): is missing"},
+		{name: "a query", method: "Order", query: "of.amount=12", want: "of.amount (query): expects at most 10"},
+		{name: "JSON in a query", method: "Order", query: `of={"amount":12}`, want: "of.amount (query): expects at most 10"},
+		{name: "a form", method: "Order", media: formType, body: "of.amount=12", want: "of.amount (body): expects at most 10"},
+		{name: "the body over the query", method: "Order", query: "of.amount=12", body: `{"of":{"amount":2}}`},
+		{name: "a type first", method: "Order", body: `{"of":{"amount":"many"}}`, want: "400 of (body): /amount expects an integer"},
+
+		{name: "the whole body", method: "Store", path: "7", body: `{"amount":0}`, want: "amount (body): expects at least 1"},
+		{name: "the path", method: "Store", path: "101", body: `{"amount":1}`, want: "id (path): expects at most 100"},
+		{name: "a body that is missing", method: "Store", path: "1", want: "amount (body): is missing"},
+		{name: "elements of the body", method: "Replace", body: `[{"size":"S"},{"size":"L"},{}]`,
+			want: "[1].size (body): expects one of S, M; [2].size (body): is missing"},
+
+		{name: "required and empty", method: "Named", body: `{"who":{"name":""}}`},
+		{name: "required", method: "Named", body: `{"who":{}}`, want: "who.name (body): is missing"},
+		{name: "required is not null", method: "Named", body: `{"who":{"name":null}}`, want: "who.name (body): is missing"},
+		{name: "nobody is asked for", method: "Named", body: `{"limit":5}`},
+		{name: "left out", method: "Named", body: `{"who":{"name":"a"}}`},
+		{name: "there and wrong", method: "Named", body: `{"who":{"name":"a","email":""}}`, want: "who.email (body): expects the format email"},
+		{name: "a type of its own", method: "Named", body: `{"limit":101}`, want: "limit (body): expects at most 100"},
+		{name: "required in a query", method: "Named", query: `who={"email":"a@b.example"}`, want: "who.name (query): is missing"},
+		{name: "required in a form", method: "Sign", media: formType, body: "email=a@b.example", want: "name (body): is missing"},
+		{name: "a form", method: "Sign", media: formType, body: "name=a&email="},
+		{name: "an empty body", method: "Sign", want: "name (body): is missing"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			e := endpointOf(t, Constrained{}, test.method, restmap.Options{Methods: map[string]restmap.MethodOptions{
+				"Store": {Path: "/orders/{id}", HTTPMethod: "PUT"},
+			}})
+			request := &restmap.Request{Query: test.query, ContentType: test.media, Body: []byte(test.body), PathValue: func(string) string { return test.path }}
+			if test.media == "" {
+				request.ContentType = jsonType
+			}
+			_, err := e.Decode(request)
+			if told := toldOf(err); told != test.want {
+				t.Errorf("got:  %s\nwant: %s", told, test.want)
+			}
+		})
+	}
+}
+
+// toldOf is the detail of an error, behind its status when that is not 422.
+func toldOf(err error) string {
+	input, ok := errors.AsType[*restmap.InputError](err)
+	switch {
+	case err == nil:
+		return ""
+	case !ok:
+		return err.Error()
+	case input.Status == 400:
+		return "400 " + input.Detail
+	case strings.Count(input.Detail, "; ") != len(input.Arguments)-1:
+		return "another number of arguments: " + input.Detail
+	}
+	return input.Detail
+}
+
+func TestManyViolations(t *testing.T) {
+	t.Parallel()
+	e := endpointOf(t, Constrained{}, "Replace", restmap.Options{})
+	body := "[" + strings.Repeat("{},", 999) + "{}]"
+	_, err := e.Decode(&restmap.Request{ContentType: jsonType, Body: []byte(body)})
+	input, ok := errors.AsType[*restmap.InputError](err)
+	if !ok || len(input.Arguments) != 100 || !strings.HasSuffix(input.Detail, "; and 80 more") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A type whose tags only describe pays nothing for those that ask for something, which pay little.
+func TestConstraintsCostNothing(t *testing.T) { //nolint:paralleltest // it counts allocations
+	request := &restmap.Request{ContentType: jsonType, Body: []byte(`{"at":{"x":1,"y":2}}`)}
+	cost := func(method string) float64 {
+		e := endpointOf(t, Constrained{}, method, restmap.Options{})
+		return testing.AllocsPerRun(100, func() {
+			if _, err := e.Decode(request); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if described, plain, kept := cost("Described"), cost("Plain"), cost("Free"); described != plain || kept > plain+1 {
+		t.Errorf("%v allocations with tags that describe, %v with some that are kept, %v with none", described, kept, plain)
+	}
+}
+
+func TestConstraintsByValue(t *testing.T) {
+	t.Parallel()
+	e := endpointOf(t, Constrained{}, "Free", restmap.Options{})
+	type arguments struct {
+		At spot `json:"at"`
+	}
+	for given, want := range map[arguments]bool{{}: true, {spot{Y: 2}}: true, {spot{Y: -2}}: false} {
+		if _, taken := e.TakeValues(given, 1<<10); taken != want {
+			t.Errorf("%v is taken: %v", given, taken)
+		}
+	}
+	if _, taken := endpointOf(t, Constrained{}, "Named", restmap.Options{}).TakeValues(map[string]any{"limit": 1}, 1<<10); taken {
+		t.Error("what only text tells is taken by value")
+	}
+}
+
+func TestMalformedConstraints(t *testing.T) {
+	t.Parallel()
+	type bad struct {
+		Amount int `json:"amount" jsonschema:"minimum=one"`
+	}
+	for _, value := range []any{bad{}, &bad{}, []bad{}, map[string]bad{}} {
+		err := mapOf(t, reflect.TypeOf(value))
+		if want := `method Do: argument p: field restmap_test.bad.Amount: jsonschema "minimum=one": expects a number`; err == nil || err.Error() != want {
+			t.Errorf("got:  %v\nwant: %s", err, want)
+		}
+	}
+}
