@@ -34,7 +34,8 @@ const importTable = `
 	restmap/openapi:    reflectapi restmap restmap/strictjson
 	bus:                bus/wire bus/subject bus/batch bus/claims bus/metrics reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
-	bus/bustest:        bus bus/broker
+	restmap/openapi/compare: reflectapi restmap restmap/openapi
+	bus/bustest:        bus bus/broker restmap/openapi restmap/openapi/compare
 	portal:             bus bus/subject bus/claims restmap/openapi
 	msgsvc:             bus
 	examples/calculator/calculatorapi: bus reflectapi

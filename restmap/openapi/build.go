@@ -25,6 +25,8 @@ type Described struct {
 	*restmap.Endpoint
 	Description string // instead of the method's doc comment; "" is the doc comment
 	Secured     bool   // it asks for a token
+	Claims      string // what the token has to say, for a document that only authors see; "" leaves it open
+	Port        int    // instead of the service's; 0 is that
 }
 
 // Build returns the document of a service. A function in RPC style is listed under POST

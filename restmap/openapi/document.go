@@ -57,6 +57,10 @@ type Operation struct {
 	Responses   map[string]*Response `json:"responses"` // "200", "default"
 
 	Security []map[string][]string `json:"security,omitempty"` // [{"bearer":[]}] when it asks for a token
+
+	// Claims is the expression that callers have to fulfil, in documents that stay with the authors of a service. No
+	// caller is shown it: Parse takes it for nothing.
+	Claims string `json:"x-claims,omitempty"`
 }
 
 // Parameter is an argument in the path or the query.

@@ -27,7 +27,7 @@ func (b *builder) add(endpoint *Described) error {
 		OperationID: b.names.of[endpoint],
 	}
 	if endpoint.Secured {
-		operation.Security = bearer()
+		operation.Security, operation.Claims = bearer(), endpoint.Claims
 	}
 	l := listed{endpoint: endpoint, method: method, operation: operation}
 	b.listed = append(b.listed, l)

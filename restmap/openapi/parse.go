@@ -8,8 +8,22 @@ import (
 
 // Parse reads a document that a service published, and checks what has to be right for it
 // to be merged, filtered and shown. Members that documents here do
-// not have are left out.
+// not have are left out, and so is what only its authors are to see.
 func Parse(data []byte) (*Document, error) {
+	d, err := ParseOwn(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range d.Paths {
+		for _, operation := range item.Operations() {
+			operation.Claims = ""
+		}
+	}
+	return d, nil
+}
+
+// ParseOwn is Parse for a document that stays with the authors of a service, claims included.
+func ParseOwn(data []byte) (*Document, error) {
 	d := new(Document)
 	if err := strictjson.Unmarshal(data, d); err != nil {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)

@@ -13,19 +13,19 @@ import (
 // shape alone: /a/{x} and /a/{y} are one, and so are /a/{x} and /a/{x+}. Of two operations
 // that come to the same place the more specific one is listed.
 type paths struct {
-	prefix string // "/calculator.example:443"
-	items  map[string]*PathItem
-	keys   map[string]string   // by shape
-	names  map[string][]string // of the parameters of a key
+	service Service
+	items   map[string]*PathItem
+	keys    map[string]string   // by shape
+	names   map[string][]string // of the parameters of a key
 }
 
 // newPaths lists operations: the more specific path first, those that take any method last.
 func newPaths(service Service, all []listed) map[string]*PathItem {
 	p := &paths{
-		prefix: fmt.Sprintf("/%s:%d", service.Host, service.Port),
-		items:  make(map[string]*PathItem),
-		keys:   make(map[string]string),
-		names:  make(map[string][]string),
+		service: service,
+		items:   make(map[string]*PathItem),
+		keys:    make(map[string]string),
+		names:   make(map[string][]string),
 	}
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b listed) int {
@@ -47,7 +47,8 @@ func rank(method string) int {
 // list lists one operation under its path.
 func (p *paths) list(l listed) {
 	pattern := l.endpoint.Path()
-	path := p.prefix + strings.ReplaceAll(pattern.String(), "+}", "}")
+	prefix := fmt.Sprintf("/%s:%d", p.service.Host, cmp.Or(l.endpoint.Port, p.service.Port))
+	path := prefix + strings.ReplaceAll(pattern.String(), "+}", "}")
 	shape := shapeOf(path)
 	key, known := p.keys[shape]
 	if !known {

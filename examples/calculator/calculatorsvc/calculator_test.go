@@ -61,3 +61,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	bustest.CheckNames[calculatorapi.Calculator](t, calculatorsvc.Calculator{})
 }
+
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	bustest.LockAPI[calculatorapi.Calculator](t, "testdata/calculator.api.json", calculatorsvc.Calculator{})
+}

@@ -168,3 +168,12 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	bustest.CheckNames[payrollapi.Payroll](t, payrollsvc.New())
 }
+
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect(payrollapi.Host)
+	if err := payrollsvc.Serve(conn); err != nil {
+		t.Fatal(err)
+	}
+	bustest.LockConn(t, "testdata/payroll.api.json", conn)
+}

@@ -227,3 +227,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	bustest.CheckNames[productapi.Products](t, &productsvc.Products{})
 }
+
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	bustest.LockAPI[productapi.Products](t, "testdata/products.api.json", &productsvc.Products{})
+}

@@ -1,0 +1,149 @@
+package bustest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/restmap/openapi"
+	"github.com/busline/busline/restmap/openapi/compare"
+)
+
+// LockAPI holds a service to the API that a committed file tells of, by custom testdata/<name>.api.json. What would break
+// callers fails the test, with a sentence each that says what breaks for whom: an operation that is gone, an argument
+// that is required now, a type that takes less, a result that is gone, a stricter constraint, other claims, another path.
+// What only adds to the API passes, and is logged.
+//
+//	func TestAPI(t *testing.T) {
+//		bustest.LockAPI[calculatorapi.Calculator](t, "testdata/calculator.api.json", calculatorsvc.Calculator{})
+//	}
+//
+// It takes what [bus.Serve] is given, and needs no bus. The file is the OpenAPI document of all ports, with the claims as
+// x-claims; hidden endpoints are not in it. It is written with BUSLINE_UPDATE=1 in the environment, and with
+// go test -update where the test binary has such a flag.
+func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
+	t.Helper()
+	document, err := bus.DocumentOf("service", impl, options...)
+	if err != nil {
+		t.Errorf("bustest: %v", err)
+		return
+	}
+	LockDocument(t, path, document)
+}
+
+// LockConn is [LockAPI] for all that a connection serves when it is called, with the options that were really given, and
+// with plain handlers.
+func LockConn(t testing.TB, path string, conn *bus.Conn) {
+	t.Helper()
+	document, err := conn.Document()
+	if err != nil {
+		t.Errorf("bustest: %v", err)
+		return
+	}
+	LockDocument(t, path, document)
+}
+
+// LockDocument is [LockAPI] for an OpenAPI document of a service or of the portal that is at hand.
+func LockDocument(t testing.TB, path string, document []byte) {
+	t.Helper()
+	now, err := openapi.ParseOwn(document)
+	if err != nil {
+		t.Errorf("bustest: %v", err)
+		return
+	}
+	now.Servers = nil // where it is reached is no part of what it is
+	text, err := lockText(now)
+	if err != nil {
+		t.Errorf("bustest: %v", err)
+		return
+	}
+	if updates() {
+		if err := writeLock(path, text); err != nil {
+			t.Errorf("bustest: %v", err)
+		}
+		return
+	}
+	locked, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.Errorf("bustest: there is no lock %s yet; %s, and commit it", path, refresh(t))
+	case err != nil:
+		t.Errorf("bustest: %v", err)
+	case !bytes.Equal(locked, text):
+		compareLock(t, path, locked, now)
+	}
+}
+
+// compareLock says what has changed since a lock was written.
+func compareLock(t testing.TB, path string, locked []byte, now *openapi.Document) {
+	t.Helper()
+	before, err := openapi.ParseOwn(locked)
+	if err != nil {
+		t.Errorf("bustest: %s is no lock: %v; %s", path, err, refresh(t))
+		return
+	}
+	var breaking, added []string
+	for _, change := range compare.Documents(before, now) {
+		if change.Breaks {
+			breaking = append(breaking, change.Text)
+		} else {
+			added = append(added, change.Text)
+		}
+	}
+	if len(breaking) > 0 {
+		t.Errorf("bustest: the API breaks those who use it as %s has it:\n  %s\nmend it, or, when nobody is hit, %s",
+			path, strings.Join(breaking, "\n  "), refresh(t))
+		return
+	}
+	if len(added) == 0 {
+		added = []string{"what it says of itself: descriptions, names, examples, or what it no longer asks for"}
+	}
+	t.Logf("bustest: %s is older than the API, which breaks nobody:\n  %s\n%s, and commit it", path, strings.Join(added, "\n  "), refresh(t))
+}
+
+// refresh says how to write a lock anew.
+func refresh(t testing.TB) string {
+	t.Helper()
+	how := "BUSLINE_UPDATE=1 go test -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$'"
+	if flag.Lookup("update") != nil {
+		how += ", or go test -update,"
+	}
+	return how + " writes it"
+}
+
+// updates says whether locks are to be written. The flag belongs to the test binary, if it has one.
+func updates() bool {
+	if os.Getenv("BUSLINE_UPDATE") == "1" {
+		return true
+	}
+	found := flag.Lookup("update")
+	return found != nil && found.Value.String() == "true"
+}
+
+// lockText is a document as a lock has it: one member a line, and the same for the same API.
+func lockText(document *openapi.Document) ([]byte, error) {
+	data, err := document.JSON()
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, data, "", "  "); err != nil {
+		return nil, err
+	}
+	text.WriteByte('\n')
+	return text.Bytes(), nil
+}
+
+func writeLock(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}

@@ -1,0 +1,100 @@
+package bustest_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+)
+
+// Below is a service as it was, with more, and with less.
+type (
+	lender      struct{}
+	moreLender  struct{ lender }
+	otherLender struct{}
+)
+
+func (lender) Lend(_ context.Context, book string) (days int, err error)       { return 14, nil }
+func (moreLender) Return(_ context.Context, book string) (fine int, err error) { return 0, nil }
+func (otherLender) Lend(_ context.Context, title string) (until string, err error) {
+	return "", nil
+}
+
+func names() []bus.ServeOption {
+	return []bus.ServeOption{bus.Names("Lend", "book", "days")}
+}
+
+func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environment
+	path := filepath.Join(t.TempDir(), "testdata", "lender.api.json")
+	told := func(lock func(t testing.TB)) string {
+		record := &recordingT{TB: t}
+		lock(bustest.Reporter(record))
+		told, _ := record.seen()
+		return strings.Join(told, "\n")
+	}
+	asBefore := func(t testing.TB) { bustest.LockAPI(t, path, lender{}, names()...) }
+	grown := func(t testing.TB) {
+		bustest.LockAPI(t, path, moreLender{}, append(names(), bus.Names("Return", "book", "fine"))...)
+	}
+	other := func(t testing.TB) { bustest.LockAPI(t, path, otherLender{}, bus.Names("Lend", "title", "until")) }
+
+	if got := told(asBefore); !strings.Contains(got, "there is no lock "+path+" yet; BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' writes it") {
+		t.Errorf("without a lock: %s", got)
+	}
+	t.Setenv("BUSLINE_UPDATE", "1")
+	if got := told(asBefore); got != "" {
+		t.Errorf("writing the lock: %s", got)
+	}
+	t.Setenv("BUSLINE_UPDATE", "")
+	if got := told(asBefore); got != "" {
+		t.Errorf("as before: %s", got)
+	}
+	if got := told(grown); !strings.HasPrefix(got, "log: ") || !strings.Contains(got, "POST /return (Return) is new") {
+		t.Errorf("with more: %s", got)
+	}
+	got := told(other)
+	for _, want := range []string{
+		"POST /lend: the argument book is no longer read: whoever sends it is not heard",
+		"POST /lend: the result's days is gone: whoever reads it finds nothing",
+		"mend it, or, when nobody is hit, BUSLINE_UPDATE=1 go test",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("with less: %s\nwant in it: %s", got, want)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.HasSuffix(string(text), "}\n") || strings.Count(string(text), "\n") < 20 {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(asBefore); !strings.Contains(got, "is no lock: ") {
+		t.Errorf("with a broken lock: %s", got)
+	}
+}
+
+// TestLockConn locks what is served, claims included, which nobody is shown.
+func TestLockConn(t *testing.T) { //nolint:paralleltest // it sets the environment
+	path := filepath.Join(t.TempDir(), "lender.api.json")
+	serve := func(options ...bus.ServeOption) *bus.Conn {
+		conn := bustest.New(t).Connect("lender.example")
+		if err := bus.Serve(conn, lender{}, append(names(), options...)...); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	t.Setenv("BUSLINE_UPDATE", "1")
+	bustest.LockConn(t, path, serve(bus.Claims(`level > 2`), bus.Port(444)))
+	t.Setenv("BUSLINE_UPDATE", "")
+	record := &recordingT{TB: t}
+	bustest.LockConn(bustest.Reporter(record), path, serve(bus.Claims(`level > 3`), bus.Port(444)))
+	want := "POST :444/lend: it asks for level > 3 in place of level > 2: whoever has only the claims of before gets 403"
+	if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], want) {
+		t.Errorf("told %q", told)
+	}
+}

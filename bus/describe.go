@@ -1,0 +1,65 @@
+package bus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/busline/busline/restmap/openapi"
+)
+
+// DocumentOf describes what [Serve] would serve on a host, as one OpenAPI 3.0.0 document for all ports and whatever a
+// caller may do, in JSON. Operations that ask for claims have the expression, as x-claims, which published documents have
+// not: it is meant for those who write the service. Hidden endpoints are not in it. It takes what Serve takes, registers
+// nothing, and has the same errors.
+func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, error) {
+	endpoints, service, err := plan(interfaceOf[T](), impl, newServiceConfig(options))
+	if err != nil {
+		return nil, fmt.Errorf("describe %T: %w", impl, err)
+	}
+	for _, e := range endpoints {
+		if err := e.compileClaims(); err != nil {
+			return nil, fmt.Errorf("describe %T: %s: %w", impl, e.name(), err)
+		}
+	}
+	endpoints = slices.DeleteFunc(endpoints, func(e *endpoint) bool { return e.hidden })
+	document, err := describe(openapi.Service{Host: host, Description: service.Doc}, endpoints)
+	if err != nil {
+		return nil, fmt.Errorf("describe %T: %w", impl, err)
+	}
+	return document, nil
+}
+
+// Document describes what the connection serves now, plain handlers included, as [DocumentOf] does.
+func (c *Conn) Document() ([]byte, error) {
+	document, err := describe(openapi.Service{Host: c.host, Description: c.description}, c.documents.all())
+	if err != nil {
+		return nil, fmt.Errorf("describe %s: %w", c.host, err)
+	}
+	return document, nil
+}
+
+// describe makes the document that authors see.
+func describe(service openapi.Service, endpoints []*endpoint) ([]byte, error) {
+	service.Port = publicPort
+	for _, e := range endpoints {
+		service.Endpoints = append(service.Endpoints, &openapi.Described{
+			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims, Port: e.port,
+		})
+	}
+	document, err := openapi.Build(service)
+	if err != nil {
+		return nil, err
+	}
+	return document.JSON()
+}
+
+// all returns the endpoints of all ports that are not hidden, by port.
+func (d *documents) all() (endpoints []*endpoint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, port := range slices.Sorted(maps.Keys(d.endpoints)) {
+		endpoints = append(endpoints, d.endpoints[port]...)
+	}
+	return endpoints
+}

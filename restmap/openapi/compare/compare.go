@@ -1,0 +1,95 @@
+// Package compare says what a change of an API does to those who use it.
+//
+//	changes := compare.Documents(before, after)
+//	changes[0].Text      // POST /add: the argument z is required now, so that whoever calls without it gets 422
+//	changes[0].Breaks    // true
+//
+// What breaks is what a caller or a reader of answers would notice who knows only the document of before: an argument may
+// be asked for less and a result may tell more, not the other way round.
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/busline/busline/restmap/openapi"
+)
+
+// Change is one difference between two documents.
+type Change struct {
+	Breaks bool   // somebody who worked with the document of before
+	Text   string // one sentence: what it is and whom it hits
+}
+
+// Documents returns the differences between two documents of one service, sorted by path; host names do not count, nor
+// do descriptions and examples. It changes neither document.
+func Documents(before, after *openapi.Document) []Change {
+	c := &comparison{before: before, after: after}
+	old, now := operations(before), operations(after)
+	for _, key := range slices.Sorted(maps.Keys(old)) {
+		if other := now[key]; other != nil {
+			c.operation(key, old[key], other)
+		} else {
+			c.gone(key, old[key], now)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		if old[key] == nil && !c.moved[key] {
+			c.add(false, "%s (%s) is new", key, now[key].OperationID)
+		}
+	}
+	return c.changes
+}
+
+// comparison collects changes.
+type comparison struct {
+	before, after *openapi.Document
+	changes       []Change
+	moved         map[string]bool // operations of after that were elsewhere before
+}
+
+func (c *comparison) add(breaks bool, format string, arguments ...any) {
+	change := Change{breaks, fmt.Sprintf(format, arguments...)}
+	if !slices.Contains(c.changes, change) {
+		c.changes = append(c.changes, change)
+	}
+}
+
+// operations are those of a document by "POST /add", the port with it when it is not 443.
+func operations(d *openapi.Document) map[string]*openapi.Operation {
+	all := make(map[string]*openapi.Operation)
+	for path, item := range d.Paths {
+		for method, operation := range item.Operations() {
+			all[method+" "+withoutHost(path)] = operation
+		}
+	}
+	return all
+}
+
+// withoutHost makes /add of /calculator.example:443/add, and :444/add of one on port 444.
+func withoutHost(path string) string {
+	host, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if _, port, found := strings.Cut(host, ":"); found && port != "443" {
+		return ":" + port + "/" + rest
+	}
+	return "/" + rest
+}
+
+// gone says that an operation is no more, or where it is now.
+func (c *comparison) gone(key string, operation *openapi.Operation, now map[string]*openapi.Operation) {
+	for _, other := range slices.Sorted(maps.Keys(now)) {
+		if now[other].OperationID != operation.OperationID {
+			continue
+		}
+		if c.moved == nil {
+			c.moved = make(map[string]bool)
+		}
+		c.moved[other] = true
+		c.add(true, "%s is now %s: whoever calls it where it was gets 404 or 405", key, other)
+		c.operation(other, operation, now[other])
+		return
+	}
+	c.add(true, "%s (%s) is gone: whoever calls it gets 404 or 405", key, operation.OperationID)
+}

@@ -1,0 +1,114 @@
+package compare
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/openapi"
+)
+
+const jsonType = "application/json"
+
+// operation compares what is asked and answered in one place.
+func (c *comparison) operation(key string, old, now *openapi.Operation) {
+	c.claims(key, old, now)
+	c.parameters(key, old, now)
+	c.body(key, bodyOf(old), bodyOf(now))
+	for _, status := range slices.Sorted(maps.Keys(old.Responses)) {
+		answer := now.Responses[status]
+		if answer == nil {
+			c.add(true, "%s: it no longer tells of an answer with status %s", key, status)
+			continue
+		}
+		if before, after := schemaOf(old.Responses[status].Content), schemaOf(answer.Content); before != nil && after != nil {
+			c.walk(answers, key, "the result", "", before, after)
+		} else if before != nil {
+			c.add(true, "%s: the answer with status %s has no body any more: whoever reads it finds nothing", key, status)
+		}
+	}
+}
+
+// claims compares who may call.
+func (c *comparison) claims(key string, old, now *openapi.Operation) {
+	switch before, after := len(old.Security) > 0, len(now.Security) > 0; {
+	case after && !before:
+		c.add(true, "%s: it asks for claims now, %s: whoever calls without a token gets 401", key, now.Claims)
+	case before && !after:
+		c.add(false, "%s: it asks for no claims any more", key)
+	case old.Claims != now.Claims:
+		c.add(true, "%s: it asks for %s in place of %s: whoever has only the claims of before gets 403", key, now.Claims, old.Claims)
+	}
+}
+
+// parameters compares the arguments in path and query.
+func (c *comparison) parameters(key string, old, now *openapi.Operation) {
+	find := func(in []*openapi.Parameter, p *openapi.Parameter) *openapi.Parameter {
+		i := slices.IndexFunc(in, func(other *openapi.Parameter) bool { return other.Name == p.Name && other.In == p.In })
+		if i < 0 {
+			return nil
+		}
+		return in[i]
+	}
+	for _, before := range old.Parameters {
+		after := find(now.Parameters, before)
+		if after == nil {
+			c.add(true, "%s: the argument %s is no longer read from the %s: whoever gives it is not heard", key, before.Name, before.In)
+			continue
+		}
+		if after.Required && !before.Required {
+			c.required(key, before.Name)
+		}
+		c.walk(arguments, key, "the argument "+before.Name, "", parameterSchema(before), parameterSchema(after))
+	}
+	for _, after := range now.Parameters {
+		switch {
+		case find(old.Parameters, after) != nil:
+		case after.Required:
+			c.required(key, after.Name)
+		default:
+			c.add(false, "%s: the argument %s is new", key, after.Name)
+		}
+	}
+}
+
+func (c *comparison) required(key, name string) {
+	c.add(true, "%s: the argument %s is required now: whoever calls without it gets 422", key, name)
+}
+
+// body compares what a request carries.
+func (c *comparison) body(key string, before, after *reflectapi.Schema) {
+	switch {
+	case before != nil && after != nil:
+		c.walk(arguments, key, "the body", "", before, after)
+	case before != nil:
+		c.add(true, "%s: the body is no longer read: whoever sends one is not heard", key)
+	case after != nil:
+		c.walk(arguments, key, "the body", "", &reflectapi.Schema{Type: "object"}, after)
+	}
+}
+
+func bodyOf(o *openapi.Operation) *reflectapi.Schema {
+	if o.RequestBody == nil {
+		return nil
+	}
+	return schemaOf(o.RequestBody.Content)
+}
+
+func parameterSchema(p *openapi.Parameter) *reflectapi.Schema {
+	if p.Schema != nil {
+		return p.Schema
+	}
+	return schemaOf(p.Content)
+}
+
+// schemaOf returns the schema of the JSON in a content, that of the problem when it has no other.
+func schemaOf(content map[string]*openapi.MediaType) *reflectapi.Schema {
+	for _, media := range []string{jsonType, restmap.ProblemType} {
+		if found := content[media]; found != nil {
+			return found.Schema
+		}
+	}
+	return nil
+}

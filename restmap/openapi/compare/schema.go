@@ -1,0 +1,238 @@
+package compare
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap/openapi"
+)
+
+// direction says who is hit by a change of a schema.
+type direction bool
+
+const (
+	arguments direction = false // may not be asked for more: callers send what they have always sent
+	answers   direction = true  // may not be told otherwise: callers read what they have always read
+)
+
+// step is one pair of schemas on the way, so that what contains itself has an end.
+type step struct{ before, after *reflectapi.Schema }
+
+// walk compares two schemas and all that is inside them.
+func (c *comparison) walk(d direction, key, what, path string, before, after *reflectapi.Schema) {
+	w := &walker{comparison: c, direction: d, key: key, what: what, seen: make(map[step]bool)}
+	w.compare(path, before, after)
+}
+
+// walker compares the schemas of one argument or result.
+type walker struct {
+	*comparison
+
+	direction direction
+	key, what string
+	seen      map[step]bool
+}
+
+// say adds a change that breaks, at a path inside the argument or the result.
+func (w *walker) say(path, format string, arguments ...any) {
+	w.add(true, w.key+": "+w.at(path)+" "+format, arguments...)
+}
+
+// at names a place. Members of a body are arguments, those of an answer results.
+func (w *walker) at(path string) string {
+	switch {
+	case path == "":
+		return w.what
+	case w.what == "the body":
+		return "the argument " + path
+	}
+	return w.what + "'s " + path
+}
+
+func (w *walker) compare(path string, before, after *reflectapi.Schema) {
+	old, oldNull := resolve(w.before, before)
+	now, nowNull := resolve(w.after, after)
+	if w.seen[step{old, now}] {
+		return
+	}
+	w.seen[step{old, now}] = true
+	w.nullable(path, oldNull, nowNull)
+	if !w.types(path, old, now) {
+		return
+	}
+	w.enum(path, old, now)
+	if w.direction == arguments {
+		w.bounds(path, old, now)
+	}
+	w.choices(path, old, now)
+	w.properties(path, old, now)
+	w.inner(path+"[]", old.Items, now.Items)
+	w.inner(path+"{}", old.AdditionalProperties, now.AdditionalProperties)
+}
+
+// inner compares the schemas of what a container holds. None is any value.
+func (w *walker) inner(path string, before, after *reflectapi.Schema) {
+	if before == nil && after == nil {
+		return
+	}
+	if before == nil {
+		before = &reflectapi.Schema{Nullable: true}
+	}
+	if after == nil {
+		after = &reflectapi.Schema{Nullable: true}
+	}
+	w.compare(path, before, after)
+}
+
+// resolve follows references, and schemas that only say something about another.
+func resolve(d *openapi.Document, s *reflectapi.Schema) (resolved *reflectapi.Schema, null bool) {
+	for range len(d.Components.Schemas) + 1 {
+		null = null || s.Nullable
+		alone := len(s.AllOf) == 1 && s.Type == "" && len(s.Enum) == 0
+		switch {
+		case s.Ref != "":
+			next := d.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+			if next == nil {
+				return &reflectapi.Schema{Nullable: true}, true
+			}
+			s = next
+		case alone:
+			s = s.AllOf[0]
+		default:
+			return s, null
+		}
+	}
+	return s, null
+}
+
+func (w *walker) nullable(path string, before, after bool) {
+	switch {
+	case w.direction == arguments && before && !after:
+		w.say(path, "may not be null any more: whoever sends null gets 422")
+	case w.direction == answers && !before && after:
+		w.say(path, "may be null now: whoever reads it has to expect that")
+	}
+}
+
+// types compares what kind of value it is, and says whether it is worth looking further.
+func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
+	before, after := typeOf(old), typeOf(now)
+	if before == after {
+		return true
+	}
+	from, to := before, after
+	if w.direction == answers {
+		from, to = after, before
+	}
+	if accepts(to, from) {
+		w.add(false, "%s: %s is %s, and was %s", w.key, w.at(path), after, before)
+		return true
+	}
+	if w.direction == arguments {
+		w.say(path, "is %s now, and was %s: whoever sends that gets 400 or 422", after, before)
+	} else {
+		w.say(path, "is %s now, and was %s: whoever reads it as that fails", after, before)
+	}
+	return false
+}
+
+// typeOf names the kind of a value.
+func typeOf(s *reflectapi.Schema) string {
+	name := s.Type
+	if name == "" {
+		return "any value"
+	}
+	if s.Format != "" {
+		name += " (" + s.Format + ")"
+	}
+	return name
+}
+
+// accepts tells whether every value of one kind is one of another.
+func accepts(wide, narrow string) bool {
+	base := func(s string) string { name, _, _ := strings.Cut(s, " ("); return name }
+	switch {
+	case wide == "any value" || wide == narrow:
+		return true
+	case base(wide) == "number":
+		return base(narrow) == "integer" || base(narrow) == "number" && wide != "number (float)"
+	case base(wide) == "integer":
+		return base(narrow) == "integer" && wide != "integer (int32)" && (wide == "integer" || narrow != "integer")
+	}
+	return wide == base(wide) && base(narrow) == wide // a format less
+}
+
+func (w *walker) enum(path string, old, now *reflectapi.Schema) {
+	missing := func(from, in []any) []any {
+		return slices.DeleteFunc(slices.Clone(from), func(v any) bool {
+			return slices.ContainsFunc(in, func(other any) bool { return same(v, other) })
+		})
+	}
+	switch {
+	case w.direction == arguments && len(now.Enum) > 0 && len(old.Enum) == 0:
+		w.say(path, "takes only %s now: whoever sends anything else gets 422", list(now.Enum))
+	case w.direction == arguments && len(now.Enum) > 0 && len(missing(old.Enum, now.Enum)) > 0:
+		w.say(path, "takes %s no more: whoever sends that gets 422", list(missing(old.Enum, now.Enum)))
+	case w.direction == answers && len(old.Enum) > 0 && len(now.Enum) == 0:
+		w.say(path, "may be anything now, and was one of %s: whoever reads it has to expect that", list(old.Enum))
+	case w.direction == answers && len(old.Enum) > 0 && len(missing(now.Enum, old.Enum)) > 0:
+		w.say(path, "may be %s, too: whoever reads it has to expect that", list(missing(now.Enum, old.Enum)))
+	}
+}
+
+// choices compares what only says what it is by way of other schemas. It does not look inside.
+func (w *walker) choices(path string, old, now *reflectapi.Schema) {
+	pick := func(s *reflectapi.Schema) any { return []any{s.AllOf, s.AnyOf, s.OneOf, s.Not} }
+	if !same(pick(old), pick(now)) {
+		w.say(path, "has other alternatives (allOf, anyOf, oneOf, not): whoever relies on those of before may fail")
+	}
+}
+
+func (w *walker) properties(path string, old, now *reflectapi.Schema) {
+	inside := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+	for _, name := range slices.Sorted(maps.Keys(old.Properties)) {
+		after := now.Properties[name]
+		switch {
+		case after == nil && w.direction == arguments:
+			w.say(inside(name), "is no longer read: whoever sends it is not heard")
+			continue
+		case after == nil:
+			w.say(inside(name), "is gone: whoever reads it finds nothing")
+			continue
+		case w.direction == answers && slices.Contains(old.Required, name) && !slices.Contains(now.Required, name):
+			w.say(inside(name), "may be missing now: whoever reads it has to expect that")
+		}
+		w.compare(inside(name), old.Properties[name], after)
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.Properties)) {
+		asked := slices.Contains(now.Required, name) && !slices.Contains(old.Required, name)
+		switch {
+		case asked && w.direction == arguments:
+			w.say(inside(name), "is required now: whoever calls without it gets 422")
+		case old.Properties[name] == nil:
+			w.add(false, "%s: %s is new", w.key, w.at(inside(name)))
+		}
+	}
+}
+
+// same compares what is written alike.
+func same(a, b any) bool { return text(a) == text(b) }
+
+func text(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func list(values []any) string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = text(value)
+	}
+	return strings.Join(texts, ", ")
+}
