@@ -2,6 +2,7 @@ package stockclient_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -13,9 +14,9 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// start puts the services on a bus and the ingress in front, and returns a client of it, with the token of somebody who
-// may do everything when asked to.
-func start(t *testing.T) (client *stockclient.ClientWithResponses, asHead stockclient.RequestEditorFn) {
+// open puts the services on a bus and the ingress in front, and returns its address and a token of somebody who may do
+// everything.
+func open(t *testing.T) (server *httptest.Server, token string) {
 	t.Helper()
 	identity, err := services.NewIdentity(t.Context(), t.TempDir())
 	if err != nil {
@@ -33,19 +34,48 @@ func start(t *testing.T) (client *stockclient.ClientWithResponses, asHead stockc
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(ingress)
+	server = httptest.NewServer(ingress)
 	t.Cleanup(server.Close)
-	client, err = stockclient.NewClientWithResponses(server.URL, stockclient.WithHTTPClient(server.Client()))
-	if err != nil {
+	if token, err = identity.Head(); err != nil {
 		t.Fatal(err)
 	}
-	token, err := identity.Head()
+	return server, token
+}
+
+// start returns a client of the services, and what puts a token of somebody who may do everything on its requests.
+func start(t *testing.T) (client *stockclient.ClientWithResponses, asHead stockclient.RequestEditorFn) {
+	t.Helper()
+	server, token := open(t)
+	client, err := stockclient.NewClientWithResponses(server.URL, stockclient.WithHTTPClient(server.Client()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client, func(_ context.Context, r *http.Request) error {
 		r.Header.Set("Authorization", "Bearer "+token)
 		return nil
+	}
+}
+
+// documents returns what asks a service for its document, as somebody who may do everything.
+func documents(t *testing.T) func(host string) []byte {
+	t.Helper()
+	server, token := open(t)
+	return func(host string) []byte {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/"+host+"/openapi.json", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%v, %s: %s", err, response.Status, body)
+		}
+		return body
 	}
 }
 
