@@ -161,7 +161,10 @@ type ProductsExample443Problem struct {
 
 // ProductsExample443Product defines model for products.example_443_Product.
 type ProductsExample443Product struct {
-	Name  *string   `json:"name,omitempty"`
+	// Name Example: Tea
+	Name string `json:"name"`
+
+	// Price Example: 4.5
 	Price *float64  `json:"price,omitempty"`
 	Tags  *[]string `json:"tags,omitempty"`
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/busline/busline/bus"
@@ -97,14 +99,14 @@ func TestRPC(t *testing.T) {
 func TestREST(t *testing.T) {
 	t.Parallel()
 	client, _ := start(t)
-	tea := stockclient.ProductsExample443Product{Name: new("Tea"), Price: new(4.5)}
+	tea := stockclient.ProductsExample443Product{Name: "Tea", Price: new(4.5)}
 	created, err := client.ProductsExample443CreateWithResponse(t.Context(), tea)
 	if err != nil || created.JSON201 == nil {
 		t.Fatalf("%v, %s", err, created.Body)
 	}
 	id := *created.JSON201.Id
 	read, err := client.ProductsExample443ReadWithResponse(t.Context(), id)
-	if err != nil || read.JSON200 == nil || *read.JSON200.Name != "Tea" || *read.JSON200.Price != 4.5 {
+	if err != nil || read.JSON200 == nil || read.JSON200.Name != "Tea" || *read.JSON200.Price != 4.5 {
 		t.Fatalf("%v, %s", err, read.Body)
 	}
 	tea.Price = new(5.0)
@@ -135,6 +137,25 @@ func TestError(t *testing.T) {
 	problem := answer.ApplicationproblemJSONDefault
 	if *problem.Status != 400 || *problem.Detail != "7 cannot be divided by zero" || *problem.Host != "calculator.example" {
 		t.Errorf("%s", answer.Body)
+	}
+}
+
+// TestConstraints is refused with all that is wrong, in a form that a program can read.
+func TestConstraints(t *testing.T) {
+	t.Parallel()
+	client, _ := start(t)
+	answer, err := client.ProductsExample443CreateWithResponse(t.Context(), stockclient.ProductsExample443Product{
+		Name: " ", Price: new(-1.0), Tags: &[]string{"green", strings.Repeat("x", 201)},
+	})
+	if err != nil || answer.StatusCode() != 422 || answer.ApplicationproblemJSONDefault == nil {
+		t.Fatalf("%v, %s", err, answer.Body)
+	}
+	var wrong []string
+	for _, argument := range *answer.ApplicationproblemJSONDefault.Errors {
+		wrong = append(wrong, *argument.Name)
+	}
+	if want := []string{"name", "price", "tags[1]"}; !slices.Equal(wrong, want) {
+		t.Errorf("wrong are %q, want %q", wrong, want)
 	}
 }
 

@@ -25,9 +25,9 @@ type Products interface {
 	ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []Product, err error)
 }
 
-// Product is something to buy.
+// Product is something to buy. What its tags ask for is in the document, and whoever breaks it is answered 422.
 type Product struct {
-	Name  string   `json:"name"`
-	Price float64  `json:"price"`
-	Tags  []string `json:"tags"`
+	Name  string   `json:"name" jsonschema:"minLength=1,maxLength=200,pattern=\\S,example=Tea"`
+	Price float64  `json:"price" jsonschema:"minimum=0,example=4.5"`
+	Tags  []string `json:"tags" jsonschema:"maxItems=20,maxLength=200,example=green"`
 }

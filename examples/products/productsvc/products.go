@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/products/productapi"
@@ -29,11 +28,8 @@ type Products struct {
 	store Store
 }
 
-// Create answers 201.
+// Create answers 201. What a product has to be is in its tags.
 func (p *Products) Create(ctx context.Context, httpRequestBody productapi.Product) (id int, httpStatusCode int, err error) {
-	if err := validate(httpRequestBody); err != nil {
-		return 0, 0, err
-	}
 	id, err = p.store.Add(ctx, httpRequestBody)
 	return id, http.StatusCreated, err
 }
@@ -46,9 +42,6 @@ func (p *Products) Read(ctx context.Context, id int) (httpResponseBody productap
 
 // Update asks of a product what Create does.
 func (p *Products) Update(ctx context.Context, id int, httpRequestBody productapi.Product) (err error) {
-	if err := validate(httpRequestBody); err != nil {
-		return err
-	}
 	return notFound(id, p.store.Replace(ctx, id, httpRequestBody))
 }
 
@@ -71,31 +64,6 @@ func (p *Products) ListAll(ctx context.Context, sortBy string, limit int, offset
 		return nil, err
 	}
 	return page(all, compare, limit, offset), nil
-}
-
-// Limits that keep a list of products within one message.
-const (
-	maxName = 200 // bytes, of a name and of a tag
-	maxTags = 20
-)
-
-// validate says what is wrong with a product.
-func validate(product productapi.Product) error {
-	if strings.TrimSpace(product.Name) == "" {
-		return bus.Errorf(http.StatusUnprocessableEntity, "a product needs a name")
-	}
-	if len(product.Name) > maxName || len(product.Tags) > maxTags {
-		return bus.Errorf(http.StatusUnprocessableEntity, "a name has at most %d bytes, and a product at most %d tags", maxName, maxTags)
-	}
-	for _, tag := range product.Tags {
-		if len(tag) > maxName {
-			return bus.Errorf(http.StatusUnprocessableEntity, "a tag has at most %d bytes", maxName)
-		}
-	}
-	if product.Price < 0 {
-		return bus.Errorf(http.StatusUnprocessableEntity, "the price of %s is %v; it has to be 0 or above", product.Name, product.Price)
-	}
-	return nil
 }
 
 // notFound gives the error of a store its status and its sentence.

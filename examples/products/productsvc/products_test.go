@@ -98,9 +98,11 @@ func TestWhatIsNoProduct(t *testing.T) {
 		status int
 		told   string
 	}{
-		{`{"price":4.5}`, 422, "a product needs a name"},
-		{`{"name":" ","price":4.5}`, 422, "a product needs a name"},
-		{`{"name":"Tea","price":-0.5}`, 422, "the price of Tea is -0.5; it has to be 0 or above"},
+		{`{"price":4.5}`, 422, "name (body): is missing"},
+		{`{"name":"","price":-1}`, 422, `name (body): expects at least 1 character; name (body): expects text that matches \S; price (body): expects at least 0`},
+		{`{"name":"Tea","tags":["green","` + strings.Repeat("x", 201) + `"]}`, 422, "tags[1] (body): expects at most 200 characters"},
+		{`{"name":" ","price":4.5}`, 422, `name (body): expects text that matches \S`},
+		{`{"name":"Tea","price":-0.5}`, 422, "price (body): expects at least 0"},
 		{`{"name":"Tea","price":"dear"}`, 400, "price"},
 		{`{"name":"Tea",`, 400, "JSON"},
 	} {
