@@ -24,9 +24,9 @@ func tree(t *testing.T) []string {
 		switch {
 		case err != nil:
 			return err
-		case entry.Name() == ".git":
+		case entry.Name() == ".git" && entry.IsDir():
 			return filepath.SkipDir
-		case entry.IsDir():
+		case entry.Name() == ".git" || entry.IsDir(): // a worktree has a file of that name
 			return nil
 		}
 		relative, err := filepath.Rel(root, path)
