@@ -38,7 +38,7 @@ func readTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = filepath.WalkDir(strings.TrimSpace(string(root)), func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Name() == ".git" {
+		if err == nil && entry.Name() == ".git" && entry.IsDir() {
 			return filepath.SkipDir
 		}
 		return err
