@@ -16,6 +16,11 @@ import (
 //
 //	<!-- example: examples/hello/main.go -->
 //
+// Where readers have a module of their own, what stands in examples/tutorial is
+// said to be in shop.example:
+//
+//	<!-- example: examples/tutorial/ordersvc/orders.go as shop.example -->
+//
 // A fragment of unknown origin fails: nobody would notice when it went stale.
 func TestExamples(t *testing.T) {
 	t.Parallel()
@@ -54,9 +59,20 @@ func checkFragment(t *testing.T, where string, fragment codeBlock) {
 		t.Errorf("%s: the example's file: %v", where, err)
 		return
 	}
-	if !strings.Contains(flatten(string(source)), flatten(fragment.code)) {
+	if !strings.Contains(flatten(readersImports(string(source), fragment)), flatten(fragment.code)) {
 		t.Errorf("%s: these lines do not stand in %s:\n%s", where, fragment.example, fragment.code)
 	}
+}
+
+// readersImports makes what the files of an example import from each other what
+// they would in the reader's module, when the fragment names one.
+func readersImports(source string, fragment codeBlock) string {
+	if fragment.module == "" {
+		return source
+	}
+	parts := strings.SplitN(fragment.example, "/", 3)
+	ours := "github.com/busline/busline/" + parts[0] + "/" + parts[1] + "/"
+	return strings.ReplaceAll(source, ours, fragment.module+"/")
 }
 
 // flatten removes indentation and the blank lines at both ends, and leaves

@@ -44,6 +44,7 @@ const importTable = `
 	examples/products/productapi:      bus reflectapi
 	examples/products/productsvc:      bus examples/products/productapi
 	examples/trouble/troubleapi:       bus reflectapi
+	examples/tutorial/shippingapi:     bus reflectapi
 	mocks: bus examples/calculator/calculatorapi examples/checkout/checkoutapi examples/payroll/payrollapi examples/products/productapi examples/products/productsvc examples/trouble/troubleapi
 	examples/...:       ...
 	benchmarks:         ...

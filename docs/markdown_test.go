@@ -23,6 +23,7 @@ type codeBlock struct {
 	number   int    // of the line on which the code starts
 	language string // "go"; "" when the fence names none
 	example  string // path in a comment above, <!-- example: path -->; "" when there is none
+	module   string // in the same comment, <!-- example: path as module -->; "" when there is none
 	code     string
 }
 
@@ -34,7 +35,7 @@ type proseLine struct {
 
 var (
 	fencePattern   = regexp.MustCompile("^\\s*(```+|~~~+)\\s*([^`\\s]*)")
-	examplePattern = regexp.MustCompile(`^\s*<!-- example: (\S+) -->\s*$`)
+	examplePattern = regexp.MustCompile(`^\s*<!-- example: (\S+)(?: as (\S+))? -->\s*$`)
 )
 
 // documents reads every markdown file of the module, testdata left out.
@@ -74,7 +75,8 @@ func parseDocument(name, text string) (markdownFile, error) {
 			current.code += text + "\n"
 		case opening != nil:
 			fence = opening[1]
-			current = codeBlock{number: i + 2, language: opening[2], example: exampleAbove(lines[:i])}
+			current = codeBlock{number: i + 2, language: opening[2]}
+			current.example, current.module = exampleAbove(lines[:i])
 		default:
 			parsed.prose = append(parsed.prose, proseLine{i + 1, text})
 		}
@@ -91,15 +93,15 @@ func closes(text, fence string) bool {
 	return len(text) >= len(fence) && strings.Trim(text, fence[:1]) == ""
 }
 
-// exampleAbove returns the path that the last line holds, blank ones not
-// counted, when that line is an example comment.
-func exampleAbove(lines []string) string {
+// exampleAbove returns the path and the module that the last line holds, blank
+// ones not counted, when that line is an example comment.
+func exampleAbove(lines []string) (example, module string) {
 	above := strings.TrimRight(strings.Join(lines, "\n"), " \t\n")
 	last := above[strings.LastIndexByte(above, '\n')+1:]
 	if match := examplePattern.FindStringSubmatch(last); match != nil {
-		return match[1]
+		return match[1], match[2]
 	}
-	return ""
+	return "", ""
 }
 
 func TestParseDocument(t *testing.T) {
@@ -111,6 +113,7 @@ func TestParseDocument(t *testing.T) {
 '''go
 a()
 '''
+<!-- example: examples/b/b.go as b.example -->
 '''sh
 ls
 '''
@@ -127,12 +130,12 @@ end`, "'''", "```")
 		path: "a.md",
 		blocks: []codeBlock{
 			{number: 6, language: "go", example: "examples/a.go", code: "a()\n"},
-			{number: 9, language: "sh", code: "ls\n"},
-			{number: 13, code: "  ```\n"},
+			{number: 10, language: "sh", example: "examples/b/b.go", module: "b.example", code: "ls\n"},
+			{number: 14, code: "  ```\n"},
 		},
 		prose: []proseLine{
 			{1, "# Title"}, {2, ""}, {3, "<!-- example: examples/a.go -->"}, {4, ""},
-			{11, "- in a list:"}, {15, "end"},
+			{8, "<!-- example: examples/b/b.go as b.example -->"}, {12, "- in a list:"}, {16, "end"},
 		},
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -1,0 +1,125 @@
+package tutorial_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/examples/internal/exampletest"
+)
+
+// TestTutorial does what docs/tutorial.md says, from nothing to services that are replaced while they are called. The
+// broker listens on TCP, and each instance is a process, built without debug data and run where there is no source.
+func TestTutorial(t *testing.T) {
+	t.Parallel()
+	shop := newShop(t)
+	shop.run("go", "generate", "./...")
+	shop.run("go", "test", "./...")
+	shipping, orders, gateway := shop.build("shipping"), shop.build("orders"), shop.build("gateway")
+	if err := os.RemoveAll(shop.directory); err != nil {
+		t.Fatal(err)
+	}
+
+	b := bustest.New(t, broker.Listen("127.0.0.1:0"))
+	start := func(executable string, environment ...string) *exampletest.Program {
+		t.Helper()
+		return exampletest.Start(t, executable, append(environment, "BUS_NATS_URL="+b.Broker().URL())...)
+	}
+	first, second := start(shipping), start(shipping)
+	if one, other := first.Await("shipping.example is on the bus as "), second.Await("shipping.example is on the bus as "); one == other {
+		t.Errorf("both instances are %s", one)
+	}
+	ordering := start(orders)
+	ordering.Await("orders.example is on the bus as ")
+	door := start(gateway, "BUS_HTTP_ADDR=127.0.0.1:0")
+	url := door.Await("ready ")
+
+	const order = "/orders.example/price?goods=5000&grams=1500&country="
+	expect(t, url+order+"NO", 200, `{"cents":6800}`)
+	expect(t, url+order+"XX", 422, `"detail":"we do not send to \"XX\"","instance":"/orders.example/price","host":"shipping.example"`)
+	expect(t, url+"/portal/openapi.json", 200, "Cost returns what it costs to send a parcel")
+	expect(t, url+"/portal/openapi.json", 200, "Price returns what an order costs with its shipping")
+	expect(t, url+"/-/ready", 200, "ready")
+
+	calls := keepCalling(t, url+order+"NO")
+	calls.awaitMore(100)
+	first.Stop()
+	calls.awaitMore(100)
+	third := start(shipping)
+	third.Await("shipping.example is on the bus as ")
+	second.Stop()
+	calls.awaitMore(100)
+	calls.stop()
+	third.Stop()
+
+	expect(t, url+order+"NO", 503, "nobody serves shipping.example on port 443 in plane bus")
+	door.Stop()
+	ordering.Stop()
+}
+
+// expect asks for a URL.
+func expect(t *testing.T, url string, status int, part string) {
+	t.Helper()
+	got, body, err := get(url)
+	if err != nil || got != status || !strings.Contains(body, part) {
+		t.Errorf("GET %s: %v, %d %s\nexpected %d …%s…", url, err, got, body, status, part)
+	}
+}
+
+func get(url string) (status int, body string, err error) {
+	response, err := http.Get(url)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+// calls are made by a few goroutines, one after the other by each.
+type calls struct {
+	made    chan struct{} // one for each call
+	stopped atomic.Bool
+	callers sync.WaitGroup
+}
+
+// keepCalling calls until it is stopped, or the test ends, and fails the test when a call fails.
+func keepCalling(t *testing.T, url string) *calls {
+	t.Helper()
+	const callers = 4
+	c := &calls{made: make(chan struct{})}
+	t.Cleanup(c.stop)
+	for range callers {
+		c.callers.Go(func() {
+			for !c.stopped.Load() {
+				if status, body, err := get(url); err != nil || status != 200 {
+					t.Errorf("%v, %d %s", err, status, body)
+				}
+				select {
+				case c.made <- struct{}{}:
+				default: // nobody counts
+				}
+			}
+		})
+	}
+	return c
+}
+
+// awaitMore waits until that many more calls were made.
+func (c *calls) awaitMore(count int) {
+	for range count {
+		<-c.made
+	}
+}
+
+// stop waits for the last calls.
+func (c *calls) stop() {
+	c.stopped.Store(true)
+	c.callers.Wait()
+}
