@@ -13,7 +13,7 @@ import (
 // listens anyway, to hear from the broker that nobody is there.
 
 // WithAllowResponses is for a plane whose broker enforces permissions with allow_responses, as the stricter profile of
-// docs/permissions.md has it: the connection answers each request on the reply subject of its own, which the broker then
+// docs/permissions.md has it. The connection answers each request on the reply subject of its own, which the broker then
 // permits, and takes answers to its own calls only there, so that they come from whom the broker has handed the call. All
 // services of a plane have to do the same: one that answers on the response subject is not heard. Default: acks
 // and responses travel to the response subject.

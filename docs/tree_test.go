@@ -5,6 +5,7 @@ package docs_test
 import (
 	"bytes"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,16 @@ func tree(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// readFile returns the text of a file of the module.
+func readFile(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // goCommand runs the go command in a directory and returns what it printed, or

@@ -35,7 +35,7 @@ type Option func(*settings) error
 // [Broker.URL] tells. An empty host is 127.0.0.1: ":4222" stays on this
 // machine. Without [Config] the broker asks for no credentials; name another host
 // then, such as "0.0.0.0:4222", only on a network where everybody may call
-// everything.
+// everything. Default: connections over memory alone.
 func Listen(address string) Option {
 	return func(s *settings) error {
 		host, port, err := parseAddress(address)
@@ -47,7 +47,7 @@ func Listen(address string) Option {
 // JetStream turns on NATS's storage (streams and key-value buckets) and keeps
 // it in a directory, which is made when it is missing. What is stored is found
 // again by a later broker on the same directory; two must not use one at the
-// same time.
+// same time. Default: no JetStream.
 func JetStream(directory string) Option {
 	return func(s *settings) error {
 		if directory == "" {
@@ -59,7 +59,7 @@ func JetStream(directory string) Option {
 }
 
 // MaxPayload sets the size in bytes of the largest message, headers included,
-// from 1 byte to 64 MiB. The default is [DefaultMaxPayload].
+// from 1 byte to 64 MiB. Default: 1 MiB, [DefaultMaxPayload].
 func MaxPayload(size int) Option {
 	return func(s *settings) error {
 		if size < 1 || size > maxMaxPayload {

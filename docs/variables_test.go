@@ -1,0 +1,44 @@
+package docs_test
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var variable = regexp.MustCompile(`(BUS_[A-Z_]+)(=\w+)?`)
+
+// TestVariables holds that docs/configuration.md tells of every environment
+// variable that a package reads, and of no other.
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	read := make(map[string]bool)
+	quoted := regexp.MustCompile(`(?:Getenv|LookupEnv)\("(BUS_[A-Z_]+)"\)`)
+	for _, file := range tree(t) {
+		if path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "examples/") {
+			continue
+		}
+		for _, match := range quoted.FindAllStringSubmatch(readFile(t, file), -1) {
+			read[match[1]] = true
+		}
+	}
+	told := make(map[string]bool)
+	for line := range strings.Lines(readFile(t, "docs/configuration.md")) {
+		if names, _, isRow := strings.Cut(strings.TrimPrefix(line, "| "), " |"); isRow && strings.HasPrefix(line, "| `BUS_") {
+			for _, match := range variable.FindAllStringSubmatch(names, -1) {
+				told[match[1]] = true
+			}
+		}
+	}
+	for name := range read {
+		if !told[name] {
+			t.Errorf("docs/configuration.md: %s is read, and has no row", name)
+		}
+	}
+	for name := range told {
+		if !read[name] {
+			t.Errorf("docs/configuration.md: %s has a row, and nobody reads it", name)
+		}
+	}
+}
