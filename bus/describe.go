@@ -19,7 +19,7 @@ func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, err
 	}
 	for _, e := range endpoints {
 		if err := e.compileClaims(); err != nil {
-			return nil, fmt.Errorf("describe %T: %s: %w", impl, e.name(), err)
+			return nil, fmt.Errorf("describe %T: %s: %w", impl, e.Name, err)
 		}
 	}
 	endpoints = slices.DeleteFunc(endpoints, func(e *endpoint) bool { return e.hidden })
