@@ -38,6 +38,8 @@ const importTable = `
 	bus/bustest:        bus bus/broker restmap/openapi restmap/openapi/compare
 	portal:             bus bus/subject bus/claims restmap/openapi
 	msgsvc:             bus
+	bus/cmd/busline/internal/cli: bus bus/claims bus/claims/claimstest bus/subject reflectapi restmap restmap/openapi
+	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
 	examples/payroll/payrollapi:       bus reflectapi
@@ -66,6 +68,7 @@ const neverCompiled = `
 	bus:                github.com/nats-io/nats-server go.opentelemetry.io/otel/sdk go.uber.org/mock github.com/golang/mock mocks portal
 	portal:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks
 	msgsvc:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks
+	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal
 `
 
 // goPackage is what go list tells of a package. Our own paths are shortened to

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// printHead shows the status and the headers of an answer.
+func (s *session) printHead(response *http.Response) error {
+	var head strings.Builder
+	head.WriteString(s.style().bold(response.Proto+" "+response.Status) + "\n")
+	for _, name := range slices.Sorted(maps.Keys(response.Header)) {
+		for _, value := range response.Header[name] {
+			head.WriteString(name + ": " + cleanLine(value) + "\n")
+		}
+	}
+	return s.print("%s\n", head.String())
+}
+
+// printBody prints the body of an answer: JSON indented for people, on one line for programs; all else as it is.
+func (s *session) printBody(f *callFlags, body []byte) error {
+	pretty := s.StdoutTerminal && !s.settings.json
+	switch {
+	case f.raw:
+	case json.Valid(body) && pretty:
+		body = []byte(clean(string(indent(body))))
+	case json.Valid(body):
+		body = append(compact(body), '\n')
+	}
+	if s.StdoutTerminal && len(body) > 0 && !bytes.HasSuffix(body, []byte("\n")) {
+		body = append(body, '\n')
+	}
+	_, err := s.Stdout.Write(body)
+	return err
+}
+
+// indent writes JSON for people, and leaves order and digits as they are.
+func indent(text []byte) []byte {
+	var indented bytes.Buffer
+	_ = json.Indent(&indented, bytes.TrimSpace(text), "", "  ") // it is valid
+	return append(indented.Bytes(), '\n')
+}
+
+// compact writes JSON on one line; what is no JSON becomes a JSON text.
+func compact(text []byte) []byte {
+	var line bytes.Buffer
+	if json.Compact(&line, text) == nil {
+		return line.Bytes()
+	}
+	return jsonOf(strings.TrimRight(string(text), "\n"))
+}
+
+// jsonOf writes a value of ours, which JSON can hold, on one line. What is not UTF-8 becomes U+FFFD.
+func jsonOf(ours any) []byte {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(ours); err != nil {
+		return []byte("null")
+	}
+	return bytes.TrimSuffix(line.Bytes(), []byte("\n"))
+}

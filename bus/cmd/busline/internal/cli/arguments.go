@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+)
+
+// argument is one name=value, or name:=json.
+type argument struct {
+	name  string // "p1.x"
+	value string
+	json  bool
+}
+
+// arguments are what a command line gives to a call.
+type arguments struct {
+	named []argument
+	body  []byte // all of it, nil when it is made of the named ones
+}
+
+// parseArguments reads name=value, name:=json, and at most one whole body: @file, - or JSON.
+func parseArguments(operands []string, stdin io.Reader) (given arguments, err error) {
+	for _, operand := range operands {
+		name, value, isNamed := strings.Cut(operand, "=")
+		switch {
+		case operand == "-" || strings.HasPrefix(operand, "@") || strings.HasPrefix(operand, "{") || strings.HasPrefix(operand, "["):
+			if given.body != nil {
+				return given, misuse("there are two bodies; the second is %.40q", operand)
+			}
+			if given.body, err = readBody(operand, stdin); err != nil {
+				return given, err
+			}
+		case !isNamed || strings.Trim(name, ":") == "":
+			return given, misuse("what is %.40q? An argument is name=value or name:=json, a whole body @file, - or {…}", operand)
+		default:
+			one := argument{name: name, value: value}
+			one.name, one.json = strings.CutSuffix(name, ":")
+			if one.json && !json.Valid([]byte(value)) {
+				return given, misuse("%s: what is behind := has to be JSON; for text write %s=…", one.name, one.name)
+			}
+			given.named = append(given.named, one)
+		}
+	}
+	return given, nil
+}
+
+// readBody reads a body from a file, from standard input, or from the command line itself. It is not nil.
+func readBody(operand string, stdin io.Reader) (body []byte, err error) {
+	path, isFile := strings.CutPrefix(operand, "@")
+	switch {
+	case operand == "-":
+		body, err = io.ReadAll(stdin)
+	case isFile:
+		body, err = os.ReadFile(path)
+	default:
+		body = []byte(operand)
+	}
+	if err != nil {
+		return nil, misuse("the body: %w", err)
+	}
+	if body == nil {
+		body = []byte{}
+	}
+	return body, nil
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// benchFlags are the flags of bench.
+type benchFlags struct {
+	target
+	concurrency, calls int
+	duration           time.Duration
+}
+
+const defaultCalls = 1000
+
+func newBench() *command {
+	f := benchFlags{concurrency: 1}
+	return &command{
+		name:     "bench",
+		operands: "<address> [name=value …] [name:=json …] [@file | - | '{…}']",
+		summary:  "make a call many times, and tell how long it takes",
+		about: `
+Makes the same call again and again, and tells how many there are in a second, how long they take, and which statuses come
+back. Arguments are those of busline call. All calls go over one connection to the broker. What the call does it does each
+time: think before you bench what creates something. An interruption shows what there is by then.`,
+		examples: []string{
+			"busline bench calculator.example/add x=5 y=6",
+			"busline bench -c 64 -n 100000 calculator.example/add x=5 y=6",
+			"busline bench -d 10s --json products.example/products limit=10",
+		},
+		flags: func(set *flag.FlagSet) {
+			f.register(set)
+			set.IntVar(&f.concurrency, "c", f.concurrency, "`number` of calls that are under way at once")
+			set.IntVar(&f.calls, "n", 0, "`number` of calls (default 1000, without -d)")
+			set.DurationVar(&f.duration, "d", 0, "`time` to go on; with -n, whichever ends first")
+		},
+		run: func(ctx context.Context, s *session, operands []string) error {
+			const most = 10_000
+			switch {
+			case f.concurrency < 1 || f.concurrency > most:
+				return misuse("-c %d: choose 1 to %d", f.concurrency, most)
+			case f.calls < 0:
+				return misuse("-n %d: choose at least 1", f.calls)
+			case f.duration < 0:
+				return misuse("-d %s: choose a time such as 10s", f.duration)
+			case f.calls == 0 && f.duration == 0:
+				f.calls = defaultCalls
+			}
+			return s.bench(ctx, &f, operands)
+		},
+		complete: completeCall,
+	}
+}
+
+// bench makes the calls and prints what came of them.
+func (s *session) bench(ctx context.Context, f *benchFlags, operands []string) error {
+	made, err := f.prepare(ctx, s, operands)
+	if err != nil {
+		return err
+	}
+	conn, err := s.join(ctx)
+	if err != nil {
+		return err
+	}
+	running := newBenchRun(f)
+	quiet := s.showProgress(running)
+	running.run(bus.ActAs(ctx, s.token()), func(ctx context.Context) (status int, detail string) {
+		return callOnce(ctx, conn, made, s.settings.timeout)
+	})
+	quiet()
+	result := running.result()
+	if err := s.printBench(result); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case result.Failed > 0:
+		return &failure{status: failed}
+	}
+	return nil
+}
+
+// callOnce makes one call. A detail is there when it failed.
+func callOnce(ctx context.Context, conn *bus.Conn, made *prepared, timeout time.Duration) (status int, detail string) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	request, err := made.request(ctx)
+	if err != nil {
+		return http.StatusBadRequest, err.Error()
+	}
+	response, err := conn.Do(request)
+	if err != nil {
+		return bus.StatusOf(err), err.Error()
+	}
+	defer response.Body.Close()
+	if response.StatusCode < http.StatusBadRequest {
+		return response.StatusCode, ""
+	}
+	const enough = 300
+	body, _ := io.ReadAll(io.LimitReader(response.Body, enough)) // it is in memory
+	return response.StatusCode, string(body)
+}
+
+// showProgress says on a terminal how far the bench is, until it is told to be quiet.
+func (s *session) showProgress(r *benchRun) (quiet func()) {
+	if !s.StderrTerminal || s.settings.json {
+		return func() {}
+	}
+	const every = 200 * time.Millisecond
+	ticker, stop := time.NewTicker(every), make(chan struct{})
+	var showing sync.WaitGroup
+	showing.Go(func() {
+		for began := time.Now(); ; {
+			select {
+			case <-ticker.C:
+				fmt.Fprintf(s.Stderr, "\r%d calls in %s\x1b[K", r.done.Load(), time.Since(began).Truncate(time.Second/10))
+			case <-stop:
+				fmt.Fprint(s.Stderr, "\r\x1b[K")
+				return
+			}
+		}
+	})
+	return func() {
+		ticker.Stop()
+		close(stop)
+		showing.Wait()
+	}
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+
+	"github.com/busline/busline/bus"
+)
+
+// callFlags are the flags of call.
+type callFlags struct {
+	target
+	all, include, raw bool
+}
+
+func newCall() *command {
+	var f callFlags
+	return &command{
+		name:     "call",
+		operands: "<address> [name=value …] [name:=json …] [@file | - | '{…}']",
+		summary:  "call one instance, or with --all every one",
+		about: `
+Calls what the address names, https://calculator.example/add; https:// may be left out. The document of the host says
+which method is meant, where each argument goes and which type it has; what does not fit is told before anything is called.
+A path that no document tells of, such as a hidden one, is called when the host serves it; its arguments travel as texts.
+
+  x=5              an integer, a number, a boolean or a text, as the document says
+  tags=a tags=b    an array
+  p1.x=3           a part of an object, or line.0.n=2 of an array of them
+  tags:='["a"]'    JSON as it is
+  id=7             also where the path has {id}: products.example/products/{id} id=7, or products.example/products/7
+  @file, -         the whole body, from a file or from standard input; or the JSON itself, '{"x":5}'
+
+When a path has several methods, GET is meant unless only another one takes the arguments; -X says it.
+
+The answer goes to standard output: JSON indented on a terminal, else on one line. An answer of status 400 or above goes
+to standard error, as a few lines, with --json as it came. With --all each instance answers, in no order.`,
+		examples: []string{
+			"busline call calculator.example/add x=5 y=6",
+			"busline call calculator.example/distance p1.x=0 p1.y=0 p2:='{\"x\":3,\"y\":4}'",
+			"busline call products.example/products name=Tea price=4.5 tags=hot tags=green",
+			"busline call -X DELETE products.example/products/7",
+			"busline call products.example/products - < product.json",
+			"busline call --all messaging.example/no-queue",
+			"BUS_TOKEN=$(busline token --claims '{\"roles\":[\"hr\"]}') busline call payroll.example/salary employee=ada",
+		},
+		flags: func(set *flag.FlagSet) {
+			f.register(set)
+			set.BoolVar(&f.all, "all", false, "multicast: every instance answers, one answer a line with who gave it")
+			set.BoolVar(&f.include, "include", false, "show status and headers")
+			set.BoolVar(&f.include, "i", false, "show status and headers")
+			set.BoolVar(&f.raw, "raw", false, "the body as it came, whatever the status")
+		},
+		run: func(ctx context.Context, s *session, operands []string) error {
+			return s.call(ctx, &f, operands)
+		},
+		complete: completeCall,
+	}
+}
+
+// call makes one call, and prints what came of it.
+func (s *session) call(ctx context.Context, f *callFlags, operands []string) error {
+	if f.all && f.instance != "" {
+		return misuse("--all and --instance: either every instance is called, or one")
+	}
+	made, err := f.prepare(ctx, s, operands)
+	if err != nil {
+		return err
+	}
+	conn, err := s.join(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.limited(ctx)
+	defer cancel()
+	request, err := made.request(ctx)
+	if err != nil {
+		return misuse("%w", err)
+	}
+	if f.all {
+		return s.callAll(conn, f, request)
+	}
+	response, err := conn.Do(request)
+	if errors.Is(err, bus.ErrNoResponder) {
+		return s.nobody(context.WithoutCancel(ctx), request.URL.Hostname())
+	}
+	if err != nil {
+		return err
+	}
+	return s.answer(f, response)
+}
+
+// answer prints one answer.
+func (s *session) answer(f *callFlags, response *http.Response) error {
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	bad := response.StatusCode >= http.StatusBadRequest
+	if f.include {
+		err = s.printHead(response)
+	}
+	if err == nil && (!bad || f.raw || f.include) {
+		err = s.printBody(f, body)
+	}
+	if err != nil || !bad {
+		return err
+	}
+	if f.raw || f.include { // it has been shown
+		return &failure{status: failed}
+	}
+	return s.answerFailed(response, body)
+}

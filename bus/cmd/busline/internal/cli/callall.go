@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/busline/busline/bus"
+)
+
+// callAll makes a multicast call, and prints answer after answer.
+func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) error {
+	answered, bad := 0, 0
+	for response, err := range conn.Publish(request) {
+		if err != nil && !isOfInstance(err) {
+			return err
+		}
+		answered++
+		var (
+			text string
+			good bool
+		)
+		switch {
+		case err != nil:
+			text, good = s.line(lost(err)), false
+		case f.include:
+			good = response.StatusCode < http.StatusBadRequest
+			if err := s.answer(f, response); err != nil && statusOf(err) != failed {
+				return err
+			}
+		default:
+			one, err := readAnswer(response)
+			if err != nil {
+				return err
+			}
+			text, good = s.line(one), one.Status < http.StatusBadRequest
+		}
+		if !good {
+			bad++
+		}
+		if err := s.print("%s", text); err != nil {
+			return err
+		}
+	}
+	switch {
+	case answered == 0:
+		return &failure{status: absent, err: fmt.Errorf("nobody answers at %s%s", request.URL.Host, request.URL.Path)}
+	case bad > 0:
+		return &failure{status: failed, err: fmt.Errorf("%d of %d answers say that it failed", bad, answered)}
+	}
+	return nil
+}
+
+// answerOfOne is a line of what --all prints.
+type answerOfOne struct {
+	Host   string          `json:"host"`
+	ID     string          `json:"id"`
+	Status int             `json:"status"`
+	Body   json.RawMessage `json:"body"` // what is no JSON is a text
+}
+
+// lost is the line of an instance that took the call and did not answer.
+func lost(err error) answerOfOne {
+	called, _ := errors.AsType[*bus.Error](err)
+	return answerOfOne{called.Host, called.ID, called.Status, jsonOf(called.Detail)}
+}
+
+func readAnswer(response *http.Response) (one answerOfOne, err error) {
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	one = answerOfOne{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id"), response.StatusCode, compact(text)}
+	return one, err
+}
+
+// line writes an answer on one line.
+func (s *session) line(one answerOfOne) string {
+	if s.settings.json {
+		return string(jsonOf(one)) + "\n"
+	}
+	body := string(one.Body)
+	var text string
+	if json.Unmarshal(one.Body, &text) == nil && !strings.ContainsAny(text, "\n\r\t") { // no quotes where none are needed
+		body = text
+	}
+	style := s.style()
+	status := strconv.Itoa(one.Status)
+	if one.Status >= http.StatusBadRequest {
+		status = style.red(status)
+	}
+	return fmt.Sprintf("%s  %s  %s\n", style.bold(cleanLine(one.ID+"."+one.Host)), status, clean(body))
+}

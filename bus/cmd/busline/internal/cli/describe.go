@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func newDescribe() *command {
+	return &command{
+		name:     "describe",
+		operands: "<host>[/path]",
+		summary:  "what a host serves: operations, arguments, results",
+		about: `
+Shows the operations of a host, from the OpenAPI documents of its ports: signature, method and path, what it is for, what
+it takes and returns, and whether it asks for a token. With a path only the operations of that path. A document shows to
+each caller what it may call: without a token, operations that ask for one are not in it.`,
+		examples: []string{
+			"busline describe calculator.example",
+			"busline describe products.example/products/{id}",
+			"busline describe --token \"$TOKEN\" payroll.example",
+			"busline describe calculator.example --json | jq -r '.[].path'",
+		},
+		run: func(ctx context.Context, s *session, operands []string) error {
+			if len(operands) != 1 {
+				return misuse("which host is it? Such as: busline describe calculator.example")
+			}
+			return s.describe(ctx, operands[0])
+		},
+		complete: func(ctx context.Context, s *session, before []string, word string) []string {
+			if len(before) > 0 {
+				return nil
+			}
+			if strings.Contains(strings.TrimPrefix(word, "https://"), "/") {
+				return s.completePath(ctx, word)
+			}
+			return s.completeHost(ctx, word, "")
+		},
+	}
+}
+
+// portDocument is what is served on one port of a host.
+type portDocument struct {
+	port int
+	*fetched
+}
+
+// describe shows what the operand names.
+func (s *session) describe(ctx context.Context, operand string) error {
+	to, err := parseAddress(operand)
+	if err != nil {
+		return err
+	}
+	instances, documents, err := s.documentsOf(ctx, to, strings.Contains(strings.TrimPrefix(operand, "https://"), ":"))
+	if err != nil {
+		return err
+	}
+	var all []operation
+	for _, each := range documents {
+		all = append(all, operationsOf(each.document)...)
+	}
+	if len(all) == 0 {
+		return &failure{status: failed, err: fmt.Errorf("%s describes nothing of itself; busline docs %s has what it does describe", to.place(), to.place())}
+	}
+	shown := all
+	if to.path != "/" {
+		if shown = at(all, to.path); len(shown) == 0 {
+			return s.unknownPath(to, all)
+		}
+	}
+	if s.settings.json {
+		return s.describeJSON(shown)
+	}
+	var text strings.Builder
+	if to.path == "/" {
+		s.writeHost(&text, to, instances, documents)
+	}
+	for i, each := range shown {
+		if i > 0 || to.path == "/" {
+			text.WriteString("\n")
+		}
+		s.writeOperation(&text, &each)
+	}
+	return s.print("%s", text.String())
+}
+
+// documentsOf fetches the documents of all ports of a host; of one when the address names it.
+func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (instances []instance, documents []portDocument, err error) {
+	instances, err = s.discover(ctx, to.host)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(instances) == 0 {
+		return nil, nil, s.nobody(ctx, to.host)
+	}
+	var ports []int
+	for _, each := range instances {
+		ports = append(ports, each.Ports...)
+	}
+	slices.Sort(ports)
+	ports = slices.Compact(ports)
+	if onePort {
+		ports = []int{to.port}
+	}
+	for _, port := range ports {
+		known, err := s.fetch(ctx, to.host, port)
+		if errors.Is(err, errUndescribed) {
+			continue // all that is there is hidden
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		documents = append(documents, portDocument{port, known})
+	}
+	if len(documents) == 0 {
+		return nil, nil, &failure{status: failed, err: fmt.Errorf("%s describes nothing%s", to.place(), s.withoutToken())}
+	}
+	return instances, documents, nil
+}
+
+// at returns the operations of a path, as it stands in the document or as it is called.
+func at(all []operation, path string) (found []operation) {
+	for _, each := range all {
+		if each.path == path {
+			found = append(found, each)
+		}
+	}
+	if found != nil {
+		return found
+	}
+	for _, each := range all {
+		if _, _, ok := each.match(path); ok {
+			found = append(found, each)
+		}
+	}
+	return found
+}
+
+// writeHost writes what is known of the whole host.
+func (s *session) writeHost(text *strings.Builder, to address, instances []instance, documents []portDocument) {
+	about := []string{plural(len(instances), "instance")}
+	if version := instances[0].Version; version != "" {
+		about = append([]string{"version " + cleanLine(version)}, about...)
+	}
+	var ports []string
+	for _, each := range documents {
+		ports = append(ports, strconv.Itoa(each.port))
+	}
+	if len(ports) == 1 {
+		about = append(about, "port "+ports[0])
+	} else {
+		about = append(about, "ports "+strings.Join(ports, " and "))
+	}
+	if s.token() == "" {
+		about = append(about, "seen without a token")
+	}
+	fmt.Fprintf(text, "%s  %s\n", s.style().bold(to.host), strings.Join(about, ", "))
+	var told []string
+	for _, each := range documents {
+		if about := each.document.Info.Description; !slices.Contains(told, about) {
+			told = append(told, about)
+			writeIndented(text, "", about)
+		}
+	}
+}
+
+func plural(count int, noun string) string {
+	if count == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", count, noun)
+}

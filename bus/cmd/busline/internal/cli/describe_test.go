@@ -1,0 +1,95 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/restmap/openapi"
+)
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveCalculator()
+	e.serveProducts()
+	e.serveParcels()
+	e.serveTrouble()
+	payroll, keys := e.servePayroll()
+	for _, host := range []string{"calculator", "products", "parcels", "trouble", "payroll"} {
+		golden(t, "describe-"+host+".txt", e.busline(0, "describe", host+".example").stdout)
+	}
+	e.env["BUS_TOKEN"] = e.token(keys, `{"roles":["hr"],"level":3}`)
+	golden(t, "describe-payroll-hr.txt", e.busline(0, "describe", "payroll.example").stdout)
+	e.says(`{"amount":5200}`+"\n", "call", "payroll.example/salary", "employee=ada")
+	e.refuses(1, "401 Unauthorized: a token is asked for here", "--token", " ", "call", "payroll.example/salary", "employee=ada")
+	e.refuses(1, "hint      --token or BUS_TOKEN says who calls; busline token makes one to try", "--token", "Bearer x", "describe", "payroll.example")
+
+	delete(e.env, "BUS_TOKEN")
+	one := e.busline(0, "describe", "products.example/products/{id}").stdout
+	if strings.Count(one, "products.example/products/{id}\n") != 3 || strings.Contains(one, "instance") {
+		t.Errorf("one path:\n%s", one)
+	}
+	e.says(one, "describe", "https://products.example/products/7")
+	e.says(e.busline(0, "describe", "parcels.example:444/internal").stdout, "describe", "parcels.example/internal")
+	if got := e.busline(0, "describe", "parcels.example:444").stdout; strings.Contains(got, "/send") || !strings.Contains(got, "port 444,") {
+		t.Errorf("one port:\n%s", got)
+	}
+	if got := e.busline(0, "describe", payroll.ID()+".payroll.example").stdout; !strings.Contains(got, "POST payroll.example/headcount") {
+		t.Errorf("one instance:\n%s", got)
+	}
+	var described []struct {
+		Method, Address, Path, Signature string
+		Token                            bool
+		Arguments                        []struct{ Name, In, Type string }
+	}
+	err := json.Unmarshal([]byte(e.busline(0, "describe", "--json", "products.example/products").stdout), &described)
+	if err != nil || len(described) != 2 || described[1].Address != "https://products.example:443/products" || described[1].Arguments[2].Type != "array of string" {
+		t.Errorf("as JSON: %+v, %v", described, err)
+	}
+}
+
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveCalculator()
+	e.serveParcels()
+	paths := func(arguments ...string) (title string, paths int) {
+		text := e.busline(0, append([]string{"docs"}, arguments...)...).stdout
+		document, err := openapi.Parse([]byte(text))
+		if err != nil || strings.Count(text, "\n") != 1 {
+			t.Fatalf("%v: %v\n%s", arguments, err, text)
+		}
+		return document.Info.Title, len(document.Paths)
+	}
+	for _, row := range []struct {
+		title     string
+		paths     int
+		arguments []string
+	}{
+		{"calculator.example", 3, []string{"calculator.example"}},
+		{"calculator.example", 3, []string{"https://calculator.example:443/"}},
+		{"parcels.example", 5, []string{"parcels.example"}},
+		{"parcels.example", 4, []string{"parcels.example:443"}},
+		{"parcels.example", 1, []string{"parcels.example:444"}},
+		{"Services on the bus", 7, nil}, // put together, without what is internal
+	} {
+		if title, count := paths(row.arguments...); title != row.title || count != row.paths {
+			t.Errorf("%v: %s has %d paths", row.arguments, title, count)
+		}
+	}
+	e.serve("nothing.example", e.serveNothing)
+	e.refuses(1, "nothing.example describes nothing (seen without a token)", "docs", "nothing.example")
+	e.refuses(1, "nothing.example describes nothing (seen without a token)", "describe", "nothing.example")
+	if got := e.busline(0, "docs"); !strings.Contains(got.stderr, "nothing.example is left out: nothing.example describes nothing") {
+		t.Errorf("what is left out: %s", got.stderr)
+	}
+	e.servePortal()
+	if title, count := paths(); title != "Services on the bus" || count != 7 {
+		t.Errorf("the portal's %s has %d paths", title, count)
+	}
+	if title, _ := paths("portal"); title != "Services on the bus" {
+		t.Errorf("the portal's document is %s", title)
+	}
+	e.refuses(1, "portal describes nothing of itself; busline docs portal has what it does describe", "describe", "portal")
+}

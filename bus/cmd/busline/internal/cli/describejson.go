@@ -1,0 +1,35 @@
+package cli
+
+// describedOperation is an operation as describe --json shows it.
+type describedOperation struct {
+	Method      string              `json:"method"`
+	Address     string              `json:"address"`
+	Path        string              `json:"path"`
+	Signature   string              `json:"signature,omitempty"`
+	Description string              `json:"description,omitempty"`
+	Token       bool                `json:"token"` // it asks for one
+	Arguments   []describedArgument `json:"arguments"`
+}
+
+// describedArgument is an argument of it.
+type describedArgument struct {
+	Name string `json:"name"`
+	In   string `json:"in"`
+	Type string `json:"type"`
+}
+
+// describeJSON prints operations for programs.
+func (s *session) describeJSON(all []operation) error {
+	shown := []describedOperation{}
+	for _, each := range all {
+		one := describedOperation{
+			Method: each.method, Address: "https://" + each.place + each.path, Path: each.path,
+			Signature: each.Summary, Description: each.Description, Token: each.needsToken(), Arguments: []describedArgument{},
+		}
+		for _, argument := range each.parameters() {
+			one.Arguments = append(one.Arguments, describedArgument{argument.name, argument.in, schemas{each.document}.text(argument.schema)})
+		}
+		shown = append(shown, one)
+	}
+	return s.print("%s\n", jsonOf(shown))
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+)
+
+// controlPort is where the framework answers; see the section on control in docs/wire.md.
+const controlPort = 888
+
+// instance is what one instance says of itself.
+type instance struct {
+	Host    string `json:"host"`
+	ID      string `json:"id"`
+	Version string `json:"version"`
+	Ports   []int  `json:"ports"` // on which it serves something; none for a mere caller
+}
+
+// discover asks everybody on the plane, or with a host its instances, and returns who answered but for ourselves, sorted.
+func (s *session) discover(ctx context.Context, host string) ([]instance, error) {
+	conn, err := s.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.limited(ctx)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:%d/ping", host, controlPort), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	found := []instance{}
+	for response, err := range conn.Publish(request) {
+		if err != nil {
+			if isOfInstance(err) {
+				continue // it took the question and is gone
+			}
+			return nil, err
+		}
+		if answered, ok := readPing(response); ok && answered.ID != conn.ID() {
+			found = append(found, answered)
+		}
+	}
+	slices.SortFunc(found, func(a, b instance) int {
+		return cmp.Or(strings.Compare(a.Host, b.Host), strings.Compare(a.ID, b.ID))
+	})
+	return found, nil
+}
+
+// isOfInstance says whether it is one instance that failed, not the call.
+func isOfInstance(err error) bool {
+	failed, ok := errors.AsType[*bus.Error](err)
+	return ok && failed.Host != ""
+}
+
+// readPing reads the answer of an instance; false when it is none.
+func readPing(response *http.Response) (answered instance, ok bool) {
+	defer response.Body.Close()
+	if json.NewDecoder(response.Body).Decode(&answered) != nil {
+		return instance{}, false
+	}
+	answered.Host, answered.ID = response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")
+	if answered.Ports == nil {
+		answered.Ports = []int{}
+	}
+	slices.Sort(answered.Ports)
+	return answered, subject.ValidHost(answered.Host) == nil
+}
+
+// hostsOf returns the hosts that serve something, sorted.
+func hostsOf(instances []instance) (hosts []string) {
+	for _, each := range instances {
+		if len(each.Ports) > 0 && !slices.Contains(hosts, each.Host) {
+			hosts = append(hosts, each.Host)
+		}
+	}
+	return hosts
+}
+
+// idsOf returns the ids of the instances of a host.
+func idsOf(instances []instance, host string) (ids []string) {
+	for _, each := range instances {
+		if each.Host == host {
+			ids = append(ids, cleanLine(each.ID))
+		}
+	}
+	return ids
+}
+
+// nobody is the error for a host that is not there, and says who is.
+func (s *session) nobody(ctx context.Context, host string) error {
+	if s.conn == nil {
+		return &failure{status: absent, err: fmt.Errorf("nobody serves %s", host)}
+	}
+	text := fmt.Sprintf("nobody serves %s in plane %s", host, s.conn.Plane())
+	instances, err := s.discover(ctx, "all")
+	hosts := hostsOf(instances)
+	id, service, _ := strings.Cut(host, ".")
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(hosts, service): // an instance that is not there
+		text = fmt.Sprintf("%s has no instance %s, but %s", service, id, strings.Join(idsOf(instances, service), ", "))
+	case slices.Contains(hosts, host): // on another port, or it has come back
+		text = fmt.Sprintf("nobody answered for %s, which is there now", host)
+	case len(hosts) == 0:
+		text += ", nor any other host"
+	case nearest(host, hosts) != "":
+		text += didYouMean(host, hosts)
+	default:
+		text += ", but " + strings.Join(hosts, ", ")
+	}
+	return &failure{status: absent, err: errors.New(text)}
+}

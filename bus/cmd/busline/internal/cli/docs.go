@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/busline/busline/restmap/openapi"
+)
+
+func newDocs() *command {
+	return &command{
+		name:     "docs",
+		operands: "[host[:port]]",
+		summary:  "the OpenAPI document of a host, or of the whole bus",
+		about: `
+Prints an OpenAPI 3.0.0 document, indented on a terminal, else as it came: that of a host, of one port of it, or without a
+host that of all services, as the portal has it. Without a portal it is put together here. Documents show to each caller
+what it may call.`,
+		examples: []string{"busline docs calculator.example", "busline docs > bus.json", "busline docs | jq '.paths | keys'"},
+		run: func(ctx context.Context, s *session, operands []string) error {
+			switch len(operands) {
+			case 0:
+				return s.docsOfAll(ctx)
+			case 1:
+				return s.docs(ctx, operands[0])
+			default:
+				return misuse("one host at a time, or none for all of them")
+			}
+		},
+		complete: func(ctx context.Context, s *session, before []string, word string) []string {
+			if len(before) > 0 {
+				return nil
+			}
+			return s.completeHost(ctx, word, "")
+		},
+	}
+}
+
+// docs prints the document of a host. When several ports have one, they are merged.
+func (s *session) docs(ctx context.Context, operand string) error {
+	to, err := parseAddress(operand)
+	if err != nil {
+		return err
+	}
+	if to.path != "/" {
+		return misuse("%s: a document is that of a host; busline describe %s tells of one path", operand, operand)
+	}
+	_, documents, err := s.documentsOf(ctx, to, strings.Contains(strings.TrimPrefix(operand, "https://"), ":"))
+	if err != nil {
+		return err
+	}
+	if len(documents) == 1 {
+		return s.printDocument(documents[0].text)
+	}
+	members := make([]openapi.Member, len(documents))
+	for i, each := range documents {
+		members[i] = openapi.Member{Host: to.host, Port: each.port, Document: each.document}
+	}
+	return s.merge(to.host, members)
+}
+
+// docsOfAll prints the document of the portal, or when there is none makes one.
+func (s *session) docsOfAll(ctx context.Context) error {
+	const portal, publicPort = "portal", 443
+	known, err := s.fetch(ctx, portal, publicPort)
+	if err == nil {
+		return s.printDocument(known.text)
+	}
+	if missing, ok := errors.AsType[*failure](err); !ok || missing.status != absent {
+		return err
+	}
+	instances, err := s.discover(ctx, "all")
+	if err != nil {
+		return err
+	}
+	var members []openapi.Member
+	for _, host := range hostsOf(instances) {
+		_, documents, err := s.documentsOf(ctx, address{host: host, port: publicPort}, true)
+		if err != nil {
+			s.notef("%s is left out: %s", host, clean(err.Error()))
+			continue
+		}
+		members = append(members, openapi.Member{Host: host, Port: publicPort, Document: documents[0].document})
+	}
+	if len(members) == 0 {
+		return s.nobody(ctx, portal)
+	}
+	return s.merge("Services on the bus", members)
+}
+
+// merge prints one document of several.
+func (s *session) merge(title string, members []openapi.Member) error {
+	version := ""
+	if len(members) > 0 {
+		version = members[0].Document.Info.Version
+	}
+	if title == "Services on the bus" {
+		version = ""
+	}
+	merged := openapi.Merge(openapi.Info{Title: title, Version: version}, "", members)
+	text, err := merged.JSON()
+	if err != nil {
+		return err
+	}
+	return s.printDocument(text)
+}
+
+func (s *session) printDocument(text []byte) error {
+	if s.StdoutTerminal && !s.settings.json {
+		text = indent(text)
+	} else {
+		text = append(compact(text), '\n')
+	}
+	_, err := s.Stdout.Write(text)
+	return err
+}

@@ -1,0 +1,139 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/cmd/busline/internal/cli"
+	"github.com/busline/busline/examples/trouble/troublesvc"
+)
+
+func TestNobody(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.refuses(3, "busline call: nobody serves calculator.example in plane "+e.bus.Plane()+", nor any other host", "call", "calculator.example/add")
+	e.refuses(3, "nor any other host", "docs")
+	e.serveCalculator()
+	e.serveTrouble()
+	for _, arguments := range [][]string{{"call", "calculatr.example/add"}, {"describe", "calculatr.example"}, {"docs", "calculatr.example"}, {"bench", "calculatr.example/add"}} {
+		e.refuses(3, "nobody serves calculatr.example in plane "+e.bus.Plane()+"; did you mean calculator.example?", arguments...)
+	}
+	e.refuses(3, ", but calculator.example, trouble.example", "call", "x/y")
+	e.refuses(3, `{"error":"nobody serves x in plane `+e.bus.Plane()+`, but calculator.example, trouble.example","exit":3}`, "call", "--json", "x/y")
+	e.refuses(3, "nobody answers at calculator.example:888/nothing", "call", "--all", "calculator.example:888/nothing")
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		e := &terminal{t, b, map[string]string{}}
+		if err := troublesvc.Serve(b.Connect("trouble.example")); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		e.refuses(4, "504 Gateway Timeout: trouble.example took the call, and did not answer within the time budget", "call", "--timeout", "3s", "trouble.example/hang", "ms=9000")
+		if took := time.Since(began).Truncate(time.Millisecond); took != 3*time.Second {
+			t.Errorf("the call took %s", took)
+		}
+		got := e.busline(1, "bench", "-n", "2", "--timeout", "1s", "trouble.example/hang", "ms=9000")
+		if !strings.Contains(got.stdout, "504    2  504 Gateway Timeout: trouble.example took the call") {
+			t.Errorf("the bench prints\n%s", got.stdout)
+		}
+		time.Sleep(10 * time.Second) // the handlers end
+	})
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		e := &terminal{t, b, map[string]string{}}
+		if err := troublesvc.Serve(b.Connect("trouble.example")); err != nil {
+			t.Fatal(err)
+		}
+		for _, arguments := range [][]string{
+			{"call", "trouble.example/sleep", "ms=9000"},
+			{"call", "--all", "trouble.example/sleep", "ms=9000"},
+			{"bench", "trouble.example/sleep", "ms=400"},
+		} {
+			ctx, interrupt := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, interrupt)
+			got := e.run(ctx, nil, arguments...)
+			if got.status != 130 || got.stderr != "" {
+				t.Errorf("busline %v: %+v", arguments, got)
+			}
+			if arguments[0] == "bench" && !strings.Contains(got.stdout, "2 in 1.00 s, 1 at a time\n") {
+				t.Errorf("an interrupted bench prints\n%s", got.stdout)
+			}
+		}
+		if got := e.busline(0, "call", "trouble.example/cancelled"); got.stdout != `{"count":3}`+"\n" {
+			t.Errorf("it says of how many calls it has cancelled: %s", got.stdout)
+		}
+	})
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	elsewhere := func(environment *cli.Environment) { environment.Connect = nil }
+	e := newTerminal(t)
+	for _, arguments := range [][]string{
+		{"ls"}, {"describe", "x"}, {"docs"}, {"call", "x/y"}, {"bench", "x/y"}, {"permissions"}, {"ls", "--watch"},
+	} {
+		got := e.run(t.Context(), elsewhere, append([]string{"--url", "nats://127.0.0.1:1", "--timeout", "10ms"}, arguments...)...)
+		if got.status != 5 || got.stdout != "" || !strings.Contains(got.stderr, "no broker at nats://127.0.0.1:1") {
+			t.Errorf("busline %v: %+v", arguments, got)
+		}
+	}
+	if got := e.run(t.Context(), elsewhere, "--url", "nats://127.0.0.1:1", "--timeout", "10ms", "__complete", "call", ""); got != (result{}) {
+		t.Errorf("completion: %+v", got)
+	}
+	got := e.run(t.Context(), elsewhere, "--url", "nats://127.0.0.1:1", "--timeout", "10ms", "--json", "ls")
+	var told struct {
+		Error string
+		Exit  int
+	}
+	if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || told.Exit != 5 || got.status != 5 {
+		t.Errorf("as JSON: %+v, %v", got, err)
+	}
+}
+
+func TestLeavesNothing(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) { // which fails when a connection is left open
+		e := &terminal{t, b, map[string]string{}}
+		e.busline(3, "ls")
+		e.busline(3, "call", "x/y")
+		e.busline(0, "permissions")
+	})
+}
+
+// brokenWriter fails as a pipe does that nobody reads, or as a disk does that is full.
+type brokenWriter struct{ err error }
+
+func (b brokenWriter) Write([]byte) (int, error) { return 0, b.err }
+
+func TestClosedPipe(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveCalculator()
+	for _, arguments := range [][]string{
+		{"ls"}, {"ls", "--watch"}, {"docs", "calculator.example"}, {"describe", "calculator.example"}, {"call", "calculator.example/add"},
+		{"call", "--all", "calculator.example/add"}, {"bench", "-n", "1", "calculator.example/add"}, {"help"}, {"version"}, {"completion", "bash"}, {"permissions"},
+	} {
+		for _, err := range []error{syscall.EPIPE, io.ErrClosedPipe, errors.New("disk full")} {
+			got := e.run(t.Context(), func(environment *cli.Environment) {
+				environment.Stdout = brokenWriter{fmt.Errorf("write: %w", err)}
+			}, arguments...)
+			if isPipe := err.Error() != "disk full"; isPipe && (got.status != 141 || got.stderr != "") || !isPipe && (got.status != 1 || !strings.Contains(got.stderr, "disk full")) {
+				t.Errorf("busline %v, %v: %+v", arguments, err, got)
+			}
+		}
+	}
+}

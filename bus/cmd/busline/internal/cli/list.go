@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func newList() *command {
+	var watch bool
+	every := 2 * time.Second
+	return &command{
+		name:     "ls",
+		operands: "[host …]",
+		summary:  "who is on the bus: services, instances, versions, ports",
+		about: `
+Asks every instance on the plane who it is, and lists the answers. A host may be a pattern, '*.example'. An instance
+without ports serves nothing: it only calls. With --watch the list is made again and again, on a terminal in place.`,
+		examples: []string{"busline ls", "busline ls 'calc*'", "busline ls --watch", "busline ls --json | jq -r '.[].host'"},
+		flags: func(set *flag.FlagSet) {
+			set.BoolVar(&watch, "watch", false, "go on until interrupted")
+			set.BoolVar(&watch, "w", false, "go on until interrupted")
+			set.DurationVar(&every, "every", every, "`time` from one list to the next, with --watch")
+		},
+		run: func(ctx context.Context, s *session, patterns []string) error {
+			for _, pattern := range patterns {
+				if _, err := path.Match(pattern, ""); err != nil {
+					return misuse("%q is no pattern of hosts: %w", pattern, err)
+				}
+			}
+			if every <= 0 {
+				return misuse("--every %s: choose a time such as 2s", every)
+			}
+			if watch {
+				return s.watch(ctx, patterns, every)
+			}
+			return s.list(ctx, patterns)
+		},
+		complete: func(ctx context.Context, s *session, _ []string, word string) []string {
+			return s.completeHost(ctx, word, "")
+		},
+	}
+}
+
+// list prints the instances once.
+func (s *session) list(ctx context.Context, patterns []string) error {
+	found, err := s.matching(ctx, patterns)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 || s.settings.json {
+		text, err := s.listing(found)
+		if err == nil {
+			err = s.print("%s", text)
+		}
+		if err != nil || len(found) > 0 {
+			return err
+		}
+	}
+	who := "nobody"
+	if len(patterns) > 0 {
+		who = "nobody called " + strings.Join(patterns, " or ")
+	}
+	return &failure{status: absent, err: fmt.Errorf("%s is on plane %s of %s", who, s.conn.Plane(), s.conn.NATS().ConnectedUrlRedacted())}
+}
+
+// matching discovers the instances whose host is like one of the patterns; without patterns all.
+func (s *session) matching(ctx context.Context, patterns []string) ([]instance, error) {
+	found, err := s.discover(ctx, "all")
+	if err != nil || len(patterns) == 0 {
+		return found, err
+	}
+	return slices.DeleteFunc(found, func(each instance) bool {
+		return !slices.ContainsFunc(patterns, func(pattern string) bool {
+			matched, _ := path.Match(pattern, each.Host) // it was found to be well-formed
+			return matched
+		})
+	}), nil
+}
+
+// listing writes instances as a table, or as JSON.
+func (s *session) listing(found []instance) (string, error) {
+	if s.settings.json {
+		return string(jsonOf(found)) + "\n", nil
+	}
+	var plain bytes.Buffer
+	table := tabwriter.NewWriter(&plain, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "HOST\tINSTANCE\tVERSION\tPORTS")
+	for _, each := range found {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", each.Host, cleanLine(each.ID), orDash(cleanLine(each.Version)), orDash(joinPorts(each.Ports)))
+	}
+	if err := table.Flush(); err != nil {
+		return "", err
+	}
+	heading, rest, _ := strings.Cut(plain.String(), "\n")
+	return s.style().bold(heading) + "\n" + rest, nil
+}
+
+func joinPorts(ports []int) string {
+	texts := make([]string, len(ports))
+	for i, port := range ports {
+		texts[i] = strconv.Itoa(port)
+	}
+	return strings.Join(texts, " ")
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestMisuse(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveCalculator()
+	e.serveProducts()
+	e.serveTrouble()
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		arguments []string
+		want      string
+	}{
+		// the command line itself
+		{[]string{"lss"}, "busline: there is no command lss, see busline --help; did you mean ls?"},
+		{[]string{"help", "cal"}, "there is no command cal, see busline --help; did you mean call?"},
+		{[]string{"--jsn", "ls"}, "busline: there is no flag --jsn; did you mean --json?"},
+		{[]string{"ls", "--wach"}, "busline ls: there is no flag --wach; did you mean --watch?"},
+		{[]string{"ls", "--timeout"}, "--timeout: its value is missing"},
+		{[]string{"ls", "--timeout", "5"}, `--timeout: "5" is not what it takes: a time such as 500ms, 20s or 2m`},
+		{[]string{"ls", "--timeout=0s"}, "--timeout 0s: nothing can be done in no time"},
+		{[]string{"ls", "--json=maybe"}, `--json: "maybe" is not what it takes: true or false`},
+		{[]string{"ls", "--plane", "a b"}, `plane "a b": not 1 to 64 of letters`},
+		{[]string{"ls", "-w", "--every", "-1s"}, "--every -1s: choose a time such as 2s"},
+		{[]string{"ls", "[a"}, `"[a" is no pattern of hosts`},
+		{[]string{"bench", "-c", "0", "calculator.example/add"}, "-c 0: choose 1 to 10000"},
+		{[]string{"bench", "-c", "x", "calculator.example/add"}, `-c: "x" is not what it takes: an integer`},
+		{[]string{"bench", "-n", "-1", "calculator.example/add"}, "-n -1: choose at least 1"},
+		{[]string{"bench", "-d", "-1s", "calculator.example/add"}, "-d -1s: choose a time such as 10s"},
+		{[]string{"bench"}, "what is to be called? Such as: busline bench calculator.example/add x=5 y=6"},
+		{[]string{"completion"}, "for which shell? One of bash, fish, zsh"},
+		{[]string{"completion", "tcsh"}, "for which shell?"},
+		{[]string{"version", "1"}, "version takes no arguments"},
+		{[]string{"docs", "a.example", "b.example"}, "one host at a time"},
+		{[]string{"docs", "calculator.example/add"}, "busline describe calculator.example/add tells of one path"},
+		{[]string{"describe"}, "which host is it?"},
+		{[]string{"permissions", "a b"}, `callee "a b"`},
+
+		// addresses
+		{[]string{"call"}, "what is to be called?"},
+		{[]string{"call", "calc_x/add"}, `"https://calc_x/add" is no address such as calculator.example/add: host "calc_x"`},
+		{[]string{"call", "ftp://calculator.example/add"}, "neither https nor http"},
+		{[]string{"call", "calculator.example:0/add"}, `port "0": not from 1 to 65535`},
+		{[]string{"call", "calculator.example/%zz"}, "is no address"},
+		{[]string{"call", "calculator.example/ad"}, "calculator.example serves nothing at /ad, but at /add, /arithmetic, /distance (seen without a token); did you mean /add?"},
+		{[]string{"call", "calculator.example:444/add"}, "calculator.example:444 serves nothing at /add, nor anything else that it tells of"},
+		{[]string{"describe", "calculator.example/ad"}, "did you mean /add?"},
+		{[]string{"call", "calculator.example/add", "--instance", "A!"}, `--instance: instance ID "A!"`},
+		{[]string{"call", "calculator.example/add", "--instance", "abc", "--all"}, "either every instance is called, or one"},
+		{[]string{"call", "calculator.example/add", "-X", "G T"}, "-X G T: a method is a word such as GET"},
+		{[]string{"call", "calculator.example/add", "-H", "nothing"}, `-H: "nothing" is not what it takes: a header such as Accept: text/plain`},
+
+		// arguments
+		{[]string{"call", "calculator.example/add", "5"}, `what is "5"? An argument is name=value or name:=json`},
+		{[]string{"call", "calculator.example/add", "=5"}, `what is "=5"?`},
+		{[]string{"call", "calculator.example/add", ":=5"}, `what is ":=5"?`},
+		{[]string{"call", "calculator.example/add", "z=1"}, "there is no argument z: calculator.example/add takes x, y"},
+		{[]string{"call", "calculator.example/arithmetic", "pp=+"}, "there is no argument pp: calculator.example/arithmetic takes x, op, y; did you mean op?"},
+		{[]string{"call", "trouble.example/panic", "z=1"}, "there is no argument z: trouble.example/panic takes none"},
+		{[]string{"call", "calculator.example/add", "x=five"}, `argument x is an integer, not "five"`},
+		{[]string{"call", "calculator.example/add", "x=1.5"}, `argument x is an integer, not "1.5"`},
+		{[]string{"call", "calculator.example/add", "x="}, `argument x is an integer, not ""`},
+		{[]string{"call", "calculator.example/add", "x:=true"}, `argument x is an integer, not "true"`},
+		{[]string{"call", "calculator.example/add", "x:=5y"}, "x: what is behind := has to be JSON; for text write x=…"},
+		{[]string{"call", "calculator.example/add", "x=1", "x=2"}, "argument x is given more than once"},
+		{[]string{"call", "calculator.example/add", "x.y=1"}, "argument x.y: x is an integer and has no parts"},
+		{[]string{"call", "calculator.example/distance", "p1.z=1"}, "there is no argument p1.z: p1 has x, y"},
+		{[]string{"call", "calculator.example/distance", "p1.x=a"}, `argument p1.x is a number, not "a"`},
+		{[]string{"call", "calculator.example/distance", "p1=5"}, `argument p1 is a Point, not "5"; write its parts as p1.x=…, or all of it as p1:='{…}'`},
+		{[]string{"call", "calculator.example/distance", "p1.x=1", "p1:={}"}, "argument p1 is given as a whole and in parts"},
+		{[]string{"call", "calculator.example/distance", `p1:={"x":"a"}`}, "argument p1 is a Point"},
+		{[]string{"call", "products.example/products", "price=x", "name=Tea"}, `argument price is a number, not "x"`},
+		{[]string{"call", "products.example/products", "tags:=5"}, `argument tags is an array of string, not "5"; repeat tags=…, or write tags:='[…]'`},
+		{[]string{"call", "products.example/products", "tags.x=5"}, "tags is an array: repeat it, write tags.0=…"},
+		{[]string{"call", "products.example/products", "sortby=x"}, "there is no argument sortby: products.example/products takes sortBy, limit, offset, name, price, tags; did you mean sortBy?"},
+		{[]string{"call", "products.example/products", "name=x", "limit=3"}, "no method of products.example/products takes all these arguments"},
+		{[]string{"call", "products.example/products/{id}"}, "argument id is missing: it is part of the path /products/{id}"},
+		{[]string{"call", "products.example/products/{id}", "id:=null"}, "argument id is an integer"},
+		{[]string{"call", "products.example/products/7", "id=8"}, "argument id: the path says already what it is"},
+
+		// bodies
+		{[]string{"call", "products.example/products", "{}", "[]"}, "there are two bodies; the second is"},
+		{[]string{"call", "products.example/products", "@" + empty + ".not"}, "the body: open "},
+		{[]string{"call", "products.example/products", `{"name":`}, "the body is no JSON, which POST products.example/products takes"},
+		{[]string{"call", "products.example/products", "{}", "name=Tea"}, "argument name belongs to the body, which is given as a whole"},
+		{[]string{"call", "-X", "GET", "products.example/products", "{}"}, "GET products.example/products takes no body"},
+
+		// tokens
+		{[]string{"token", "hr"}, `what is "hr"? Claims are one JSON object`},
+		{[]string{"token", "--claims", "roles"}, `--claims: "roles" is no JSON object such as`},
+		{[]string{"token", "--claims", "[]"}, `--claims: "[]" is no JSON object`},
+		{[]string{"token", "--claims", "null"}, `--claims: "null" is no JSON object`},
+		{[]string{"token", "--expires", "0s"}, "--expires 0s: choose a time such as 1h"},
+	} {
+		e.refuses(2, row.want, row.arguments...)
+	}
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/restmap"
+)
+
+// answerFailed is the error for an answer of status 400 or above. It is written at once, as people read it, or kept for
+// --json as it came.
+func (s *session) answerFailed(response *http.Response, body []byte) error {
+	told := restmap.Problem{Status: response.StatusCode, Host: response.Header.Get("Bus-From-Host"), ID: response.Header.Get("Bus-From-Id")}
+	isProblem := strings.HasPrefix(response.Header.Get("Content-Type"), restmap.ProblemType) && json.Unmarshal(body, &told) == nil
+	if s.settings.json {
+		if !isProblem {
+			told.Title, told.Detail = http.StatusText(told.Status), strings.TrimSpace(string(body))
+			body = jsonOf(told)
+		}
+		return &failure{status: failed, err: errors.New(told.Detail), json: compact(body)}
+	}
+	if !isProblem { // a page, perhaps
+		told.Detail = strings.TrimSpace(string(body))
+	}
+	s.writeProblem(&told)
+	return &failure{status: failed}
+}
+
+// problemOf is what an error of the bus says.
+func problemOf(err *bus.Error) *restmap.Problem {
+	told := &restmap.Problem{
+		Status: err.Status, Detail: err.Detail, Host: err.Host, ID: err.ID, MsgID: err.MsgID, Instance: err.Instance, Errors: err.Arguments,
+	}
+	if err.Executed == bus.NotExecuted {
+		told.Executed = err.Executed.String()
+	}
+	return told
+}
+
+// writeProblem shows on standard error what went wrong: in one line, and below it who says so, and of what.
+func (s *session) writeProblem(told *restmap.Problem) {
+	heading := fmt.Sprintf("%d %s", told.Status, cmp.Or(http.StatusText(told.Status), cleanLine(told.Title)))
+	detail := clean(told.Detail)
+	if len(told.Errors) > 1 { // each has a line of its own below
+		detail = ""
+	}
+	fmt.Fprint(s.Stderr, s.errorStyle().red(heading))
+	if detail != "" {
+		fmt.Fprintf(s.Stderr, ": %s", detail)
+	}
+	fmt.Fprintln(s.Stderr)
+	var lines strings.Builder
+	table := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', 0)
+	add := func(name, text string) {
+		if text = cleanLine(text); text != "" {
+			fmt.Fprintf(table, "  %s\t%s\n", name, text)
+		}
+	}
+	if len(told.Errors) > 1 {
+		for _, each := range told.Errors {
+			add("argument", fmt.Sprintf("%s (%s): %s", each.Name, each.In, each.Detail))
+		}
+	}
+	add("who", told.Host+told.Instance+" "+told.ID)
+	add("message", told.MsgID)
+	add("trace", told.TraceID)
+	if told.Executed == bus.NotExecuted.String() {
+		add("executed", "no")
+	}
+	if told.Status == http.StatusUnauthorized {
+		add("hint", "--token or BUS_TOKEN says who calls; busline token makes one to try")
+	}
+	_ = table.Flush() // a strings.Builder takes everything
+	fmt.Fprint(s.Stderr, s.errorStyle().dim(lines.String()))
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// plan is what is known of a call before its arguments are looked at.
+type plan struct {
+	to        address
+	method    string            // to call with; "" until the operation is chosen
+	operation *operation        // nil when no document tells of it
+	inPath    map[string]string // what the address gives for {parameters}
+}
+
+// resolve finds out what a call is: by the document of the host, or when that does not have the path by asking the host
+// whether it serves it all the same. A method from the command line wins.
+func (s *session) resolve(ctx context.Context, to address, method string, given arguments) (*plan, error) {
+	if to.host == "all" || to.port == controlPort || to.path == "/openapi.json" {
+		return &plan{to: to, method: method}, nil // nobody describes these
+	}
+	known, err := s.fetch(ctx, to.host, to.port)
+	switch {
+	case errors.Is(err, errUndescribed):
+		return s.undescribed(ctx, to, method, nil)
+	case err != nil:
+		return nil, err
+	}
+	found := matching(known.document, to.path)
+	if len(found) == 0 {
+		return s.undescribed(ctx, to, method, operationsOf(known.document))
+	}
+	chosen, err := choose(found, to, method, given)
+	if err != nil {
+		return nil, err
+	}
+	values, _, _ := chosen.match(to.path)
+	made := &plan{to: to, method: method, operation: chosen, inPath: values}
+	if made.method == "" {
+		made.method = chosen.method
+	}
+	return made, nil
+}
+
+// undescribed plans a call that no document tells of: the path is hidden, or the caller may not call it. The host knows
+// whether it is there; if not, the error lists what is.
+func (s *session) undescribed(ctx context.Context, to address, method string, known []operation) (*plan, error) {
+	methods, err := s.allowed(ctx, to)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(methods) == 0:
+		return nil, s.unknownPath(to, known)
+	case method == "" && slices.Contains(methods, http.MethodGet):
+		method = http.MethodGet
+	case method == "":
+		method = methods[0]
+	}
+	return &plan{to: to, method: method}, nil
+}
+
+// allowed asks a host under which methods it serves a path: none when it does not, or does not know the question.
+func (s *session) allowed(ctx context.Context, to address) (methods []string, err error) {
+	conn, err := s.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.limited(ctx)
+	defer cancel()
+	query := url.Values{"port": {strconv.Itoa(to.port)}, "path": {to.path}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:%d/allow?%s", to.host, controlPort, query.Encode()), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := conn.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return nil, err
+	}
+	var answer struct {
+		Methods []string `json:"methods"`
+	}
+	if json.Unmarshal(text, &answer) != nil {
+		return nil, nil
+	}
+	return answer.Methods, nil
+}
+
+// unknownPath is the error for a path that a host does not serve.
+func (s *session) unknownPath(to address, known []operation) error {
+	var paths []string
+	for _, each := range known {
+		if !slices.Contains(paths, each.path) {
+			paths = append(paths, each.path)
+		}
+	}
+	text := fmt.Sprintf("%s serves nothing at %s", to.place(), to.path)
+	if len(paths) == 0 {
+		return misuse("%s, nor anything else that it tells of%s", text, s.withoutToken())
+	}
+	return misuse("%s, but at %s%s%s", text, strings.Join(paths, ", "), s.withoutToken(), didYouMean(to.path, paths))
+}
+
+// withoutToken reminds of what is not shown.
+func (s *session) withoutToken() string {
+	if s.token() == "" {
+		return " (seen without a token)"
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+)
+
+// ownHost is who we are on the bus. It is the same for everybody who types, so that a broker can have one user for
+// them, with permissions of its own; and it serves nothing.
+const ownHost = "busline-cli"
+
+// Limits that --timeout does not raise.
+const (
+	longestConnect = 5 * time.Second
+	longestClose   = time.Second
+)
+
+// session is one run of the command.
+type session struct {
+	Environment
+	settings settings
+	command  string    // the name of the subcommand, "" before it is known
+	conn     *bus.Conn // nil until something asks for it
+}
+
+func newSession(environment Environment) *session {
+	return &session{Environment: environment, settings: settings{timeout: defaultTimeout}}
+}
+
+// join returns the connection to the bus; the first who asks makes it.
+func (s *session) join(ctx context.Context) (*bus.Conn, error) {
+	if s.conn != nil {
+		return s.conn, nil
+	}
+	options := s.Connect
+	if s.Getenv("BUS_LOG_LEVEL") == "" { // what matters to who types is what the command says
+		options = append([]bus.ConnectOption{bus.WithLogger(zerolog.Nop())}, options...)
+	}
+	options = append(options, bus.WithConnectTimeout(min(s.settings.timeout, longestConnect)))
+	if s.settings.url != "" {
+		options = append(options, bus.WithURL(s.settings.url))
+	}
+	if s.settings.plane != "" {
+		options = append(options, bus.WithPlane(s.settings.plane))
+	}
+	conn, err := bus.Connect(ctx, ownHost, options...)
+	if err != nil {
+		return nil, &failure{status: unreachable, err: err}
+	}
+	s.conn = conn
+	return conn, nil
+}
+
+// close leaves the bus.
+func (s *session) close() error {
+	if s.conn == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), longestClose)
+	defer cancel()
+	_ = s.conn.Close(ctx) // nothing is under way any more; a broker that is away takes no leave
+	return nil
+}
+
+// limited returns a context for calls: as whoever the token says, and within the time of --timeout.
+func (s *session) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx = bus.ActAs(ctx, s.token())
+	return context.WithTimeout(ctx, s.settings.timeout)
+}
+
+// token returns the bare token to call with, "" for none.
+func (s *session) token() string {
+	token := s.settings.token
+	if token == "" {
+		token = s.Getenv("BUS_TOKEN")
+	}
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(token), "Bearer "))
+}
+
+// print writes to standard output. An error ends the command: a pipe that nobody reads, a disk that is full.
+func (s *session) print(format string, values ...any) error {
+	_, err := fmt.Fprintf(s.Stdout, format, values...)
+	return err
+}
+
+// notef says something on standard error that is no result.
+func (s *session) notef(format string, values ...any) {
+	fmt.Fprintf(s.Stderr, "busline: "+format+"\n", values...)
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net/http"
+	"strings"
+
+	"github.com/busline/busline/bus/subject"
+)
+
+// target are the flags that say what is called.
+type target struct {
+	method, instance string
+	header           http.Header
+}
+
+func (t *target) register(set *flag.FlagSet) {
+	set.StringVar(&t.method, "X", "", "HTTP `method`, in place of what the document says")
+	set.StringVar(&t.instance, "instance", "", "`id` of the instance to call, as busline ls shows it")
+	set.Func("H", "`header` to send, 'Name: value'; may be repeated", func(text string) error {
+		name, value, ok := strings.Cut(text, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return errors.New("a header such as Accept: text/plain")
+		}
+		if t.header == nil {
+			t.header = make(http.Header)
+		}
+		t.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+		return nil
+	})
+}
+
+// prepare turns operands into a request.
+func (t *target) prepare(ctx context.Context, s *session, operands []string) (*prepared, error) {
+	if len(operands) == 0 {
+		return nil, misuse("what is to be called? Such as: busline %s calculator.example/add x=5 y=6", s.command)
+	}
+	to, err := parseAddress(operands[0])
+	if err != nil {
+		return nil, err
+	}
+	if t.instance != "" {
+		if err := subject.ValidID(t.instance); err != nil {
+			return nil, misuse("--instance: %w", err)
+		}
+		to.host = t.instance + "." + to.host
+	}
+	method := strings.ToUpper(t.method)
+	if method != "" && subject.ValidMethod(method) != nil {
+		return nil, misuse("-X %s: a method is a word such as GET", t.method)
+	}
+	given, err := parseArguments(operands[1:], s.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	planned, err := s.resolve(ctx, to, method, given)
+	if err != nil {
+		return nil, err
+	}
+	header := t.header
+	if header == nil {
+		header = make(http.Header)
+	}
+	return planned.prepare(given, header)
+}

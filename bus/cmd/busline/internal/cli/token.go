@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"time"
+
+	"github.com/busline/busline/bus/claims"
+)
+
+func newToken() *command {
+	var (
+		files   = keyFiles{private: "dev.key", public: "dev.jwks"}
+		said    = "{}"
+		subject = "you"
+		life    = time.Hour
+	)
+	return &command{
+		name:    "token",
+		summary: "a token to try out endpoints that ask for claims",
+		about: `
+Makes a token with the claims that it is given, and prints it. The key that signs it is made where there is none: the
+private half, which its owner alone may read, and the key set, which BUS_JWKS of the services is to name. Real tokens come
+from an identity provider.`,
+		examples: []string{
+			`export BUS_TOKEN=$(busline token --claims '{"roles":["hr"],"level":3}')`,
+			"BUS_JWKS=dev.jwks go run ./examples/showcase",
+			"busline token --key dev.key --jwks dev.jwks --expires 5m",
+		},
+		flags: func(set *flag.FlagSet) {
+			set.StringVar(&said, "claims", said, "JSON `object` that the token says of its bearer")
+			set.StringVar(&subject, "sub", subject, "`name` for the claim sub, unless the claims have one")
+			set.DurationVar(&life, "expires", life, "`time` for which the token is good, unless the claims have exp")
+			set.StringVar(&files.private, "key", files.private, "`file` of the private key; made when it is not there")
+			set.StringVar(&files.public, "jwks", files.public, "`file` of the key set; made with the key")
+		},
+		run: func(_ context.Context, s *session, operands []string) error {
+			if len(operands) > 0 {
+				return misuse("what is %q? Claims are one JSON object: --claims '{\"roles\":[\"hr\"],\"level\":3}'", operands[0])
+			}
+			spoken, err := parseClaims(said, subject, life)
+			if err != nil {
+				return err
+			}
+			key, err := files.open(s.notef)
+			if err != nil {
+				return err
+			}
+			token, err := key.Sign(spoken)
+			if err != nil {
+				return err
+			}
+			return s.print("%s\n", token)
+		},
+	}
+}
+
+// parseClaims reads what a token says, and adds what it needs.
+func parseClaims(text, subject string, life time.Duration) (claims.Claims, error) {
+	var spoken claims.Claims
+	err := json.Unmarshal([]byte(text), &spoken)
+	if err == nil && spoken == nil {
+		err = errors.New("it is null")
+	}
+	if err != nil {
+		return nil, misuse("--claims: %.60q is no JSON object such as '{\"roles\":[\"hr\"],\"level\":3}': %w", text, err)
+	}
+	if life <= 0 {
+		return nil, misuse("--expires %s: choose a time such as 1h; claims may have an exp that is past", life)
+	}
+	if _, said := spoken["sub"]; !said {
+		spoken["sub"] = subject
+	}
+	if _, said := spoken["exp"]; !said {
+		spoken["exp"] = time.Now().Add(life).Unix()
+	}
+	return spoken, nil
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// maxItems bounds the index in line.3.n=2: what leaves gaps that wide is a slip of the finger.
+const maxItems = 1000
+
+// value is a JSON value in the making: one text, or items, or members.
+type value struct {
+	text    json.RawMessage
+	items   []*value
+	members map[string]*value
+}
+
+// put puts an argument into a value of the schema. Name is what leads to it, "p1"; rest are the names that lead on from
+// there, "x".
+func (d schemas) put(into *value, schema *reflectapi.Schema, name string, rest []string, given argument) error {
+	if into.text != nil {
+		return misuse("argument %s is given more than once", name)
+	}
+	if len(rest) > 0 {
+		return d.putInside(into, schema, name, rest, given)
+	}
+	if d.kind(schema) == typeArray && !given.json && !strings.HasPrefix(given.value, "[") {
+		item, err := d.convert(d.resolve(schema).Items, name, given.value)
+		into.items = append(into.items, &value{text: item})
+		return err
+	}
+	if into.items != nil || into.members != nil {
+		return misuse("argument %s is given as a whole and in parts", name)
+	}
+	var err error
+	if given.json {
+		into.text, err = d.checkJSON(schema, name, given.value)
+	} else {
+		into.text, err = d.convert(schema, name, given.value)
+	}
+	return err
+}
+
+// putInside puts an argument into a part of a value.
+func (d schemas) putInside(into *value, schema *reflectapi.Schema, name string, rest []string, given argument) error {
+	inner := name + "." + rest[0]
+	switch d.kind(schema) {
+	case typeArray:
+		at, err := strconv.Atoi(rest[0])
+		if err != nil || at < 0 || at >= maxItems {
+			return misuse("argument %s: %s is an array: repeat it, write %s.0=…, or %s:='[…]'", inner, name, name, name)
+		}
+		for len(into.items) <= at {
+			into.items = append(into.items, new(value))
+		}
+		return d.put(into.items[at], d.resolve(schema).Items, inner, rest[1:], given)
+	case typeObject, "":
+		property, known := d.property(schema, rest[0])
+		if !known {
+			names := d.propertyNames(schema)
+			return misuse("there is no argument %s: %s has %s%s", inner, name, orNothing(names), didYouMean(rest[0], names))
+		}
+		if into.members == nil {
+			into.members = make(map[string]*value)
+		}
+		if into.members[rest[0]] == nil {
+			into.members[rest[0]] = new(value)
+		}
+		return d.put(into.members[rest[0]], property, inner, rest[1:], given)
+	default:
+		return misuse("argument %s: %s is %s and has no parts", inner, name, withArticle(d.text(schema)))
+	}
+}
+
+// json returns the value as JSON. What was never given is null.
+func (v *value) json() json.RawMessage {
+	switch {
+	case v.text != nil:
+		return v.text
+	case v.items != nil:
+		texts := make([]string, len(v.items))
+		for i, item := range v.items {
+			texts[i] = string(item.json())
+		}
+		return json.RawMessage("[" + strings.Join(texts, ",") + "]")
+	case v.members != nil:
+		var texts []string
+		for _, name := range slices.Sorted(maps.Keys(v.members)) {
+			texts = append(texts, string(jsonOf(name))+":"+string(v.members[name].json()))
+		}
+		return json.RawMessage("{" + strings.Join(texts, ",") + "}")
+	default:
+		return json.RawMessage("null")
+	}
+}
+
+// texts returns the value as it is written in a query or a path: a text for itself, an array item by item, null not at
+// all, the rest as JSON.
+func (v *value) texts() (all []string) {
+	var (
+		text  string
+		items []json.RawMessage
+	)
+	whole := v.json()
+	switch {
+	case string(whole) == "null":
+	case json.Unmarshal(whole, &text) == nil:
+		all = append(all, text)
+	case json.Unmarshal(whole, &items) == nil:
+		for _, item := range items {
+			all = append(all, (&value{text: item}).texts()...)
+		}
+	default:
+		all = append(all, string(whole))
+	}
+	return all
+}

@@ -1,0 +1,34 @@
+// Busline looks at a bus from a terminal, and calls what is on it.
+//
+//	go run github.com/busline/busline/bus/cmd/busline ls
+//	go run github.com/busline/busline/bus/cmd/busline call calculator.example/add x=5 y=6
+//
+// It says itself what it can do: busline --help. docs/command.md shows it at work.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/busline/busline/bus/cmd/busline/internal/cli"
+)
+
+func main() {
+	signal.Ignore(syscall.SIGPIPE) // so that a pipe nobody reads is an error of the write, after which all is closed in order
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal finds nobody who would catch it
+	os.Exit(cli.Run(ctx, cli.Environment{
+		Stdin:  os.Stdin,
+		Stdout: os.Stdout, StdoutTerminal: isTerminal(os.Stdout),
+		Stderr: os.Stderr, StderrTerminal: isTerminal(os.Stderr),
+		Getenv: os.Getenv,
+	}, os.Args[1:]))
+}
+
+func isTerminal(file *os.File) bool {
+	return isatty.IsTerminal(file.Fd()) || isatty.IsCygwinTerminal(file.Fd())
+}
