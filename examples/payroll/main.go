@@ -3,9 +3,9 @@
 // Make a key set and a token in one terminal, and start a bus that knows the keys; start the service in another, with the
 // same keys; call it from a third:
 //
-//	TOKEN=$(go run ./examples/payroll/token -roles hr -level 2)
-//	BUS_JWKS=keys.json go run ./examples/showcase
-//	BUS_JWKS=keys.json go run ./examples/payroll
+//	TOKEN=$(go run ./bus/cmd/busline token --claims '{"roles":["hr"],"level":2}')
+//	BUS_JWKS=dev.jwks go run ./examples/showcase
+//	BUS_JWKS=dev.jwks go run ./examples/payroll
 //	curl localhost:8080/payroll.example/headcount
 //	curl 'localhost:8080/payroll.example/salary?employee=ada'
 //	curl -H "Authorization: Bearer $TOKEN" 'localhost:8080/payroll.example/salary?employee=ada'
@@ -18,7 +18,7 @@
 //	{"amount":5200}
 //	{…"status":403,"detail":"the claims of the token do not give access",…}
 //
-// With -level 3 the last one is {"amount":5720}. The showcase has a payroll too. Both are instances of one service, each
+// With level 3 the last one is {"amount":5720}. The showcase has a payroll too. Both are instances of one service, each
 // with salaries of its own.
 package main
 
