@@ -19,8 +19,14 @@ func forms(v *visit) error {
 		sent("an array of objects", `{"wanted":{"customer":"Ada","gift":true,"lines":[{"count":2,"price":4.5,"product":"Tea"}],"size":"large"},"urgent":false}`),
 		v.fills(`[name="extra"]`, "[1, null]"), v.fills(`[name="street"]`, "High Street"),
 		sent("anything, and an object", `{"wanted":{"customer":"Ada","extra":[1,null],"gift":true,"lines":[{"count":2,"price":4.5,"product":"Tea"}],"size":"large","to":{"street":"High Street"}},"urgent":false}`),
-		v.clicks(sends), v.sees(".response pre", `"street": "High Street"`), v.sees(".response .status", "200"),
+		v.clicks(`.body .inputs fieldset fieldset:nth-of-type(2) > button`), v.fills(`.entry [aria-label="name"]`, "days"),
+		func() error { return v.fill(`.entry .field input`, "3") },
+		v.clicks(sends), v.sees(".response pre", `"days": 3`), v.sees(".response pre", `"street": "High Street"`), v.sees(".response .status", "200"),
 		v.fills(`[name="count"]`, "many"), v.clicks(sends), v.sees(".response .status", "400"),
 		v.clicks(".trial .plain"), v.awaits("all is empty", `document.querySelector('[name="customer"]').value === ""`),
+		// a handler takes any text
+		v.opens("#/shop.example:443/PUT/files/{name}"), v.fills(`[name="name"]`, "a/b"), v.clicks(sends), v.sees(".response pre", `a/b: "" of`),
+		v.fills(".body textarea", "<p>"), v.fills(".body input", "text/html"), v.clicks(sends),
+		v.sees(".response pre", `a/b: "<p>" of text/html`),
 	)
 }

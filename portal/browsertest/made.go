@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 
 	"github.com/busline/busline/bus"
 )
@@ -40,7 +42,20 @@ func (s *stage) startShop() error {
 	if err != nil {
 		return err
 	}
+	if err := conn.Handle(http.MethodPut, "/files/{name}", http.HandlerFunc(keep)); err != nil {
+		return err
+	}
 	return bus.Serve(conn, shop{})
+}
+
+// keep says what it was given.
+func keep(w http.ResponseWriter, r *http.Request) {
+	content, err := io.ReadAll(r.Body)
+	if err != nil {
+		bus.ServeError(w, r, err)
+		return
+	}
+	fmt.Fprintf(w, "%s: %q of %s", r.PathValue("name"), content, r.Header.Get("Content-Type"))
 }
 
 // generated is one of very many.

@@ -35,7 +35,8 @@ func brokenDocuments(v *visit) error {
 	return do(v.startCalculator, publishes("late.example", late), publishes("garbage.example", garbage), publishes("large.example", enormous),
 		v.opens(""), v.sees(".state .notice", "3 documents cannot be shown"), v.sees(".state .notice", "late.example:443 is left out"),
 		v.sees(".state .notice", "garbage.example:443 is left out"), v.sees(".state .notice", "large.example:443 is left out"),
-		v.sees(".count", "1 service"), v.clicks(`.services a[href="`+addHash+`"]`), v.sees(".operation", "Add"),
+		v.sees(".count", "1 service"), v.sees(".tiles", "3 operations, 1 instance"), v.clicks(`.services a[href="`+addHash+`"]`), v.sees(".operation", "Add"),
+		v.sees(".left-out", "3 documents cannot be shown"),
 	)
 }
 

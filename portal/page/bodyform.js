@@ -10,6 +10,7 @@ import {example, fields} from './schema.js';
  */
 export class BodyForm {
   node;
+  #type;
   #form;
   #text;
   #note = element('p', {className: 'quiet', role: 'status'});
@@ -17,6 +18,7 @@ export class BodyForm {
   #before = ''; // the JSON that the form stood for when the text was last seen
 
   constructor({type, schema}, signature) {
+    this.#type = type;
     const members = fields(schema, signature).map((member) => [member.name, fieldFor(member.name, member.schema, {required: member.required})]);
     const whole = members.length === 0 && fieldFor('', schema, {required: true});
     this.#form = whole ? {...whole, node: [whole.node]} : {...membersOf(members, true), node: members.map(([, field]) => field.node)};
@@ -41,16 +43,22 @@ export class BodyForm {
 
   #show;
 
+  get type() {
+    return this.#type;
+  }
+
   /** The body, as it is to be sent. */
   get text() {
     return this.#raw ? this.#text.value : this.#form.text() ?? 'null';
   }
 
-  /** Takes over what was typed into another form. */
+  /** Takes over what was typed into another one. */
   take(other) {
-    const tree = parseTree(other.text);
-    if (other.#raw || !tree || !this.#form.fill(tree)) {
-      this.#text.value = other.#raw ? other.#text.value : indent(other.text);
+    const text = other.text ?? '';
+    const raw = other instanceof BodyForm && other.#raw;
+    const tree = parseTree(text);
+    if (raw || !tree || !this.#form.fill(tree)) {
+      this.#text.value = raw ? text : indent(text);
       this.#raw = true;
       this.#show();
     }

@@ -61,7 +61,7 @@ export class Explorer {
     const before = this.#state;
     this.#state = state;
     if (before.services !== state.services || before.phase !== state.phase) {
-      this.#list.update(state.services);
+      this.#list.update(state.services, state.leftOut);
     }
     this.#draw();
   }

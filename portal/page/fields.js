@@ -1,6 +1,7 @@
-import {button, element, newID} from './element.js';
+import {element, newID} from './element.js';
 import {isJSON} from './json.js';
 import {objectText, treeText} from './jsontree.js';
+import {arrayField, legend, mapField} from './rows.js';
 import {example, fields, isMap, limits, typeText} from './schema.js';
 
 const deepest = 3; // of objects within objects; below, a value is typed as JSON
@@ -25,10 +26,12 @@ export function fieldFor(name, schema, {required = false, depth = 0, within = []
   const inner = {required, depth: depth + 1, within: schema.name ? [...within, schema.name] : within};
   const deep = depth >= deepest || within.includes(schema.name); // or contains itself
   if (type === 'array' && !deep) {
-    return arrayField(name, schema, inner);
+    return arrayField(name, schema, (items) => fieldFor('', items, {...inner, required: true}));
   }
   if (type === 'object' && !deep) {
-    return isMap(schema.schema) ? mapField(name, schema, inner) : objectField(name, schema, inner);
+    return isMap(schema.schema)
+      ? mapField(name, schema, (values) => fieldFor('', values, {...inner, required: true}))
+      : objectField(name, schema, inner);
   }
   return anyField(name, schema, required);
 }
@@ -114,75 +117,6 @@ export function membersOf(members, required) {
     },
     mark: ([first, ...rest], detail) => Boolean(byName.get(first)?.mark(rest, detail)),
   };
-}
-
-function arrayField(name, schema, inner) {
-  const items = schema.follow(schema.schema.items);
-  return rowsField(name, schema, 'Add an item', () => {
-    const field = fieldFor('', items, {...inner, required: true});
-    return {node: field.node, text: field.text, fill: field.fill};
-  }, {
-    text: (texts) => `[${texts.join(',')}]`,
-    trees: (tree) => (tree.kind === 'array' ? tree.items : null),
-  });
-}
-
-function mapField(name, schema, inner) {
-  const values = schema.follow(schema.schema.additionalProperties);
-  return rowsField(name, schema, 'Add an entry', () => {
-    const key = element('input', {type: 'text', placeholder: 'name', 'aria-label': 'name', spellcheck: false, autocomplete: 'off'});
-    const field = fieldFor('', values, {...inner, required: true});
-    return {
-      node: element('div', {className: 'entry'}, key, field.node),
-      text: () => objectText([[key.value, field.text() ?? 'null']]).slice(1, -1),
-      fill: ([given, tree]) => {
-        key.value = given;
-        return field.fill(tree);
-      },
-    };
-  }, {
-    text: (texts) => `{${texts.join(',')}}`,
-    trees: (tree) => (tree.kind === 'object' ? tree.members : null),
-  });
-}
-
-/** A field of as many rows as somebody likes. Nothing is sent while there is none. */
-function rowsField(name, schema, adds, makeRow, {text, trees}) {
-  const rows = [];
-  const list = element('div', {className: 'rows'});
-  const add = () => {
-    const row = makeRow();
-    const remove = button('Remove', () => {
-      rows.splice(rows.indexOf(row), 1);
-      row.line.remove();
-      more.focus();
-      more.dispatchEvent(new Event('input', {bubbles: true}));
-    }, {className: 'small'});
-    row.line = element('div', {className: 'row'}, row.node, remove);
-    rows.push(row);
-    list.append(row.line);
-    return row;
-  };
-  const more = button(adds, () => {
-    const row = add();
-    row.line.querySelector('input, select, textarea')?.focus();
-    more.dispatchEvent(new Event('input', {bubbles: true}));
-  }, {className: 'small'});
-  return {
-    node: element('fieldset', {}, legend(name, schema), list, more),
-    text: () => (rows.length === 0 ? undefined : text(rows.map((row) => row.text() ?? 'null'))),
-    fill: (tree) => {
-      const given = tree ? trees(tree) : [];
-      rows.splice(0);
-      list.replaceChildren();
-      return given !== null && given.map((one) => add().fill(one)).every(Boolean);
-    },
-    mark: () => false,
-  };
-}
-
-function legend(name, schema) {
-  return element('legend', {}, element('code', {}, name), ' ', element('span', {className: 'quiet'}, typeText(schema)));
 }
 
 function textInput({schema, follow}, inputMode) {

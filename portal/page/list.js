@@ -16,6 +16,7 @@ export class List {
     'aria-describedby': 'search-help', 'aria-controls': 'services',
   });
   #count = element('p', {className: 'quiet count', role: 'status'});
+  #leftOut = element('a', {className: 'left-out', href: '#/', hidden: true});
   #list = element('ul', {id: 'services', className: 'services'});
   #services = [];
   #open = new Map(); // what somebody has opened or closed, by host
@@ -30,12 +31,14 @@ export class List {
         element('label', {htmlFor: 'search', className: 'unseen'}, 'Search services and operations'), this.#search,
         element('kbd', {'aria-hidden': 'true'}, '/'),
         element('span', {id: 'search-help', className: 'unseen'}, 'Arrow keys move, Enter opens, Escape clears.')),
-      this.#count, this.#list);
+      this.#count, this.#leftOut, this.#list);
   }
 
   /** Takes over what is on the bus, and keeps what is open, searched, focused and scrolled to. */
-  update(services) {
+  update(services, leftOut) {
     this.#services = services;
+    this.#leftOut.textContent = leftOut.length > 0 ? `${many(leftOut.length, 'document')} cannot be shown` : '';
+    this.#leftOut.hidden = leftOut.length === 0;
     this.#draw();
   }
 

@@ -23,7 +23,7 @@ export function buildRequest(operation, values, to = anyInstance) {
   return {
     method: operation.method.toUpperCase(), host: one + operation.host, port: operation.port, path, query: search,
     target: `/${one}${operation.host}:${operation.port}${path}${search}`,
-    body: values.body, type: values.body === undefined ? '' : operation.body.type, to,
+    body: values.body, type: values.body === undefined ? '' : values.type, to,
   };
 }
 

@@ -1,10 +1,13 @@
 import {button, element, many} from './element.js';
 import {expiryText, nameOf, readClaims, timeLeft} from './jwt.js';
+import {serviceHash} from './route.js';
 
 // What stands in the middle while there is no operation to show.
 
 /** What marks an operation that has left the bus while it was shown. */
 export const gone = 'gone';
+
+const mostCards = 120; // of services, for a start; the list has all of them
 
 export function loadingView() {
   const lines = [1, 2, 3, 4].map(() => element('div', {className: 'bone'}));
@@ -21,8 +24,18 @@ export function startView({services, operations, server, leftOut, instances}) {
       element('dt', {}, 'Address'), element('dd', {}, element('code', {}, server)),
       element('dt', {}, 'Document'), element('dd', {}, element('a', {href: 'openapi.json'}, 'openapi.json'))),
     leftOutView(leftOut),
+    element('h3', {}, 'Services'),
+    servicesView(services, instances),
     element('h3', {}, 'Keys'),
     keysView());
+}
+
+function servicesView(services, instances) {
+  const cards = services.slice(0, mostCards).map(({host, description, operations}) => element('li', {}, element('a', {href: serviceHash(host)},
+    element('strong', {}, host),
+    element('span', {className: 'quiet'}, `${many(operations.length, 'operation')}, ${many(instances[host]?.length || 0, 'instance')}`),
+    description && element('span', {className: 'quiet about'}, description.split('\n\n')[0]))));
+  return element('ul', {className: 'tiles'}, ...cards);
 }
 
 function keysView() {

@@ -2,6 +2,7 @@ import {answersView} from './answers.js';
 import {BodyForm} from './bodyform.js';
 import {button, element, newID} from './element.js';
 import {parameterField} from './parameters.js';
+import {RawBody} from './rawbody.js';
 import {allInstances, anyInstance, buildRequest, multicast, send} from './request.js';
 import {failureView, pendingView, responseView} from './response.js';
 import {SnippetsView} from './snippetsview.js';
@@ -82,7 +83,7 @@ export class Trial {
   #build(operation) {
     this.#operation = operation;
     this.#parameters = new Map(operation.parameters.map((parameter) => [`${parameter.place} ${parameter.name}`, parameterField(parameter)]));
-    this.#body = operation.body && new BodyForm(operation.body, operation.signature);
+    this.#body = bodyOf(operation);
     this.#query = operation.web ? parameterField({name: 'query', place: 'such as name=value&other=value', schema: {schema: {type: 'string'}}}) : null;
     const fields = [...this.#parameters.values(), this.#query, this.#body].filter(Boolean);
     this.#inputs.replaceChildren(...fields.map((field) => field.node));
@@ -109,7 +110,7 @@ export class Trial {
 
   #request() {
     const values = Object.fromEntries([...this.#parameters].map(([key, field]) => [key, field.value]));
-    const all = {...values, query: this.#query?.value, body: this.#body?.text};
+    const all = {...values, query: this.#query?.value, body: this.#body?.text, type: this.#body?.type};
     return {...buildRequest(this.#operation, all, this.#to.value), values};
   }
 
@@ -167,4 +168,12 @@ export class Trial {
       }
     } catch { /* it says nothing of fields */ }
   }
+}
+
+/** Where the body is typed, null for an operation without one. */
+function bodyOf({body, signature, web, method}) {
+  if (body) {
+    return new BodyForm(body, signature);
+  }
+  return web && !['get', 'head', 'delete'].includes(method) ? new RawBody() : null;
 }
