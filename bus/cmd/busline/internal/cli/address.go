@@ -39,7 +39,6 @@ func (a address) String() string { return a.place() + a.path }
 
 // place returns the host, and the port unless everybody assumes it.
 func (a address) place() string {
-	const publicPort = 443
 	if a.port == publicPort {
 		return a.host
 	}

@@ -3,7 +3,7 @@ package cli
 // commands returns all subcommands, in the order in which help lists them.
 func commands() []*command {
 	return []*command{
-		newList(), newDescribe(), newCall(), newDocs(), newBench(), newToken(), newPermissions(), newCompletion(), newVersion(),
+		newList(), newDescribe(), newCall(), newDocs(), newTap(), newBench(), newToken(), newPermissions(), newCompletion(), newVersion(),
 		newComplete(),
 	}
 }

@@ -17,6 +17,9 @@ import (
 // controlPort is where the framework answers; see the section on control in docs/wire.md.
 const controlPort = 888
 
+// publicPort is where a service is unless an address says otherwise.
+const publicPort = 443
+
 // instance is what one instance says of itself.
 type instance struct {
 	Host    string `json:"host"`

@@ -62,7 +62,7 @@ func (s *session) docs(ctx context.Context, operand string) error {
 
 // docsOfAll prints the document of the portal, or when there is none makes one.
 func (s *session) docsOfAll(ctx context.Context) error {
-	const portal, publicPort = "portal", 443
+	const portal = "portal"
 	known, err := s.fetch(ctx, portal, publicPort)
 	if err == nil {
 		return s.printDocument(known.text)

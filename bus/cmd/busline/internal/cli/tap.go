@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+func newTap() *command {
+	var options tapOptions
+	return &command{
+		name:     "tap",
+		operands: "[host …]",
+		summary:  "calls as they pass: who calls whom, and what comes of it",
+		about: `
+Asks every instance for the calls that it serves, and for its own that nobody answers, and prints each as it ends, until
+interrupted. No body, header, query or token is told. A host may be a pattern, '*.example', and is that of the caller or of who
+is called. Nothing is subscribed to: a tap changes nothing for those who call, but that instances keep their latest calls
+while somebody asks for them.`,
+		examples: []string{"busline tap", "busline tap calculator.example", "busline tap --failed --json | jq .traceId"},
+		flags: func(set *flag.FlagSet) {
+			set.BoolVar(&options.failed, "failed", false, "only calls with a status of 400 or above")
+			set.IntVar(&options.count, "count", 0, "end after so many calls; 0 goes on")
+		},
+		run: func(ctx context.Context, s *session, patterns []string) error {
+			for _, pattern := range patterns {
+				if _, err := path.Match(pattern, ""); err != nil {
+					return misuse("%q is no pattern of hosts: %w", pattern, err)
+				}
+			}
+			if options.count < 0 {
+				return misuse("--count %d: choose how many calls, or 0 to go on", options.count)
+			}
+			options.patterns = patterns
+			return s.tap(ctx, options)
+		},
+		complete: func(ctx context.Context, s *session, _ []string, word string) []string {
+			return s.completeHost(ctx, word, "")
+		},
+	}
+}
+
+// tapOptions say which calls are printed.
+type tapOptions struct {
+	patterns []string // of hosts
+	failed   bool
+	count    int // 0: all
+}
+
+// shows says whether a call is to be printed.
+func (o tapOptions) shows(call bus.CallRecord) bool {
+	if o.failed && call.Status < http.StatusBadRequest {
+		return false
+	}
+	return len(o.patterns) == 0 || slices.ContainsFunc(o.patterns, func(pattern string) bool {
+		from, _ := path.Match(pattern, call.From) // it was found to be well-formed
+		to, _ := path.Match(pattern, call.To)
+		return from || to
+	})
+}
+
+// newcomersEvery is how often it is looked for instances that have come.
+const newcomersEvery = 3 * time.Second
+
+// tap prints the calls of all instances, those included that come meanwhile.
+func (s *session) tap(ctx context.Context, options tapOptions) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	taps := &taps{session: s, calls: make(chan []bus.CallRecord), gone: make(chan instance), tapped: make(map[string]bool)}
+	defer taps.wait()
+	defer stop()
+	if err := taps.look(ctx); err != nil {
+		return err
+	}
+	if s.StderrTerminal {
+		s.notef("tapping %s; Ctrl-C ends", plural(len(taps.tapped), "instance"))
+	}
+	newcomers := time.NewTicker(newcomersEvery)
+	defer newcomers.Stop()
+	left := options.count
+	for {
+		select {
+		case calls := <-taps.calls:
+			for _, call := range calls {
+				if !options.shows(call) {
+					continue
+				}
+				if err := s.printCall(call); err != nil {
+					return err
+				}
+				if left--; left == 0 {
+					return nil
+				}
+			}
+		case one := <-taps.gone:
+			delete(taps.tapped, one.ID+"."+one.Host)
+		case <-newcomers.C:
+			if err := taps.look(ctx); err != nil && ctx.Err() == nil {
+				s.complain(err) // such as a broker that is away for a moment
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// printCall writes a call on a line.
+func (s *session) printCall(call bus.CallRecord) error {
+	if s.settings.json {
+		return s.print("%s\n", jsonOf(call))
+	}
+	status := fmt.Sprint(call.Status)
+	if call.Status >= http.StatusBadRequest {
+		status = s.style().red(status)
+	}
+	to := call.To
+	if call.Port != publicPort {
+		to += fmt.Sprintf(":%d", call.Port)
+	}
+	const inMilliseconds = float64(time.Millisecond)
+	return s.print("%s  %s → %s  %s %s  %s  %s\n", call.Ended.Local().Format("15:04:05.000"), cleanLine(call.From), cleanLine(to),
+		cleanLine(call.Method), cleanLine(call.Path), status,
+		s.style().dim(fmt.Sprintf("%.2f ms %s", float64(call.Took)/inMilliseconds, orDash(cleanLine(call.ToID)))))
+}

@@ -1,0 +1,74 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+// tapped runs tap until it ends, while somebody calls.
+func (e *terminal) tapped(call func(), arguments ...string) result {
+	ended := make(chan result)
+	go func() { ended <- e.run(e.t.Context(), nil, append([]string{"tap"}, arguments...)...) }()
+	for {
+		select {
+		case got := <-ended:
+			return got
+		default:
+			call()
+		}
+	}
+}
+
+func TestTap(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	calculator, caller := e.serveCalculator(), e.bus.Connect("caller.example")
+	address := "https://calculator.example/"
+	call := func() {
+		_ = bus.Call(t.Context(), caller, address+"add?secret=1", bus.Args{"x": 5, "y": 6}, nil)
+		_ = bus.Call(t.Context(), caller, address+"arithmetic", bus.Args{"x": 5, "op": "?"}, nil)
+		_ = bus.Call(t.Context(), caller, "https://calculator.example:445/nothing", nil, nil)
+	}
+	const clock, tail = `^\d\d:\d\d:\d\d\.\d{3}  `, `  [0-9.]+ ms `
+	form := regexp.MustCompile(`(?m)` + clock + `caller\.example → calculator\.example  POST /add  200` + tail + calculator.ID() + `$`)
+	got := e.tapped(call, "--count", "10")
+	if got.status != 0 || !form.MatchString(got.stdout) || strings.Count(got.stdout, "\n") != 10 || strings.Contains(got.stdout, "secret") {
+		t.Errorf("tap: %+v", got)
+	}
+	got = e.tapped(call, "--count", "4", "--failed", "calc*")
+	if got.status != 0 || strings.Contains(got.stdout, "200") || strings.Count(got.stdout, "\n") != 4 {
+		t.Errorf("tap of what fails: %+v", got)
+	}
+	got = e.tapped(call, "--count", "3", "--failed", "--json")
+	for line := range strings.Lines(got.stdout) {
+		var record bus.CallRecord
+		if err := json.Unmarshal([]byte(line), &record); err != nil || record.From != "caller.example" || record.Status < 400 || record.MsgID == "" {
+			t.Errorf("as JSON: %v %s", err, line)
+		}
+	}
+	e.refuses(2, `"[" is no pattern of hosts`, "tap", "[")
+	e.refuses(2, "--count -1: choose how many calls, or 0 to go on", "tap", "--count", "-1")
+}
+
+// TestTapFindsNewcomers taps a service that was not there at the start.
+func TestTapFindsNewcomers(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	caller := e.bus.Connect("caller.example")
+	served := false
+	got := e.tapped(func() {
+		err := bus.Call(t.Context(), caller, "https://calculator.example/add", bus.Args{"x": 1}, nil)
+		if err != nil && !served {
+			served = true
+			e.serveCalculator()
+		}
+	}, "--count", "1", "calculator.example")
+	if got.status != 0 || !strings.Contains(got.stdout, "calculator.example") {
+		t.Errorf("tap: %s", fmt.Sprint(got))
+	}
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// taps asks instances for their calls, each on a goroutine of its own.
+type taps struct {
+	session *session
+	calls   chan []bus.CallRecord
+	gone    chan instance   // cannot be asked any more
+	tapped  map[string]bool // by id and host
+	asking  sync.WaitGroup
+}
+
+// look taps those who are there and are not tapped yet.
+func (t *taps) look(ctx context.Context) error {
+	there, err := t.session.discover(ctx, "all")
+	if err != nil {
+		return err
+	}
+	for _, one := range there {
+		if name := one.ID + "." + one.Host; !t.tapped[name] {
+			t.tapped[name] = true
+			t.asking.Go(func() { t.ask(ctx, one) })
+		}
+	}
+	return nil
+}
+
+// wait returns when nobody asks any more.
+func (t *taps) wait() { t.asking.Wait() }
+
+// longestTapWait is how long an instance may wait for a call before it answers that there was none.
+const longestTapWait = 5 * time.Second
+
+// ask asks one instance again and again, until it has gone or ctx ends.
+func (t *taps) ask(ctx context.Context, at instance) {
+	defer func() {
+		select {
+		case t.gone <- at:
+		case <-ctx.Done():
+		}
+	}()
+	address := fmt.Sprintf("GET https://%s.%s:%d/tap", at.ID, at.Host, controlPort)
+	wait := min(longestTapWait, t.session.settings.timeout/2)
+	after := int64(-1)
+	for {
+		var told struct {
+			Calls  []bus.CallRecord `json:"calls"`
+			Next   int64            `json:"next"`
+			Missed int64            `json:"missed"`
+		}
+		limited, cancel := t.session.limited(ctx)
+		err := bus.Call(limited, t.session.conn, address, bus.Args{"after": after, "wait": wait}, &told)
+		cancel()
+		if err != nil {
+			t.explain(ctx, at, err)
+			return
+		}
+		after = told.Next
+		if told.Missed > 0 {
+			t.session.notef("%s.%s had %d calls more than it keeps", at.ID, at.Host, told.Missed)
+		}
+		if len(told.Calls) == 0 {
+			continue
+		}
+		select {
+		case t.calls <- told.Calls:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// explain says why an instance cannot be asked, unless it has just left.
+func (t *taps) explain(ctx context.Context, at instance, err error) {
+	if ctx.Err() == nil && !errors.Is(err, bus.ErrNoResponder) && !errors.Is(err, bus.ErrInstanceLost) && !errors.Is(err, bus.ErrDisconnected) {
+		t.session.notef("%s.%s: %s", at.ID, at.Host, cleanLine(err.Error()))
+	}
+}
