@@ -48,6 +48,7 @@ func (c *Conn) isClosing() bool {
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
 	callsEnded := c.calls.close()
+	c.disappear()
 	c.link.local.remove(c)
 	c.tap.close()
 	if c.link.quiet != nil {
@@ -125,6 +126,7 @@ func (c *Conn) abandon() {
 	c.closeVerifier()
 	c.unfinished.close()
 	c.link.local.remove(c)
+	c.link.services.leave(c)
 	c.unsubscribe(nil)
 	c.link.leave(c)
 	c.link.release()

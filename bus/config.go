@@ -30,6 +30,7 @@ type connectConfig struct {
 	messageLimit   int // bytes
 	ackWait        time.Duration
 	allowReplies   bool             // see WithAllowResponses
+	unlisted       bool             // see WithoutServiceProtocol
 	verifier       *claims.Verifier // of tokens; nil: that of claimsConfig
 	claimsConfig   claims.Config    // of the environment
 	logger         *zerolog.Logger

@@ -24,6 +24,7 @@ type Conn struct {
 	baseURL              string
 	ackWait              time.Duration
 	allowResponses       bool
+	unlisted             bool // it does not answer the service protocol of NATS
 	logger               zerolog.Logger
 
 	verifier    *claims.Verifier // nil accepts no token
@@ -120,7 +121,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 	conn := &Conn{
 		host: host, id: id, plane: config.plane,
 		version: config.version, description: config.description, baseURL: config.baseURL,
-		ackWait: config.ackWait, allowResponses: config.allowReplies,
+		ackWait: config.ackWait, allowResponses: config.allowReplies, unlisted: config.unlisted,
 		logger:     config.logger.With().Str("host", host).Str("id", id).Logger(),
 		link:       link,
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
@@ -150,6 +151,8 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 
 // open subscribes to everything that an instance listens to before it serves anything, and greets the others.
 func (c *Conn) open(ctx context.Context, config *connectConfig) error {
+	c.link.denying.RLock()
+	defer c.link.denying.RUnlock()
 	if err := c.subscribe(c.nats.response, "", c.receiveResponse); err != nil {
 		return err
 	}

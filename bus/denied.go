@@ -86,6 +86,10 @@ func (d *denials) forget() {
 
 // deny takes what the broker says on a connection of ours: calls to that subject end at once.
 func (l *link) deny(denied denial) {
+	if l.services.expects(denied) {
+		l.logger.Debug().Str("subject", denied.subject).Msg(l.denied(denied).Error())
+		return
+	}
 	if l.denials.add(denied) {
 		l.logger.Error().Str("subject", denied.subject).Msg(l.denied(denied).Error())
 	}
@@ -158,7 +162,7 @@ func (c *Conn) checkSubscriptions() error {
 	news := last != c.examined //nolint:errorlint // the very same report may still stand there
 	c.examined = last
 	denied, ok := denialOf(last)
-	mine := slices.ContainsFunc(c.subscriptions, func(each *listening) bool { return each.subject == denied.subject })
+	mine := slices.ContainsFunc(c.subscriptions, func(each *listening) bool { return each.subject == denied.subject && !each.optional })
 	if !ok || !news || denied.publish || !mine {
 		return nil
 	}

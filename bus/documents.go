@@ -2,6 +2,7 @@ package bus
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -177,6 +178,20 @@ func (d *documents) description(port int, visible []*endpoint) string {
 		seen := slices.ContainsFunc(of.endpoints, func(e *endpoint) bool { return slices.Contains(visible, e) })
 		if seen && !slices.Contains(docs, of.doc) {
 			docs = append(docs, of.doc)
+		}
+	}
+	return strings.Join(docs, "\n\n")
+}
+
+// descriptionOfAll joins the doc comments of all ports, as a caller without a token sees them.
+func (d *documents) descriptionOfAll() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var docs []string
+	for _, port := range slices.Sorted(maps.Keys(d.endpoints)) {
+		visible, _ := visibleOf(d.endpoints[port], nil)
+		if doc := d.description(port, visible); doc != "" && !slices.Contains(docs, doc) {
+			docs = append(docs, doc)
 		}
 	}
 	return strings.Join(docs, "\n\n")

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/busline/busline/bus/claims"
@@ -20,6 +21,8 @@ type endpoint struct {
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
 	chain  Handler         // ends with run; nil for what the framework itself serves
 	served *metrics.Family // by caller; nil like chain
+
+	lastError atomic.Int32 // the status of the last request that was answered with an error
 }
 
 // Ports by convention.

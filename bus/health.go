@@ -18,7 +18,7 @@ func (c *Conn) isDenied() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, each := range c.subscriptions {
-		if c.link.denials.has(denial{subject: each.subject}) {
+		if !each.optional && c.link.denials.has(denial{subject: each.subject}) {
 			return true
 		}
 	}

@@ -14,15 +14,17 @@ import (
 
 // link is one broker connection with the connections of this process that share it. Its last user closes it.
 type link struct {
-	current atomic.Pointer[nats.Conn] // another one once the broker has closed it: see relink.go
-	owned   bool                      // dialled by us, hence ours to close, and to make anew
-	quiet   QuietBroker               // nil unless the broker is one
-	local   *locals
-	intake  *intake
-	workers *workers
-	outage  *outage
-	denials denials
-	logger  zerolog.Logger
+	current  atomic.Pointer[nats.Conn] // another one once the broker has closed it: see relink.go
+	owned    bool                      // dialled by us, hence ours to close, and to make anew
+	quiet    QuietBroker               // nil unless the broker is one
+	local    *locals
+	intake   *intake
+	workers  *workers
+	services *serviceProtocol
+	outage   *outage
+	denials  denials
+	denying  sync.RWMutex // held while it is found out which subscriptions the broker denies; to write by who expects some
+	logger   zerolog.Logger
 
 	redial   func() (*nats.Conn, error) // tries once
 	relinked atomic.Int64
@@ -96,6 +98,7 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 		dialled: make(chan struct{}), watched: make(chan struct{}), users: 1,
 	}
 	made.intake = newIntake(made.workers)
+	made.services = &serviceProtocol{link: made}
 	if !config.ownLink {
 		links.open[key] = made
 	}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -20,6 +21,9 @@ func (c *Conn) measureServed(e *endpoint) Interceptor {
 			defer func() {
 				took, status := x.Elapsed(), x.Status(err)
 				e.served.Of(x.Request.FromHost).Observe(took, status)
+				if status >= http.StatusBadRequest {
+					e.lastError.Store(int32(status)) //nolint:gosec // has three digits
+				}
 				meter.record(ctx, took.Seconds(), status)
 			}()
 			return next(ctx, x)

@@ -77,6 +77,13 @@ func WithoutBatching() ConnectOption {
 	return func(c *connectConfig) { c.linkConfig.unbatched = true }
 }
 
+// WithoutServiceProtocol has the connection not answer the service protocol of NATS ($SRV.PING, $SRV.INFO, $SRV.STATS), so
+// that "nats micro ls" does not show it. Default: whoever serves something answers, where the broker's permissions let
+// it; see docs/nats.md.
+func WithoutServiceProtocol() ConnectOption {
+	return func(c *connectConfig) { c.unlisted = true }
+}
+
 // WithConnectTimeout sets how long Connect tries to reach the broker. Default: 5 s.
 func WithConnectTimeout(timeout time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.linkConfig.connectTimeout = timeout }

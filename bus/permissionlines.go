@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus/subject"
 )
 
@@ -26,6 +28,9 @@ func (c *Conn) ownPublications() []Permission {
 		allowed = append(allowed, Permission{
 			Subject: subject.ResponsesBelow(c.plane, ""), For: "acks and responses to whoever calls",
 		})
+		if c.isListed() {
+			allowed = append(allowed, Permission{Subject: nats.InboxPrefix + anyRest, For: forServiceProtocol + ", the answers"})
+		}
 	}
 	return allowed
 }
@@ -35,6 +40,9 @@ func (c *Conn) ownSubscriptions() []Permission {
 	var allowed []Permission
 	responses := subject.Response(c.plane, c.host, anyLabel)
 	for _, s := range c.subscribed() {
+		if s.optional {
+			continue
+		}
 		one := Permission{Subject: s.subject, Queue: s.queue}
 		switch s.subject {
 		case c.nats.response:
@@ -51,12 +59,18 @@ func (c *Conn) ownSubscriptions() []Permission {
 	slices.SortStableFunc(allowed, func(a, b Permission) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Subject, b.Subject))
 	})
+	if c.isListed() {
+		for _, subject := range []string{allServices, c.serviceSubject(), c.serviceSubject() + "." + anyLabel} {
+			allowed = append(allowed, Permission{Subject: subject, For: forServiceProtocol})
+		}
+	}
 	return allowed
 }
 
 const (
-	forControl  = "what the framework asks"
-	forEndpoint = "endpoint"
+	forControl         = "what the framework asks"
+	forEndpoint        = "endpoint"
+	forServiceProtocol = "optional: being shown by nats micro"
 )
 
 func (c *Conn) purposeOf(subscribed string) string {

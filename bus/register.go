@@ -128,12 +128,18 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	endpoints = append(endpoints, documents...)
 	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
 	defer cancel()
-	if err := c.install(ctx, endpoints); err != nil {
+	c.link.denying.RLock()
+	err = c.install(ctx, endpoints)
+	c.link.denying.RUnlock()
+	if err != nil {
 		return err
 	}
-	c.serving = true
 	c.remember(endpoints)
 	c.documents.add(endpoints)
+	if !c.serving {
+		c.serving = true
+		c.link.services.join(ctx, c)
+	}
 	c.announce("hello")
 	return nil
 }

@@ -92,6 +92,9 @@ func (l *link) move(ctx context.Context, to *nats.Conn) error {
 			return err
 		}
 	}
+	if err := l.services.resubscribe(to); err != nil {
+		return err
+	}
 	if err := flushed(ctx, to); err != nil {
 		return err
 	}

@@ -16,9 +16,12 @@ type listening struct {
 	subject, queue string
 	conn           *Conn
 	receive        receiver
+	optional       bool // the broker may deny it: see serviceprotocol.go
 	made           *nats.Subscription
 	dropped        int // of made, when it was last looked at
 }
+
+func (l *listening) isOptional() bool { return l.optional }
 
 func (l *listening) subscribe(on *nats.Conn) (err error) {
 	l.dropped = 0
@@ -34,10 +37,14 @@ const responseSubscriptions = 2
 func (c *Conn) subscribe(to, queue string, receive receiver) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.listen(&listening{subject: to, queue: queue, conn: c, receive: receive})
+}
+
+// listen adds a subscription. The lock is held.
+func (c *Conn) listen(added *listening) error {
 	if c.closing != nil {
 		return ErrClosed
 	}
-	added := &listening{subject: to, queue: queue, conn: c, receive: receive}
 	if err := added.subscribe(c.link.conn()); err != nil {
 		return err
 	}

@@ -1,0 +1,405 @@
+package bus_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+)
+
+const calculatorName = "calculator-example"
+
+// operator asks as "nats micro" does.
+type operator struct {
+	t *testing.T
+	*nats.Conn
+}
+
+func newOperator(t *testing.T, b *bustest.Bus) *operator {
+	t.Helper()
+	return &operator{t, rawClient(t, &world{Bus: b})}
+}
+
+// ask returns all that is answered to a subject. A service answers in the order in which it is asked, so that nothing more
+// comes once each of those that are there has also answered to its own name. A word that nobody is there has no data.
+func (o *operator) ask(subject string, there ...*bus.Conn) (answers [][]byte) {
+	o.t.Helper()
+	inbox, heard := nats.NewInbox(), make(chan *nats.Msg, 1024)
+	subscription, err := o.ChanSubscribe(inbox+".*", heard)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer func() { _ = subscription.Unsubscribe() }()
+	o.say(subject, inbox+".answer", "")
+	for _, conn := range there {
+		o.say("$SRV.PING."+strings.ReplaceAll(conn.Host(), ".", "-")+"."+conn.ID(), inbox+".end", "")
+	}
+	for ends := 0; ends < len(there) || len(there) == 0 && len(answers) == 0; {
+		answer := await(o.t, subject, heard)
+		if strings.HasSuffix(answer.Subject, ".end") {
+			ends++
+		} else {
+			answers = append(answers, answer.Data)
+		}
+	}
+	return answers
+}
+
+func (o *operator) say(subject, reply, body string) {
+	o.t.Helper()
+	if err := o.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: []byte(body)}); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// isAbsent says whether the broker reports that nobody is asked by a subject.
+func (o *operator) isAbsent(subject string) bool {
+	o.t.Helper()
+	answers := o.ask(subject)
+	return len(answers[0]) == 0
+}
+
+// ids returns who answers to a subject, sorted.
+func (o *operator) ids(subject string, there ...*bus.Conn) []string {
+	o.t.Helper()
+	var ids []string
+	for _, answer := range o.ask(subject, there...) {
+		ids = append(ids, decode[micro.Ping](o.t, answer).ID)
+	}
+	return slices.Sorted(slices.Values(ids))
+}
+
+// one returns the one answer to a subject, which has to have the form that is published.
+func one[Answer any](o *operator, subject string, there *bus.Conn) Answer {
+	o.t.Helper()
+	answers := o.ask(subject, there)
+	if len(answers) != 1 {
+		o.t.Fatalf("%s has %d answers", subject, len(answers))
+	}
+	conforms(o.t, answers[0])
+	return decode[Answer](o.t, answers[0])
+}
+
+// decode refuses what the type does not have.
+func decode[Answer any](t *testing.T, answer []byte) (decoded Answer) {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(answer))
+	if _, isPing := any(decoded).(micro.Ping); !isPing { // which is in all of them
+		decoder.DisallowUnknownFields()
+	}
+	if err := decoder.Decode(&decoded); err != nil {
+		t.Fatalf("%s: %v", answer, err)
+	}
+	return decoded
+}
+
+// conforms holds an answer against the schema that NATS publishes for its type.
+func conforms(t *testing.T, answer []byte) {
+	t.Helper()
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimPrefix(decode[micro.Ping](t, answer).Type, "io.nats.micro.v1.")
+	text, err := os.ReadFile(filepath.Join("testdata", "micro", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource(name, document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(parsed); err != nil {
+		t.Errorf("%s: %v", answer, err)
+	}
+}
+
+func TestServiceProtocol(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	conn := b.Connect(calculatorHost, bus.WithVersion("2"))
+	asks := newOperator(t, b)
+	if !asks.isAbsent("$SRV.PING") || !asks.isAbsent("$SRV.PING."+calculatorName) {
+		t.Error("who serves nothing is shown")
+	}
+	serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Hidden()))
+	want := micro.ServiceIdentity{Name: calculatorName, ID: conn.ID(), Version: "2.0.0"}
+	for _, verb := range []string{"PING", "INFO", "STATS"} {
+		for _, subject := range []string{"$SRV." + verb, "$SRV." + verb + "." + calculatorName, "$SRV." + verb + "." + calculatorName + "." + conn.ID()} {
+			got := one[micro.Ping](asks, subject, conn)
+			if got.Name != want.Name || got.ID != want.ID || got.Version != want.Version || got.Type != "io.nats.micro.v1."+strings.ToLower(verb)+"_response" {
+				t.Errorf("%s: %+v", subject, got)
+			}
+			if got.Metadata["host"] != calculatorHost || got.Metadata["plane"] != b.Plane() || got.Metadata["version"] != "2" {
+				t.Errorf("%s: metadata %v", subject, got.Metadata)
+			}
+		}
+	}
+}
+
+func TestServiceInfo(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	conn := b.Connect(calculatorHost, bus.WithDescription("Sums."))
+	serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Hidden()))
+	if err := conn.Handle("GET", "/files/{path+}", http.NotFoundHandler(), bus.Port(444)); err != nil {
+		t.Fatal(err)
+	}
+	info := one[micro.Info](newOperator(t, b), "$SRV.INFO."+calculatorName, conn)
+	if info.Description != "Sums." {
+		t.Errorf("description %q", info.Description)
+	}
+	prefix := b.Plane() + ".443.example.calculator.|."
+	for name, want := range map[string]micro.EndpointInfo{
+		"calculator-Add": {Subject: prefix + "*.add", QueueGroup: calculatorHost, Metadata: map[string]string{"method": "GET,POST", "path": "/add", "port": "443"}},
+		"calculator-Who": {Subject: prefix + "*.who", Metadata: map[string]string{"method": "GET,POST", "path": "/who", "port": "443"}},
+		"GET-files-path": {
+			Subject: b.Plane() + ".444.example.calculator.|.GET.files.>", QueueGroup: calculatorHost,
+			Metadata: map[string]string{"method": "GET", "path": "/files/{path+}", "port": "444"},
+		},
+	} {
+		at := slices.IndexFunc(info.Endpoints, func(e micro.EndpointInfo) bool { return e.Name == name })
+		if at < 0 {
+			t.Errorf("no %s among %v", name, info.Endpoints)
+			continue
+		}
+		got := info.Endpoints[at]
+		if got.Subject != want.Subject || got.QueueGroup != want.QueueGroup || len(got.Metadata) != 3 {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		for key, value := range want.Metadata {
+			if got.Metadata[key] != value {
+				t.Errorf("%s: metadata %v, want %v", name, got.Metadata, want.Metadata)
+			}
+		}
+	}
+	for _, hidden := range []string{"calculator-Panic", "GET-openapi-json"} {
+		if slices.ContainsFunc(info.Endpoints, func(e micro.EndpointInfo) bool { return e.Name == hidden }) {
+			t.Errorf("%s is hidden, and shown", hidden)
+		}
+	}
+}
+
+func TestServiceStats(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	before := time.Now()
+	conn := b.Connect(calculatorHost, bus.WithShortCircuit(false))
+	serve(t, conn, calculator{conn.ID()})
+	caller := b.Connect("caller.example")
+	add(t, caller, calculatorHost)
+	add(t, caller, calculatorHost)
+	for _, path := range []string{"/divide?x=1&y=0", "/broken", "/divide?x=4&y=2"} {
+		_ = bus.Call(t.Context(), caller, "GET "+calculatorURL+path, nil, nil)
+	}
+	stats := one[micro.Stats](newOperator(t, b), "$SRV.STATS."+calculatorName+"."+conn.ID(), conn)
+	if stats.Started.Before(before.Add(-time.Second)) || stats.Started.After(time.Now()) || stats.Started.Location() != time.UTC {
+		t.Errorf("started %s", stats.Started)
+	}
+	for name, want := range map[string]micro.EndpointStats{
+		"calculator-Add":    {NumRequests: 2, Data: json.RawMessage(`{"refused":0,"failed":0}`)},
+		"calculator-Divide": {NumRequests: 2, NumErrors: 1, LastError: "422 Unprocessable Entity", Data: json.RawMessage(`{"refused":1,"failed":0}`)},
+		"calculator-Broken": {NumRequests: 1, NumErrors: 1, LastError: "500 Internal Server Error", Data: json.RawMessage(`{"refused":0,"failed":1}`)},
+		"calculator-Who":    {Data: json.RawMessage(`{"refused":0,"failed":0}`)},
+	} {
+		at := slices.IndexFunc(stats.Endpoints, func(e *micro.EndpointStats) bool { return e.Name == name })
+		if at < 0 {
+			t.Errorf("no %s", name)
+			continue
+		}
+		got := stats.Endpoints[at]
+		if got.NumRequests != want.NumRequests || got.NumErrors != want.NumErrors || got.LastError != want.LastError || string(got.Data) != string(want.Data) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		if got.QueueGroup != calculatorHost || !strings.HasPrefix(got.Subject, b.Plane()+".443.example.calculator.|.*.") {
+			t.Errorf("%s: %s in queue %q", name, got.Subject, got.QueueGroup)
+		}
+		if n := time.Duration(max(got.NumRequests, 1)); (got.ProcessingTime > 0) != (got.NumRequests > 0) || got.AverageProcessingTime != got.ProcessingTime/n {
+			t.Errorf("%s: %s, on average %s", name, got.ProcessingTime, got.AverageProcessingTime)
+		}
+	}
+}
+
+// TestServicesAreToldApart has two instances, another plane and another host, in this process and on connections of
+// their own.
+func TestServicesAreToldApart(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]bus.ConnectOption{"one link": nil, "links of their own": {bus.WithoutSharing()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBus(t)
+			connect := func(host string, more ...bus.ConnectOption) *bus.Conn {
+				conn := b.Connect(host, append(slices.Clone(options), more...)...)
+				serve(t, conn, calculator{conn.ID()})
+				return conn
+			}
+			one, twin, elsewhere := connect(calculatorHost), connect(calculatorHost), connect(calculatorHost, bus.WithPlane("elsewhere"))
+			other := connect("other.example")
+			unlisted := connect("unlisted.example", bus.WithoutServiceProtocol())
+			all := []*bus.Conn{one, twin, elsewhere, other}
+			asks := newOperator(t, b)
+			for subject, want := range map[string][]*bus.Conn{
+				"$SRV.PING":                                          all,
+				"$SRV.INFO." + calculatorName:                        {one, twin, elsewhere},
+				"$SRV.STATS.other-example":                           {other},
+				"$SRV.STATS." + calculatorName + "." + twin.ID():     {twin},
+				"$SRV.INFO.other-example." + other.ID():              {other},
+				"$SRV.INFO." + calculatorName + "." + elsewhere.ID(): {elsewhere},
+			} {
+				var ids []string
+				for _, conn := range want {
+					ids = append(ids, conn.ID())
+				}
+				slices.Sort(ids)
+				if got := asks.ids(subject, all...); !slices.Equal(got, ids) {
+					t.Errorf("%s is answered by %v, want %v", subject, got, ids)
+				}
+			}
+			for _, subject := range []string{
+				"$SRV.PING.unlisted-example", "$SRV.PING.unlisted-example." + unlisted.ID(), "$SRV.PING.nobody", "$SRV.PING." + calculatorHost,
+				"$SRV.PING." + calculatorName + ".x1aaaaaaaa", "$SRV.PING.other-example." + one.ID(), "$SRV.PING.other-example." + other.ID() + ".x", "$SRV",
+			} {
+				if !asks.isAbsent(subject) {
+					t.Errorf("%s is answered, or taken by somebody", subject)
+				}
+			}
+		})
+	}
+}
+
+// TestServiceProtocolIsUnmoved has it asked what it does not know, with what is no question.
+func TestServiceProtocolIsUnmoved(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	conn := b.Connect(calculatorHost)
+	serve(t, conn, calculator{conn.ID()})
+	asks := newOperator(t, b)
+	for _, subject := range []string{"$SRV.SCHEMA", "$SRV.ping", "$SRV.PINGS." + calculatorName} {
+		if answers := asks.ask(subject, conn); len(answers) != 0 {
+			t.Errorf("%s is answered %s", subject, answers)
+		}
+	}
+	for _, subject := range []string{"$SRV.STATS", "$SRV.INFO." + calculatorName} {
+		asks.say(subject, "", "POST /add HTTP/1.1\r\n\r\n")       // has nowhere to be answered
+		asks.say(subject, "$SRV.PING", strings.Repeat("{", 1000)) // is answered where it is asked
+	}
+	if got := one[micro.Stats](asks, "$SRV.STATS", conn); got.ID != conn.ID() {
+		t.Errorf("%+v", got)
+	}
+	if stats := conn.Stats(); stats.Dropped != 0 || !conn.Healthy() {
+		t.Errorf("%+v", stats)
+	}
+}
+
+// TestServiceProtocolUnderAFlood asks more than is answered at a time, in virtual time.
+func TestServiceProtocolUnderAFlood(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn := b.connect(calculatorHost)
+		serve(t, conn, calculator{conn.ID()})
+		flood, last := b.listen("flood"), b.listen("last")
+		raw := rawClient(t, b.world)
+		for range 1000 {
+			if err := raw.PublishRequest("$SRV.STATS", "flood", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flush(t, raw)
+		synctest.Wait()
+		if count := len(flood); count < 64 || count > 1000 {
+			t.Errorf("%d answers", count)
+		}
+		if err := raw.PublishRequest("$SRV.STATS."+calculatorName+"."+conn.ID(), "last", nil); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, raw)
+		synctest.Wait()
+		if count := len(last); count != 1 {
+			t.Errorf("%d answers after it", count)
+		}
+		if stats := conn.Stats(); stats.Dropped != 0 || !conn.Healthy() {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+func TestClosedServiceIsNotShown(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	one, other := b.Connect(calculatorHost), b.Connect(calculatorHost)
+	serve(t, one, calculator{one.ID()})
+	serve(t, other, calculator{other.ID()})
+	asks := newOperator(t, b)
+	closeConn(t, one)
+	if got := asks.ids("$SRV.PING."+calculatorName, other); !slices.Equal(got, []string{other.ID()}) {
+		t.Errorf("answered by %v", got)
+	}
+	if !asks.isAbsent("$SRV.PING." + calculatorName + "." + one.ID()) {
+		t.Error("an instance that was closed is still asked")
+	}
+	closeConn(t, other)
+	for _, subject := range []string{"$SRV.PING", "$SRV.PING." + calculatorName} {
+		if !asks.isAbsent(subject) {
+			t.Errorf("%s is taken when all are closed", subject)
+		}
+	}
+}
+
+// TestServiceIsGoneBeforeItsHandlers holds that who closes is not shown any more while its last handler runs.
+func TestServiceIsGoneBeforeItsHandlers(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	conn, caller := b.Connect(calculatorHost), b.Connect("caller.example", bus.WithShortCircuit(false))
+	entered, leave := make(chan struct{}, 1), make(chan struct{})
+	serve(t, conn, calculatorThatStays{entered: entered, leave: leave})
+	called, closed := make(chan error, 1), make(chan error, 1)
+	go func() { called <- bus.Call(t.Context(), caller, calculatorURL+"/stay", nil, nil) }()
+	await(t, "the handler", entered)
+	gone := tap(t, &world{Bus: b}, b.Plane()+".888.all.|.POST.bye")
+	go func() { closed <- conn.Close(context.WithoutCancel(t.Context())) }()
+	await(t, "its farewell", gone)
+	if !newOperator(t, b).isAbsent("$SRV.PING." + calculatorName) {
+		t.Error("it is still asked")
+	}
+	close(leave)
+	if err := await(t, "the call", called); err != nil {
+		t.Error(err)
+	}
+	if err := await(t, "the end", closed); err != nil {
+		t.Error(err)
+	}
+}
+
+// calculatorThatStays serves a call until it is told to leave.
+type calculatorThatStays struct {
+	entered chan<- struct{}
+	leave   <-chan struct{}
+}
+
+func (c calculatorThatStays) Stay() {
+	c.entered <- struct{}{}
+	<-c.leave
+}
