@@ -71,10 +71,12 @@ func (c *Conn) endpointStats() []*micro.EndpointStats {
 			Name: endpointName(e.Name), Subject: c.listedSubject(e), QueueGroup: e.brokerQueue(c),
 			NumRequests: int(counts.Total()), NumErrors: int(counts.Refused + counts.Failed), LastError: e.lastErrorText(),
 			ProcessingTime: counts.Took,
-			Data:           json.RawMessage(fmt.Sprintf(`{"refused":%d,"failed":%d}`, counts.Refused, counts.Failed)),
 		}
 		if one.NumRequests > 0 {
 			one.AverageProcessingTime = one.ProcessingTime / time.Duration(one.NumRequests)
+		}
+		if one.NumErrors > 0 { // not always: "nats micro info" takes five lines for it
+			one.Data = json.RawMessage(fmt.Sprintf(`{"refused":%d,"failed":%d}`, counts.Refused, counts.Failed))
 		}
 		stats = append(stats, one)
 	}
