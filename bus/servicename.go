@@ -50,7 +50,7 @@ func semanticVersion(version string) string {
 // hasIdentifiers says whether a text is what SemVer has behind "-" or "+": letters, digits and "-", separated by dots. In
 // the former numbers have no zero in front.
 func hasIdentifiers(text string, strict bool) bool {
-	for _, one := range strings.Split(text, ".") {
+	for one := range strings.SplitSeq(text, ".") {
 		foreign := strings.ContainsFunc(one, func(r rune) bool { return r != '-' && !isAlphanumeric(r) })
 		if one == "" || foreign || strict && isNumber(one) && hasLeadingZero(one) {
 			return false
