@@ -65,7 +65,7 @@ func TestConvertFaults(t *testing.T) {
 		"type":             {`{"type":"text"}`, `there is no type "text"`},
 		"where":            {`{"properties":{"a":{"properties":{"b":{"type":"text"}}}}}`, `a.b: there is no type "text"`},
 		"in a component":   {`{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"properties":{"b":{"type":"text"}}}}}`, `A.b: there is no type "text"`},
-		"pattern":          {`{"type":"string","pattern":"(?=a)"}`, `the pattern "(?=a)" is no regular expression that Go reads`},
+		"pattern":          {`{"type":"string","pattern":"(?=a)"}`, `the pattern "(?=a)" is no regular expression that Go reads: write it as package regexp/syntax has it`},
 		"multiple":         {`{"type":"number","multipleOf":0}`, `multipleOf 0 is not above 0`},
 		"read and write":   {`{"type":"string","readOnly":true,"writeOnly":true}`, `it is both readOnly and writeOnly`},
 		"default enum":     {`{"type":"string","enum":["a"],"default":"b"}`, `the default b breaks its own schema: it expects a`},

@@ -18,7 +18,7 @@ func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 		out.Format = "byte"
 	}
 	if _, err := regexp.Compile(in.Pattern); err != nil {
-		c.failf("the pattern %q is no regular expression that Go reads", in.Pattern)
+		c.failf("the pattern %q is no regular expression that Go reads: write it as package regexp/syntax has it", in.Pattern)
 	}
 	out.Minimum, out.Maximum = number(in.Minimum), number(in.Maximum)
 	if limit := number(in.ExclusiveMinimum); limit != nil && (out.Minimum == nil || *limit >= *out.Minimum) {

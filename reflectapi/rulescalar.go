@@ -176,7 +176,7 @@ func texts(s *Schema) (*textRule, error) {
 	if s.Pattern != "" {
 		pattern, err := regexp.Compile(s.Pattern)
 		if err != nil {
-			return nil, fmt.Errorf("the pattern %q is no regular expression that Go reads", s.Pattern)
+			return nil, fmt.Errorf("the pattern %q is no regular expression that Go reads: write it as package regexp/syntax has it", s.Pattern)
 		}
 		r.pattern = pattern
 	}

@@ -72,12 +72,13 @@ func tagFault(part string, f reflect.StructField) string {
 		return ""
 	}
 	class := classOf(f)
-	if class == "array" && !slices.Contains(keywords("array"), key) {
-		class = elementClass(f.Type)
+	known := keywords(class)
+	if of := elementClass(f.Type); class == "array" && slices.Contains(keywords(of), key) && !slices.Contains(known, key) {
+		class, known = of, keywords(of)
 	}
 	switch {
-	case !slices.Contains(keywords(class), key):
-		return misplaced(key, class, f.Type)
+	case !slices.Contains(known, key):
+		return misplaced(class, f.Type)
 	case class == "array" && strings.Contains(value, "="):
 		return "a value with = is not read in front of a list: give the elements a type of their own"
 	}
@@ -104,15 +105,16 @@ func keywords(class string) []string {
 	return nil
 }
 
-// misplaced says why a keyword has no effect on a field.
-func misplaced(key, class string, t reflect.Type) string {
-	if !slices.ContainsFunc([]string{"string", "number", "array"}, func(c string) bool { return slices.Contains(keywords(c), key) }) {
-		return "is no keyword that is known here; the keywords are those of github.com/invopop/jsonschema"
-	}
+// misplaced says why a keyword has no effect on a field, and what has.
+func misplaced(class string, t reflect.Type) string {
 	if class == "" {
-		return fmt.Sprintf("has no effect on a %v; give that type a method JSONSchemaExtend(*jsonschema.Schema)", t)
+		return fmt.Sprintf("has no effect on a %v; give a type of its own a method JSONSchemaExtend(*jsonschema.Schema)", t)
 	}
-	return fmt.Sprintf("has no effect on a %s; it is for other types", class)
+	known := strings.Join(keywords(class), ", ")
+	if of := keywords(elementClass(t)); class == "array" && of != nil {
+		known += ", and those of its elements: " + strings.Join(of, ", ")
+	}
+	return fmt.Sprintf("has no effect on %s; what has is required, nullable, title, description, %s", article(class), known)
 }
 
 // classOf returns the type that JSON has for a field, as far as its tag can restrict it; "" where it cannot.
@@ -152,9 +154,13 @@ func class(t reflect.Type) string {
 	return "integer"
 }
 
-// elementClass is that of what a list holds, "array" where tags do not reach it.
+// elementClass is that of what a list holds; "" for what is none, or where tags do not reach it.
 func elementClass(t reflect.Type) string {
-	if of := class(base(t).Elem()); of != "array" {
+	t = base(t)
+	if t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
+		return ""
+	}
+	if of := class(t.Elem()); of != "array" {
 		return of
 	}
 	return ""

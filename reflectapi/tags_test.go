@@ -1,0 +1,65 @@
+package reflectapi_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// List is a list with a name.
+type List []string
+
+// TestTagFaults: a tag that would be left out without a word is refused, with what to write.
+func TestTagFaults(t *testing.T) {
+	t.Parallel()
+	for tag, test := range map[string]struct {
+		typ  reflect.Type
+		want string // in the error; "" for none
+	}{
+		`minimum=1,maximum=2.5,example=2`:        {reflect.TypeFor[int](), ""},
+		`pattern=^[a-z]+=$,enum=a=,format=email`: {reflect.TypeFor[*string](), ""},
+		`pattern=a\\,b`:                          {reflect.TypeFor[string](), ""},
+		`minItems=1,minLength=2,enum=ab`:         {reflect.TypeFor[[]string](), ""},
+		`format=password,readOnly=true`:          {reflect.TypeFor[string](), ""},
+		`title=T,description=D`:                  {reflect.TypeFor[map[string]int](), ""},
+		`minLength=2`:                            {reflect.TypeFor[time.Time](), ""},
+		`minitems=1`:                             {reflect.TypeFor[[]string](), "has no effect on an array; what has is required, nullable, title, description, minItems, maxItems"},
+		`minItems=2`:                             {reflect.TypeFor[List](), "has no effect on a reflectapi_test.List; give a type of its own a method JSONSchemaExtend"},
+		`minLength=3`:                            {reflect.TypeFor[int](), "has no effect on an integer; what has is required"},
+		`minProperties=1`:                        {reflect.TypeFor[map[string]int](), "has no effect on a map[string]int"},
+		`enum=true`:                              {reflect.TypeFor[bool](), "has no effect on a boolean"},
+		`uniqueItems`:                            {reflect.TypeFor[[]int](), "write uniqueItems=true"},
+		`uniqueItems=yes`:                        {reflect.TypeFor[[]int](), "expects true"},
+		`pattern=[a,b]`:                          {reflect.TypeFor[string](), `"b]": is no keyword; a comma inside a value is written \\,`},
+		`pattern=a=b`:                            {reflect.TypeFor[[]string](), "a value with = is not read"},
+		`format=phone`:                           {reflect.TypeFor[string](), "is a format that nothing checks"},
+		`maxLength=-1`:                           {reflect.TypeFor[string](), "expects a whole number"},
+		`multipleOf=two`:                         {reflect.TypeFor[float64](), "expects a number"},
+		`default=yes`:                            {reflect.TypeFor[bool](), "expects a boolean"},
+		`minimum=3,enum=x`:                       {reflect.TypeFor[uint8](), `"enum=x": expects an integer`},
+		`maximum=10`:                             {reflect.TypeFor[[][]int](), "has no effect on an array"},
+	} {
+		structure := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: test.typ, Tag: reflect.StructTag(`json:"field" jsonschema:"` + tag + `"`)}})
+		err := reflectapi.CheckTags(structure)
+		if got := errorText(err); (err == nil) != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%v, %s: got %q, want %q", test.typ, tag, got, test.want)
+		}
+	}
+}
+
+func TestDefaultsAreTrue(t *testing.T) {
+	t.Parallel()
+	type limits struct {
+		Zero  int  `json:"zero" jsonschema:"default=0"`
+		Seen  *int `json:"seen" jsonschema:"default=5"`
+		False bool `json:"false" jsonschema:"default=true"`
+	}
+	_, err := reflectapi.ConstraintsOf(reflect.TypeFor[[]limits]())
+	want := "field reflectapi_test.limits.False: default=true is not what a missing value is, which is false: take it out of the tag, or make the field a pointer and set the default where it is nil"
+	if errorText(err) != want {
+		t.Errorf("got:  %v\nwant: %s", err, want)
+	}
+}
