@@ -36,11 +36,18 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 		told, _ := record.seen()
 		return strings.Join(told, "\n")
 	}
-	asBefore := func(t testing.TB) { bustest.LockAPI(t, path, lender{}, names()...) }
+	asBefore := func(t testing.TB) {
+		t.Helper()
+		bustest.LockAPI(t, path, lender{}, names()...)
+	}
 	grown := func(t testing.TB) {
+		t.Helper()
 		bustest.LockAPI(t, path, moreLender{}, append(names(), bus.Names("Return", "book", "fine"))...)
 	}
-	other := func(t testing.TB) { bustest.LockAPI(t, path, otherLender{}, bus.Names("Lend", "title", "until")) }
+	other := func(t testing.TB) {
+		t.Helper()
+		bustest.LockAPI(t, path, otherLender{}, bus.Names("Lend", "title", "until"))
+	}
 
 	if got := told(asBefore); !strings.Contains(got, "there is no lock "+path+" yet; BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' writes it") {
 		t.Errorf("without a lock: %s", got)

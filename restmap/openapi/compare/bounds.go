@@ -29,7 +29,7 @@ func (w *walker) bounds(path string, old, now *reflectapi.Schema) {
 }
 
 func (w *walker) stricter(path, what string) {
-	w.say(path, "asks for %s now: whoever sends anything else gets 422", what)
+	w.sayf(path, "asks for %s now: whoever sends anything else gets 422", what)
 }
 
 func (w *walker) lower(path, what string, old, now *float64, oldOpen, nowOpen bool) {

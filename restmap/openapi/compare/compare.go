@@ -37,7 +37,7 @@ func Documents(before, after *openapi.Document) []Change {
 	}
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		if old[key] == nil && !c.moved[key] {
-			c.add(false, "%s (%s) is new", key, now[key].OperationID)
+			c.addf(false, "%s (%s) is new", key, now[key].OperationID)
 		}
 	}
 	return c.changes
@@ -50,7 +50,7 @@ type comparison struct {
 	moved         map[string]bool // operations of after that were elsewhere before
 }
 
-func (c *comparison) add(breaks bool, format string, arguments ...any) {
+func (c *comparison) addf(breaks bool, format string, arguments ...any) {
 	change := Change{breaks, fmt.Sprintf(format, arguments...)}
 	if !slices.Contains(c.changes, change) {
 		c.changes = append(c.changes, change)
@@ -87,9 +87,9 @@ func (c *comparison) gone(key string, operation *openapi.Operation, now map[stri
 			c.moved = make(map[string]bool)
 		}
 		c.moved[other] = true
-		c.add(true, "%s is now %s: whoever calls it where it was gets 404 or 405", key, other)
+		c.addf(true, "%s is now %s: whoever calls it where it was gets 404 or 405", key, other)
 		c.operation(other, operation, now[other])
 		return
 	}
-	c.add(true, "%s (%s) is gone: whoever calls it gets 404 or 405", key, operation.OperationID)
+	c.addf(true, "%s (%s) is gone: whoever calls it gets 404 or 405", key, operation.OperationID)
 }

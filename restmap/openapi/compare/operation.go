@@ -19,13 +19,13 @@ func (c *comparison) operation(key string, old, now *openapi.Operation) {
 	for _, status := range slices.Sorted(maps.Keys(old.Responses)) {
 		answer := now.Responses[status]
 		if answer == nil {
-			c.add(true, "%s: it no longer tells of an answer with status %s", key, status)
+			c.addf(true, "%s: it no longer tells of an answer with status %s", key, status)
 			continue
 		}
 		if before, after := schemaOf(old.Responses[status].Content), schemaOf(answer.Content); before != nil && after != nil {
-			c.walk(answers, key, "the result", "", before, after)
+			c.walk(answers, key, "the result", before, after)
 		} else if before != nil {
-			c.add(true, "%s: the answer with status %s has no body any more: whoever reads it finds nothing", key, status)
+			c.addf(true, "%s: the answer with status %s has no body any more: whoever reads it finds nothing", key, status)
 		}
 	}
 }
@@ -34,11 +34,11 @@ func (c *comparison) operation(key string, old, now *openapi.Operation) {
 func (c *comparison) claims(key string, old, now *openapi.Operation) {
 	switch before, after := len(old.Security) > 0, len(now.Security) > 0; {
 	case after && !before:
-		c.add(true, "%s: it asks for claims now, %s: whoever calls without a token gets 401", key, now.Claims)
+		c.addf(true, "%s: it asks for claims now, %s: whoever calls without a token gets 401", key, now.Claims)
 	case before && !after:
-		c.add(false, "%s: it asks for no claims any more", key)
+		c.addf(false, "%s: it asks for no claims any more", key)
 	case old.Claims != now.Claims:
-		c.add(true, "%s: it asks for %s in place of %s: whoever has only the claims of before gets 403", key, now.Claims, old.Claims)
+		c.addf(true, "%s: it asks for %s in place of %s: whoever has only the claims of before gets 403", key, now.Claims, old.Claims)
 	}
 }
 
@@ -54,13 +54,13 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation) {
 	for _, before := range old.Parameters {
 		after := find(now.Parameters, before)
 		if after == nil {
-			c.add(true, "%s: the argument %s is no longer read from the %s: whoever gives it is not heard", key, before.Name, before.In)
+			c.addf(true, "%s: the argument %s is no longer read from the %s: whoever gives it is not heard", key, before.Name, before.In)
 			continue
 		}
 		if after.Required && !before.Required {
 			c.required(key, before.Name)
 		}
-		c.walk(arguments, key, "the argument "+before.Name, "", parameterSchema(before), parameterSchema(after))
+		c.walk(arguments, key, "the argument "+before.Name, parameterSchema(before), parameterSchema(after))
 	}
 	for _, after := range now.Parameters {
 		switch {
@@ -68,24 +68,24 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation) {
 		case after.Required:
 			c.required(key, after.Name)
 		default:
-			c.add(false, "%s: the argument %s is new", key, after.Name)
+			c.addf(false, "%s: the argument %s is new", key, after.Name)
 		}
 	}
 }
 
 func (c *comparison) required(key, name string) {
-	c.add(true, "%s: the argument %s is required now: whoever calls without it gets 422", key, name)
+	c.addf(true, "%s: the argument %s is required now: whoever calls without it gets 422", key, name)
 }
 
 // body compares what a request carries.
 func (c *comparison) body(key string, before, after *reflectapi.Schema) {
 	switch {
 	case before != nil && after != nil:
-		c.walk(arguments, key, "the body", "", before, after)
+		c.walk(arguments, key, "the body", before, after)
 	case before != nil:
-		c.add(true, "%s: the body is no longer read: whoever sends one is not heard", key)
+		c.addf(true, "%s: the body is no longer read: whoever sends one is not heard", key)
 	case after != nil:
-		c.walk(arguments, key, "the body", "", &reflectapi.Schema{Type: "object"}, after)
+		c.walk(arguments, key, "the body", &reflectapi.Schema{Type: "object"}, after)
 	}
 }
 
