@@ -2,7 +2,7 @@
 // has never heard of it, made it from the one OpenAPI document that the portal has of all services. Its test calls them
 // with it, through the ingress.
 //
-//	go generate ./...    # starts the services, writes openapi.json, and from that client_gen.go
+//	go generate ./...    # starts the services, writes openapi.json, and from that generated/client_gen.go
 //	go test ./...
 //
 // It is a module of its own, so that the generator is among nobody else's dependencies.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
-	"github.com/busline/busline/examples/stockclient"
+	"github.com/busline/busline/examples/stockclient/generated"
 	"github.com/busline/busline/examples/stockclient/internal/services"
 	"github.com/busline/busline/portal"
 )
@@ -45,10 +45,10 @@ func open(t *testing.T) (server *httptest.Server, token string) {
 }
 
 // start returns a client of the services, and what puts a token of somebody who may do everything on its requests.
-func start(t *testing.T) (client *stockclient.ClientWithResponses, asHead stockclient.RequestEditorFn) {
+func start(t *testing.T) (client *generated.ClientWithResponses, asHead generated.RequestEditorFn) {
 	t.Helper()
 	server, token := open(t)
-	client, err := stockclient.NewClientWithResponses(server.URL, stockclient.WithHTTPClient(server.Client()))
+	client, err := generated.NewClientWithResponses(server.URL, generated.WithHTTPClient(server.Client()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +84,12 @@ func documents(t *testing.T) func(host string) []byte {
 func TestRPC(t *testing.T) {
 	t.Parallel()
 	client, _ := start(t)
-	sum, err := client.CalculatorExample443AddWithResponse(t.Context(), stockclient.CalculatorExample443AddIn{X: new(int64(5)), Y: new(int64(6))})
+	sum, err := client.CalculatorExample443AddWithResponse(t.Context(), generated.CalculatorExample443AddIn{X: new(int64(5)), Y: new(int64(6))})
 	if err != nil || sum.JSON200 == nil || *sum.JSON200.Sum != 11 {
 		t.Fatalf("%v, %s", err, sum.Body)
 	}
-	far, err := client.CalculatorExample443DistanceWithResponse(t.Context(), stockclient.CalculatorExample443DistanceIn{
-		P1: &stockclient.CalculatorExample443Point{X: new(3.0)}, P2: &stockclient.CalculatorExample443Point{Y: new(4.0)},
+	far, err := client.CalculatorExample443DistanceWithResponse(t.Context(), generated.CalculatorExample443DistanceIn{
+		P1: &generated.CalculatorExample443Point{X: new(3.0)}, P2: &generated.CalculatorExample443Point{Y: new(4.0)},
 	})
 	if err != nil || far.JSON200 == nil || *far.JSON200.D != 5 {
 		t.Fatalf("%v, %s", err, far.Body)
@@ -99,7 +99,7 @@ func TestRPC(t *testing.T) {
 func TestREST(t *testing.T) {
 	t.Parallel()
 	client, _ := start(t)
-	tea := stockclient.ProductsExample443Product{Name: "Tea", Price: new(4.5)}
+	tea := generated.ProductsExample443Product{Name: "Tea", Price: new(4.5)}
 	created, err := client.ProductsExample443CreateWithResponse(t.Context(), tea)
 	if err != nil || created.JSON201 == nil {
 		t.Fatalf("%v, %s", err, created.Body)
@@ -113,7 +113,7 @@ func TestREST(t *testing.T) {
 	if updated, err := client.ProductsExample443UpdateWithResponse(t.Context(), id, tea); err != nil || updated.StatusCode() != 200 {
 		t.Fatalf("%v, %s", err, updated.Body)
 	}
-	all, err := client.ProductsExample443ListAllWithResponse(t.Context(), &stockclient.ProductsExample443ListAllParams{SortBy: new("-price"), Limit: new(int64(10))})
+	all, err := client.ProductsExample443ListAllWithResponse(t.Context(), &generated.ProductsExample443ListAllParams{SortBy: new("-price"), Limit: new(int64(10))})
 	if err != nil || all.JSON200 == nil || len(*all.JSON200) != 1 || *(*all.JSON200)[0].Price != 5 {
 		t.Fatalf("%v, %s", err, all.Body)
 	}
@@ -130,7 +130,7 @@ func TestREST(t *testing.T) {
 func TestError(t *testing.T) {
 	t.Parallel()
 	client, _ := start(t)
-	answer, err := client.CalculatorExample443ArithmeticWithResponse(t.Context(), stockclient.CalculatorExample443ArithmeticIn{X: new(int64(7)), Op: new("/")})
+	answer, err := client.CalculatorExample443ArithmeticWithResponse(t.Context(), generated.CalculatorExample443ArithmeticIn{X: new(int64(7)), Op: new("/")})
 	if err != nil || answer.JSON200 != nil || answer.ApplicationproblemJSONDefault == nil {
 		t.Fatalf("%v, %s", err, answer.Body)
 	}
@@ -144,7 +144,7 @@ func TestError(t *testing.T) {
 func TestConstraints(t *testing.T) {
 	t.Parallel()
 	client, _ := start(t)
-	answer, err := client.ProductsExample443CreateWithResponse(t.Context(), stockclient.ProductsExample443Product{
+	answer, err := client.ProductsExample443CreateWithResponse(t.Context(), generated.ProductsExample443Product{
 		Name: " ", Price: new(-1.0), Tags: &[]string{"green", strings.Repeat("x", 201)},
 	})
 	if err != nil || answer.StatusCode() != 422 || answer.ApplicationproblemJSONDefault == nil {
@@ -163,7 +163,7 @@ func TestConstraints(t *testing.T) {
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	client, asHead := start(t)
-	ada := stockclient.PayrollExample443SalaryIn{Employee: new("ada")}
+	ada := generated.PayrollExample443SalaryIn{Employee: new("ada")}
 	refused, err := client.PayrollExample443SalaryWithResponse(t.Context(), ada)
 	if err != nil || refused.StatusCode() != 401 || refused.ApplicationproblemJSONDefault == nil {
 		t.Fatalf("%v, %s", err, refused.Body)
