@@ -15,7 +15,7 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 	if err := tooLate(ctx, sent); err != nil {
 		return nil, err
 	}
-	waiting := c.pending.newSlot(sent.address.Host, c.ackWait)
+	waiting := c.pending.newSlot(answeredBy(sent.address), c.ackWait)
 	waiting.subject, waiting.report = sent.subject, c.link.givenReport()
 	sent.waiting = waiting
 	c.pending.open(sent.MsgID, waiting)

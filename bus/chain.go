@@ -54,9 +54,8 @@ func (c *Conn) clientChain() Handler {
 
 // leave is the end of the chain.
 func (c *Conn) leave(ctx context.Context, x *Exchange) (err error) {
-	if x.collect != nil {
-		x.collect(ctx)
-		return nil
+	if x.carry != nil {
+		return x.carry(ctx)
 	}
 	request := x.out
 	if x.left {

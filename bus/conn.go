@@ -42,6 +42,7 @@ type Conn struct {
 	callers      *callers
 	destinations *destinations
 	router       *router
+	events       eventSources
 	heads        [2]responseHeads // of endpoints with a queue, and without
 	documents    *documents
 	running      *running

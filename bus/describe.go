@@ -23,7 +23,7 @@ func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, err
 		}
 	}
 	endpoints = slices.DeleteFunc(endpoints, func(e *endpoint) bool { return e.hidden })
-	document, err := describe(openapi.Service{Host: host, Description: service.Doc}, endpoints)
+	document, err := writeDocument(openapi.Service{Host: host, Description: service.Doc}, endpoints)
 	if err != nil {
 		return nil, fmt.Errorf("describe %T: %w", impl, err)
 	}
@@ -32,15 +32,15 @@ func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, err
 
 // Document describes what the connection serves now, plain handlers included, as [DocumentOf] does.
 func (c *Conn) Document() ([]byte, error) {
-	document, err := describe(openapi.Service{Host: c.host, Description: c.description}, c.documents.all())
+	document, err := writeDocument(openapi.Service{Host: c.host, Description: c.description}, c.documents.all())
 	if err != nil {
 		return nil, fmt.Errorf("describe %s: %w", c.host, err)
 	}
 	return document, nil
 }
 
-// describe makes the document that authors see.
-func describe(service openapi.Service, endpoints []*endpoint) ([]byte, error) {
+// writeDocument makes the document that authors see.
+func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, error) {
 	service.Port = publicPort
 	for _, e := range endpoints {
 		service.Endpoints = append(service.Endpoints, &openapi.Described{

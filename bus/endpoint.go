@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 type endpoint struct {
 	Endpoint
 	endpointConfig
+	source string // the host whose event this is; "" for what is served on our own host
 	mapped *restmap.Endpoint
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
@@ -78,6 +80,9 @@ func (e *endpoint) brokerQueue(c *Conn) string {
 	}
 	return ""
 }
+
+// hostOf is the hostname that the endpoint is served on.
+func (e *endpoint) hostOf(c *Conn) string { return cmp.Or(e.source, c.host) }
 
 // tokens are the pattern's segments as a subscription has them.
 func tokens(pattern restmap.Pattern) []string {

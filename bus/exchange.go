@@ -63,8 +63,8 @@ type Exchange struct {
 	crashed bool   // the handler has not returned
 	in      *incoming
 	out     *outgoing
-	left    bool                  // it was sent
-	collect func(context.Context) // the answers of a multicast
+	left    bool                        // it was sent
+	carry   func(context.Context) error // in place of a unicast call
 }
 
 // Status returns the HTTP status with which the call ended, for interceptors to use after next has returned: that of the

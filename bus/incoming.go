@@ -70,7 +70,7 @@ func (s *subscription) settle(c *Conn, host string, route restmap.Route) {
 	}
 	address := subject.Address{Port: s.endpoint.port, Host: host, Method: route.Method, Path: route.Pattern.Example()}
 	to, err := address.Subject(c.plane)
-	if found := c.router.find(address); err == nil && found.endpoint == s.endpoint {
+	if found := c.routerOf(s.endpoint).find(address); err == nil && found.endpoint == s.endpoint {
 		s.subject, s.address, s.match = to, address, found
 	}
 }

@@ -29,6 +29,8 @@ func (c *Conn) logServed(x *Exchange, err error) {
 	level := zerolog.DebugLevel
 	if status == http.StatusInternalServerError && err != nil {
 		level = zerolog.ErrorLevel
+	} else if err != nil && x.in.endpoint.source != "" {
+		level = zerolog.WarnLevel // an event, whose source does not hear of it
 	}
 	if x.crashed && err == nil || !c.logs(level) {
 		return

@@ -25,7 +25,10 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 			stopped = !yield(response, err)
 			return !stopped
 		}
-		x.collect = func(ctx context.Context) { c.collect(ctx, &sent, counted) }
+		x.carry = func(ctx context.Context) error {
+			c.collect(ctx, &sent, counted)
+			return nil
+		}
 		if err := c.calling(ctx, x); err != nil && !stopped {
 			yield(nil, asError(err))
 		}
@@ -64,7 +67,7 @@ func (r *responders) newSlot(c *Conn, request *outgoing, budget time.Duration) *
 		s = &multicastSlot{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
 		s.timer.Stop()
 	}
-	s.conn, s.call, s.host, s.began = c, *request, request.address.Host, time.Now()
+	s.conn, s.call, s.host, s.began = c, *request, answeredBy(request.address), time.Now()
 	s.call.Header = slices.Clip(s.call.Header) // what is added is not the other calls'
 	s.ends, s.lastAck = s.began.Add(budget), s.began
 	return s

@@ -13,7 +13,7 @@ import (
 // multicastSlot collects the acks and the responses of one multicast. An ack does not wake the caller. It is used for one
 // call after the other.
 type multicastSlot struct {
-	host  string
+	host  string // of those who answer; "all" for an event, which any host may
 	call  outgoing
 	conn  *Conn
 	known map[string]int // who answered the last time, with their places among members; not changed
@@ -318,7 +318,7 @@ func (s *multicastSlot) giveUp(ctx context.Context, yield func(*wire.Response, e
 	if why == nil {
 		why = ErrClosed
 	}
-	failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, why, "the caller stopped waiting for %s", s.host)
+	failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.address.Host)
 	failed.MsgID = s.call.MsgID
 	yield(nil, failed)
 }
@@ -341,7 +341,7 @@ func (s *multicastSlot) timeOut(outcomes []outcome, silent []peer, yield func(*w
 
 // cutOff yields what has come before the broker went away, and then that it has.
 func (s *multicastSlot) cutOff(outcomes []outcome, yield func(*wire.Response, error) bool) {
-	failed := outlasted(s.host)
+	failed := outlasted(s.call.address.Host)
 	failed.MsgID = s.call.MsgID
 	for _, each := range append(outcomes, outcome{failed: failed}) {
 		if !each.yield(yield) {

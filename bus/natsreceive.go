@@ -83,6 +83,9 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 		in.Address, in.match = through.address, through.match
 	default:
 		in.Address, fault = addressOf(request, message.Subject)
+		if through.endpoint != nil && through.endpoint.source != "" { // on a host that is not ours
+			in.match = through.match
+		}
 	}
 	if !c.receive(in, fault) {
 		return nil

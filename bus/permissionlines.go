@@ -52,6 +52,10 @@ func (c *Conn) ownSubscriptions() []Permission {
 		case subject.Instance(c.plane, c.host, c.id):
 			one.Subject, one.For = subject.Instance(c.plane, c.host, anyLabel), "calls to one instance"
 		default:
+			if inbox, ok := strings.CutPrefix(s.subject, c.nats.response+"."+storedInbox+"."); ok {
+				one.Subject, one.For = responses+"."+storedInbox+"."+inbox, "stored events"
+				break
+			}
 			one.For = c.purposeOf(s.subject)
 		}
 		allowed = append(allowed, one)
@@ -70,6 +74,7 @@ func (c *Conn) ownSubscriptions() []Permission {
 const (
 	forControl         = "what the framework asks"
 	forEndpoint        = "endpoint"
+	forEvent           = "event of another service"
 	forServiceProtocol = "optional: being shown by nats micro"
 )
 
@@ -77,11 +82,14 @@ func (c *Conn) purposeOf(subscribed string) string {
 	if strings.HasPrefix(subscribed, c.plane+"."+strconv.Itoa(controlPort)+".") {
 		return forControl
 	}
+	if strings.HasPrefix(subscribed, c.plane+"."+strconv.Itoa(EventPort)+".") {
+		return forEvent
+	}
 	return forEndpoint
 }
 
 // rank puts what every instance has before what is special to this one.
-func rank(p Permission) int { return slices.Index([]string{forControl, forEndpoint}, p.For) }
+func rank(p Permission) int { return slices.Index([]string{forControl, forEndpoint, forEvent}, p.For) }
 
 // publications are what a caller of the callee publishes.
 func (to callee) publications(plane string) []Permission {
@@ -94,6 +102,9 @@ func (to callee) publications(plane string) []Permission {
 			all.publication(plane, "GET.ping", "discovery"),
 			all.publication(plane, "GET.traffic", "asking who called whom"),
 		}
+	}
+	if to.port == EventPort { // those who answer are others, and not known
+		return []Permission{to.publication(plane, "POST."+anyRest, "firing events of "+to.host)}
 	}
 	instance := callee{anyLabel + "." + to.host, to.port}
 	control, instanceControl := callee{to.host, controlPort}, callee{instance.host, controlPort}

@@ -37,7 +37,7 @@ type ResponsePermission struct {
 // domain, or "*" for all, which an ingress needs. The plane is the connection's; no other is allowed.
 //
 // Every instance of the host needs the same. Hosts that share one broker connection need the sum (see
-// [Permissions.With]). What goes on beside the bus, such as JetStream, is not in it. With [WithAllowResponses]
+// [Permissions.With]). What goes on beside the bus, such as a bucket of JetStream, is not in it. With [WithAllowResponses]
 // it is the stricter of the two profiles in docs/permissions.md: nobody can answer what was asked of somebody else.
 // Responses are then allowed for the longest time budget, 10 minutes; less saves the broker memory.
 //
@@ -52,6 +52,8 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 		named = append(named, each)
 	}
 	granted := Permissions{Publish: c.ownPublications(), Subscribe: c.ownSubscriptions()}
+	published, subscribed := c.events.permissions()
+	granted.Publish, granted.Subscribe = append(granted.Publish, published...), append(granted.Subscribe, subscribed...)
 	for _, each := range c.callees.sorted(named) {
 		granted.Publish = append(granted.Publish, each.publications(c.plane)...)
 	}

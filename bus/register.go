@@ -41,6 +41,9 @@ func interfaceOf[T any]() reflect.Type {
 }
 
 func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
+	if config.durable != nil {
+		return fmt.Errorf("serve %T on %s: bus.Durable is for events; see bus.Subscribe", impl, c.host)
+	}
 	endpoints, service, err := plan(as, impl, config)
 	if err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
@@ -57,18 +60,26 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 
 // plan discovers the methods of impl and makes their endpoints.
 func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, service *reflectapi.Service, err error) {
-	if as != nil {
-		service, err = reflectapi.DescribeAs(as, impl, config.describe...)
-	} else {
-		service, err = reflectapi.Describe(impl, config.describe...)
-	}
-	if err != nil {
+	if service, err = describe(as, impl, config); err != nil {
 		return nil, nil, err
 	}
 	mapped, err := restmap.Map(service, config.routing())
 	if err != nil {
 		return nil, nil, err
 	}
+	return endpointsOf(mapped, service, config), service, nil
+}
+
+// describe finds the methods of impl, or of the interface as what impl is served.
+func describe(as reflect.Type, impl any, config *serviceConfig) (*reflectapi.Service, error) {
+	if as != nil {
+		return reflectapi.DescribeAs(as, impl, config.describe...)
+	}
+	return reflectapi.Describe(impl, config.describe...)
+}
+
+// endpointsOf makes the endpoints of methods that have their routes.
+func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config *serviceConfig) (endpoints []*endpoint) {
 	for _, m := range mapped {
 		planned := newEndpoint(config.method(m.Method.Name).endpointConfig, service.Name+"."+m.Name, m)
 		if m.Style == restmap.Web {
@@ -78,7 +89,7 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 		}
 		endpoints = append(endpoints, planned)
 	}
-	return endpoints, service, nil
+	return endpoints
 }
 
 // Handle serves an http.Handler under a method and a path of conn's host: "GET", "/files/{path+}". The method ""
@@ -168,7 +179,7 @@ func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 			if route.Method == http.MethodHead {
 				faults = append(faults, fmt.Errorf("%s: HEAD is answered where GET is; serve GET", e.Name))
 			}
-			if to := c.endpointSubject(e, c.host, route); len(to) > subject.MaxLength {
+			if to := c.endpointSubject(e, e.hostOf(c), route); len(to) > subject.MaxLength {
 				faults = append(faults, fmt.Errorf("%s: the subject of its path has %d bytes, more than %d: shorten the path", e.Name, len(to), subject.MaxLength))
 			}
 		}
@@ -185,17 +196,27 @@ func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 // install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
 // the broker knows of them.
 func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
+	return c.installIn(ctx, c.router, endpoints, c.subscribeAll)
+}
+
+// surround makes what requests pass through.
+func (c *Conn) surround(endpoints []*endpoint) {
 	for _, e := range endpoints {
 		if e.Port != controlPort { // whose plans all connections share
 			e.served = new(metrics.Family)
 			e.chain = c.serverChain(e)
 		}
 	}
-	if err := c.router.add(endpoints); err != nil {
+}
+
+// installIn does so with another router, and another way to subscribe.
+func (c *Conn) installIn(ctx context.Context, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
+	c.surround(endpoints)
+	if err := router.add(endpoints); err != nil {
 		return err
 	}
 	before := c.subscribed()
-	err := c.subscribeAll(endpoints)
+	err := subscribe(endpoints)
 	if err == nil {
 		err = c.link.flush(ctx)
 	}
@@ -204,7 +225,7 @@ func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
 	}
 	if err != nil {
 		c.unsubscribe(before)
-		c.router.remove(endpoints)
+		router.remove(endpoints)
 		_ = c.link.flush(ctx) // until the broker knows, calls would still be sent here, where nobody takes them
 	}
 	return err
@@ -221,8 +242,8 @@ func (c *Conn) subscribeAll(endpoints []*endpoint) error {
 		}
 		for _, route := range e.mapped.Routes {
 			through := &subscription{endpoint: e}
-			through.settle(c, c.host, route)
-			if err := c.subscribe(c.endpointSubject(e, c.host, route), e.brokerQueue(c), through.into(c)); err != nil {
+			through.settle(c, e.hostOf(c), route)
+			if err := c.subscribe(c.endpointSubject(e, e.hostOf(c), route), e.brokerQueue(c), through.into(c)); err != nil {
 				return err
 			}
 		}

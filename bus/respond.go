@@ -19,6 +19,9 @@ func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 	if failed.Status == http.StatusInternalServerError {
 		level = zerolog.ErrorLevel
 	}
+	if level == zerolog.DebugLevel && in.found() && in.endpoint.source != "" {
+		level = zerolog.WarnLevel // an event, whose source does not hear of it
+	}
 	c.logger.WithLevel(level).Str("caller", in.Request.FromHost).Str("msgId", in.Request.MsgID).
 		Str("method", in.Request.Method).Str("path", in.Address.Path).Int("status", failed.Status).
 		Str("detail", failed.Detail).Msg("request failed")

@@ -31,6 +31,7 @@ type serviceConfig struct {
 	resource  string
 	endpoints endpointConfig
 	methods   map[string][]MethodOption
+	durable   *durable // of Subscribe: how stored events are had; nil: they are not
 }
 
 // methodConfig is what the options of one method set.

@@ -1,0 +1,136 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// durable is how stored events are had. What stores them hangs on the option, so that a program without it has nothing
+// of JetStream.
+type durable struct {
+	open      func(ctx context.Context, c *Conn, source string, config firingConfig) (eventStore, error)
+	subscribe func(ctx context.Context, c *Conn, source string, endpoints []*endpoint, config *durable) error
+
+	attempts       int // of one event
+	first, longest time.Duration
+	inFlight       int
+}
+
+// Defaults of stored events, where no option says otherwise.
+const (
+	defaultAttempts     = 10
+	defaultFirstRetry   = time.Second
+	defaultLongestRetry = 10 * time.Minute
+	defaultInFlight     = 64
+
+	defaultKeepAge   = 7 * 24 * time.Hour
+	defaultKeepBytes = 256 << 20
+
+	maxInFlight = 1000 // what JetStream hands out at once to all instances of a service, unless told otherwise
+)
+
+func newDurable() *durable {
+	return &durable{attempts: defaultAttempts, first: defaultFirstRetry, longest: defaultLongestRetry, inFlight: defaultInFlight}
+}
+
+// check says what is wrong with the options of Subscribe.
+func (d *durable) check() error {
+	switch {
+	case d.subscribe == nil:
+		return errors.New("bus.Redeliver and bus.InFlight are for stored events: say bus.Durable() too")
+	case d.attempts < 1 || d.first <= 0 || d.longest < d.first:
+		return fmt.Errorf("bus.Redeliver(%d, %s, %s): at least one attempt, a first wait above zero, and a longest one that is no shorter", d.attempts, d.first, d.longest)
+	case d.inFlight < 1 || d.inFlight > maxInFlight:
+		return fmt.Errorf("bus.InFlight(%d): choose 1 to %d", d.inFlight, maxInFlight)
+	default:
+		return nil
+	}
+}
+
+// durableOption may stand on both sides.
+type durableOption struct{}
+
+func (durableOption) applyToService(c *serviceConfig) { c.stored().subscribe = subscribeStored }
+
+func (durableOption) applyToFiring(c *firingConfig) {
+	c.durable = newDurable()
+	c.durable.open = openEventStream
+}
+
+// stored returns how stored events are had, noted down when it is new.
+func (s *serviceConfig) stored() *durable {
+	if s.durable == nil {
+		s.durable = newDurable()
+	}
+	return s.durable
+}
+
+// Durable has events stored in a JetStream stream of their source, and had at least once by each service that subscribes
+// with this option too. The broker needs JetStream.
+//
+// For a source ([NewEvents], a generated source): firing stores the event, and returns when JetStream has confirmed that;
+// an error means that it is not stored, or, executed unknown, that it may be. Those who subscribe without the option get it
+// as before, at most once. See [EventID], [Keep] and [Replicas].
+//
+// For [Subscribe]: what is fired from the first Subscribe of the service on is kept for it, also while no instance of it is
+// there, as long as the source keeps events. Its instances share them. An event is done when the handler returns nil.
+// After an error it comes again, later and later, see [Redeliver]; after one of status 400 to 499 (but for 408, 425 and
+// 429) or after the last attempt it is parked: logged, and stored in the stream <plane>_PARKED_<source> for 30 days. A handler has 20 s, or
+// what [TimeBudget] says; when its instance dies, the event comes to another after 30 s. So a handler can see an event twice, and
+// events in any order: [CallerOf] tells the MsgID of the event, the same each time. The actor of the chain is not stored.
+func Durable() interface {
+	ServeOption
+	FireOption
+} {
+	return durableOption{}
+}
+
+// Redeliver sets how often a stored event is tried: attempts in all, with a wait of first after the first, four times
+// as long after each further one, and longest at most. Default: 10 attempts, 1 s, 10 minutes, which is 45 minutes in all.
+func Redeliver(attempts int, first, longest time.Duration) ServeOption {
+	return serveOption(func(c *serviceConfig) {
+		stored := c.stored()
+		stored.attempts, stored.first, stored.longest = attempts, first, longest
+	})
+}
+
+// InFlight sets how many stored events of a source one instance handles at once, 1 to 1000. One at a time keeps the
+// order of a single instance, as long as nothing fails. Default: 64.
+func InFlight(events int) ServeOption {
+	return serveOption(func(c *serviceConfig) { c.stored().inFlight = events })
+}
+
+// storeLimits are those of a stream; zero is the default.
+type storeLimits struct {
+	age      time.Duration
+	bytes    int64
+	replicas int
+}
+
+type fireOption func(*firingConfig)
+
+func (o fireOption) applyToFiring(c *firingConfig) { o(c) }
+
+// Keep sets how long and how much a source stores at most of what some service has not handled yet. What all have handled is deleted
+// at once, as is what nobody subscribes to. Older events are dropped; beyond the bytes firing fails (507). A stream that is
+// there is changed. Default: 7 days, 256 MiB, or what the stream has.
+func Keep(age time.Duration, bytes int64) FireOption {
+	return fireOption(func(c *firingConfig) { c.limits.age, c.limits.bytes, c.limited = age, bytes, true })
+}
+
+// Replicas sets on how many servers of a cluster events are stored, 1 to 5; three survive the loss of one. A stream that
+// is there is changed. Default: 1, or what the stream has.
+func Replicas(servers int) FireOption {
+	return fireOption(func(c *firingConfig) { c.limits.replicas, c.limited = servers, true })
+}
+
+type eventIDKey struct{}
+
+// EventID returns a context whose stored events have an id: "order-7". Firing the same event of the same source with
+// the same id again within two minutes, as after an error that leaves open whether it was stored, stores nothing and
+// is no error. Default: each firing is an event of its own.
+func EventID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, eventIDKey{}, id)
+}

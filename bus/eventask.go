@@ -1,0 +1,99 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+const (
+	// askExpiry is how long JetStream keeps a request for events.
+	askExpiry = 5 * time.Second
+	// askGrace is how long after that it is taken for lost.
+	askGrace = time.Second
+	// askAgain is how long to wait when something is wrong.
+	askAgain = time.Second
+)
+
+// ask asks for events, unless some may still come.
+func (s *storedEvents) ask() {
+	if s.conn.isClosing() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	room := s.config.inFlight - s.inFlight
+	if s.asked > 0 || room <= 0 || s.missing {
+		return
+	}
+	request, err := json.Marshal(struct {
+		Batch   int           `json:"batch"`
+		Expires time.Duration `json:"expires"`
+	}{room, askExpiry})
+	if err == nil {
+		err = s.conn.link.publish("$JS.API.CONSUMER.MSG.NEXT."+s.stream()+"."+s.consumer, s.inbox, request)
+	}
+	if err != nil { // the broker is away
+		s.again.Reset(askAgain)
+		return
+	}
+	s.asked = room
+	s.again.Reset(askExpiry + askGrace)
+}
+
+// askLater is what the timer does: what was asked for has not come, or something was wrong.
+func (s *storedEvents) askLater() {
+	s.mu.Lock()
+	s.asked = 0
+	missing := s.missing
+	s.mu.Unlock()
+	if missing {
+		s.makeAnew()
+	}
+	s.ask()
+}
+
+// makeAnew makes the consumer anew, which somebody has deleted.
+func (s *storedEvents) makeAnew() {
+	ctx, cancel := context.WithTimeout(s.conn.base, defaultConnectTimeout)
+	defer cancel()
+	endpoints := make([]*endpoint, 0, len(s.through))
+	for _, through := range s.through {
+		endpoints = append(endpoints, through.endpoint)
+	}
+	err := s.ensure(ctx, endpoints)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.again.Reset(askAgain)
+		s.warn("cannot be made anew: " + (&eventStream{s.conn, s.source}).failed(err).Detail)
+		return
+	}
+	s.missing = false
+}
+
+// warn tells once that no events come. The lock is held.
+func (s *storedEvents) warn(why string) {
+	if !s.warned && !s.conn.isClosing() {
+		s.conn.logger.Warn().Str("source", s.source).Str("consumer", s.consumer).Str("reason", why).Msg("stored events do not come; the instance goes on asking")
+	}
+	s.warned = true
+}
+
+// told takes what JetStream says instead of an event: as a rule that none has come in time.
+func (s *storedEvents) told(status, description string) {
+	s.mu.Lock()
+	s.asked = 0
+	switch {
+	case status == "408", status == "404", status == "409" && strings.HasPrefix(description, "Batch Completed"):
+		s.mu.Unlock()
+		s.ask()
+		return
+	case status == "503", strings.Contains(strings.ToLower(description), "deleted"):
+		s.missing = true
+	}
+	s.warn(status + " " + description)
+	s.again.Reset(askAgain)
+	s.mu.Unlock()
+}

@@ -1,0 +1,78 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus/subject"
+)
+
+const (
+	// storedAckWait is how long JetStream waits to hear of an event before it gives it to another instance.
+	storedAckWait = 30 * time.Second
+
+	// What is kept of events that could not be handled.
+	parkedAge   = 30 * 24 * time.Hour
+	parkedBytes = 64 << 20
+)
+
+func (s *storedEvents) stream() string { return streamName(s.conn.plane, "EVENTS", s.source) }
+func (s *storedEvents) parked() string { return streamName(s.conn.plane, "PARKED", s.source) }
+
+// ensure makes the streams and the consumer, or changes which events it has. A consumer that is new has what is fired
+// from now on. It is forgotten when no instance has asked for as long as events are kept.
+func (s *storedEvents) ensure(ctx context.Context, endpoints []*endpoint) error {
+	store := &eventStream{s.conn, s.source}
+	if err := store.ensure(ctx, storeLimits{}); err != nil {
+		return err
+	}
+	manager, err := store.manager()
+	if err != nil {
+		return err
+	}
+	if err := s.ensureParked(ctx, manager); err != nil {
+		return err
+	}
+	stream, err := manager.Stream(ctx, s.stream())
+	if err != nil {
+		return err
+	}
+	filters := make([]string, 0, len(endpoints))
+	for _, e := range endpoints {
+		filters = append(filters, s.subjectOf(e))
+	}
+	_, err = stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: s.consumer, Description: "what " + s.conn.host + " has not handled", FilterSubjects: filters,
+		DeliverPolicy: jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: storedAckWait,
+		MaxDeliver: -1, MaxAckPending: maxInFlight, InactiveThreshold: stream.CachedInfo().Config.MaxAge,
+	})
+	return err
+}
+
+// ensureParked makes the stream for events that could not be handled.
+func (s *storedEvents) ensureParked(ctx context.Context, manager jetstream.JetStream) error {
+	_, err := manager.Stream(ctx, s.parked())
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	_, err = manager.CreateStream(ctx, jetstream.StreamConfig{
+		Name: s.parked(), Description: "events of " + s.source + " that could not be handled",
+		Subjects: []string{subject.ParkedEvent(s.conn.plane, s.source, anyLabel, anyLabel)},
+		Storage:  jetstream.FileStorage, MaxAge: parkedAge, MaxBytes: parkedBytes, Duplicates: duplicateWindow,
+	})
+	return err
+}
+
+// permissions are for a service that has stored events.
+func (s *storedEvents) permissions() (publish, subscribe []Permission) {
+	publish = append(streamPermissions(s.stream(), "the stream of the events of "+s.source), streamPermissions(s.parked(), "the stream of what could not be handled")...)
+	return append(publish,
+		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "making its consumer"},
+		Permission{Subject: "$JS.API.CONSUMER.MSG.NEXT." + s.stream() + "." + s.consumer, For: "asking for events"},
+		Permission{Subject: "$JS.ACK." + s.stream() + "." + s.consumer + ".>", For: "saying what has become of them"},
+		Permission{Subject: subject.ParkedEvent(s.conn.plane, s.source, s.consumer, anyLabel), For: "parking what could not be handled"},
+	), inboxPermissions()
+}

@@ -1,0 +1,172 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// delivery is one attempt at a stored event. What the handler answers goes to JetStream, instead of a caller.
+type delivery struct {
+	from    *storedEvents
+	message *nats.Msg
+	attempt int   // from 1
+	fault   error // why it cannot be handled at all
+
+	mu    sync.Mutex // protects all below
+	beats *time.Timer
+	ended bool
+}
+
+// What JetStream is told of an event.
+const (
+	jsAck        = "+ACK"
+	jsPutOff     = "-NAK"
+	jsTerminate  = "+TERM"
+	jsInProgress = "+WPI"
+)
+
+// beatsPerWait is how often JetStream hears of a handler that runs, while it waits for one.
+const beatsPerWait = 3
+
+func newDelivery(from *storedEvents, message *nats.Msg) *delivery {
+	d := &delivery{from: from, message: message, attempt: 1}
+	if told, err := message.Metadata(); err == nil {
+		d.attempt = int(min(told.NumDelivered, 1<<30))
+	}
+	return d
+}
+
+// begin has JetStream told, as long as the handler may run, that it does.
+func (d *delivery) begin(deadline time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.beats = time.AfterFunc(storedAckWait/beatsPerWait, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.ended || !time.Now().Before(deadline) {
+			return
+		}
+		if err := d.tell(jsInProgress); err != nil {
+			d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("JetStream does not hear that a handler runs")
+		}
+		d.beats.Reset(storedAckWait / beatsPerWait)
+	})
+}
+
+// reply takes what the handler has answered.
+func (d *delivery) reply(in *incoming, response *wire.Response) error {
+	if response.OpCode != wire.OpRes {
+		return nil
+	}
+	d.mu.Lock()
+	d.ended = true
+	d.beats.Stop()
+	d.mu.Unlock()
+	defer d.from.done()
+	switch {
+	case response.Status < http.StatusBadRequest:
+		return d.tell(jsAck)
+	case isPermanent(response.Status):
+		return d.park(in, responseError(response).Error())
+	case d.attempt >= d.from.config.attempts:
+		return d.park(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, responseError(response)))
+	default:
+		return d.putOff(d.pause())
+	}
+}
+
+// isPermanent says whether trying again is pointless.
+func isPermanent(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	default:
+		return status < http.StatusInternalServerError
+	}
+}
+
+// pause is how long to wait after this attempt: four times as long as after the one before.
+func (d *delivery) pause() time.Duration {
+	pause := d.from.config.first
+	for range d.attempt - 1 {
+		if pause >= d.from.config.longest/4 {
+			return d.from.config.longest
+		}
+		pause *= 4
+	}
+	return pause
+}
+
+// putOff has the event come again, to any instance.
+func (d *delivery) putOff(pause time.Duration) error {
+	if pause <= 0 {
+		return d.tell(jsPutOff)
+	}
+	return d.tell(jsPutOff + ` {"delay": ` + strconv.FormatInt(pause.Nanoseconds(), 10) + `}`)
+}
+
+// refuse puts off what is not even begun.
+func (d *delivery) refuse(pause time.Duration) {
+	if err := d.putOff(pause); err != nil {
+		d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("an event cannot be put off, and comes again later")
+	}
+	d.from.done()
+}
+
+func (d *delivery) tell(what string) error {
+	return d.from.conn.link.publish(d.message.Reply, "", []byte(what))
+}
+
+// Headers of a parked event.
+const (
+	parkedReason   = "Bus-Parked-Reason"
+	parkedAttempts = "Bus-Parked-Attempts"
+)
+
+// park stores an event where somebody can look at it, and only then has JetStream forget it. When that fails it comes again.
+func (d *delivery) park(in *incoming, reason string) error {
+	c, s := d.from.conn, d.from
+	parked := nats.NewMsg(subject.ParkedEvent(c.plane, s.source, s.consumer, d.message.Subject[strings.LastIndexByte(d.message.Subject, '.')+1:]))
+	parked.Data = d.message.Data
+	parked.Header.Set(parkedReason, oneLine(reason))
+	parked.Header.Set(parkedAttempts, strconv.Itoa(d.attempt))
+	told := c.logger.Error().Str("source", s.source).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
+		Int("attempts", d.attempt).Str("reason", reason)
+	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
+	defer cancel()
+	manager, err := jetstream.New(c.NATS())
+	if err == nil {
+		_, err = manager.PublishMsg(ctx, parked, jetstream.WithMsgID(s.consumer+" "+d.message.Reply))
+	}
+	if err != nil {
+		told.AnErr("cause", err).Str("stream", s.parked()).Msg("an event that could not be handled cannot be parked, and comes again")
+		return errors.Join(err, d.putOff(s.config.longest))
+	}
+	told.Str("stream", s.parked()).Str("subject", parked.Subject).Msg("an event could not be handled, and is parked")
+	return d.tell(jsTerminate + " parked")
+}
+
+// oneLine is a reason as a header can hold it.
+func oneLine(reason string) string {
+	const longest = 1 << 10
+	reason = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(reason, "?"))
+	return reason[:min(len(reason), longest)]
+}

@@ -1,0 +1,224 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/claims"
+)
+
+type (
+	notOn     struct{}
+	webEvent  struct{}
+	answering struct{}
+	silent    struct{}
+	restful   struct{}
+
+	onlyOrdered struct{ count int }
+)
+
+func (notOn) Online() error                                          { return nil }
+func (webEvent) OnWeb(http.ResponseWriter, *http.Request)            {}
+func (answering) OnAsked() (answer int, err error)                   { return 0, nil }
+func (silent) OnSilence()                                            {}
+func (restful) OnREST(context.Context) error                         { return nil }
+func (h *onlyOrdered) OnOrdered(_ context.Context, number int) error { h.count = number; return nil }
+func (h *onlyOrdered) Close()                                        {}
+
+// TestRefusedSubscriptions tells what is wrong with each.
+func TestRefusedSubscriptions(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect("mailer.example")
+	to := func(source string, impl any, options ...bus.ServeOption) error {
+		return bus.Subscribe(conn, source, impl, options...)
+	}
+	for name, refused := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a name":           {to(ordersHost, notOn{}), `method Online: is no event: call it OnOnline, or leave it out with bus.Without("Online")`},
+		"a web endpoint":   {to(ordersHost, webEvent{}), "method OnWeb: is a web endpoint"},
+		"a result":         {to(ordersHost, answering{}), "method OnAsked: returns answer, and nobody waits for it"},
+		"no error":         {to(ordersHost, silent{}), "method OnSilence: returns no error"},
+		"REST":             {to(ordersHost, restful{}), "method OnREST: ends in REST"},
+		"all":              {to("all", &onlyOrdered{}), `the host "all" has no events`},
+		"no host":          {to("Orders", &onlyOrdered{}), `label "Orders" is not`},
+		"another method":   {to(ordersHost, &onlyOrdered{}), "method Close: is no event"},
+		"a port":           {to(ordersHost, newSink(), bus.Port(444)), "events are on port 417: leave bus.Port out"},
+		"a path":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
+		"a resource":       {to(ordersHost, newSink(), bus.Resource("orders")), "leave bus.Resource out"},
+		"stored for each":  {to(ordersHost, newSink(), bus.Durable(), bus.NoQueue()), "leave out bus.NoQueue or bus.Durable"},
+		"a stored actor":   {to(ordersHost, newSink(), bus.Durable(), bus.Claims("true")), "leave out bus.Claims or bus.Durable"},
+		"no store":         {to(ordersHost, newSink(), bus.InFlight(3)), "say bus.Durable() too"},
+		"no attempt":       {to(ordersHost, newSink(), bus.Durable(), bus.Redeliver(0, 1, 1)), "at least one attempt"},
+		"too many":         {to(ordersHost, newSink(), bus.Durable(), bus.InFlight(1001)), "choose 1 to 1000"},
+		"Serve":            {bus.Serve(conn, calculator{}, bus.Durable()), "bus.Durable is for events; see bus.Subscribe"},
+		"a number of more": {to(ordersHost, newSink(), bus.Method("OnNothing", bus.NoQueue())), "method OnNothing: has options, but the service has no such method"},
+	} {
+		if refused.err == nil || !strings.Contains(refused.err.Error(), refused.want) {
+			t.Errorf("%s: %v", name, refused.err)
+		}
+	}
+	subscribe(t, conn, newSink())
+	err := to(ordersHost, &onlyOrdered{}, bus.Without("Close"))
+	if err == nil || !strings.Contains(err.Error(), "both serve POST /on-ordered on port 417") {
+		t.Errorf("twice: %v", err)
+	}
+}
+
+// TestRefusedFirings tells what is wrong with each.
+func TestRefusedFirings(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect(ordersHost)
+	events := func(conn *bus.Conn, host string, options ...bus.FireOption) error {
+		_, err := bus.NewEvents(conn, host, options...)
+		return err
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	closed := newOrdered(t, func() *bus.Conn {
+		conn, err := bus.Connect(t.Context(), ordersHost, bustest.New(t).Options()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}())
+	for name, refused := range map[string]struct {
+		err    error
+		status int
+		want   string
+	}{
+		"all":             {events(conn, "all"), 400, `the host "all" has no events`},
+		"no host":         {events(conn, "a b"), 400, `label "a b" is not`},
+		"no store":        {events(conn, ordersHost, bus.Replicas(3)), 400, "say bus.Durable() too"},
+		"no connection":   {events(nil, ordersHost, bus.Durable()), 503, "without a connection"},
+		"nowhere":         {bus.Fire(t.Context(), nil, "https://orders.example:417/on-ordered", nil), 503, "without a connection"},
+		"no limits":       {events(conn, ordersHost, bus.Durable(), bus.Keep(0, 0)), 400, "limits above zero"},
+		"a port":          {bus.Fire(t.Context(), conn, "https://orders.example/on-ordered", nil), 400, "is not on port 417: write https://host:417/on-…"},
+		"no URL":          {bus.Fire(t.Context(), conn, "://", nil), 400, "is not a URL"},
+		"arguments":       {bus.Fire(t.Context(), conn, "https://orders.example:417/on-ordered", make(chan int)), 400, "cannot be written as JSON"},
+		"too large":       {bus.Fire(t.Context(), conn, "https://orders.example:417/on-ordered", bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "has to fit one message"},
+		"too late":        {newOrdered(t, conn).Fire(gone, orderedArguments{1}), 503, "the context ended before the event was fired"},
+		"closed":          {closed.Fire(t.Context(), orderedArguments{1}), 503, "is closed"},
+		"a strange actor": {newOrdered(t, conn).Fire(bus.ActAs(t.Context(), "Bearer x"), orderedArguments{1}), 401, "without Bearer"},
+	} {
+		if refused.err == nil || !strings.Contains(refused.err.Error(), refused.want) || bus.StatusOf(refused.err) != refused.status {
+			t.Errorf("%s: %v", name, refused.err)
+		}
+		if failed, ok := errors.AsType[*bus.Error](refused.err); ok && failed.Executed != bus.NotExecuted {
+			t.Errorf("%s: executed %s", name, failed.Executed)
+		}
+	}
+}
+
+// TestTwoSources have events of one name.
+func TestTwoSources(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	mailer := b.Connect("mailer.example")
+	orders, returns := subscribe(t, mailer, newSink()), newSink()
+	if err := bus.Subscribe[orderEvents](mailer, "returns.example", returns); err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.Serve(mailer, calculator{}, bus.Port(444)); err != nil {
+		t.Fatal(err)
+	}
+	caller := b.Connect("caller.example")
+	for address, number := range map[string]int{"https://orders.example:417/on-ordered": 1, "https://returns.example:417/on-ordered": 2} {
+		if err := bus.Fire(t.Context(), caller, address, bus.Args{"number": number}); err != nil {
+			t.Error(err)
+		}
+	}
+	orders.await(t, 1)
+	returns.await(t, 1)
+	if !slices.Equal(orders.taken(), []int{1}) || !slices.Equal(returns.taken(), []int{2}) {
+		t.Errorf("orders %v, returns %v", orders.taken(), returns.taken())
+	}
+	var ping struct{ Ports []int }
+	if err := bus.Call(t.Context(), caller, "GET https://mailer.example:888/ping", nil, &ping); err != nil || !slices.Equal(ping.Ports, []int{444}) {
+		t.Errorf("the subscriber serves the ports %v, %v", ping.Ports, err)
+	}
+	err := bus.Call(t.Context(), caller, "https://mailer.example:417/on-ordered", nil, nil)
+	if bus.StatusOf(err) != http.StatusNotFound {
+		t.Errorf("the event on the host of the subscriber: %v", err)
+	}
+}
+
+// TestEventsOfAChain have its actor and its depth, and time of their own.
+func TestEventsOfAChain(t *testing.T) {
+	t.Parallel()
+	b, i := bustest.New(t), newIssuer(t)
+	source := b.Connect(ordersHost, i.trust())
+	ordered := newOrdered(t, source)
+	if err := source.Handle("POST", "/order", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := ordered.Fire(r.Context(), orderedArguments{1}); err != nil {
+			bus.ServeError(w, r, err)
+		}
+	})); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 1)
+	var left time.Duration
+	mailer := newSink()
+	mailer.handle = func(ctx context.Context, _ int) error {
+		caller, _ := bus.CallerOf(ctx)
+		verified, _ := bus.ClaimsOf(ctx)
+		left, _ = bus.TimeLeft(ctx)
+		told <- caller.Host + " " + strings.Repeat("+", caller.Depth) + " " + verified["role"].(string)
+		return nil
+	}
+	subscribe(t, b.Connect("mailer.example", i.trust()), mailer, bus.Claims(`role == "clerk"`))
+	ctx, cancel := context.WithTimeout(bus.ActAs(t.Context(), i.token(claims.Claims{"role": "clerk"})), 10*time.Second)
+	defer cancel()
+	if err := bus.Call(ctx, b.Connect("caller.example"), "https://orders.example/order", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := <-told, "orders.example ++ clerk"; got != want || left < 11*time.Second {
+		t.Errorf("%s with %s left, want %s", got, left, want)
+	}
+	if err := ordered.Fire(bus.ActAs(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{2}); err != nil {
+		t.Errorf("what becomes of it is not the source's concern: %v", err)
+	}
+	for response, err := range ordered.Outcomes(bus.ActAs(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{3}) {
+		if response.Status != http.StatusForbidden {
+			t.Errorf("a cook: %+v, %v", response, err)
+		}
+	}
+}
+
+// TestEventsForEachInstance come to all of a service.
+func TestEventsForEachInstance(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	cache := newSink()
+	for range 3 {
+		subscribe(t, b.Connect("cache.example"), cache, bus.NoQueue())
+	}
+	fire(t, newOrdered(t, b.Connect(ordersHost)), 7)
+	cache.await(t, 3)
+}
+
+// TestEventsAreUndocumented has no document list them.
+func TestEventsAreUndocumented(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	mailer := b.Connect("mailer.example")
+	if err := bus.Serve(mailer, calculator{}); err != nil {
+		t.Fatal(err)
+	}
+	subscribe(t, mailer, newSink())
+	response, body := do(t, b.Connect("caller.example"), "GET", "https://mailer.example/openapi.json", "", "")
+	if response.StatusCode != http.StatusOK || strings.Contains(body, "ordered") {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+}

@@ -1,0 +1,156 @@
+package bus
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/busline/busline/bus/subject"
+)
+
+// EventPort is the port of events. An event lives on the host of the service that fires it, its source:
+// POST https://orders.example:417/on-ordered. Those who subscribe answer there, each service as a queue of its own.
+// No ingress passes the port on, and no document lists what is there.
+const EventPort = 417
+
+// Events fires the events of one source over a connection: what a generated source (see reflectapi/apigen, -events) is
+// made of. It may be used by many goroutines at once.
+type Events struct {
+	conn  *Conn
+	host  string
+	store eventStore // nil: events are not stored
+}
+
+// FireOption says something about the events of a source, in [NewEvents].
+type FireOption interface{ applyToFiring(*firingConfig) }
+
+// firingConfig is what the options of NewEvents set.
+type firingConfig struct {
+	durable *durable // nil: events are not stored
+	limits  storeLimits
+	limited bool // limits were given
+}
+
+// eventStore keeps events for those who subscribe to them with [Durable].
+type eventStore interface {
+	// keep returns when the event is stored.
+	keep(ctx context.Context, event *outgoing) error
+	// permissions are what the user of the connection needs for it.
+	permissions() (publish, subscribe []Permission)
+}
+
+// NewEvents prepares to fire the events of a host, as a rule that of the connection. With [Durable] they are also stored:
+// the stream is made here when there is none, and a broker without JetStream is an error. It takes 5 s at most.
+func NewEvents(conn *Conn, host string, options ...FireOption) (*Events, error) {
+	var config firingConfig
+	for _, option := range options {
+		option.applyToFiring(&config)
+	}
+	if err := validSource(host); err != nil {
+		return nil, unsent(err)
+	}
+	events := &Events{conn: conn, host: host}
+	if config.durable == nil {
+		if config.limited {
+			return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: bus.Keep and bus.Replicas are for events that are stored: say bus.Durable() too", host)
+		}
+		return events, nil
+	}
+	if conn == nil {
+		return nil, noConnection("https://" + host)
+	}
+	ctx, cancel := context.WithTimeout(conn.base, defaultConnectTimeout)
+	defer cancel()
+	store, err := config.durable.open(ctx, conn, host, config)
+	if err != nil {
+		return nil, err
+	}
+	conn.events.stored(host, store)
+	events.store = store
+	return events, nil
+}
+
+// validSource says what is wrong with the host of a source.
+func validSource(host string) error {
+	if host == hostAll {
+		return newError(http.StatusBadRequest, NotExecuted, nil, "the host %q has no events: name the service that fires them", host)
+	}
+	return subject.ValidHost(host)
+}
+
+// Event is one event of a source, with its arguments as a Go type. It may be used by many goroutines at once.
+type Event[Arguments any] struct {
+	events *Events
+	call   Operation[Arguments, struct{}]
+}
+
+// NewEvent prepares the firing of one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
+// argument, or [Args]. A wrong path is the error of every firing.
+func NewEvent[Arguments any](of *Events, path string) Event[Arguments] {
+	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(EventPort)+path)}
+}
+
+// Fire hands the event to the broker, and through it to an instance of each service that subscribes at this moment, at
+// most once. It returns when the broker has it, and does not wait for anybody to handle it: what becomes of it there is
+// not the source's concern, and no error. Those who handle it have a time budget of their own, 20 s.
+//
+// An error says that it did not get there: the arguments cannot be written or exceed one message of the broker (413), the
+// connection is closed, the broker is away (503) or does not let us (403). Executed is [NotExecuted] then, unless the
+// broker went away before it had confirmed.
+//
+// Where the source has [Durable], the event is stored first, for those who subscribe with that option; an error then
+// says that it is not, or, executed unknown, that it may be. See also [EventID].
+func (e Event[Arguments]) Fire(ctx context.Context, arguments Arguments) error {
+	request, err := e.call.request(arguments)
+	if err != nil {
+		return err
+	}
+	return e.call.conn.fire(ctx, request, e.events.store)
+}
+
+// Outcomes fires the event, waits until it is handled, and yields what has become of it at each service, in no order: who
+// took it, and the error of who failed. It ends as [Conn.Publish] does; services that subscribe with [Durable] are not among
+// those who answer. Each range over it fires once. Nobody subscribes: nothing is yielded.
+func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) iter.Seq2[Response[struct{}], error] {
+	return func(yield func(Response[struct{}], error) bool) {
+		if err := e.keep(ctx, arguments); err != nil {
+			yield(Response[struct{}]{}, err)
+			return
+		}
+		e.call.Publish(ctx, arguments)(yield)
+	}
+}
+
+// keep stores the event where the source has a store.
+func (e Event[Arguments]) keep(ctx context.Context, arguments Arguments) error {
+	if e.events.store == nil {
+		return nil
+	}
+	request, err := e.call.request(arguments)
+	if err != nil {
+		return err
+	}
+	return e.call.conn.storeEvent(ctx, request, e.events.store)
+}
+
+// Fire fires an event by its address, "https://orders.example:417/on-ordered", at most once, as [Event.Fire] does. The
+// arguments are those of [Call].
+func Fire(ctx context.Context, conn *Conn, address string, arguments any) error {
+	if conn == nil {
+		return noConnection(address)
+	}
+	if at, err := url.Parse(address); err == nil && at.Port() != strconv.Itoa(EventPort) {
+		return newError(http.StatusBadRequest, NotExecuted, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, EventPort, EventPort)
+	}
+	to, err := conn.destinations.find(address)
+	if err != nil {
+		return unsent(err)
+	}
+	request, err := to.request(arguments)
+	if err != nil {
+		return unsent(err)
+	}
+	return conn.fire(ctx, request, nil)
+}

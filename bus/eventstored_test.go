@@ -1,0 +1,324 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
+)
+
+func newStored(t *testing.T, options ...broker.Option) *bustest.Bus {
+	t.Helper()
+	return bustest.New(t, append(options, broker.JetStream(t.TempDir()))...)
+}
+
+func manager(t *testing.T, conn *bus.Conn) jetstream.JetStream {
+	t.Helper()
+	made, err := jetstream.New(conn.NATS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// fastRetries are for tests.
+func fastRetries(attempts int) bus.ServeOption {
+	return bus.Redeliver(attempts, time.Millisecond, 10*time.Millisecond)
+}
+
+// TestStoredEventsWait has a service away while events are fired.
+func TestStoredEventsWait(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	fire(t, ordered, 1) // before anybody has ever subscribed
+	away := b.Connect("mailer.example")
+	first := subscribe(t, away, newSink(), bus.Durable())
+	fire(t, ordered, 2)
+	first.await(t, 1)
+	if err := away.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fire(t, ordered, 3, 4)
+	second := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
+	second.await(t, 2)
+	if !slices.Equal(first.taken(), []int{2}) || !slices.Equal(second.taken(), []int{3, 4}) {
+		t.Errorf("the first instance had %v, the second %v", first.taken(), second.taken())
+	}
+}
+
+// TestInstancesShareStoredEvents has two services, with two instances each.
+func TestInstancesShareStoredEvents(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	mailer, stock, plain := newSink(), newSink(), newSink()
+	for range 2 {
+		subscribe(t, b.Connect("mailer.example"), mailer, bus.Durable(), bus.InFlight(3))
+		subscribe(t, b.Connect("stock.example"), stock, bus.Durable())
+		subscribe(t, b.Connect("plain.example"), plain)
+	}
+	var numbers []int
+	for number := range 100 {
+		numbers = append(numbers, number)
+	}
+	fire(t, ordered, numbers...)
+	for name, s := range map[string]*sink{"mailer": mailer, "stock": stock, "plain": plain} {
+		s.await(t, len(numbers))
+		if got := s.taken(); !slices.Equal(got, numbers) {
+			t.Errorf("%s got %v", name, got)
+		}
+	}
+}
+
+// TestStoredEventsComeAgain fails twice.
+func TestStoredEventsComeAgain(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	ids := make(chan string, 3)
+	mailer := newSink()
+	mailer.handle = func(ctx context.Context, _ int) error {
+		caller, _ := bus.CallerOf(ctx)
+		ids <- caller.MsgID
+		if len(ids) == 2 {
+			panic("boom")
+		}
+		if len(ids) < 3 {
+			return errors.New("the mail server is away")
+		}
+		return nil
+	}
+	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), fastRetries(5))
+	fire(t, ordered, 7)
+	mailer.await(t, 1)
+	if first := <-ids; first == "" || <-ids != first || <-ids != first {
+		t.Error("the attempts are of different messages")
+	}
+}
+
+// TestHopelessEventsAreParked has one that is refused, and one that always fails.
+func TestHopelessEventsAreParked(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	var attempts [2]atomic.Int64
+	mailer := newSink()
+	mailer.handle = func(_ context.Context, number int) error {
+		if number > 1 {
+			return nil
+		}
+		attempts[number].Add(1)
+		return bus.Errorf([]int{http.StatusUnprocessableEntity, http.StatusBadGateway}[number], "order %d cannot be\nmailed", number)
+	}
+	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), fastRetries(3))
+	parked, err := manager(t, source).Stream(t.Context(), b.Plane()+"_PARKED_orders_example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := parked.CreateConsumer(t.Context(), jetstream.ConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fire(t, ordered, 0, 1, 2)
+	mailer.await(t, 1)
+	reasons := make(map[string]string)
+	for range 2 {
+		message, err := reader.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := b.Plane() + ".p.example.orders.mailer_example.on-ordered"; message.Subject() != want {
+			t.Errorf("parked under %s, want %s", message.Subject(), want)
+		}
+		if !strings.Contains(string(message.Data()), "\r\n\r\n{\"number\":") {
+			t.Errorf("parked %q", message.Data())
+		}
+		reasons[message.Headers().Get("Bus-Parked-Attempts")] = message.Headers().Get("Bus-Parked-Reason")
+	}
+	if !strings.Contains(reasons["1"], "422") || !strings.Contains(reasons["3"], "attempt 3 was the last: 502 Bad Gateway: order 1 cannot be mailed") {
+		t.Errorf("reasons: %q", reasons)
+	}
+	if attempts[0].Load() != 1 || attempts[1].Load() != 3 {
+		t.Errorf("%d attempts at what was refused, %d at what failed", attempts[0].Load(), attempts[1].Load())
+	}
+	awaitHandled(t, b, source)
+}
+
+// TestEventIDs fires the same event twice.
+func TestEventIDs(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
+	for _, number := range []int{1, 1, 2} {
+		ctx := bus.EventID(t.Context(), string(rune('0'+number)))
+		if err := ordered.Fire(ctx, orderedArguments{number}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fire(t, ordered, 3)
+	mailer.await(t, 3)
+	if got := mailer.taken(); !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("had %v", got)
+	}
+}
+
+// TestDurableNeedsJetStream says so on both sides.
+func TestDurableNeedsJetStream(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	_, err := bus.NewEvents(b.Connect(ordersHost), ordersHost, bus.Durable())
+	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "the broker has no JetStream") {
+		t.Errorf("the source: %v", err)
+	}
+	conn := b.Connect("mailer.example")
+	err = bus.Subscribe[orderEvents](conn, ordersHost, newSink(), bus.Durable())
+	if err == nil || !strings.Contains(err.Error(), "the broker has no JetStream") {
+		t.Errorf("the subscriber: %v", err)
+	}
+	subscribe(t, conn, newSink()) // nothing is left of the attempt
+}
+
+// quiet is for instances whose handlers fail on purpose.
+func quiet() bus.ConnectOption { return bus.WithLogger(zerolog.Nop()) }
+
+// eventually waits for something that cannot be waited for otherwise.
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		if t.Context().Err() != nil {
+			t.Fatal("the test ends")
+		}
+		runtime.Gosched()
+	}
+}
+
+// TestCloseFinishesStoredEvents has a handler run when its instance closes: the event is done, and what comes then waits for
+// another instance.
+func TestCloseFinishesStoredEvents(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	begun, finish := make(chan struct{}), make(chan struct{})
+	first := newSink()
+	first.handle = func(ctx context.Context, _ int) error {
+		close(begun)
+		<-finish
+		return ctx.Err()
+	}
+	closing := b.Connect("mailer.example")
+	subscribe(t, closing, first, bus.Durable(), bus.InFlight(1))
+	fire(t, ordered, 1)
+	<-begun
+	closed := make(chan error, 1)
+	go func() { closed <- closing.Close(t.Context()) }()
+	eventually(t, func() bool {
+		return errors.Is(newOrdered(t, closing).Fire(t.Context(), orderedArguments{}), bus.ErrClosed)
+	})
+	fire(t, ordered, 2)
+	close(finish)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	second := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
+	second.await(t, 1)
+	if !slices.Equal(first.taken(), []int{1}) || !slices.Equal(second.taken(), []int{2}) {
+		t.Errorf("the first instance had %v, the second %v", first.taken(), second.taken())
+	}
+	awaitHandled(t, b, source)
+}
+
+// awaitHandled returns when nothing is left in the stream.
+func awaitHandled(t *testing.T, b *bustest.Bus, conn *bus.Conn) {
+	t.Helper()
+	stream, err := manager(t, conn).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		info, err := stream.Info(t.Context())
+		return err == nil && info.State.Msgs == 0
+	})
+}
+
+// TestConsumersAreMadeAnew has somebody delete one under a service that runs.
+func TestConsumersAreMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
+	fire(t, ordered, 1)
+	mailer.await(t, 1)
+	stream := b.Plane() + "_EVENTS_orders_example"
+	if err := manager(t, source).DeleteConsumer(t.Context(), stream, "mailer_example"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		_, err := manager(t, source).Consumer(t.Context(), stream, "mailer_example")
+		return err == nil
+	})
+	fire(t, ordered, 2)
+	mailer.await(t, 1)
+}
+
+// TestStoredEventsAreRefused says why.
+func TestStoredEventsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	events, err := bus.NewEvents(source, ordersHost, bus.Durable(), bus.Keep(time.Hour, 4<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := bus.NewEvent[bus.Args](events, "/on-ordered")
+	away := b.Connect("mailer.example")
+	subscribe(t, away, newSink(), bus.Durable())
+	if err := away.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	refused := map[string]struct {
+		fire   func() error
+		status int
+		want   string
+	}{
+		"full": {func() (err error) {
+			for range 10 {
+				err = errors.Join(err, large.Fire(t.Context(), bus.Args{"number": strings.Repeat("x", 1000)}))
+			}
+			return err
+		}, http.StatusInsufficientStorage, "has no room"},
+		"too large": {func() error { return large.Fire(t.Context(), bus.Args{"x": strings.Repeat("x", 2<<20)}) }, http.StatusRequestEntityTooLarge, "exceeds the broker's limit"},
+		"a folder": {func() error {
+			return bus.NewEvent[bus.Args](events, "/a/on-ordered").Fire(t.Context(), nil)
+		}, http.StatusBadRequest, "more than one segment"},
+	}
+	for name, r := range refused {
+		err := r.fire()
+		if bus.StatusOf(err) != r.status || !strings.Contains(err.Error(), r.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := manager(t, source).DeleteStream(t.Context(), b.Plane()+"_EVENTS_orders_example"); err != nil {
+		t.Fatal(err)
+	}
+	err = large.Fire(t.Context(), nil)
+	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "is gone") {
+		t.Errorf("without the stream: %v", err)
+	}
+}

@@ -1,0 +1,198 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// eventStream is the JetStream stream that keeps the events of a source until each service that subscribes has handled
+// them.
+type eventStream struct {
+	conn   *Conn
+	source string
+}
+
+// streamName names a stream of a source: "bus_EVENTS_orders_example". A host has neither capital letters nor underscores,
+// so that no two planes and hosts share one.
+func streamName(plane, what, source string) string {
+	return plane + "_" + what + "_" + hostToken(source)
+}
+
+// hostToken is a host as JetStream takes it for a name.
+func hostToken(host string) string { return strings.ReplaceAll(host, ".", "_") }
+
+// eventSubject is where the event of a path is stored, which has one segment: "/on-ordered".
+func (s *eventStream) eventSubject(path string) (string, error) {
+	segments, err := subject.Segments(path)
+	if err != nil {
+		return "", unsent(err)
+	}
+	if len(segments) != 1 {
+		return "", newError(http.StatusBadRequest, NotExecuted, nil, "the path %s of a stored event has more than one segment: call it /on-…", path)
+	}
+	return subject.Event(s.conn.plane, s.source, subject.Escape(segments[0])), nil
+}
+
+const duplicateWindow = 2 * time.Minute
+
+// openEventStream makes the stream of a source when there is none, and gives it the limits that are asked for.
+func openEventStream(ctx context.Context, c *Conn, source string, config firingConfig) (eventStore, error) {
+	if limits := config.limits; limits.age < 0 || limits.bytes < 0 || limits.replicas < 0 || config.limited && limits == (storeLimits{}) {
+		return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: bus.Keep and bus.Replicas take limits above zero", source)
+	}
+	s := &eventStream{c, source}
+	if err := s.ensure(ctx, config.limits); err != nil {
+		return nil, s.failed(err)
+	}
+	return s, nil
+}
+
+func (s *eventStream) name() string { return streamName(s.conn.plane, "EVENTS", s.source) }
+
+func (s *eventStream) manager() (jetstream.JetStream, error) { return jetstream.New(s.conn.NATS()) }
+
+// ensure makes the stream, or changes what it is to keep.
+func (s *eventStream) ensure(ctx context.Context, limits storeLimits) error {
+	manager, err := s.manager()
+	if err != nil {
+		return err
+	}
+	stream, err := manager.Stream(ctx, s.name())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = manager.CreateStream(ctx, s.config(limits))
+		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return err
+		}
+		stream, err = manager.Stream(ctx, s.name()) // somebody else was faster, with other limits
+	}
+	if err != nil {
+		return err
+	}
+	config := stream.CachedInfo().Config
+	if changed := limits.over(config); changed.MaxAge != config.MaxAge || changed.MaxBytes != config.MaxBytes || changed.Replicas != config.Replicas {
+		_, err = manager.UpdateStream(ctx, changed)
+	}
+	return err
+}
+
+// config is what a new stream is made with. It refuses what it has no room for, so that the source hears of it.
+func (s *eventStream) config(limits storeLimits) jetstream.StreamConfig {
+	return limits.over(jetstream.StreamConfig{
+		Name: s.name(), Description: "events of " + s.source,
+		Subjects:  []string{subject.Event(s.conn.plane, s.source, anyLabel)},
+		Retention: jetstream.InterestPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
+		MaxAge: defaultKeepAge, MaxBytes: defaultKeepBytes, Replicas: 1, Duplicates: duplicateWindow,
+	})
+}
+
+// over returns a configuration with the limits that are asked for.
+func (l storeLimits) over(config jetstream.StreamConfig) jetstream.StreamConfig {
+	if l.age > 0 {
+		config.MaxAge = l.age
+		config.Duplicates = min(config.Duplicates, l.age) // more is refused
+	}
+	if l.bytes > 0 {
+		config.MaxBytes = l.bytes
+	}
+	if l.replicas > 0 {
+		config.Replicas = l.replicas
+	}
+	return config
+}
+
+// keep stores the text of an event, and returns when JetStream has confirmed that. The token of the actor is left out: it
+// would lie on a disk, and have expired when it is read.
+func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
+	text := event.Request
+	text.Actor, text.TimeBudget = "", wire.DefaultTimeBudget
+	to, err := s.eventSubject(event.address.Path)
+	if err != nil {
+		return err
+	}
+	message := nats.NewMsg(to)
+	message.Data = wire.AppendRequest(nil, &text)
+	id := event.MsgID
+	if given, ok := ctx.Value(eventIDKey{}).(string); ok && given != "" {
+		id = event.address.Path + " " + given
+	}
+	if err := s.conn.link.carries(len(message.Data) + len(id) + len(jetstream.MsgIDHeader) + 64); err != nil {
+		return err
+	}
+	if !s.conn.Connected() {
+		return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker is out of reach")
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(budget(ctx), defaultConnectTimeout))
+	defer cancel()
+	manager, err := s.manager()
+	if err == nil {
+		_, err = manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
+	}
+	if err != nil {
+		failed := s.failed(err)
+		failed.MsgID = event.MsgID
+		return failed
+	}
+	return nil
+}
+
+// failed is the error for a stream that does not do what it should.
+func (s *eventStream) failed(err error) *Error {
+	apiError, _ := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
+		return newError(http.StatusServiceUnavailable, NotExecuted, err,
+			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.source, s.conn.link.user())
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		return newError(http.StatusServiceUnavailable, NotExecuted, err, "the stream %s of the events of %s is gone, or the broker does not let %s publish to it", s.name(), s.source, s.conn.link.user())
+	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
+		return newError(http.StatusInsufficientStorage, NotExecuted, err, "the event is not stored: the stream %s has no room: %s; see bus.Keep", s.name(), apiError.Description)
+	case apiError != nil:
+		return newError(http.StatusServiceUnavailable, NotExecuted, err, "the stream %s: %s", s.name(), apiError.Description)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return newError(http.StatusGatewayTimeout, ExecutedUnknown, errors.Join(ErrTimeout, err), "the stream %s has not answered%s", s.name(), s.conn.denialHint())
+	default:
+		return newError(http.StatusServiceUnavailable, ExecutedUnknown, err, "the stream %s: %s", s.name(), err)
+	}
+}
+
+// streamStoreFailed is JetStream's code for a stream that is full.
+const streamStoreFailed = 10077
+
+// denialHint says what the broker denied last, if that may be why JetStream is silent.
+func (c *Conn) denialHint() string {
+	denied, ok := denialOf(c.link.conn().LastError())
+	if !ok || !strings.HasPrefix(denied.subject, "$JS.") && !strings.HasPrefix(denied.subject, "_INBOX.") && !strings.HasPrefix(denied.subject, c.plane+".") {
+		return ""
+	}
+	return fmt.Sprintf("; %s", c.link.denied(denied))
+}
+
+// permissions are for a source.
+func (s *eventStream) permissions() (publish, subscribe []Permission) {
+	return append(streamPermissions(s.name(), "the stream of the events of "+s.source),
+		Permission{Subject: "$JS.API.STREAM.UPDATE." + s.name(), For: "changing what it keeps"},
+		Permission{Subject: subject.Event(s.conn.plane, s.source, anyLabel), For: "storing events of " + s.source},
+	), inboxPermissions()
+}
+
+// streamPermissions are for finding a stream and making it.
+func streamPermissions(name, what string) []Permission {
+	return []Permission{
+		{Subject: "$JS.API.STREAM.INFO." + name, For: "finding " + what},
+		{Subject: "$JS.API.STREAM.CREATE." + name, For: "making it"},
+	}
+}
+
+func inboxPermissions() []Permission {
+	return []Permission{{Subject: nats.InboxPrefix + anyRest, For: "what JetStream answers"}}
+}

@@ -1,0 +1,160 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
+)
+
+// Subscribe has impl handle the events of a source, a host such as "orders.example". Each method is an event, whose name
+// begins with On: OnOrdered([ctx context.Context,] arguments…) error. With an interface as type parameter,
+// Subscribe[ordersapi.Events](conn, ordersapi.Host, impl), only its methods count; who wants some of them declares an
+// interface of these. They are live when it returns; on an error none is, and it names every fault that was found.
+//
+// The service of conn gets each event once, at most: its instances share them. With [NoQueue] every instance gets each. An
+// error of a handler is logged here, and nothing to the source. With [Durable] events are stored while the service is away, and
+// had at least once.
+//
+// Options are those of [Serve], as far as they do not speak of ports, paths and methods. Handlers run concurrently, each
+// on a goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
+func Subscribe[T any](conn *Conn, source string, impl T, options ...ServeOption) error {
+	config := newServiceConfig(append([]ServeOption{Port(EventPort), Hidden()}, options...))
+	if err := conn.subscribeEvents(interfaceOf[T](), source, impl, config); err != nil {
+		return fmt.Errorf("subscribe %T of %s to the events of %s: %w", impl, conn.host, source, err)
+	}
+	return nil
+}
+
+func (c *Conn) subscribeEvents(as reflect.Type, source string, impl any, config *serviceConfig) error {
+	if err := validSource(source); err != nil {
+		return err
+	}
+	endpoints, service, err := planEvents(as, source, impl, config)
+	if err != nil {
+		return err
+	}
+	if err := c.registerEvents(source, endpoints, config.durable); err != nil {
+		return err
+	}
+	for _, warning := range service.Warnings {
+		c.logger.Warn().Str("service", service.Name).Msg(warning)
+	}
+	return nil
+}
+
+// planEvents discovers the methods of impl and makes their endpoints.
+func planEvents(as reflect.Type, source string, impl any, config *serviceConfig) ([]*endpoint, *reflectapi.Service, error) {
+	service, err := describe(as, impl, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	routing := config.routing()
+	faults := []error{config.checkEvents()}
+	for _, method := range service.Methods {
+		if fault := eventFault(method, routing.Methods[method.Name]); fault != nil {
+			faults = append(faults, fmt.Errorf("method %s: %w", method.Name, fault))
+		}
+		routing.Methods[method.Name] = restmap.MethodOptions{HTTPMethod: http.MethodPost}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, nil, err
+	}
+	mapped, err := restmap.Map(service, routing)
+	if err != nil {
+		return nil, nil, err
+	}
+	endpoints := endpointsOf(mapped, service, config)
+	for _, e := range endpoints {
+		e.source = source
+	}
+	return endpoints, service, nil
+}
+
+// checkEvents finds options that make no sense where events are handled.
+func (s *serviceConfig) checkEvents() error {
+	var faults []error
+	all := []endpointConfig{s.endpoints}
+	for name := range s.methods {
+		all = append(all, s.method(name).endpointConfig)
+	}
+	for _, each := range all {
+		if each.port != EventPort {
+			faults = append(faults, fmt.Errorf("events are on port %d: leave bus.Port out", EventPort))
+		}
+		if s.durable != nil && !each.queue {
+			faults = append(faults, errors.New("stored events are for a service, not for each instance: leave out bus.NoQueue or bus.Durable"))
+		}
+		if s.durable != nil && each.secured {
+			faults = append(faults, errors.New("a stored event has no actor, whose token would have expired: leave out bus.Claims or bus.Durable"))
+		}
+	}
+	if s.resource != "" {
+		faults = append(faults, errors.New("events have no resource: leave bus.Resource out"))
+	}
+	if s.durable != nil {
+		faults = append(faults, s.durable.check())
+	}
+	return errors.Join(faults...)
+}
+
+// eventFault says why a method is no event.
+func eventFault(method *reflectapi.Method, chosen restmap.MethodOptions) error {
+	switch {
+	case !isEventName(method.Name):
+		return fmt.Errorf("is no event: call it On%s, or leave it out with bus.Without(%q)", method.Name, method.Name)
+	case method.Kind == reflectapi.Web:
+		return errors.New("is a web endpoint, and an event is a function: OnOrdered(ctx context.Context, id int) error")
+	case len(method.Results) > 0:
+		return fmt.Errorf("returns %s, and nobody waits for it: an event returns nothing but an error", method.Results[0].Name)
+	case !method.ReturnsError:
+		return errors.New("returns no error, so that it cannot tell when it fails: add one as its result")
+	case chosen != restmap.MethodOptions{}:
+		return errors.New("has a path or a method of its own, and its source fires it where its name says: leave out bus.Path, bus.HTTPMethod and bus.Both")
+	case strings.HasSuffix(method.Name, "REST"):
+		return errors.New("ends in REST, which events are not: give it another name")
+	default:
+		return nil
+	}
+}
+
+// isEventName tells OnOrdered from Online.
+func isEventName(name string) bool {
+	rest, is := strings.CutPrefix(name, "On")
+	first, _ := utf8.DecodeRuneInString(rest)
+	return is && rest != "" && !unicode.IsLower(first)
+}
+
+// registerEvents makes events of a source live, all or none.
+func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *durable) error {
+	c.registering.Lock()
+	defer c.registering.Unlock()
+	if c.isClosing() {
+		return ErrClosed
+	}
+	if err := c.validEndpoints(endpoints); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
+	defer cancel()
+	if stored != nil {
+		if err := stored.subscribe(ctx, c, source, endpoints, stored); err != nil {
+			return err
+		}
+		c.remember(endpoints)
+		return nil
+	}
+	if err := c.installIn(ctx, c.events.of(source), endpoints, c.subscribeAll); err != nil {
+		return err
+	}
+	c.remember(endpoints)
+	c.announce("hello") // who waits for what becomes of an event has to know of one more
+	return nil
+}
