@@ -38,6 +38,21 @@ func (d *description) checkClient(names clientNames) {
 	d.checkNames(names)
 }
 
+// checkEvents finds methods that are no events.
+func (d *description) checkEvents() {
+	for _, o := range d.operations {
+		rest, is := strings.CutPrefix(o.name, "On")
+		switch {
+		case !is || rest == "" || startsLower(rest):
+			d.refuse(o, fmt.Errorf("is no event: call it On%s, or take it out of the interface", o.name))
+		case o.served.Kind == reflectapi.Web:
+			d.refuse(o, errors.New("is a web method, and an event is a function"))
+		case len(o.served.Results) > 0:
+			d.refuse(o, fmt.Errorf("returns %s, and nobody waits for it: an event returns nothing but an error", o.served.Results[0].Name))
+		}
+	}
+}
+
 // checkResults finds results that get the same field.
 func (d *description) checkResults(o *operation, names clientNames) {
 	fields := make(map[string]string)
@@ -55,7 +70,10 @@ func (d *description) checkResults(o *operation, names clientNames) {
 
 // declared lists what a client declares in the package.
 func (d *description) declared(names clientNames) []string {
-	all := []string{names.client, "New" + names.client, names.maker(), names.multicast()}
+	all := []string{names.client, "New" + names.client, names.multicast()}
+	if !names.events {
+		all = append(all, names.maker())
+	}
 	for _, o := range d.operations {
 		if o.served.Kind == reflectapi.Web {
 			continue

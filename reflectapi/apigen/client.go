@@ -14,6 +14,7 @@ type client struct {
 	Maker      string // the function that makes clients: "newClient"
 	Comment    string // more about the client, "" for none
 	Implements bool   // the interface; a web method is missing
+	Events     bool   // it fires events
 	HostGo     string // as an expression: "Host", `"calculator.example"`
 	Host       string // what that is
 	Operations []*clientMethod
@@ -40,16 +41,28 @@ type clientMethod struct {
 type clientField struct{ Name, Type, JSON string }
 
 // clientNames are the names that a client declares.
-type clientNames struct{ client, prefix string }
-
-// namesFor makes the names of a client: what is called AddResults belongs to Client, and
-// OrdersAddResults to OrdersClient.
-func namesFor(name string) clientNames {
-	return clientNames{client: name, prefix: strings.TrimSuffix(name, "Client")}
+type clientNames struct {
+	client, prefix string
+	events         bool
 }
 
-func (n clientNames) maker() string     { return "new" + n.client }
-func (n clientNames) multicast() string { return n.prefix + "Multicast" }
+// namesFor makes the names of a client: what is called AddResults belongs to Client, and
+// OrdersAddResults to OrdersClient. The source of events is a client in this.
+func namesFor(wanted request) clientNames {
+	suffix := "Client"
+	if wanted.events {
+		suffix = "Source"
+	}
+	return clientNames{wanted.client, strings.TrimSuffix(wanted.client, suffix), wanted.events}
+}
+
+func (n clientNames) maker() string { return "new" + n.client }
+func (n clientNames) multicast() string {
+	if n.events {
+		return n.prefix + "Outcomes"
+	}
+	return n.prefix + "Multicast"
+}
 
 func (n clientNames) arguments(method string) string {
 	return unexported(n.prefix+method) + "Arguments"
@@ -61,7 +74,7 @@ func (n clientNames) results(method string) string { return n.prefix + method + 
 func (d *description) client(names clientNames, host host, packages *imports) *client {
 	c := &client{
 		Name: names.client, Multicast: names.multicast(), Maker: names.maker(),
-		Implements: true, HostGo: host.expression, Host: host.address,
+		Implements: true, Events: names.events, HostGo: host.expression, Host: host.address,
 	}
 	var webMethods []string
 	fields := newScope("conn", "host")

@@ -26,7 +26,11 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 	w.arguments(m, background)
 	w.results(m, names)
 	if m.Comment == "" {
-		m.Comment = fmt.Sprintf("%s calls the method %s, which has no comment.", o.name, o.name)
+		does := "calls the method"
+		if names.events {
+			does = "fires the event"
+		}
+		m.Comment = fmt.Sprintf("%s %s %s, which has no comment.", o.name, does, o.name)
 	}
 	if !o.served.TakesContext {
 		m.Comment += "\n\nIt takes no context, so that it cannot be cancelled."

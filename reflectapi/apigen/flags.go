@@ -28,9 +28,12 @@ Flags:
 	                of your own, with bus.Path. A second interface of a package needs
 	                a name of its own: with -client OrdersClient its types are
 	                OrdersMulticast, OrdersAddResults, and so on. Default: Client
-	-host host      where the client calls, "host" or "host:port". Default: the
-	                package's constant Host if it has one, else the type's name in
-	                kebab-case
+	-events         the interface is of events, each called On… and returning nothing
+	                but an error. Instead of a client there is a source, which fires
+	                them. Its name is Source, unless -client gives another
+	-host host      where the client calls, "host" or "host:port", or whose events
+	                these are. Default: the package's constant Host if it has one,
+	                else the type's name in kebab-case
 	-resource path  the collection of a REST interface whose methods are bare verbs,
 	                what bus.Resource says to the server. Default: from the type's name
 	-output file    Default: the type's name in lower case, with _gen.go behind it
@@ -48,6 +51,7 @@ const noClient = "none"
 type request struct {
 	typeName string
 	client   string // noClient for none
+	events   bool   // the client is a source, which fires events
 	host     string // "" for the default
 	resource string // "" for the default
 	output   string
@@ -61,7 +65,8 @@ func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 	flags := flag.NewFlagSet("apigen", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run tells of an error in its own way
 	flags.StringVar(&r.typeName, "type", "", "")
-	flags.StringVar(&r.client, "client", "Client", "")
+	flags.StringVar(&r.client, "client", "", "")
+	flags.BoolVar(&r.events, "events", false, "")
 	flags.StringVar(&r.host, "host", "", "")
 	flags.StringVar(&r.resource, "resource", "", "")
 	flags.StringVar(&r.output, "output", "", "")
@@ -76,10 +81,18 @@ func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 		return r, fmt.Errorf("%q is no flag", flags.Arg(0))
 	}
 	r.command = commandLine(flags)
+	if !isGiven(flags, "client") {
+		r.client = map[bool]string{false: "Client", true: "Source"}[r.events]
+	}
 	if r.output == "" {
 		r.output = strings.ToLower(r.typeName) + "_gen.go"
 	}
 	return r, r.valid()
+}
+
+func isGiven(flags *flag.FlagSet, name string) (given bool) {
+	flags.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	return given
 }
 
 // commandLine writes the flags as they were given, -type first.
@@ -91,6 +104,9 @@ func commandLine(flags *flag.FlagSet) string {
 			value = strconv.Quote(value)
 		}
 		word := " -" + f.Name + " " + value
+		if f.Name == "events" {
+			word = map[string]string{"true": " -events"}[value]
+		}
 		if f.Name == "type" {
 			words = slices.Insert(words, 0, word)
 		} else {
@@ -110,6 +126,10 @@ func (r request) valid() error {
 		return fmt.Errorf("-client %s: not a name that begins with a capital letter", r.client)
 	case filepath.Base(r.output) != r.output || !strings.HasSuffix(r.output, ".go") || strings.HasSuffix(r.output, "_test.go"):
 		return fmt.Errorf("-output %s: not the name of a Go file of this folder, such as %s_gen.go", r.output, strings.ToLower(r.typeName))
+	case r.events && strings.Contains(r.host, ":"):
+		return fmt.Errorf("-host %s: events are on a port of their own; name the host alone", r.host)
+	case r.events && r.resource != "":
+		return errors.New("-resource: events have none; leave it out, or leave out -events")
 	case r.host != "" && checkHost(r.host) != nil:
 		return fmt.Errorf("-host: %w", checkHost(r.host))
 	}

@@ -32,10 +32,16 @@ func plan(source *sources, found *api, wanted request) (*output, error) {
 	}
 	tabled := source.hasTable(found)
 	var calls host
+	if wanted.events {
+		d.checkEvents()
+	}
 	switch {
 	case wanted.client != noClient:
-		d.checkClient(namesFor(wanted.client))
+		d.checkClient(namesFor(wanted))
 		calls = d.host(wanted.host)
+		if wanted.events && strings.Contains(calls.address, ":") {
+			d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("the host %s has a port, and events are on one of their own: name the host alone, with -host", calls.address)})
+		}
 	case tabled:
 		d.faults = append(d.faults, fault{found.at, fmt.Sprintf("%s has its signature table in package %s: without a client there is nothing to write", found.name, found.named.Pkg().Name())})
 	}
@@ -48,7 +54,7 @@ func plan(source *sources, found *api, wanted request) (*output, error) {
 // output makes what the template writes of a description without faults.
 func (d *description) output(wanted request, calls host, tabled bool) (*output, error) {
 	var declared []string
-	names := namesFor(wanted.client)
+	names := namesFor(wanted)
 	if wanted.client != noClient {
 		declared = d.declared(names)
 	}

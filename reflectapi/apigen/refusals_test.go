@@ -19,19 +19,22 @@ type refusal struct {
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]string{
-		"":                          "-type is missing: name an interface of this package",
-		"-type":                     "flag needs an argument: -type",
-		"-type A B":                 `"B" is no flag`,
-		"-type A,B":                 "-type A,B: not the name of a type; run apigen once for each interface",
-		"-typ A":                    "flag provided but not defined: -typ",
-		"-type A -client client":    "-client client: not a name that begins with a capital letter",
-		"-type A -client a.Client":  "-client a.Client: not a name that begins with a capital letter",
-		"-type A -output b/c.go":    "-output b/c.go: not the name of a Go file of this folder, such as a_gen.go",
-		"-type A -output c_test.go": "-output c_test.go: not the name of a Go file of this folder, such as a_gen.go",
-		"-type A -output c":         "-output c: not the name of a Go file of this folder, such as a_gen.go",
-		"-type A -host a_b":         `-host: host "a_b": label "a_b" is not 1 to 63 of a-z, 0-9 and inner hyphens`,
-		"-type A -host a:0":         `-host: port "0": not from 1 to 65535`,
-		"-type A -resource a/{b":    `-resource: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`,
+		"":                            "-type is missing: name an interface of this package",
+		"-type":                       "flag needs an argument: -type",
+		"-type A B":                   `"B" is no flag`,
+		"-type A,B":                   "-type A,B: not the name of a type; run apigen once for each interface",
+		"-typ A":                      "flag provided but not defined: -typ",
+		"-type A -client client":      "-client client: not a name that begins with a capital letter",
+		"-type A -client a.Client":    "-client a.Client: not a name that begins with a capital letter",
+		"-type A -output b/c.go":      "-output b/c.go: not the name of a Go file of this folder, such as a_gen.go",
+		"-type A -output c_test.go":   "-output c_test.go: not the name of a Go file of this folder, such as a_gen.go",
+		"-type A -output c":           "-output c: not the name of a Go file of this folder, such as a_gen.go",
+		"-type A -host a_b":           `-host: host "a_b": label "a_b" is not 1 to 63 of a-z, 0-9 and inner hyphens`,
+		"-type A -host a:0":           `-host: port "0": not from 1 to 65535`,
+		"-type A -resource a/{b":      `-resource: path "/a/{b": segment "{b": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`,
+		"-type A -events -host a:417": "-host a:417: events are on a port of their own; name the host alone",
+		"-type A -events -resource a": "-resource: events have none; leave it out, or leave out -events",
+		"-type A -events yes":         `"yes" is no flag`,
 	} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
@@ -74,6 +77,23 @@ func TestRefusedTypes(t *testing.T) {
 		"unknown":     {"-type T", files("package p\n\ntype T Missing\n"), "api.go:3: undefined: Missing"},
 		"no package":  {"-type T", nil, "there is no Go package in this folder: run apigen in that of the interface, as go generate does"},
 		"two of them": {"-type T", map[string]string{"a.go": "package a\n", "b.go": "package b\n"}, "there are two packages in this folder: a in a.go, b in b.go"},
+	})
+}
+
+func TestRefusedEvents(t *testing.T) {
+	t.Parallel()
+	of := func(method string) map[string]string {
+		return files("package p\n\nimport \"net/http\"\n\nvar _ http.Handler\n\nconst Host = \"h\"\n\ntype E interface {\n\t" + method + "\n}\n")
+	}
+	checkRefusals(t, map[string]refusal{
+		"a call":    {"-type E -events", of("Ordered(x int) error"), "api.go:10: method Ordered: is no event: call it OnOrdered, or take it out of the interface"},
+		"online":    {"-type E -events", of("Online() error"), "api.go:10: method Online: is no event: call it OnOnline, or take it out of the interface"},
+		"a result":  {"-type E -events", of("OnX() (y int, err error)"), "api.go:10: method OnX: returns y, and nobody waits for it: an event returns nothing but an error"},
+		"no client": {"-type E -events -client none", of("OnX() (y int, err error)"), "api.go:10: method OnX: returns y, and nobody waits for it: an event returns nothing but an error"},
+		"a port": {"-type E -events", files("package p\n\nconst Host = \"h:443\"\n\ntype E interface{ OnX() error }\n"),
+			"api.go:5: the host h:443 has a port, and events are on one of their own: name the host alone, with -host"},
+		"a name": {"-type E -events", files("package p\n\ntype Source int\n\ntype E interface{ OnX() error }\n"),
+			"api.go:3: Source is declared here, and the client needs the name: rename it, or the client with -client"},
 	})
 }
 

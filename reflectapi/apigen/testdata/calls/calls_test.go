@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"example.com/cases/alias"
 	"example.com/cases/calculator"
 	"example.com/cases/embedded"
+	"example.com/cases/events"
 	"example.com/cases/hygiene"
 	"example.com/cases/hygiene/bus"
 	"example.com/cases/plain"
@@ -24,6 +27,7 @@ import (
 	busline "github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/reflectapi"
+	"github.com/rs/zerolog"
 )
 
 // The signature tables are all that a description needs.
@@ -33,7 +37,7 @@ func TestTables(t *testing.T) {
 		reflect.TypeFor[calculator.Calculator](), reflect.TypeFor[embedded.Store](), reflect.TypeFor[plain.OrderAPI](),
 		reflect.TypeFor[products.Products](), reflect.TypeFor[tableonly.Clock](), reflect.TypeFor[tagged.Machine](),
 		reflect.TypeFor[twoclients.Orders](), reflect.TypeFor[twoclients.Invoices](), reflect.TypeFor[types.Kinds](), reflect.TypeFor[web.Site](),
-		reflect.TypeFor[hygiene.Clash](), reflect.TypeFor[alias.Counting](),
+		reflect.TypeFor[hygiene.Clash](), reflect.TypeFor[alias.Counting](), reflect.TypeFor[events.Events](),
 	} {
 		service, err := reflectapi.DescribeAs(iface, reflect.New(implementation(iface)).Elem().Interface(), reflectapi.Portable())
 		if err != nil {
@@ -87,6 +91,8 @@ func implementation(iface reflect.Type) reflect.Type {
 		return reflect.TypeFor[struct{ calculator.Calculator }]()
 	case reflect.TypeFor[embedded.Store]():
 		return reflect.TypeFor[struct{ embedded.Store }]()
+	case reflect.TypeFor[events.Events]():
+		return reflect.TypeFor[struct{ events.Events }]()
 	case reflect.TypeFor[plain.OrderAPI]():
 		return reflect.TypeFor[struct{ plain.OrderAPI }]()
 	case reflect.TypeFor[products.Products]():
@@ -107,6 +113,52 @@ func implementation(iface reflect.Type) reflect.Type {
 		return reflect.TypeFor[struct{ web.Site }]()
 	}
 	return reflect.TypeFor[struct{ hygiene.Clash }]()
+}
+
+type mailer struct{ told chan string }
+
+func (m mailer) OnOrdered(_ context.Context, number int, at time.Time, items ...events.Item) error {
+	m.told <- fmt.Sprint(number, at.Year(), items)
+	return nil
+}
+
+func (m mailer) OnHTTPFailure(_ context.Context, c, method string) error {
+	m.told <- c + " " + method
+	return errors.New("not today")
+}
+
+func (m mailer) OnNight() error {
+	m.told <- "night"
+	return nil
+}
+
+func TestEventsAreFired(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	m := mailer{make(chan string, 10)}
+	if err := busline.Subscribe[events.Events](b.Connect("mailer.example", busline.WithLogger(zerolog.Nop())), events.Host, m); err != nil {
+		t.Fatal(err)
+	}
+	source, err := events.NewSource(b.Connect(events.Host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(
+		source.OnOrdered(t.Context(), 7, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), events.Item{Name: "Tea"}),
+		source.OnHTTPFailure(t.Context(), "a", "b"), source.OnNight())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{<-m.told, <-m.told, <-m.told}
+	slices.Sort(got)
+	if want := []string{"7 2026 [{Tea}]", "a b", "night"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	for response, err := range source.Outcomes().OnHTTPFailure(t.Context(), "a", "b") {
+		if response.Host != "mailer.example" || busline.StatusOf(err) != 500 {
+			t.Errorf("%+v, %v", response, err)
+		}
+	}
 }
 
 type sums struct{ calculator.Calculator }
