@@ -42,6 +42,7 @@ const importTable = `
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi
+	examples/orders/ordersapi:         bus reflectapi
 	examples/payroll/payrollapi:       bus reflectapi
 	examples/products/productapi:      bus reflectapi
 	examples/products/productsvc:      bus examples/products/productapi

@@ -1,0 +1,45 @@
+// Mailer tells customers of their orders. It subscribes to the events of orders.example, in the example above it, whose
+// header says how to try it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/orders/ordersapi"
+)
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// mailer handles the events of ordersapi.
+type mailer struct{}
+
+// OnOrdered writes to the customer.
+func (mailer) OnOrdered(_ context.Context, number int, item string, quantity int) error {
+	_, err := fmt.Printf("to the customer: order %d, %d × %s, is on its way\n", number, quantity, item)
+	return err
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	conn, err := bus.Connect(ctx, "mailer.example", bus.WithVersion("1"))
+	if err != nil {
+		return err
+	}
+	if err := bus.Subscribe[ordersapi.Events](conn, ordersapi.Host, mailer{}, bus.Durable()); err != nil {
+		return err
+	}
+	fmt.Println("the mailer waits for orders; Ctrl-C ends it")
+	<-ctx.Done()
+	return conn.Close(context.Background())
+}

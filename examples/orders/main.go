@@ -1,0 +1,54 @@
+// Orders puts the service of orderssvc on the bus. It takes orders and fires an event for each, which the mailer beside
+// it, and anybody else, can subscribe to. The events are stored: a mailer that is away gets them when it is back.
+//
+// Start a bus in one terminal, the services in two others, and order from a fourth:
+//
+//	go run ./examples/showcase
+//	go run ./examples/orders
+//	go run ./examples/orders/mailer
+//	curl localhost:8080/orders.example/order -H 'Content-Type: application/json' -d '{"item":"Tea","quantity":2}'
+//
+// The last prints {"number":1}, and the mailer:
+//
+//	to the customer: order 1, 2 × Tea, is on its way
+//
+// Stop the mailer, order once more, and start it again: it has the event then.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/examples/orders/ordersapi"
+	"github.com/busline/busline/examples/orders/orderssvc"
+)
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	conn, err := bus.Connect(ctx, ordersapi.Host, bus.WithVersion("1"))
+	if err != nil {
+		return err
+	}
+	events, err := ordersapi.NewSource(conn, bus.Durable())
+	if err != nil {
+		return err
+	}
+	if err := bus.Serve[ordersapi.Orders](conn, orderssvc.New(events)); err != nil {
+		return err
+	}
+	fmt.Println(ordersapi.Host, "is on the bus; Ctrl-C takes it off")
+	<-ctx.Done()
+	return conn.Close(context.Background())
+}

@@ -1,0 +1,23 @@
+// Package ordersapi is what others need of orders: the interface that they call, the events that they are told of, and a
+// client and a source of these, which are generated.
+package ordersapi
+
+import "context"
+
+//go:generate go run github.com/busline/busline/reflectapi/apigen -type Orders
+//go:generate go run github.com/busline/busline/reflectapi/apigen -type Events -events
+
+// Host is where orders are on the bus, and whose events these are.
+const Host = "orders.example"
+
+// Orders takes orders.
+type Orders interface {
+	// Order takes an order for some of an item, and returns its number.
+	Order(ctx context.Context, item string, quantity int) (number int, err error)
+}
+
+// Events are what happens to orders.
+type Events interface {
+	// OnOrdered tells that an order was taken.
+	OnOrdered(ctx context.Context, number int, item string, quantity int) error
+}
