@@ -4,7 +4,7 @@ import {shellQuote} from './shell.js';
 // What a NATS client sends, as the description of the wire protocol has it.
 
 const fromHost = 'shell';
-const fromID = 'n0shell000'; // any that nobody else has: it is where the response goes
+const fromID = `n${[...randomBytes(9)].map((byte) => (byte % 36).toString(36)).join('')}`; // where the response goes
 
 /**
  * The commands that make a call with the NATS command line: one that listens where the answers come, one that sends.
@@ -62,7 +62,10 @@ function tokenOf(segment) {
   }).join('');
 }
 
+function randomBytes(count) {
+  return crypto.getRandomValues(new Uint8Array(count));
+}
+
 function newMessageID() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return [...randomBytes(16)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
