@@ -1,0 +1,175 @@
+package portal_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/portal"
+)
+
+// order has the portal make a multicast.
+func (d *door) order(body string, headers ...string) answer {
+	d.t.Helper()
+	head := append([]string{"Host: door.example", "Connection: close", fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
+	return d.send("POST /portal/multicast HTTP/1.1\r\n"+strings.Join(head, "\r\n")+"\r\n\r\n"+body, http.MethodPost)
+}
+
+const isJSON = "Content-Type: application/json"
+
+// answers is what came back from a multicast.
+type answers struct {
+	Answers []struct {
+		Host, ID, MsgID, Body, Failure string
+		Status, Length                 int
+		Cut, Binary                    bool
+		Header                         map[string]string
+		Milliseconds                   float64
+	}
+	Complete bool
+}
+
+func (a answer) answers(t *testing.T) (got answers) {
+	t.Helper()
+	if a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "private, no-store" {
+		t.Fatalf("status %d, Cache-Control %q: %s", a.StatusCode, a.Header.Get("Cache-Control"), a.text)
+	}
+	a.decode(t, &got)
+	return got
+}
+
+// serveEach has instances of a host answer without a queue.
+func (d *door) serveEach(host string, instances int, handler func(id string) http.HandlerFunc) {
+	d.t.Helper()
+	for range instances {
+		conn := d.bus.Connect(host)
+		if err := conn.Handle("*", "/{rest+}", handler(conn.ID()), bus.NoQueue()); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+func TestMulticast(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.register()
+	door.serveEach("web.example", 3, func(id string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Answered", id)
+			w.Header().Set("Set-Cookie", "a=b")
+			echo(w, r)
+		}
+	})
+	got := door.order(`{"method":"PUT","target":"/web.example/a%2Fb?x=1","contentType":"text/plain","body":"é"}`, isJSON).answers(t)
+	if len(got.Answers) != 3 || !got.Complete {
+		t.Fatalf("%+v", got)
+	}
+	ids := make(map[string]bool)
+	for _, one := range got.Answers {
+		ids[one.ID] = true
+		var said echoed
+		if err := json.Unmarshal([]byte(one.Body), &said); err != nil {
+			t.Fatal(err)
+		}
+		if said.Method != "PUT" || said.Target != "/a%2Fb?x=1" || said.Body != "é" || said.Header.Get("Content-Type") != "text/plain" {
+			t.Errorf("the service got %+v", said)
+		}
+		if one.Status != 200 || one.Host != "web.example" || len(one.MsgID) < 22 || one.Length != len(one.Body) || one.Milliseconds <= 0 {
+			t.Errorf("%+v", one)
+		}
+		if len(one.Header) != 1 || one.Header["Content-Type"] != "application/json" {
+			t.Errorf("headers %v", one.Header)
+		}
+	}
+	if len(ids) != 3 {
+		t.Errorf("answers of %v", ids)
+	}
+	none := door.order(`{"method":"GET","target":"/nobody.example/"}`, isJSON)
+	if got := none.answers(t); len(got.Answers) != 0 || !strings.Contains(none.text, `"answers":[]`) {
+		t.Errorf("nobody: %s", none.text)
+	}
+}
+
+// TestMulticastBounds has instances answer much, binary, badly and never.
+func TestMulticastBounds(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.register()
+	bodies := map[string]http.HandlerFunc{
+		"/large":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("é", 1<<20)) },
+		"/binary": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0, 0xfe}) },
+		"/panic":  func(http.ResponseWriter, *http.Request) { panic("the password is secret") },
+		"/told": func(w http.ResponseWriter, r *http.Request) {
+			bus.ServeError(w, r, &bus.Error{Status: 500, Detail: "the password is secret"})
+		},
+	}
+	door.serveEach("web.example", 1, func(string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { bodies[r.URL.Path](w, r) }
+	})
+	call := func(path string) answers {
+		return door.order(`{"method":"GET","target":"/web.example`+path+`"}`, isJSON).answers(t)
+	}
+	if got := call("/large").Answers[0]; !got.Cut || got.Length != 2<<20 || len(got.Body) != 64<<10 || strings.Contains(got.Body, "�") {
+		t.Errorf("large: %d of %d bytes, cut %v", len(got.Body), got.Length, got.Cut)
+	}
+	if got := call("/binary").Answers[0]; !got.Binary || got.Body != "" || got.Length != 3 {
+		t.Errorf("binary: %+v", got)
+	}
+	for _, path := range []string{"/panic", "/told"} {
+		got := call(path).Answers[0]
+		if got.Status != 500 || strings.Contains(got.Body, "secret") || !strings.Contains(got.Body, "the reason is in the log") ||
+			!strings.Contains(got.Body, `"instance":"/web.example`+path+`"`) {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
+}
+
+// TestMulticastLate lists those who have answered beside those who do not.
+func TestMulticastLate(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.register()
+	release := make(chan struct{})
+	var first atomic.Bool
+	door.serveEach("web.example", 2, func(string) http.HandlerFunc {
+		late := first.CompareAndSwap(false, true)
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if late {
+				<-release
+			}
+			fmt.Fprint(w, "here")
+		}
+	})
+	t.Cleanup(func() { close(release) })
+	got := door.order(`{"method":"GET","target":"/web.example/x"}`, isJSON, "Request-Timeout: 2").answers(t)
+	if len(got.Answers) != 2 || got.Answers[0].Body != "here" || got.Answers[1].Status != 504 || got.Answers[1].Failure == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestMulticastAsCaller holds that a multicast is its caller's, and nobody's without a token.
+func TestMulticastAsCaller(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	door := openFor(t, i)
+	if err := portal.Register(door.bus.Connect("portal", i.trust())); err != nil {
+		t.Fatal(err)
+	}
+	door.keep("vault.example", i.trust())
+	for _, test := range []struct {
+		header string
+		status int
+	}{{"X: y", 401}, {i.in("cook"), 403}, {i.in("keeper"), 200}} {
+		got := door.order(`{"method":"POST","target":"/vault.example/gold"}`, isJSON, test.header).answers(t)
+		if len(got.Answers) != 1 || got.Answers[0].Status != test.status {
+			t.Errorf("%.30s: %+v", test.header, got)
+		}
+	}
+	if got := door.order(`{"method":"POST","target":"/vault.example/stones"}`, isJSON, "Authorization: Bearer x"); got.StatusCode != 401 {
+		t.Errorf("a bad token: status %d", got.StatusCode)
+	}
+}
