@@ -56,6 +56,17 @@ func notFetched(err error) error {
 	}
 }
 
+// leadsUp says whether a path has a segment . or .., escaped or not. Browsers and other clients take such a path for
+// another one, which may be that of another service (RFC 3986, 5.2.4).
+func leadsUp(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if plain := strings.ReplaceAll(strings.ToLower(segment), "%2e", "."); plain == "." || plain == ".." {
+			return true
+		}
+	}
+	return false
+}
+
 // parseMember reads the document of a place, which may speak of that place alone.
 func parseMember(body []byte, from place) (*openapi.Document, error) {
 	document, err := openapi.Parse(body)
@@ -64,7 +75,7 @@ func parseMember(body []byte, from place) (*openapi.Document, error) {
 	}
 	prefix := "/" + from.String() + "/"
 	for path := range document.Paths {
-		if !strings.HasPrefix(path, prefix) {
+		if !strings.HasPrefix(path, prefix) || leadsUp(path) {
 			return nil, fmt.Errorf("its document speaks of %.80q, which is not its own", path)
 		}
 	}

@@ -134,6 +134,7 @@ func TestBrokenMembers(t *testing.T) {
 	door.publish("whole.example", text(fmt.Sprintf(whole, "whole.example")))
 	door.publish("garbage.example", text(`<script>alert(1)</script>`))
 	door.publish("liar.example", text(fmt.Sprintf(whole, "calculator.example")))
+	door.publish("climber.example", text(fmt.Sprintf(whole, "climber.example:443/%2e./calculator.example")))
 	door.publish("large.example", text(strings.Repeat(" ", 4<<20)+"{}"))
 	door.publish("failing.example", func(http.ResponseWriter, *http.Request) { panic("the password is secret") })
 	release := make(chan struct{})
@@ -146,6 +147,7 @@ func TestBrokenMembers(t *testing.T) {
 	}
 	told := strings.Split(got.Info.Description, "\n")
 	want := []string{
+		`climber.example:443 is left out: its document speaks of "/climber.example:443/%2e./calculator.example:443/x", which is not its own.`,
 		"failing.example:443 is left out: asked for its document it answers 500.",
 		"garbage.example:443 is left out: its document cannot be read: ",
 		"large.example:443 is left out: ", // as too large for the portal, or for the broker

@@ -9,7 +9,7 @@ export function textView(text, label) {
   const json = isJSON(text);
   const whole = json ? indent(text) : text;
   const shown = whole.length > longest ? `${whole.slice(0, longest)}\n… (${whole.length - longest} more characters)` : whole;
-  const view = element('pre', {tabIndex: 0, role: 'region', 'aria-label': label});
+  const view = element('pre', {tabIndex: 0, role: 'group', 'aria-label': label});
   view.append(...(json && shown.length <= longestColoured ? coloured(shown) : [shown]));
   return view;
 }

@@ -29,7 +29,7 @@ export class SnippetsView {
       element('h3', {}, 'The same call elsewhere'), tabs,
       element('div', {id: panel, role: 'tabpanel', className: 'text'}, this.#about,
         copyButton(() => this.#code.textContent, 'Copy the call'),
-        element('pre', {tabIndex: 0, role: 'region', 'aria-label': 'The call as text'}, this.#code)));
+        element('pre', {tabIndex: 0, role: 'group', 'aria-label': 'The call as text'}, this.#code)));
     this.#choose(this.#chosen);
   }
 
