@@ -39,7 +39,7 @@ const (
 
 func rendering(v *visit) error {
 	return do(v.startExamples, v.opens(""),
-		v.sees(".count", "5 services, "), v.sees(".state", "What is on the bus"), v.sees(".state", "run by 7 instances"),
+		v.sees(".count", "5 services, "), v.sees(".state", "What is on the bus"), v.sees(".state", "run by 7 instances"), v.takes("start"),
 		v.sees(".services", "calculator.example"),
 		v.opens("#/products.example/"), v.sees(".operation", "1 instance"), v.sees(".cards", "ListAll(sortBy string"),
 		v.opens("#/products.example:443/POST/products"),

@@ -87,7 +87,8 @@ export class Explorer {
     } else if (services.length === 0) {
       this.#put('empty', this.#state.leftOut, () => emptyView(this.#state, this.#caller));
     } else {
-      this.#put('start', [this.#state.leftOut, services.length, operations.size], () => startView(this.#state));
+      const told = services.map((one) => [one.host, one.description, one.operations.length]);
+      this.#put('start', [this.#state.leftOut, told, this.#state.instances], () => startView(this.#state));
     }
     this.title = method ? `${method.toUpperCase()} ${host}${path}` : host || many(services.length, 'service');
   }
