@@ -59,16 +59,21 @@ func (t *Text) head(name, help, kind string) {
 }
 
 func (t *Text) sample(name string, labels []Label, value float64) {
-	t.written.WriteString(name)
+	t.written.WriteString(name + labelText(labels) + " " + number(value) + "\n")
+}
+
+// labelText returns `{to="e",le="1"}`, "" for none.
+func labelText(labels []Label) string {
+	var text strings.Builder
 	for i, label := range labels {
-		t.written.WriteString([]string{"{", ","}[min(i, 1)] + label.Name + `="`)
-		escape.WriteString(&t.written, strings.ToValidUTF8(label.Value, "�")) //nolint:errcheck // a Builder takes everything
-		t.written.WriteByte('"')
+		text.WriteString([]string{"{", ","}[min(i, 1)] + label.Name + `="`)
+		escape.WriteString(&text, strings.ToValidUTF8(label.Value, "�")) //nolint:errcheck // a Builder takes everything
+		text.WriteByte('"')
 	}
 	if len(labels) > 0 {
-		t.written.WriteByte('}')
+		text.WriteByte('}')
 	}
-	t.written.WriteString(" " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
+	return text.String()
 }
 
 // escape is for the values of labels.

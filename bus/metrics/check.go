@@ -1,0 +1,34 @@
+package metrics
+
+import "fmt"
+
+// maxCalls is how many calls a series may tell of, and maxTook how many nanoseconds they took: so many at a million a
+// second take half a year. Sums of some hundred thousand series are still numbers.
+const (
+	maxCalls = 1 << 44
+	maxTook  = 1 << 62
+)
+
+// Check says what no series can have counted, nil when nothing speaks against the counts. It is for those that somebody
+// else has sent, and may be used for any.
+func (c Counts) Check() error {
+	if len(c.Buckets) > len(bounds)+1 {
+		return fmt.Errorf("%d buckets, and there are %d", len(c.Buckets), len(bounds)+1)
+	}
+	var calls int64
+	for _, bucket := range c.Buckets {
+		if bucket < 0 || bucket > maxCalls {
+			return fmt.Errorf("a bucket of %d calls", bucket)
+		}
+		calls += bucket
+	}
+	switch {
+	case calls > maxCalls:
+		return fmt.Errorf("%d calls, more than there can be", calls)
+	case c.Took < 0 || c.Took > maxTook:
+		return fmt.Errorf("calls that took %d ns", c.Took)
+	case c.Refused < 0 || c.Refused > calls || c.Failed < 0 || c.Failed > calls-c.Refused:
+		return fmt.Errorf("%d calls, of which %d are refused and %d failed", calls, c.Refused, c.Failed)
+	}
+	return nil
+}
