@@ -26,6 +26,9 @@ type portalConfig struct {
 // services in a caller's document, and POST /multicast, by which the page calls all instances of a service, as its caller
 // and under the ports of the document alone.
 //
+// At /live.json it tells who runs and who calls whom, how often and how fast, of what the document describes; see docs/map.md.
+// It asks the instances once a second at most, and only while somebody looks.
+//
 // All are live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if conn.Host() != hostPortal {
@@ -45,6 +48,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	all := newCatalogs(conn, config)
 	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
+	handlers["/live.json"] = newLive(conn, all, config.now)
 	for path, handler := range handlers {
 		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Hidden()); err != nil {
 			return fmt.Errorf("portal: %w", err)

@@ -21,6 +21,8 @@ type snapshot struct {
 	taken         time.Time
 	before, after []byte // the document as JSON, before and after the base URL
 	instances     []byte // who runs, as JSON
+	visible       visibility
+	leftOut       []string // sentences
 }
 
 // recent says whether a reader may be given it; nil is not.
@@ -37,12 +39,18 @@ func (c *catalog) gather(ctx context.Context, taken time.Time) (*snapshot, error
 	if err != nil {
 		return nil, err
 	}
+	visible := visibleIn(members)
 	document := openapi.Merge(openapi.Info{
 		Title:       "Services on the bus",
 		Description: strings.Join(leftOut, "\n"),
 		Version:     cmp.Or(c.conn.Version(), "0"),
 	}, "", members)
-	return newSnapshot(taken, document, instances)
+	made, err := newSnapshot(taken, document, instances)
+	if err != nil {
+		return nil, err
+	}
+	made.visible, made.leftOut = visible, leftOut
+	return made, nil
 }
 
 // fetchAll fetches the documents of all places, and names those that cannot be had, both in the order of the places.

@@ -3,9 +3,9 @@ package metrics
 import "fmt"
 
 // maxCalls is how many calls a series may tell of, and maxTook how many nanoseconds they took: so many at a million a
-// second take half a year. Sums of some hundred thousand series are still numbers.
+// second take 50 days. Sums of some hundred thousand series are still numbers.
 const (
-	maxCalls = 1 << 44
+	maxCalls = 1 << 42
 	maxTook  = 1 << 62
 )
 

@@ -1,0 +1,471 @@
+package portal_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/examples/payroll/payrollsvc"
+	"github.com/busline/busline/portal"
+)
+
+// liveAnswer is what /live.json tells.
+type liveAnswer struct {
+	Taken    time.Time
+	Window   float64
+	Services []liveService
+	Edges    []liveEdge
+	Lost     []struct {
+		From, To string
+		Calls    int64
+		Rate     float64
+	}
+	LeftOut []string
+}
+
+type liveService struct {
+	Host      string
+	Ports     []int
+	Instances []struct {
+		ID, Version string
+		Started     *time.Time
+	}
+	liveFigures
+}
+
+type liveEdge struct {
+	From, To   string
+	Operations []struct {
+		Name, Path string
+		Port       int
+		liveFigures
+	}
+	liveFigures
+}
+
+type liveFigures struct {
+	Calls, Refused, Failed int64
+	Recent                 struct {
+		Calls, Refused, Failed        int64
+		Rate, RefusedRate, FailedRate float64
+		P50, P99                      *float64
+	}
+}
+
+// names are the hosts that are shown.
+func (l liveAnswer) names() string {
+	var hosts []string
+	for _, service := range l.Services {
+		hosts = append(hosts, service.Host)
+	}
+	return strings.Join(hosts, " ")
+}
+
+// edge returns who calls whom, nil when nobody does.
+func (l liveAnswer) edge(from, to string) *liveEdge {
+	at := slices.IndexFunc(l.Edges, func(e liveEdge) bool { return e.From == from && e.To == to })
+	if at < 0 {
+		return nil
+	}
+	return &l.Edges[at]
+}
+
+// watched is a portal on a bus, asked over that bus.
+type watched struct {
+	t      *testing.T
+	bus    *bustest.Bus
+	viewer *bus.Conn
+}
+
+// watch serves a portal.
+func watch(t *testing.T, b *bustest.Bus, options ...bus.ConnectOption) *watched {
+	t.Helper()
+	if err := portal.Register(b.Connect("portal", options...)); err != nil {
+		t.Fatal(err)
+	}
+	return &watched{t, b, b.Connect("viewer.example")}
+}
+
+// get asks for the traffic as the bearer of a token, given as a header of HTTP, sees it.
+func (w *watched) get(header string) (status int, body string) {
+	w.t.Helper()
+	token := strings.TrimPrefix(header, "Authorization: Bearer ")
+	request, err := http.NewRequestWithContext(bus.ActAs(w.t.Context(), token), http.MethodGet, "https://portal/live.json", http.NoBody)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	response, err := w.viewer.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	got := new(strings.Builder)
+	if err := response.Write(got); err != nil {
+		w.t.Fatal(err)
+	}
+	_, body, _ = strings.Cut(got.String(), "\r\n\r\n")
+	return response.StatusCode, body
+}
+
+// look reads the traffic as somebody sees it, "" for nobody.
+func (w *watched) look(header string) (got liveAnswer) {
+	w.t.Helper()
+	status, body := w.get(header)
+	if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusOK {
+		w.t.Fatalf("status %d, %v: %s", status, err, body)
+	}
+	return got
+}
+
+// call calls some times, whatever comes of it.
+func call(t *testing.T, caller *bus.Conn, times int, address string) {
+	t.Helper()
+	for range times {
+		_ = bus.Call(t.Context(), caller, address, nil, nil)
+	}
+}
+
+// counter is a service whose calls end in every way.
+type counter struct{}
+
+// Slow takes 30 ms.
+func (counter) Slow() { time.Sleep(30 * time.Millisecond) }
+
+// Refused is never allowed.
+func (counter) Refused() error { return bus.Errorf(http.StatusConflict, "no") }
+
+// Failed fails.
+func (counter) Failed() error { return bus.Errorf(http.StatusBadGateway, "no") }
+
+func serveCounter(t *testing.T, conn *bus.Conn, options ...bus.ServeOption) {
+	t.Helper()
+	if err := bus.Serve(conn, counter{}, options...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLive watches calls for a while.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		caller, callee := b.Connect("caller.example"), b.Connect("counter.example", bus.WithVersion("7"))
+		serveCounter(t, callee)
+		call(t, caller, 5, "https://counter.example/slow")
+		w := watch(t, b)
+		first := w.look("")
+		if first.Window != 0 || first.names() != "counter.example" || len(first.Services[0].Instances) != 1 {
+			t.Fatalf("%+v", first)
+		}
+		instance := first.Services[0].Instances[0]
+		if instance.ID != callee.ID() || instance.Version != "7" || instance.Started == nil || fmt.Sprint(first.Services[0].Ports) != "[443]" {
+			t.Errorf("%+v", first.Services[0])
+		}
+		if edge := first.edge("caller.example", "counter.example"); edge == nil || edge.Calls != 5 || edge.Recent.Calls != 0 || edge.Recent.P50 != nil {
+			t.Errorf("what was before is recent: %+v", edge)
+		}
+		for range 20 {
+			time.Sleep(time.Second)
+			call(t, caller, 2, "https://counter.example/slow")
+			call(t, caller, 1, "https://counter.example/refused")
+			call(t, caller, 1, "https://counter.example/failed")
+			w.look("")
+		}
+		time.Sleep(time.Second)
+		got := w.look("")
+		edge := got.edge("caller.example", "counter.example")
+		if got.Window < 13 || got.Window > 15 || edge == nil || len(edge.Operations) != 3 {
+			t.Fatalf("%+v", got)
+		}
+		if edge.Calls != 85 || edge.Refused != 20 || edge.Failed != 20 || edge.Recent.Calls != 4*edge.Recent.Failed {
+			t.Errorf("%+v", edge)
+		}
+		if rate := edge.Recent.Rate; rate < 3 || rate > 4.5 || edge.Recent.FailedRate*4 != rate || edge.Recent.RefusedRate*4 != rate {
+			t.Errorf("%+v", edge.Recent)
+		}
+		slow := edge.Operations[2]
+		if slow.Name != "counter.Slow" || slow.Path != "/slow" || slow.Port != 443 || slow.Calls != 45 || slow.Failed != 0 {
+			t.Errorf("%+v", slow)
+		}
+		if p50, p99 := slow.Recent.P50, slow.Recent.P99; p50 == nil || *p50 < 0.025 || *p50 > 0.05 || *p99 < *p50 || *p99 > 0.05 {
+			t.Errorf("%+v", slow.Recent)
+		}
+		if sum := got.Services[0].liveFigures; sum.Calls != 85 || sum.Recent.Calls != edge.Recent.Calls {
+			t.Errorf("the service has %+v", sum)
+		}
+		time.Sleep(time.Minute) // nobody looks
+		if late := w.look(""); late.Window != 0 || late.edge("caller.example", "counter.example").Recent.Calls != 0 {
+			t.Errorf("after a minute: %+v", late)
+		}
+	})
+}
+
+// TestLiveOfThoseWhoComeAndGo starts and stops instances while somebody looks.
+func TestLiveOfThoseWhoComeAndGo(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		caller := b.Connect("caller.example")
+		w := watch(t, b)
+		if got := w.look(""); len(got.Services) != 0 || len(got.Edges) != 0 || len(got.Lost) != 0 {
+			t.Fatalf("of nobody: %+v", got)
+		}
+		time.Sleep(2 * time.Second)
+		stays, leaves := b.Connect("counter.example"), b.Connect("counter.example")
+		serveCounter(t, stays)
+		serveCounter(t, leaves)
+		call(t, caller, 3, "https://"+stays.ID()+".counter.example/slow")
+		call(t, caller, 4, "https://"+leaves.ID()+".counter.example/slow")
+		edge := w.look("").edge("caller.example", "counter.example")
+		if edge == nil || edge.Calls != 7 || edge.Recent.Calls != 7 {
+			t.Fatalf("of those who just came: %+v", edge)
+		}
+		if err := leaves.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		call(t, caller, 1, "https://"+leaves.ID()+".counter.example/slow")
+		time.Sleep(2 * time.Second)
+		got := w.look("")
+		if edge = got.edge("caller.example", "counter.example"); edge.Calls != 3 || edge.Recent.Calls != 7 || len(got.Services[0].Instances) != 1 {
+			t.Errorf("one has left: %+v", got)
+		}
+		if len(got.Lost) != 1 || got.Lost[0].To != "counter.example" || got.Lost[0].Calls != 1 {
+			t.Errorf("a call of the one that has left: %+v", got.Lost)
+		}
+		if err := stays.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		call(t, caller, 2, "https://counter.example/slow")
+		call(t, caller, 5, "https://never.example/slow")
+		time.Sleep(2 * time.Second)
+		got = w.look("")
+		if len(got.Services)+len(got.Edges) != 0 || len(got.Lost) != 1 || got.Lost[0].From != "caller.example" || got.Lost[0].Calls != 3 || got.Lost[0].Rate <= 0 {
+			t.Errorf("all have left: %+v", got)
+		}
+		again := b.Connect("counter.example")
+		serveCounter(t, again)
+		call(t, caller, 6, "https://counter.example/slow")
+		time.Sleep(2 * time.Second)
+		if edge = w.look("").edge("caller.example", "counter.example"); edge == nil || edge.Calls != 6 || edge.Recent.Calls != 13 {
+			t.Errorf("it came again: %+v", edge)
+		}
+		time.Sleep(14 * time.Second)
+		w.look("")
+		time.Sleep(3 * time.Second)
+		if edge = w.look("").edge("caller.example", "counter.example"); edge == nil || edge.Calls != 6 || edge.Recent.Calls != 0 {
+			t.Errorf("much later: %+v", edge)
+		}
+	})
+}
+
+// TestLostCallsOfWhatIsShown names nobody whom the viewer has not been shown.
+func TestLostCallsOfWhatIsShown(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		caller := b.Connect("counter.example")
+		serveCounter(t, caller)
+		w := watch(t, b)
+		w.look("")
+		call(t, caller, 3, "https://canary-one.example/slow")
+		call(t, caller, 1, "https://canary-two.example/slow")
+		call(t, b.Connect("canary-caller.example"), 2, "https://canary-two.example/slow")
+		time.Sleep(2 * time.Second)
+		got := w.look("")
+		if len(got.Lost) != 1 || got.Lost[0].From != "counter.example" || got.Lost[0].To != "" || got.Lost[0].Calls != 4 {
+			t.Errorf("%+v", got.Lost)
+		}
+		if _, body := w.get(""); strings.Contains(body, "canary") {
+			t.Error(body)
+		}
+	})
+}
+
+// TestLiveIsFiltered shows to each caller what its document shows, and no byte of anything else.
+func TestLiveIsFiltered(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	b := bustest.New(t)
+	w := watch(t, b, i.trust())
+	payroll := b.Connect("payroll.example", i.trust(), bus.WithVersion("canary-version"))
+	if err := payrollsvc.Serve(payroll); err != nil {
+		t.Fatal(err)
+	}
+	hidden := b.Connect("canary.example", i.trust())
+	serveCounter(t, hidden, bus.Claims(`"keeper" in roles`))
+	internal := b.Connect("canary-internal.example")
+	serveCounter(t, internal, bus.Port(444))
+	web := b.Connect("web.example", i.trust())
+	for route, options := range map[string][]bus.HandleOption{
+		"* /open": nil, "GET /hidden-canary": {bus.Hidden()}, "GET /both": {bus.Claims(`"keeper" in roles`)}, "* /both": nil,
+		"GET /files/{name}": {bus.Claims(`"keeper" in roles`)}, "GET /files/{path+}": nil,
+	} {
+		method, path, _ := strings.Cut(route, " ")
+		if err := web.Handle(method, path, http.HandlerFunc(echo), options...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clerk := bus.ActAs(t.Context(), strings.TrimPrefix(i.bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "Authorization: Bearer "))
+	ordinary, secret := b.Connect("ordinary.example"), b.Connect("canary-caller.example")
+	callAs := func(ctx context.Context, from *bus.Conn, addresses ...string) {
+		for _, address := range addresses {
+			_ = bus.Call(ctx, from, address, nil, nil)
+		}
+	}
+	callAs(t.Context(), ordinary, "https://payroll.example/headcount", "GET https://web.example/open", "GET https://web.example/both",
+		"GET https://web.example/files/a", "GET https://web.example/files/a/b", "GET https://web.example/hidden-canary")
+	callAs(clerk, secret, "GET https://payroll.example/salary?employee=ada", "GET https://payroll.example/raise?employee=ada&percent=1",
+		"https://canary.example/slow", "https://canary-internal.example:444/slow", "GET https://web.example/hidden-canary")
+	for _, test := range []struct {
+		name, header, services, operations string
+		canary                             []string // that it does see
+	}{
+		{"nobody", "", "payroll.example web.example", "/files/{path+} /headcount /open", []string{"canary-version"}},
+		{"hr", i.in("hr"), "payroll.example web.example", "/files/{path+} /headcount /open /salary", []string{"canary-version", "canary-caller.example", "Salary"}},
+		{"level 3", i.bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "payroll.example web.example", "/files/{path+} /headcount /open /raise /salary",
+			[]string{"canary-version", "canary-caller.example", "Salary", "Raise"}},
+		{"keeper", i.in("keeper"), "canary.example payroll.example web.example", "/both /files/{name} /headcount /open /slow",
+			[]string{"canary-version", "canary-caller.example", "canary.example"}},
+	} {
+		got := w.look(test.header)
+		_, body := w.get(test.header)
+		if got.names() != test.services {
+			t.Errorf("%s sees %s, want %s", test.name, got.names(), test.services)
+		}
+		called := make(map[string]bool)
+		for _, edge := range got.Edges {
+			for _, operation := range edge.Operations {
+				called[operation.Path] = true
+			}
+		}
+		var paths []string
+		for path := range called {
+			paths = append(paths, path)
+		}
+		slices.Sort(paths)
+		if all := strings.Join(paths, " "); all != test.operations {
+			t.Errorf("%s sees %s, want %s", test.name, all, test.operations)
+		}
+		for _, canary := range []string{"canary-internal", "hidden-canary", "canary-version", "canary-caller.example", "canary.example", "Salary", "Raise"} {
+			if strings.Contains(body, canary) != slices.Contains(test.canary, canary) {
+				t.Errorf("%s: %s is there: %t, in %s", test.name, canary, strings.Contains(body, canary), body)
+			}
+		}
+	}
+	if status, body := w.get("Authorization: Bearer x"); status != http.StatusUnauthorized {
+		t.Errorf("a bad token: %d %s", status, body)
+	}
+}
+
+// TestLiveIsShared has many look at once.
+func TestLiveIsShared(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		stranger := newStranger(t, b, "stranger.example")
+		w := watch(t, b)
+		for range 5 {
+			before := stranger.asked("/traffic")
+			for range 4 {
+				var looking sync.WaitGroup
+				for range 20 {
+					looking.Go(func() { w.look("") })
+				}
+				looking.Wait()
+			}
+			if asked := stranger.asked("/traffic") - before; asked != 1 {
+				t.Errorf("80 looks within a second had it asked %d times", asked)
+			}
+			time.Sleep(time.Second)
+		}
+		before := stranger.asked("/traffic")
+		time.Sleep(time.Hour)
+		if asked := stranger.asked("/traffic") - before; asked != 0 {
+			t.Errorf("while nobody looked it was asked %d times", asked)
+		}
+	})
+}
+
+// TestLiveOverHTTP has what everything on the portal has.
+func TestLiveOverHTTP(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.register()
+	door.calculate("calculator.example")
+	got := door.get("/portal/live.json")
+	if got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "private, no-store" || got.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%d %v: %s", got.StatusCode, got.Header, got.text)
+	}
+	checkSecurity(t, "live.json", got.Header)
+	if text := door.get("/portal/openapi.json").text; strings.Contains(text, "live.json") {
+		t.Error("the document speaks of it")
+	}
+}
+
+// fragile is a way to a broker that can be cut off. It is quiet whenever the clock of a bubble moves.
+type fragile struct {
+	bus.InProcessBroker
+
+	mu    sync.Mutex // protects all below
+	away  bool
+	conns []net.Conn
+}
+
+func (f *fragile) AwaitQuiet(context.Context) error {
+	time.Sleep(7 * time.Nanosecond)
+	return nil
+}
+
+func (f *fragile) InProcessConn() (net.Conn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away {
+		return nil, errors.New("out of reach")
+	}
+	conn, err := f.InProcessBroker.InProcessConn()
+	f.conns = append(f.conns, conn)
+	return conn, err
+}
+
+// be has the broker go away or come back.
+func (f *fragile) be(away bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away = away
+	for _, conn := range f.conns {
+		_ = conn.Close()
+	}
+	f.conns = nil
+}
+
+// TestLiveWithoutBroker says that it knows nothing, and goes on when the broker is back.
+func TestLiveWithoutBroker(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		way := &fragile{InProcessBroker: b.Broker()}
+		callee := b.Connect("counter.example")
+		serveCounter(t, callee)
+		w := watch(t, b, bus.WithBroker(way))
+		w.viewer = b.Connect("viewer.example", bus.WithBroker(way))
+		w.look("")
+		for range 3 {
+			way.be(true)
+			time.Sleep(2 * time.Second)
+			status, body := w.get("")
+			if status != http.StatusServiceUnavailable || !strings.Contains(body, `"status":503`) || !strings.Contains(body, "broker") {
+				t.Errorf("%d: %s", status, body)
+			}
+			way.be(false)
+			time.Sleep(10 * time.Second)
+			if got := w.look(""); got.names() != "counter.example" || got.Window <= 0 {
+				t.Errorf("%+v", got)
+			}
+		}
+	})
+}

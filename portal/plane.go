@@ -1,0 +1,74 @@
+package portal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+)
+
+// maxTold bounds in bytes what one instance tells of itself.
+const maxTold = 4 << 20
+
+// peer is one instance.
+type peer struct{ host, id string }
+
+// String returns "3k8qz1v0.calculator.example", which is an address of it.
+func (p peer) String() string { return p.id + "." + p.host }
+
+func (p peer) compare(q peer) int {
+	return cmp.Or(cmp.Compare(p.host, q.host), cmp.Compare(p.id, q.id))
+}
+
+// valid says whether somebody can be called so.
+func (p peer) valid() bool { return subject.ValidHost(p.host) == nil && subject.ValidID(p.id) == nil }
+
+// askAll asks every instance on the plane something at port 888 of "all", and hands over what each answers, or why it
+// does not. It fails when it is the call that has failed, and when nobody answers: whoever asks answers, too, so that the
+// broker is away then.
+func askAll(ctx context.Context, conn *bus.Conn, path string, answered func(from peer, body []byte, err error)) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://all:888"+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	anybody := false
+	for response, err := range conn.Publish(request) {
+		if err != nil {
+			failed, ok := errors.AsType[*bus.Error](err)
+			if !ok || failed.Host == "" {
+				return err
+			}
+			if from := (peer{failed.Host, failed.ID}); from.valid() {
+				answered(from, nil, errors.New("it did not answer in time"))
+			}
+			continue
+		}
+		anybody = true
+		from := peer{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")}
+		body, err := readTold(response)
+		if from.valid() {
+			answered(from, body, err)
+		}
+	}
+	if !anybody {
+		return bus.Errorf(http.StatusServiceUnavailable, "nobody answers; the broker is out of reach")
+	}
+	return nil
+}
+
+// readTold reads what an instance answers.
+func readTold(response *http.Response) ([]byte, error) {
+	defer response.Body.Close()
+	switch {
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("it answers %d", response.StatusCode)
+	case response.ContentLength > maxTold:
+		return nil, fmt.Errorf("it answers with more than %d bytes", maxTold)
+	}
+	return io.ReadAll(response.Body)
+}

@@ -1,0 +1,133 @@
+package portal
+
+import (
+	"strings"
+	"time"
+
+	"github.com/busline/busline/bus/metrics"
+)
+
+// windowLength is how far back the recent figures go.
+const windowLength = 15 * time.Second
+
+// window compares each look with the one before, for as long as somebody looks: what an instance has counted in between
+// is recent for a while. It is used by one goroutine at a time.
+type window struct {
+	latest *look
+	known  map[peer]knownTraffic // also of those who have just been missing
+	steps  []step                // the oldest first
+}
+
+type knownTraffic struct {
+	at time.Time
+	*traffic
+}
+
+// step is what was counted between two looks.
+type step struct {
+	from, to time.Time
+	served   map[servedAt]metrics.Counts
+	lost     map[callPair]int64 // calls of hosts that nobody served
+}
+
+// servedAt is what a host, all instances together, has served for one caller.
+type servedAt struct {
+	host string
+	servedKey
+}
+
+// callPair is who calls whom.
+type callPair struct{ from, to string }
+
+// add takes a look in. One that comes late begins anew: what has been counted meanwhile is not recent.
+func (w *window) add(seen *look) {
+	if w.latest == nil || seen.taken.Sub(w.latest.taken) > windowLength || seen.taken.Before(w.latest.taken) {
+		*w = window{known: make(map[peer]knownTraffic)}
+	}
+	next := step{to: seen.taken, served: make(map[servedAt]metrics.Counts), lost: make(map[callPair]int64)}
+	if w.latest != nil {
+		next.from = w.latest.taken
+	}
+	served, known := w.hosts(seen)
+	for from, now := range seen.peers {
+		if now.traffic == nil {
+			continue
+		}
+		if before, counts := w.before(from, now.traffic, next); counts {
+			next.count(from.host, now.traffic, before)
+			next.countLost(from.host, served, known, now.traffic, before)
+		}
+		w.known[from] = knownTraffic{seen.taken, now.traffic}
+	}
+	if w.latest != nil {
+		w.steps = append(w.steps, next)
+	}
+	w.latest = seen
+	w.forget(seen.taken.Add(-windowLength))
+}
+
+// hosts returns those that are served, and those that are or have just been.
+func (w *window) hosts(seen *look) (served, known map[string]bool) {
+	served, known = make(map[string]bool), make(map[string]bool)
+	for from := range seen.peers {
+		served[from.host], known[from.host] = true, true
+	}
+	for from := range w.known {
+		known[from.host] = true
+	}
+	return served, known
+}
+
+// before returns what an instance had counted at the look before; false when that is not known. One that was started, or
+// has begun anew, in between had counted nothing.
+func (w *window) before(from peer, now *traffic, next step) (*traffic, bool) {
+	known, ok := w.known[from]
+	if ok && known.started.Equal(now.started) {
+		return known.traffic, true
+	}
+	return &traffic{}, w.latest != nil && now.started.After(next.from) && !now.started.After(next.to)
+}
+
+// count adds what one instance has counted.
+func (s *step) count(host string, now, before *traffic) {
+	for key, counts := range now.served {
+		if since := counts.Since(before.served[key]); since.Total() > 0 || since.Failed > 0 || since.Refused > 0 {
+			at := servedAt{host, key}
+			s.served[at] = s.served[at].Plus(since)
+		}
+	}
+}
+
+// countLost adds the calls that one instance has made of hosts that nobody serves.
+func (s *step) countLost(caller string, served, known map[string]bool, now, before *traffic) {
+	for callee, counts := range now.made {
+		failed := counts.Since(before.made[callee]).Failed
+		if failed == 0 || served[callee] || callee == hostAll {
+			continue
+		}
+		if _, host, _ := strings.Cut(callee, "."); known[host] { // a call to one instance, which has left
+			callee = host
+		}
+		s.lost[callPair{caller, callee}] += failed
+	}
+}
+
+// forget drops what is older than some moment.
+func (w *window) forget(before time.Time) {
+	for len(w.steps) > 0 && w.steps[0].from.Before(before) {
+		w.steps = w.steps[1:]
+	}
+	for from, known := range w.known {
+		if known.at.Before(before) {
+			delete(w.known, from)
+		}
+	}
+}
+
+// length is how long the steps took together.
+func (w *window) length() time.Duration {
+	if len(w.steps) == 0 {
+		return 0
+	}
+	return w.latest.taken.Sub(w.steps[0].from)
+}
