@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/url"
@@ -68,3 +69,17 @@ func (c *Catalogs) Filled(token string) bool { return c.all.of(token).latest != 
 
 // Count returns how many there are.
 func (c *Catalogs) Count() int { return len(c.all.byToken) }
+
+// LiveOf is what is shown of one instance that answers in this way, one look after the other, to somebody who sees its
+// Add.
+func LiveOf(answers ...[]byte) ([]byte, error) {
+	w, from := new(window), peer{"stranger.example", "a"}
+	for at, answer := range answers {
+		seen := &gatheredLook{look: look{taken: time.Unix(int64(at), 0), peers: make(map[peer]told)}}
+		seen.ping(from, []byte("{}"), nil)
+		seen.traffic(from, answer, nil)
+		w.add(&seen.look)
+	}
+	host := &visibleHost{ports: []int{443}, operations: map[operationKey]int{keyOf(443, "/add", "A.Add"): 1, keyOf(443, "/add", "/add"): 1}}
+	return json.Marshal(draw(newPicture(w), visibility{from.host: host}, nil))
+}

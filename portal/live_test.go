@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/payroll/payrollsvc"
@@ -408,18 +410,13 @@ func TestLiveOverHTTP(t *testing.T) {
 	}
 }
 
-// fragile is a way to a broker that can be cut off. It is quiet whenever the clock of a bubble moves.
+// fragile is a way to a broker that can be cut off.
 type fragile struct {
 	bus.InProcessBroker
 
 	mu    sync.Mutex // protects all below
 	away  bool
 	conns []net.Conn
-}
-
-func (f *fragile) AwaitQuiet(context.Context) error {
-	time.Sleep(7 * time.Nanosecond)
-	return nil
 }
 
 func (f *fragile) InProcessConn() (net.Conn, error) {
@@ -444,28 +441,41 @@ func (f *fragile) be(away bool) {
 	f.conns = nil
 }
 
-// TestLiveWithoutBroker says that it knows nothing, and goes on when the broker is back.
+// TestLiveWithoutBroker says that it knows nothing, and goes on when the broker is back. Time is real here: nats.go keeps
+// timers for the whole process when it connects again.
 func TestLiveWithoutBroker(t *testing.T) {
 	t.Parallel()
-	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		way := &fragile{InProcessBroker: b.Broker()}
-		callee := b.Connect("counter.example")
-		serveCounter(t, callee)
-		w := watch(t, b, bus.WithBroker(way))
-		w.viewer = b.Connect("viewer.example", bus.WithBroker(way))
-		w.look("")
-		for range 3 {
-			way.be(true)
-			time.Sleep(2 * time.Second)
-			status, body := w.get("")
-			if status != http.StatusServiceUnavailable || !strings.Contains(body, `"status":503`) || !strings.Contains(body, "broker") {
-				t.Errorf("%d: %s", status, body)
-			}
-			way.be(false)
-			time.Sleep(10 * time.Second)
-			if got := w.look(""); got.names() != "counter.example" || got.Window <= 0 {
-				t.Errorf("%+v", got)
+	b := bustest.New(t)
+	way := &fragile{InProcessBroker: b.Broker()}
+	serveCounter(t, b.Connect("counter.example"))
+	conn := b.Connect("portal", bus.WithBroker(way))
+	now := time.Now()
+	clock := portal.WithClock(func() time.Time { now = now.Add(2 * time.Second); return now })
+	if err := portal.Register(conn, clock); err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{t, b, b.Connect("viewer.example", bus.WithBroker(way))}
+	w.look("")
+	changes := conn.NATS().StatusChanged(nats.CONNECTED, nats.RECONNECTING)
+	await := func(wanted nats.Status) {
+		for status := range changes {
+			if status == wanted {
+				return
 			}
 		}
-	})
+	}
+	way.be(true)
+	await(nats.RECONNECTING)
+	if status, body := w.get(""); status != http.StatusServiceUnavailable || !strings.Contains(body, `"status":503`) || !strings.Contains(body, "broker") {
+		t.Errorf("%d: %s", status, body)
+	}
+	way.be(false)
+	await(nats.CONNECTED)
+	status := 0
+	for status != http.StatusOK { // until the connection has noticed, too
+		status, _ = w.get("")
+	}
+	if got := w.look(""); got.names() != "counter.example" {
+		t.Errorf("%+v", got)
+	}
 }
