@@ -36,7 +36,7 @@ const importTable = `
 	bus/broker:
 	restmap/openapi/compare: reflectapi restmap restmap/openapi
 	bus/bustest:        bus bus/broker restmap/openapi restmap/openapi/compare
-	portal:             bus bus/subject bus/claims restmap/openapi
+	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi
 	msgsvc:             bus
 	bus/cmd/busline/internal/cli: bus bus/claims bus/claims/claimstest bus/subject reflectapi restmap restmap/openapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli

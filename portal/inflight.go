@@ -36,6 +36,13 @@ func (f *inFlight) add(more int64) {
 	f.held += more
 }
 
+// now returns how many bytes are held.
+func (f *inFlight) now() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.held
+}
+
 // load is what one request has the ingress hold. It is used by one goroutine.
 type load struct {
 	of   *inFlight

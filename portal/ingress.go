@@ -18,7 +18,9 @@ import (
 // many goroutines at once. Make one with [NewIngress].
 //
 // Besides, it redirects / and /portal to the portal's page, and tells operators how it is at /-/healthy (it runs) and
-// /-/ready (the broker is there).
+// /-/ready (the broker is there). At /-/metrics are its own metrics in the text format of Prometheus, at /-/metrics/all
+// those of every instance on its plane: they name services and callers that a document may hide, so that who lets the
+// whole world in keeps /-/ to the inside.
 //
 // A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. The detail of a status
 // 500 is for the service's log alone: from outside only the message's id is seen.
@@ -26,6 +28,7 @@ type Ingress struct {
 	conn    *bus.Conn
 	config  *ingressConfig
 	bodies  *inFlight
+	scraped shared[string]
 	handler http.Handler // serve, behind the rules for other origins
 }
 
@@ -38,6 +41,7 @@ func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
 	ingress := &Ingress{conn: conn, config: config, bodies: &inFlight{limit: config.inFlight}}
+	ingress.scraped = shared[string]{age: scrapeAge, timeout: scrapeTimeout, now: time.Now, look: ingress.scrapeAll}
 	ingress.handler = config.guardOrigins(ingress)
 	return ingress, nil
 }

@@ -107,7 +107,7 @@ func TestRefused(t *testing.T) {
 		{"GET /\\calculator.example/add", 404, `is not a hostname`},
 		{"GET /all/ping", 404, `the host all is not open`},
 		{"GET /ALL:443/ping", 404, `the host all is not open`},
-		{"GET /-/else", 404, "there are /-/healthy and /-/ready"},
+		{"GET /-/else", 404, "there are /-/healthy, /-/ready, /-/metrics and /-/metrics/all"},
 		{"GET /-", 404, `"-" is not a hostname`},
 		{"POST /", 405, "only GET and HEAD"},
 		{"POST /-/ready", 405, "only GET and HEAD"},

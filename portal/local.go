@@ -13,6 +13,8 @@ const (
 	operatorPrefix = "/-/"
 	healthyPath    = "/-/healthy"
 	readyPath      = "/-/ready"
+	metricsPath    = "/-/metrics"
+	allMetricsPath = "/-/metrics/all"
 	portalPath     = "/" + hostPortal + "/"
 )
 
@@ -38,7 +40,7 @@ func (i *Ingress) redirectToPortal(w http.ResponseWriter, r *http.Request) {
 
 func forOperators(path string) bool { return strings.HasPrefix(path, operatorPrefix) }
 
-// tellOperator answers what a load balancer or a scheduler asks.
+// tellOperator answers what a load balancer, a scheduler or Prometheus asks.
 func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path string) {
 	if !i.allowRead(w, r) {
 		return
@@ -53,8 +55,12 @@ func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path stri
 		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "messages are lost, or subscriptions denied; the log says which"))
 	case path == readyPath:
 		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "the broker is out of reach"))
+	case path == metricsPath:
+		i.tellMetrics(w, r)
+	case path == allMetricsPath:
+		i.tellAllMetrics(w, r)
 	default:
-		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "there are %s and %s", healthyPath, readyPath))
+		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "there are %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
 	}
 }
 
