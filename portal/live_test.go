@@ -67,8 +67,8 @@ type liveFigures struct {
 // names are the hosts that are shown.
 func (l liveAnswer) names() string {
 	var hosts []string
-	for _, service := range l.Services {
-		hosts = append(hosts, service.Host)
+	for at := range l.Services {
+		hosts = append(hosts, l.Services[at].Host)
 	}
 	return strings.Join(hosts, " ")
 }
@@ -149,6 +149,9 @@ func (counter) Refused() error { return bus.Errorf(http.StatusConflict, "no") }
 // Failed fails.
 func (counter) Failed() error { return bus.Errorf(http.StatusBadGateway, "no") }
 
+// Page is a handler.
+func (counter) Page(w http.ResponseWriter, r *http.Request) { echo(w, r) }
+
 func serveCounter(t *testing.T, conn *bus.Conn, options ...bus.ServeOption) {
 	t.Helper()
 	if err := bus.Serve(conn, counter{}, options...); err != nil {
@@ -163,6 +166,7 @@ func TestLive(t *testing.T) {
 		caller, callee := b.Connect("caller.example"), b.Connect("counter.example", bus.WithVersion("7"))
 		serveCounter(t, callee)
 		call(t, caller, 5, "https://counter.example/slow")
+		call(t, b.Connect("reader.example"), 2, "GET https://counter.example/page")
 		w := watch(t, b)
 		first := w.look("")
 		if first.Window != 0 || first.names() != "counter.example" || len(first.Services[0].Instances) != 1 {
@@ -174,6 +178,9 @@ func TestLive(t *testing.T) {
 		}
 		if edge := first.edge("caller.example", "counter.example"); edge == nil || edge.Calls != 5 || edge.Recent.Calls != 0 || edge.Recent.P50 != nil {
 			t.Errorf("what was before is recent: %+v", edge)
+		}
+		if edge := first.edge("reader.example", "counter.example"); edge == nil || edge.Calls != 2 || edge.Operations[0].Name != "counter.Page" {
+			t.Errorf("%+v", edge)
 		}
 		for range 20 {
 			time.Sleep(time.Second)
@@ -201,7 +208,7 @@ func TestLive(t *testing.T) {
 		if p50, p99 := slow.Recent.P50, slow.Recent.P99; p50 == nil || *p50 < 0.025 || *p50 > 0.05 || *p99 < *p50 || *p99 > 0.05 {
 			t.Errorf("%+v", slow.Recent)
 		}
-		if sum := got.Services[0].liveFigures; sum.Calls != 85 || sum.Recent.Calls != edge.Recent.Calls {
+		if sum := got.Services[0].liveFigures; sum.Calls != 87 || sum.Recent.Calls != edge.Recent.Calls {
 			t.Errorf("the service has %+v", sum)
 		}
 		time.Sleep(time.Minute) // nobody looks

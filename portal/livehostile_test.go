@@ -121,7 +121,8 @@ func FuzzTraffic(f *testing.F) {
 		if err := json.Unmarshal(body, &got); err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
-		for _, edge := range got.Edges {
+		for at := range got.Edges {
+			edge := &got.Edges[at]
 			for _, count := range []int64{edge.Calls, edge.Failed, edge.Refused, edge.Recent.Calls, edge.Recent.Failed} {
 				if count < 0 {
 					t.Errorf("%q, %q: %+v", first, second, edge)

@@ -143,7 +143,8 @@ func draw(p *picture, visible visibility, known map[string]time.Time) liveView {
 func (d *drawing) addService(host string) {
 	var sum calls
 	callers := make(map[string]struct{})
-	for _, each := range d.served[host] {
+	for at := range d.served[host] {
+		each := &d.served[host][at]
 		if !d.visible[host].sees(each.operation, d.beside[host]) {
 			continue
 		}
@@ -165,7 +166,7 @@ func (d *drawing) addService(host string) {
 	d.view.Services = append(d.view.Services, liveService{host, d.visible[host].ports, running, sum.figures(d.window)})
 }
 
-func (d *drawing) addCalls(of callPair, each servedCalls) {
+func (d *drawing) addCalls(of callPair, each *servedCalls) {
 	operations := d.edges[of]
 	if operations == nil {
 		operations = make(map[servedKey]calls)
@@ -186,8 +187,8 @@ func (d *drawing) addEdges() {
 		return cmp.Or(cmp.Compare(b.Recent.Calls, a.Recent.Calls), cmp.Compare(b.Calls, a.Calls), a.compare(b))
 	})
 	operations := 0
-	for at, each := range all {
-		if operations += len(each.Operations); at >= maxShownEdges || operations > maxShownOperations {
+	for at := range all {
+		if operations += len(all[at].Operations); at >= maxShownEdges || operations > maxShownOperations {
 			d.view.LeftOut = append(d.view.LeftOut, fmt.Sprintf("There are %d pairs of callers and callees; those with fewer calls are left out.", len(all)))
 			all = all[:at]
 			break

@@ -155,7 +155,7 @@ func (s *scrape) tell(labels []metrics.Label) (string, error) {
 	text.Gauge(scrapePrefix+"instances", "Instances whose metrics are here.", float64(s.merged), labels...)
 	for _, reason := range []string{reasonBroken, reasonFailed, reasonSilent, reasonTooMuch} {
 		text.Gauge(scrapePrefix+"left_out", "Instances whose metrics are not here, by reason.", float64(s.leftOut[reason]),
-			append(labels[:len(labels):len(labels)], metrics.Label{Name: "reason", Value: reason})...)
+			append(slices.Clip(labels), metrics.Label{Name: "reason", Value: reason})...)
 	}
 	if err := s.merger.Add(text.String()); err != nil {
 		return "", err

@@ -39,17 +39,23 @@ func visibleIn(members []openapi.Member) visibility {
 		for path, item := range member.Document.Paths {
 			shape := shapeOf(strings.TrimPrefix(path, "/"+prefix))
 			for _, operation := range item.Operations() {
-				if method, pattern, _ := strings.Cut(operation.Summary, " "); isRoute(method, pattern) {
-					host.operations[operationKey{member.Port, shape, operation.Summary}]++
-					host.operations[operationKey{member.Port, shape, pattern}]++ // under whatever method
-				} else {
-					name, _, _ := strings.Cut(operation.Summary, "(")
+				for _, name := range namesOf(operation) {
 					host.operations[operationKey{member.Port, shape, name}]++
 				}
 			}
 		}
 	}
 	return seen
+}
+
+// namesOf returns what an operation may be called by those who serve it. A handler is told by its route, and counted by its
+// pattern, whatever the method; one that is a method of a struct has its name as the id.
+func namesOf(operation *openapi.Operation) []string {
+	if method, pattern, _ := strings.Cut(operation.Summary, " "); isRoute(method, pattern) {
+		return []string{operation.Summary, pattern, operation.OperationID}
+	}
+	name, _, _ := strings.Cut(operation.Summary, "(")
+	return []string{name}
 }
 
 // isRoute says whether these words are a route, and not the beginning of a function's signature.

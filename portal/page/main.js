@@ -4,6 +4,7 @@ import {Caller} from './caller.js';
 import {Compare} from './compare.js';
 import {Explorer} from './explorer.js';
 import {onKey} from './keys.js';
+import {MapView} from './map.js';
 import {readRoute} from './route.js';
 import {TokenPanel} from './tokenpanel.js';
 
@@ -15,9 +16,11 @@ const panel = new TokenPanel(caller, bus);
 const actions = {again: () => bus.look(), changeToken: () => panel.open(), dropToken: () => caller.change('')};
 const explorer = new Explorer(caller, bus, actions);
 const compare = new Compare([caller, other], [bus, otherBus]);
+const map = new MapView(() => caller.headers);
+caller.onChange(() => map.reset());
 
 // A view is {node, title, show(route)}. Which one it is the address says, "#/compare"; what is unknown is the explorer.
-const views = new Map([['', explorer], ['compare', compare]]);
+const views = new Map([['', explorer], ['map', map], ['compare', compare]]);
 
 const main = document.getElementById('main');
 

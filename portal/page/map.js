@@ -1,0 +1,221 @@
+// The map of the services: who runs, who calls whom, how often and how fast. It asks the portal every 2 seconds while
+// somebody looks at it, and not otherwise.
+
+import {element} from './element.js';
+import {compactNumber, durationText, rateText, readLive} from './mapdata.js';
+import {MapGraph} from './mapgraph.js';
+import {callsTable, servicesTable} from './maptable.js';
+
+const period = 2000; // milliseconds from one question to the next
+const patience = 8000; // milliseconds for an answer
+const many = 40; // nodes beyond which the tables come first
+
+/** A view of the page: {node, title, show()}. */
+export class MapView {
+  title = 'Map';
+  #headers;
+  #state = element('p', {className: 'map-state quiet', role: 'status'});
+  #notices = element('div');
+  #filter = element('input', {type: 'search', placeholder: 'Filter services', autocomplete: 'off', spellcheck: false, oninput: () => this.#draw()});
+  #figures = element('div', {className: 'map-figures'});
+  #graph = new MapGraph((key, pin) => this.#choose(key, pin));
+  #calls = callsTable((key, pin) => this.#choose(key, pin));
+  #services = servicesTable((key, pin) => this.#choose(key, pin));
+  #body;
+  #live = null; // what was seen last
+  #shown = {nodes: [], edges: []}; // the part of it that the filter lets through
+  #pinned = '';
+  #pointed = '';
+  #lostSince = null;
+  #asking = null; // the question under way
+  #timer = 0;
+
+  /** @param {() => Object<string, string>} headers that say who looks */
+  constructor(headers) {
+    this.#headers = headers;
+    const again = element('button', {type: 'button', className: 'map-again', onclick: () => this.#graph.rearrange()}, 'Rearrange');
+    this.#body = element('div', {className: 'map-body', hidden: true}, this.#graph.node,
+      element('div', {className: 'map-tables'}, this.#figures, this.#calls.node, this.#services.node));
+    this.node = element('section', {className: 'map-view'},
+      element('div', {className: 'map-head'}, element('h2', {}, 'Map'),
+        element('label', {className: 'map-filter'}, element('span', {className: 'unseen'}, 'Filter'), this.#filter), again, this.#state),
+      this.#notices, this.#body, legend());
+    document.addEventListener('visibilitychange', () => this.#wake());
+    this.#tell('Asking the bus …');
+  }
+
+  /** Begins to look, as long as the node is part of the page. */
+  show() {
+    this.#wake();
+  }
+
+  /** Forgets what was seen: somebody else looks. */
+  reset() {
+    this.#asking?.abort();
+    [this.#asking, this.#live, this.#lostSince, this.#pinned, this.#pointed] = [null, null, null, '', ''];
+    this.#notices.replaceChildren();
+    this.#draw();
+    this.#tell('Asking the bus …');
+    this.#wake();
+  }
+
+  get #watched() {
+    return this.node.isConnected && document.visibilityState === 'visible';
+  }
+
+  #wake() {
+    clearTimeout(this.#timer);
+    if (this.#watched && !this.#asking) {
+      this.#ask();
+    }
+  }
+
+  async #ask() {
+    const asking = new AbortController();
+    this.#asking = asking;
+    const late = setTimeout(() => asking.abort(), patience);
+    try {
+      const response = await fetch('live.json', {headers: {Accept: 'application/json', ...this.#headers()}, signal: asking.signal});
+      const answer = await response.json().catch(() => ({}));
+      if (this.#asking === asking) {
+        response.ok && answer.services ? this.#take(answer) : this.#miss(response.status, answer.detail);
+      }
+    } catch {
+      if (this.#asking === asking) {
+        this.#miss(0, asking.signal.aborted ? 'no answer in time' : 'the ingress cannot be reached');
+      }
+    }
+    clearTimeout(late);
+    if (this.#asking === asking) {
+      this.#asking = null;
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#wake(), period);
+    }
+  }
+
+  #take(answer) {
+    this.#lostSince = null;
+    this.#live = readLive(answer);
+    this.#notices.replaceChildren(...answer.leftOut.map((line) => element('p', {className: 'notice'}, line)));
+    this.#draw();
+    if (answer.services.length === 0) {
+      this.#tell('No service has an endpoint for you yet. Start one, or give another token.');
+    } else if (this.#live.edges.length === 0) {
+      this.#tell('Nobody has called anything yet. Calls turn up here as they are made.');
+    } else if (this.#live.measured === 0) {
+      this.#tell('Measuring …');
+    } else {
+      this.#tell(`Live: the last ${Math.round(this.#live.measured)} s`);
+    }
+  }
+
+  // What was seen before stays, greyed out, unless the token is refused, which may no longer see it.
+  #miss(status, detail = `the portal answers ${status}`) {
+    if (status === 401 || status === 403) {
+      this.#live = null;
+      this.#notices.replaceChildren();
+      this.#draw();
+      this.#tell(`The token is refused: ${detail}`, true);
+      return;
+    }
+    this.#lostSince ||= new Date();
+    this.#body.classList.add('stale');
+    this.#tell(`Lost since ${this.#lostSince.toLocaleTimeString()}, retrying: ${detail}`, true);
+  }
+
+  #tell(text, lost = false) {
+    if (this.#state.textContent !== text) {
+      this.#state.textContent = text;
+    }
+    this.#state.classList.toggle('lost', lost);
+  }
+
+  #draw() {
+    const live = this.#live || {nodes: [], edges: []};
+    const words = this.#filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    this.#shown = filtered(live, words);
+    this.#body.hidden = live.nodes.length === 0;
+    this.#body.classList.remove('stale');
+    this.#body.classList.toggle('many', this.#shown.nodes.length > many);
+    this.#graph.show(this.#shown, words.join(' '));
+    this.#calls.show(this.#shown.edges);
+    this.#services.show(this.#shown.nodes.filter(({kind}) => kind === 'service'));
+    this.#mark();
+  }
+
+  #choose(key, pin) {
+    if (pin) {
+      this.#pinned = this.#pinned === key ? '' : key;
+    }
+    this.#pointed = key;
+    this.#mark();
+  }
+
+  #mark() {
+    const chosen = this.#pointed || this.#pinned;
+    for (const each of [this.#graph, this.#calls, this.#services]) {
+      each.mark(chosen);
+    }
+    this.#figures.replaceChildren(...figuresOf(this.#shown, chosen));
+  }
+}
+
+function filtered({nodes, edges}, words) {
+  if (words.length === 0) {
+    return {nodes, edges};
+  }
+  const matches = (name) => words.every((word) => name.toLowerCase().includes(word));
+  const shown = edges.filter(({from, to}) => matches(from) || matches(to));
+  const names = new Set(shown.flatMap(({from, to}) => [from, to]));
+  return {nodes: nodes.filter(({name}) => matches(name) || names.has(name)), edges: shown};
+}
+
+function figuresOf({nodes, edges}, chosen) {
+  const edge = edges.find(({key}) => key === chosen);
+  const node = nodes.find(({name}) => name === chosen);
+  if (edge) {
+    return [element('p', {}, element('strong', {}, `${edge.from} → ${edge.to}`)), element('p', {}, sentence(edge.figures)),
+      list(edge.operations.map((operation) => `${operation.name} ${operation.path}: ${sentence(operation)}`))];
+  }
+  if (node) {
+    return [element('p', {}, element('strong', {}, node.name), node.ports.length > 0 ? ` on port ${node.ports.join(', ')}` : ''),
+      node.figures ? element('p', {}, sentence(node.figures)) : '',
+      list(node.instances.map(({id, version, started}) =>
+        `${id}${version ? `, version ${version}` : ''}${started ? `, since ${new Date(started).toLocaleString()}` : ''}`))].filter(Boolean);
+  }
+  const services = nodes.filter(({kind}) => kind === 'service');
+  const instances = services.reduce((sum, each) => sum + each.instances.length, 0);
+  const sum = (name) => edges.reduce((total, {figures}) => total + figures.recent[name], 0);
+  return [element('p', {}, element('strong', {}, `${count(services.length, 'service')}, ${count(instances, 'instance')}`)),
+    element('p', {}, `${rateText(sum('rate'))} calls, ${rateText(sum('refusedRate'))} refused, ${rateText(sum('failedRate'))} failed`),
+    element('p', {className: 'quiet'}, 'Point at a service or a line for its figures; click to keep them.')];
+}
+
+function count(number, noun) {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+function sentence({calls, recent}) {
+  const parts = [`${rateText(recent.rate)}`];
+  if (recent.p50 !== undefined) {
+    parts.push(`p50 ${durationText(recent.p50)}`, `p99 ${durationText(recent.p99)}`);
+  }
+  if (recent.refused > 0) {
+    parts.push(`${compactNumber(recent.refused)} refused`);
+  }
+  if (recent.failed > 0) {
+    parts.push(`${compactNumber(recent.failed)} failed`);
+  }
+  return parts.join(', ') + (calls === null ? '' : `; ${compactNumber(calls)} calls in all`);
+}
+
+function list(lines) {
+  return element('ul', {}, ...lines.slice(0, 30).map((line) => element('li', {}, line)),
+    lines.length > 30 ? element('li', {}, `and ${lines.length - 30} more`) : '');
+}
+
+function legend() {
+  const item = (kind, text) => element('li', {className: `${kind} quiet`}, element('i'), text);
+  return element('ul', {className: 'map-legend'}, item('busy', 'calls now, wider for more'), item('idle', 'has called before'),
+    item('refused', 'some refused (4xx)'), item('failed', 'some failed (5xx)'), item('absent', 'nobody is there'));
+}

@@ -1,0 +1,205 @@
+// The picture of the map: nodes and edges in SVG. It is drawn once, and then each part is changed where it stands.
+
+import {Layout} from './maplayout.js';
+import {rateText} from './mapdata.js';
+
+const namespace = 'http://www.w3.org/2000/svg';
+const width = 190; // of a node
+const height = 46;
+const gapX = 110; // between columns
+const gapY = 26;
+const margin = 24;
+
+/** Makes an SVG element, or changes one. */
+function set(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (node.getAttribute(name) !== String(value)) {
+      node.setAttribute(name, value);
+    }
+  }
+  return node;
+}
+
+function svg(name, attributes = {}, ...children) {
+  const made = set(document.createElementNS(namespace, name), attributes);
+  made.append(...children);
+  return made;
+}
+
+/** The picture. `choose(key)` is called with the name of a node, the key of an edge or "" that somebody points at. */
+export class MapGraph {
+  #layout = new Layout();
+  #partLayout = new Layout(); // of what a filter shows
+  #part = '';
+  #nodes = new Map();
+  #edges = new Map();
+  #edgeLayer = svg('g');
+  #nodeLayer = svg('g');
+  #choose;
+  #shown = {nodes: [], edges: []};
+
+  constructor(choose) {
+    this.#choose = choose;
+    this.picture = svg('svg', {role: 'group', 'aria-label': 'Map of who calls whom; the table has the same figures'}, this.#edgeLayer, this.#nodeLayer);
+    this.node = document.createElement('div');
+    this.node.className = 'map-picture';
+    this.node.append(this.picture);
+  }
+
+  /** Gives all nodes new places. */
+  rearrange() {
+    this.#layout.clear();
+    this.#partLayout.clear();
+    this.show(this.#shown, this.#part);
+  }
+
+  /** Shows these nodes and edges, as readLive returns them: all of them, or a part, which has a name and places of its own. */
+  show(shown, part = '') {
+    this.#shown = shown;
+    if (part !== this.#part) {
+      this.#part = part;
+      this.#partLayout.clear();
+    }
+    const places = (part ? this.#partLayout : this.#layout).place(shown.nodes.map(({name}) => name), shown.edges);
+    const at = new Map([...places].map(([name, {column, row}]) => [name, {x: margin + column * (width + gapX), y: margin + row * (height + gapY) + (column % 2) * 12}]));
+    keep(this.#nodes, shown.nodes, ({name}) => name, (node) => this.#newNode(node), this.#nodeLayer);
+    keep(this.#edges, shown.edges, ({key}) => key, (edge) => this.#newEdge(edge), this.#edgeLayer);
+    for (const node of shown.nodes) {
+      this.#drawNode(this.#nodes.get(node.name), node, at.get(node.name));
+    }
+    for (const edge of shown.edges) {
+      drawEdge(this.#edges.get(edge.key), edge, at);
+    }
+    const right = Math.max(0, ...[...at.values()].map(({x}) => x)) + width + margin + 20;
+    const bottom = Math.max(0, ...[...at.values()].map(({y}) => y)) + height + margin;
+    set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: right, height: bottom});
+  }
+
+  /** Marks a node with all its edges, or an edge with its ends; "" for nothing. */
+  mark(chosen) {
+    const related = new Set([chosen]);
+    for (const {key, from, to} of this.#shown.edges) {
+      if (key === chosen || from === chosen || to === chosen) {
+        related.add(key).add(from).add(to);
+      }
+    }
+    const there = this.#nodes.has(chosen) || this.#edges.has(chosen);
+    for (const [key, {group}] of [...this.#nodes, ...this.#edges]) {
+      group.classList.toggle('chosen', key === chosen);
+      group.classList.toggle('faded', there && !related.has(key));
+    }
+  }
+
+  #newNode({name}) {
+    const rect = svg('rect', {width, height, rx: 8});
+    const title = svg('text', {x: 12, y: 19});
+    const sub = svg('text', {x: 12, y: 36, class: 'map-sub'});
+    const group = svg('g', {tabindex: 0, role: 'img'}, rect, title, sub);
+    this.#listen(group, name);
+    return {group, title, sub};
+  }
+
+  #drawNode({group, title, sub}, node, {x, y}) {
+    set(group, {transform: `translate(${x} ${y})`});
+    group.classList.add('map-node');
+    group.classList.toggle('outside', node.kind === 'outside');
+    group.classList.toggle('absent', node.kind === 'absent' || node.kind === 'service' && node.instances.length === 0);
+    const about = aboutNode(node);
+    write(title, node.name.length > 24 ? `${node.name.slice(0, 23)}…` : node.name);
+    write(sub, about);
+    set(group, {'aria-label': `${node.name}: ${about}`});
+  }
+
+  #newEdge({key}) {
+    const line = svg('path', {class: 'line'});
+    const head = svg('path', {class: 'head'});
+    const reach = svg('path', {class: 'reach'});
+    const group = svg('g', {role: 'img'}, line, head, reach);
+    this.#listen(group, key);
+    return {group, line, head, reach};
+  }
+
+  #listen(group, key) {
+    group.addEventListener('pointerenter', () => this.#choose(key, false));
+    group.addEventListener('pointerleave', () => this.#choose('', false));
+    group.addEventListener('focus', () => this.#choose(key, false));
+    group.addEventListener('blur', () => this.#choose('', false));
+    group.addEventListener('click', () => this.#choose(key, true));
+  }
+}
+
+// keep makes what is missing and takes away what has gone.
+function keep(known, wanted, keyOf, make, layer) {
+  const keys = new Set(wanted.map(keyOf));
+  for (const [key, {group}] of known) {
+    if (!keys.has(key)) {
+      group.remove();
+      known.delete(key);
+    }
+  }
+  for (const each of wanted) {
+    if (!known.has(keyOf(each))) {
+      const made = make(each);
+      known.set(keyOf(each), made);
+      layer.append(made.group);
+    }
+  }
+}
+
+function aboutNode({kind, instances, figures}) {
+  if (kind === 'absent' || kind === 'service' && instances.length === 0) {
+    return 'nobody serves it';
+  }
+  if (kind === 'outside') {
+    return 'caller';
+  }
+  const versions = [...new Set(instances.map(({version}) => version).filter(Boolean))].sort();
+  const version = versions.length > 0 ? `, ${versions.length === 1 ? `v${versions[0]}` : `${versions.length} versions`}` : '';
+  const count = `${instances.length} instance${instances.length === 1 ? '' : 's'}`;
+  const text = `${count}${version.slice(0, 14)}`;
+  return figures?.recent.calls > 0 ? `${text} · ${rateText(figures.recent.rate)}` : text;
+}
+
+// drawEdge draws from the right side of the caller to the left side of the callee; to one that is not on the right it
+// goes around.
+function drawEdge({group, line, head, reach}, edge, at) {
+  const [from, to] = [at.get(edge.from), at.get(edge.to)];
+  const thick = edge.kind === 'idle' ? 1.25 : Math.min(8, 1.5 + 1.6 * Math.log10(1 + 10 * edge.figures.recent.rate));
+  const path = edge.from === edge.to ? loop(from) : curve(from, to);
+  set(line, {d: path.d, 'stroke-width': thick.toFixed(2)});
+  set(reach, {d: path.d});
+  set(head, {d: 'M 0 0 L -9 -5 L -9 5 Z', transform: `translate(${path.x} ${path.y}) rotate(${path.angle})`});
+  for (const kind of ['busy', 'idle', 'refused', 'failed', 'absent']) {
+    group.classList.toggle(kind, edge.kind === kind);
+  }
+  group.classList.add('map-edge');
+  set(group, {'aria-label': `${edge.from} calls ${edge.to} ${rateText(edge.figures.recent.rate)}`});
+}
+
+function curve(from, to) {
+  const y1 = from.y + height / 2;
+  const y2 = to.y + height / 2;
+  if (to.x > from.x) {
+    const [x1, x2] = [from.x + width, to.x - 1];
+    const bend = Math.max(40, (x2 - x1) / 2);
+    return {d: `M ${x1} ${y1} C ${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 8} ${y2}`, x: x2, y: y2, angle: 0};
+  }
+  if (to.x === from.x) {
+    const x = from.x + width;
+    return {d: `M ${x} ${y1} C ${x + 46} ${y1} ${x + 46} ${y2} ${x + 9} ${y2}`, x: x + 1, y: y2, angle: 180};
+  }
+  const [x1, x2] = [from.x, to.x + width + 1];
+  const bend = Math.max(40, (x1 - x2) / 2);
+  return {d: `M ${x1} ${y1 + 8} C ${x1 - bend} ${y1 + 8} ${x2 + bend} ${y2 + 8} ${x2 + 8} ${y2 + 8}`, x: x2, y: y2 + 8, angle: 180};
+}
+
+function loop({x, y}) {
+  const right = x + width;
+  return {d: `M ${right} ${y + 12} C ${right + 30} ${y} ${right + 30} ${y + height} ${right + 9} ${y + height - 12}`, x: right + 1, y: y + height - 12, angle: 180};
+}
+
+function write(node, text) {
+  if (node.textContent !== text) {
+    node.textContent = text;
+  }
+}

@@ -1,0 +1,106 @@
+// Where services stand on the map: callers on the left of those whom they call. A service keeps its place for as long as
+// it is there, whoever comes and goes, so that nothing jumps under the eyes of who looks.
+
+/** The most services in a column. */
+const tallest = 14;
+
+/** Places of nodes by name: {column, row}, which are kept from one call to the next. */
+export class Layout {
+  #places = new Map();
+
+  /** Forgets all places. */
+  clear() {
+    this.#places.clear();
+  }
+
+  /**
+   * Gives every name a place, and returns them all.
+   * @param {string[]} names of the nodes
+   * @param {{from: string, to: string}[]} edges
+   */
+  place(names, edges) {
+    const present = new Set(names);
+    for (const name of this.#places.keys()) {
+      if (!present.has(name)) {
+        this.#places.delete(name);
+      }
+    }
+    const fresh = names.filter((name) => !this.#places.has(name));
+    if (fresh.length === 0) {
+      return this.#places;
+    }
+    const depths = depthsOf(names, edges);
+    const first = this.#places.size === 0;
+    const order = first ? byNeighbours(fresh, edges, depths) : [...fresh].sort();
+    for (const name of order) {
+      this.#places.set(name, this.#free(first ? depths.get(name) : this.#near(name, edges, depths)));
+    }
+    return this.#places;
+  }
+
+  // #near is the column of one who joins: left of those whom it calls, right of those who call it.
+  #near(name, edges, depths) {
+    const columns = (of) => of.map((other) => this.#places.get(other)?.column).filter((column) => column !== undefined);
+    const callers = columns(edges.filter(({to}) => to === name).map(({from}) => from));
+    const callees = columns(edges.filter(({from}) => from === name).map(({to}) => to));
+    if (callers.length > 0) {
+      return Math.max(...callers) + 1;
+    }
+    return callees.length > 0 ? Math.max(0, Math.min(...callees) - 1) : depths.get(name);
+  }
+
+  // #free is the first free place in a column, or in one behind it when that is full.
+  #free(column) {
+    const taken = new Set([...this.#places.values()].map((place) => `${place.column} ${place.row}`));
+    for (;; column++) {
+      for (let row = 0; row < tallest; row++) {
+        if (!taken.has(`${column} ${row}`)) {
+          return {column, row};
+        }
+      }
+    }
+  }
+}
+
+// depthsOf returns how many calls lead to each node at most, by name. What goes round in circles is cut where it is met
+// again.
+function depthsOf(names, edges) {
+  const callers = new Map(names.map((name) => [name, []]));
+  for (const {from, to} of edges) {
+    if (from !== to) {
+      callers.get(to)?.push(from);
+    }
+  }
+  const depths = new Map();
+  const visiting = new Set();
+  const visit = (name) => {
+    if (depths.has(name)) {
+      return depths.get(name);
+    }
+    if (visiting.has(name) || !callers.has(name)) {
+      return -1;
+    }
+    visiting.add(name);
+    const depth = 1 + Math.max(-1, ...callers.get(name).map(visit));
+    visiting.delete(name);
+    depths.set(name, depth);
+    return depth;
+  };
+  [...names].sort().forEach(visit);
+  return depths;
+}
+
+// byNeighbours sorts names so that those who call each other come next to each other in their columns: twice, each goes
+// to the mean place of those who call it.
+function byNeighbours(names, edges, depths) {
+  let order = [...names].sort();
+  for (let round = 0; round < 2; round++) {
+    const rank = new Map(order.map((name, at) => [name, at]));
+    const mean = new Map(order.map((name) => {
+      const ranks = edges.filter(({from, to}) => to === name && from !== name && rank.has(from)).map(({from}) => rank.get(from));
+      return [name, ranks.length > 0 ? ranks.reduce((a, b) => a + b, 0) / ranks.length : rank.get(name)];
+    }));
+    order = [...order].sort((a, b) => depths.get(a) - depths.get(b) || mean.get(a) - mean.get(b) || (a < b ? -1 : 1));
+  }
+  return order;
+}
