@@ -1,10 +1,10 @@
 // Package portal is the door between the outside and the bus: an HTTP ingress, one OpenAPI document of everything
-// that is served, and a page to look at it and try it.
+// that is served, a page to look at it and try it, and a map of who calls whom.
 //
 //	browser, curl                       services
 //	     │ GET /calculator.example/add?x=5&y=6   ▲
 //	     ▼                                       │ GET https://calculator.example:443/add?x=5&y=6
-//	  Server ──── Ingress (host "ingress") ── bus ──── portal (host "portal"): page, openapi.json
+//	  Server ──── Ingress (host "ingress") ── bus ──── portal (host "portal"): page, openapi.json, live.json
 //
 // A program that opens the door has two connections, one to call with and one to serve the page:
 //

@@ -35,11 +35,11 @@ export class MapView {
     this.#headers = headers;
     const again = element('button', {type: 'button', className: 'map-again', onclick: () => this.#graph.rearrange()}, 'Rearrange');
     this.#body = element('div', {className: 'map-body', hidden: true}, this.#graph.node,
-      element('div', {className: 'map-tables'}, this.#figures, this.#calls.node, this.#services.node));
+      element('div', {className: 'map-tables'}, this.#calls.node, this.#services.node));
     this.node = element('section', {className: 'map-view'},
       element('div', {className: 'map-head'}, element('h2', {}, 'Map'),
         element('label', {className: 'map-filter'}, element('span', {className: 'unseen'}, 'Filter'), this.#filter), again, this.#state),
-      this.#notices, this.#body, legend());
+      this.#notices, this.#body, legend(), this.#figures);
     document.addEventListener('visibilitychange', () => this.#wake());
     this.#tell('Asking the bus …');
   }
@@ -135,6 +135,7 @@ export class MapView {
     const words = this.#filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     this.#shown = filtered(live, words);
     this.#body.hidden = live.nodes.length === 0;
+    this.#figures.hidden = this.#body.hidden;
     this.#body.classList.remove('stale');
     this.#body.classList.toggle('many', this.#shown.nodes.length > many);
     this.#graph.show(this.#shown, words.join(' '));
@@ -188,7 +189,7 @@ function figuresOf({nodes, edges}, chosen) {
   const sum = (name) => edges.reduce((total, {figures}) => total + figures.recent[name], 0);
   return [element('p', {}, element('strong', {}, `${count(services.length, 'service')}, ${count(instances, 'instance')}`)),
     element('p', {}, `${rateText(sum('rate'))} calls, ${rateText(sum('refusedRate'))} refused, ${rateText(sum('failedRate'))} failed`),
-    element('p', {className: 'quiet'}, 'Point at a service or a line for its figures; click to keep them.')];
+    element('p', {className: 'quiet'}, 'Point at a service or at a row for its figures; click to keep them here.')];
 }
 
 function count(number, noun) {

@@ -9,6 +9,8 @@ const height = 46;
 const gapX = 110; // between columns
 const gapY = 26;
 const margin = 24;
+const stagger = 36; // of every other column, so that lines pass between the nodes of the next
+const smallest = 0.6; // scale at which names can still be read
 
 /** Makes an SVG element, or changes one. */
 function set(node, attributes) {
@@ -61,7 +63,7 @@ export class MapGraph {
       this.#partLayout.clear();
     }
     const places = (part ? this.#partLayout : this.#layout).place(shown.nodes.map(({name}) => name), shown.edges);
-    const at = new Map([...places].map(([name, {column, row}]) => [name, {x: margin + column * (width + gapX), y: margin + row * (height + gapY) + (column % 2) * 12}]));
+    const at = new Map([...places].map(([name, {column, row}]) => [name, {x: margin + column * (width + gapX), y: margin + row * (height + gapY) + (column % 2) * stagger}]));
     keep(this.#nodes, shown.nodes, ({name}) => name, (node) => this.#newNode(node), this.#nodeLayer);
     keep(this.#edges, shown.edges, ({key}) => key, (edge) => this.#newEdge(edge), this.#edgeLayer);
     for (const node of shown.nodes) {
@@ -72,7 +74,8 @@ export class MapGraph {
     }
     const right = Math.max(0, ...[...at.values()].map(({x}) => x)) + width + margin + 20;
     const bottom = Math.max(0, ...[...at.values()].map(({y}) => y)) + height + margin;
-    set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: right, height: bottom});
+    const scale = Math.max(smallest, Math.min(1, (this.node.clientWidth || right) / right));
+    set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: Math.floor(right * scale), height: Math.ceil(bottom * scale)});
   }
 
   /** Marks a node with all its edges, or an edge with its ends; "" for nothing. */
@@ -114,7 +117,7 @@ export class MapGraph {
     const line = svg('path', {class: 'line'});
     const head = svg('path', {class: 'head'});
     const reach = svg('path', {class: 'reach'});
-    const group = svg('g', {role: 'img'}, line, head, reach);
+    const group = svg('g', {'aria-hidden': true}, line, head, reach);
     this.#listen(group, key);
     return {group, line, head, reach};
   }
@@ -173,7 +176,6 @@ function drawEdge({group, line, head, reach}, edge, at) {
     group.classList.toggle(kind, edge.kind === kind);
   }
   group.classList.add('map-edge');
-  set(group, {'aria-label': `${edge.from} calls ${edge.to} ${rateText(edge.figures.recent.rate)}`});
 }
 
 function curve(from, to) {

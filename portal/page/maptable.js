@@ -136,6 +136,6 @@ export function servicesTable(choose) {
     {title: 'Service', value: ({name}) => name, text: ({name}) => name},
     {title: 'Instances', number: true, value: ({instances}) => instances.length, text: ({instances}) => String(instances.length)},
     {title: 'Version', value: versions, text: versions},
-    ...figureColumns,
+    ...figureColumns.filter(({title}) => title !== 'p50'),
   ], ({name}) => name, choose);
 }
