@@ -33,7 +33,7 @@ export class MapView {
   /** @param {() => Object<string, string>} headers that say who looks */
   constructor(headers) {
     this.#headers = headers;
-    const again = element('button', {type: 'button', className: 'map-again', onclick: () => this.#graph.rearrange()}, 'Rearrange');
+    const again = element('button', {type: 'button', className: 'map-again', onclick: () => this.#rearrange()}, 'Rearrange');
     this.#body = element('div', {className: 'map-body', hidden: true}, this.#graph.node,
       element('div', {className: 'map-tables'}, this.#calls.node, this.#services.node));
     this.node = element('section', {className: 'map-view'},
@@ -139,9 +139,15 @@ export class MapView {
     this.#body.classList.remove('stale');
     this.#body.classList.toggle('many', this.#shown.nodes.length > many);
     this.#graph.show(this.#shown, words.join(' '));
+    this.#body.classList.toggle('wide', this.#graph.wide);
     this.#calls.show(this.#shown.edges);
     this.#services.show(this.#shown.nodes.filter(({kind}) => kind === 'service'));
     this.#mark();
+  }
+
+  #rearrange() {
+    this.#graph.rearrange();
+    this.#draw();
   }
 
   #choose(key, pin) {

@@ -6,11 +6,11 @@ import {rateText} from './mapdata.js';
 const namespace = 'http://www.w3.org/2000/svg';
 const width = 190; // of a node
 const height = 46;
-const gapX = 110; // between columns
+const gapX = 90; // between columns
 const gapY = 26;
 const margin = 24;
 const stagger = 36; // of every other column, so that lines pass between the nodes of the next
-const smallest = 0.6; // scale at which names can still be read
+const smallest = 0.8; // scale at which names can still be read
 
 /** Makes an SVG element, or changes one. */
 function set(node, attributes) {
@@ -27,6 +27,9 @@ function svg(name, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
+
+/** The most columns that stand beside a table. */
+const narrow = 3;
 
 /** The picture. `choose(key)` is called with the name of a node, the key of an edge or "" that somebody points at. */
 export class MapGraph {
@@ -46,6 +49,11 @@ export class MapGraph {
     this.node = document.createElement('div');
     this.node.className = 'map-picture';
     this.node.append(this.picture);
+  }
+
+  /** Whether the picture is too wide to stand beside something. */
+  get wide() {
+    return Math.max(0, ...(this.#part ? this.#partLayout : this.#layout).columns) >= narrow;
   }
 
   /** Gives all nodes new places. */

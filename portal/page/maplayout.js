@@ -13,6 +13,11 @@ export class Layout {
     this.#places.clear();
   }
 
+  /** The columns in which something stands. */
+  get columns() {
+    return [...this.#places.values()].map(({column}) => column);
+  }
+
   /**
    * Gives every name a place, and returns them all.
    * @param {string[]} names of the nodes

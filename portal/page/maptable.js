@@ -52,7 +52,7 @@ class SortedTable {
   }
 
   #newRow(key) {
-    const cells = this.#columns.map(({title, number}, at) => at === 0 ? element('th', {scope: 'row'})
+    const cells = this.#columns.map(({title, number}, at) => at === 0 ? element('th', {scope: 'row'}, element('button', {type: 'button', onfocus: () => this.#choose(key, false), onblur: () => this.#choose('', false)}))
       : element('td', {className: number ? 'number' : '', 'data-label': title}));
     const row = element('tr', {onpointerenter: () => this.#choose(key, false), onpointerleave: () => this.#choose('', false), onclick: () => this.#choose(key, true)}, ...cells);
     this.#rows.set(key, row);
@@ -62,9 +62,10 @@ class SortedTable {
   #fill(row, each) {
     this.#columns.forEach(({text}, at) => {
       const cell = row.cells[at];
+      const written = at === 0 ? cell.firstChild : cell;
       const [shown, level] = [text(each)].flat();
-      if (cell.textContent !== shown) {
-        cell.textContent = shown;
+      if (written.textContent !== shown) {
+        written.textContent = shown;
       }
       cell.classList.toggle('failed', level === 'failed');
       cell.classList.toggle('refused', level === 'refused');
