@@ -86,8 +86,9 @@ class SortedTable {
     this.#arrange();
   }
 
-  // Rows are moved only where the order differs: a button in them keeps the focus.
+  // Rows are moved only where the order differs, and a button in one that is moved keeps the focus.
   #arrange() {
+    const focused = document.activeElement;
     const {column, down} = this.#sort;
     const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
     const sorted = [...this.#shown].sort((a, b) =>
@@ -98,6 +99,9 @@ class SortedTable {
         this.#body.insertBefore(row, this.#body.children[at] || null);
       }
     });
+    if (this.#body.contains(focused) && document.activeElement !== focused) {
+      focused.focus({preventScroll: true});
+    }
   }
 }
 
