@@ -16,6 +16,7 @@ func accessible(v *visit) error {
 			inTurn(v.opens(arithmeticHash), v.fills(`[name="op"]`, "?"), v.clicks(sends), v.sees(".response .status", "400")),
 			inTurn(v.opens(noQueueHash), v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers")),
 			inTurn(v.opens("#/compare"), v.sees(".compare", "A sees")),
+			inTurn(v.opens("#/map"), v.sees(".map-tables", "calculator.example")),
 			inTurn(v.clicks("#caller"), v.sees("dialog", "Who calls")),
 		}
 		if scheme == "light" {

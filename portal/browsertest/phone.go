@@ -13,6 +13,7 @@ func phone(v *visit) error {
 		v.opens("#/messaging.example/"), v.sees(".operation", "3 instances"), fits,
 		v.opens(noQueueHash), v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers"), fits,
 		v.opens("#/compare"), v.sees(".compare", "A sees"), fits,
+		v.opens("#/map"), v.sees(".map-tables", "calculator.example"), fits,
 		v.clicks("#caller"), v.sees("dialog", "Who calls"), fits,
 	)
 }

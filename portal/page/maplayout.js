@@ -7,10 +7,12 @@ const tallest = 14;
 /** Places of nodes by name: {column, row}, which are kept from one call to the next. */
 export class Layout {
   #places = new Map();
+  #ordered = false; // there were calls to order them by
 
   /** Forgets all places. */
   clear() {
     this.#places.clear();
+    this.#ordered = false;
   }
 
   /** The columns in which something stands. */
@@ -24,6 +26,10 @@ export class Layout {
    * @param {{from: string, to: string}[]} edges
    */
   place(names, edges) {
+    if (!this.#ordered && edges.length > 0) {
+      this.#places.clear(); // so far nobody has called, and all stand in one column
+      this.#ordered = true;
+    }
     const present = new Set(names);
     for (const name of this.#places.keys()) {
       if (!present.has(name)) {
@@ -51,7 +57,21 @@ export class Layout {
     if (callers.length > 0) {
       return Math.max(...callers) + 1;
     }
-    return callees.length > 0 ? Math.max(0, Math.min(...callees) - 1) : depths.get(name);
+    if (callees.length === 0) {
+      return depths.get(name);
+    }
+    if (Math.min(...callees) === 0) {
+      this.#makeRoom();
+      return 0;
+    }
+    return Math.min(...callees) - 1;
+  }
+
+  // #makeRoom has all stand one column further to the right.
+  #makeRoom() {
+    for (const [name, {column, row}] of this.#places) {
+      this.#places.set(name, {column: column + 1, row});
+    }
   }
 
   // #free is the first free place in a column, or in one behind it when that is full.

@@ -1,0 +1,41 @@
+package main
+
+// callsOn has the page call some services again and again, to have something on the map.
+const callsOn = `setInterval(() => {
+	for (const path of ["messaging.example/home", "calculator.example/add?x=1&y=2", "calculator.example/arithmetic?x=1&op=/&y=0",
+		"products.example/products", "payroll.example/headcount", "trouble.example/sleep?ms=30"]) {
+		fetch("../" + path);
+	}
+}, 200)`
+
+// watching looks at the map while services are called, and loses the broker then.
+func watching(v *visit) error {
+	return do(v.startExamples, v.opens("#/map"), v.sees(".map-view", "5 services, 7 instances"),
+		func() error { return v.run(callsOn) },
+		v.sees(".map-state", "Live"), v.sees(".map-tables", "ingress"), v.sees(".map-tables", "calculator.example"),
+		v.awaits("calls within a service", `[...document.querySelectorAll(".map-tables tr")].some((row) => row.innerText.split("messaging.example").length === 3)`),
+		v.awaits("some that are refused", `document.querySelector(".map-tables .refused")`),
+		v.awaits("lines between them", `document.querySelectorAll(".map-body svg path").length >= 5`),
+		v.takes("map"),
+		v.fills(`.map-filter input`, "payroll"), v.awaits("one row", `document.querySelectorAll(".map-tables table:first-of-type tbody tr").length >= 1`),
+		v.awaits("others are gone", `!document.querySelector(".map-tables").innerText.includes("calculator.example")`),
+		v.fills(`.map-filter input`, ""), v.sees(".map-tables", "calculator.example"),
+		v.useToken("x.y.z"), v.sees(".map-state", "The token is refused"), v.awaits("nothing is left to see", `document.querySelector(".map-body").hidden`),
+		v.useToken(""), v.sees(".map-tables", "calculator.example"),
+		func() error { v.broker.Close(); return nil },
+		v.sees(".map-state", "Lost since"), v.awaits("the last picture stays", `document.querySelector(".map-body.stale")`),
+	)
+}
+
+// emptyMap has nobody on it, and then somebody.
+func emptyMap(v *visit) error {
+	return do(v.opens("#/map"), v.sees(".map-state", "No service has an endpoint for you yet"),
+		v.startCalculator, v.sees(".map-state", "Nobody has called anything yet"))
+}
+
+// crowdedMap has a hundred services, which the tables come first for.
+func crowdedMap(v *visit) error {
+	const services = 100
+	return do(func() error { return v.startMany(services) }, v.opens("#/map"), v.sees(".map-view", "100 services, 100 instances"),
+		v.awaits("the tables come first", `document.querySelector(".map-body.many")`))
+}
