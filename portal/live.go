@@ -13,7 +13,7 @@ import (
 // A picture of the traffic is made once a second at most, and what each reader was shown last is kept.
 const (
 	liveAge     = time.Second
-	liveTimeout = time.Second
+	liveTimeout = 1500 * time.Millisecond
 	viewerAge   = time.Minute // how long a reader who does not come again is remembered
 	maxSeen     = 4096        // hosts that a reader was shown
 )
