@@ -353,9 +353,9 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 			t.Errorf("%s sees %s, want %s", test.name, got.names(), test.services)
 		}
 		called := make(map[string]bool)
-		for _, edge := range got.Edges {
-			for _, operation := range edge.Operations {
-				called[operation.Path] = true
+		for i := range got.Edges {
+			for at := range got.Edges[i].Operations {
+				called[got.Edges[i].Operations[at].Path] = true
 			}
 		}
 		var paths []string

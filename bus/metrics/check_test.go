@@ -14,7 +14,7 @@ func TestCheck(t *testing.T) {
 		"20 buckets, and there are 19":          {Buckets: make([]int64, 20)},
 		"a bucket of -1 calls":                  {Buckets: []int64{2, -1}},
 		"a bucket of 9223372036854775807 calls": {Buckets: []int64{math.MaxInt64, math.MaxInt64}},
-		"4398046511105 calls, more than there can be":                   {Buckets: []int64{1 << 42, 1}},
+		"4398046511105 calls, more than there can be":                    {Buckets: []int64{1 << 42, 1}},
 		"calls that took -1 ns":                                          {Took: -1},
 		"1 calls, of which 1 are refused and 1 failed":                   {Buckets: []int64{1}, Refused: 1, Failed: 1},
 		"1 calls, of which -1 are refused and 1 failed":                  {Buckets: []int64{1}, Refused: -1, Failed: 1},

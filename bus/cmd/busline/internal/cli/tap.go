@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -54,7 +55,7 @@ type tapOptions struct {
 }
 
 // shows says whether a call is to be printed.
-func (o tapOptions) shows(call bus.CallRecord) bool {
+func (o tapOptions) shows(call *bus.CallRecord) bool {
 	if o.failed && call.Status < http.StatusBadRequest {
 		return false
 	}
@@ -87,11 +88,11 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 	for {
 		select {
 		case calls := <-taps.calls:
-			for _, call := range calls {
-				if !options.shows(call) {
+			for i := range calls {
+				if !options.shows(&calls[i]) {
 					continue
 				}
-				if err := s.printCall(call); err != nil {
+				if err := s.printCall(&calls[i]); err != nil {
 					return err
 				}
 				if left--; left == 0 {
@@ -111,11 +112,11 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 }
 
 // printCall writes a call on a line.
-func (s *session) printCall(call bus.CallRecord) error {
+func (s *session) printCall(call *bus.CallRecord) error {
 	if s.settings.json {
 		return s.print("%s\n", jsonOf(call))
 	}
-	status := fmt.Sprint(call.Status)
+	status := strconv.Itoa(call.Status)
 	if call.Status >= http.StatusBadRequest {
 		status = s.style().red(status)
 	}
