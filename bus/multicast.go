@@ -15,6 +15,7 @@ import (
 func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire.Response, error] {
 	return func(yield func(*wire.Response, error) bool) {
 		sent := *request
+		sent.Header = slices.Clip(sent.Header) // what is added is not that of other ranges
 		x := sent.exchange()
 		x.Multicast = true
 		stopped := false // nothing is yielded any more
@@ -22,10 +23,14 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 			if err == nil {
 				x.Answers++
 			}
+			stopped = true // also when the loop over the answers panics
 			stopped = !yield(response, err)
 			return !stopped
 		}
 		x.carry = func(ctx context.Context) error {
+			if stopped {
+				return nil // an interceptor calls again
+			}
 			c.collect(ctx, &sent, counted)
 			return nil
 		}
