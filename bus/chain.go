@@ -68,11 +68,13 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) (err error) {
 	return err
 }
 
-// anew returns a request that an interceptor sends again. What has left is not changed any more, and a handler that was
-// given Go values may still fill in its results: so this one is text.
+// anew returns a request that an interceptor sends again. A handler that was given Go values may still fill in its results:
+// so this one is text, and its answer, too.
 func (c *Conn) anew(request *outgoing) (*outgoing, error) {
+	err := c.write(request)
 	again := *request
-	return &again, c.write(&again)
+	again.Header = slices.Clip(again.Header)
+	return &again, err
 }
 
 // call makes a unicast call, through the interceptors.

@@ -29,7 +29,7 @@ type incoming struct {
 	arguments reflect.Value // then
 
 	serving  serving                 // the context of its handler
-	read     wire.Request            // what request points to when it came as text
+	read     wire.Request            // what Request points to
 	fields   [usualFields]wire.Field // of read, unless it has more
 	decoding restmap.Request         // as the endpoint reads it
 	ack      wire.Response           // what was sent back

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,7 +39,7 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 		return false, nil
 	}
 	in := &incoming{
-		Exchange: Exchange{Request: &request.Request, Address: request.address},
+		Exchange: Exchange{Address: request.address},
 		through:  callee.direct, back: localReplier{s.caller}, match: found,
 	}
 	if request.given != nil && (callee.bodies || !in.take(request.given, callee.unfinished.limit)) {
@@ -46,6 +47,7 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 			return false, err
 		}
 	}
+	in.copied(request)
 	request.local = true
 	if s.check != nil {
 		in.back = checkedReplier{in.back, s.check, request}
@@ -55,6 +57,13 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 		callee.link.workers.start(in)
 	}
 	return true, nil
+}
+
+// copied gives the callee a request of its own: the interceptors on both sides may add fields to theirs, also at once.
+func (in *incoming) copied(request *outgoing) {
+	in.read = request.Request
+	in.read.Header = slices.Clip(in.read.Header)
+	in.Request = &in.read
 }
 
 // localReplier hands acks and responses to a caller in the same process.

@@ -83,9 +83,10 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 	}
 	sent.local = true
 	in := &incoming{
-		Exchange: Exchange{Request: &sent.Request, Address: sent.address},
+		Exchange: Exchange{Address: sent.address},
 		through:  c.direct, back: localReplier{c}, own: true,
 	}
+	in.copied(sent)
 	if c.receive(in, nil) {
 		c.link.workers.start(in)
 	}

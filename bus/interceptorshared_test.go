@@ -1,0 +1,159 @@
+package bus_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus"
+)
+
+// TestInterceptorsShareNoRequest has one on the side of the server add a field, which the caller does not see: not in its
+// request, and not when it calls again.
+func TestInterceptorsShareNoRequest(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		seen := new(notes)
+		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				seen.addf("%s", call.Request.Header.Get("X-Secret"))
+				call.Request.Header.Add("X-Secret", "of the server")
+				return next(ctx, call)
+			}
+		}))
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				_ = next(ctx, call)
+				if got := call.Request.Header.Get("X-Secret"); got != "" {
+					t.Errorf("the caller sees %q", got)
+				}
+				return next(ctx, call)
+			}
+		}))
+		add(t, caller, calculatorHost)
+		for _, got := range seen.all() {
+			if got != "" {
+				t.Errorf("the callee has sent itself %q", got)
+			}
+		}
+	})
+}
+
+// TestInterceptorsOutliveTheirCaller has the caller leave, and look at its request, while one on the side of the server
+// adds fields. It is for the race detector.
+func TestInterceptorsOutliveTheirCaller(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		var ended sync.WaitGroup
+		ended.Add(1)
+		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				if call.Side == bus.ServerSide {
+					defer ended.Done()
+					<-ctx.Done()
+					call.Request.Header.Add("X-Late", "yes")
+				}
+				return next(ctx, call)
+			}
+		}))
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				err := next(ctx, call)
+				_ = call.TraceID()
+				return err
+			}
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_ = bus.Call(ctx, caller, calculatorURL+"/add", bus.Args{"x": 1}, nil)
+		ended.Wait()
+	})
+}
+
+// TestInterceptorReplacesResponse has one on either side put a copy with one more field in the place of a response. The
+// results arrive all the same, whether or not they are in its body.
+func TestInterceptorReplacesResponse(t *testing.T) {
+	t.Parallel()
+	replace := func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			err := next(ctx, call)
+			if err == nil {
+				replaced := *call.Response
+				replaced.Header = append(replaced.Header[:len(replaced.Header):len(replaced.Header)], replaced.Header...)
+				call.Response = &replaced
+			}
+			return err
+		}
+	}
+	type arguments struct {
+		X int `json:"x"`
+		Y int `json:"y"`
+	}
+	type results struct {
+		Sum int `json:"sum"`
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		replacing, plain := w.connect("replacing.example", bus.WithInterceptors(replace)), w.connect(calculatorHost)
+		serve(t, replacing, calculator{replacing.ID()})
+		serve(t, plain, calculator{plain.ID()})
+		for caller, url := range map[*bus.Conn]string{w.connect("caller.example"): "https://replacing.example", replacing: calculatorURL} {
+			got, err := bus.NewOperation[arguments, results](caller, "POST "+url+"/add").Call(t.Context(), arguments{1, 2})
+			if err != nil || got.Results.Sum != 3 {
+				t.Errorf("%s: %+v %v", url, got, err)
+			}
+			var out results
+			if err := bus.Call(t.Context(), caller, url+"/add", arguments{1, 2}, &out); err != nil || out.Sum != 3 {
+				t.Errorf("%s: %+v %v", url, out, err)
+			}
+		}
+	})
+}
+
+// stuckOnce lets go of its first call only when it is told to.
+type stuckOnce struct {
+	mu    sync.Mutex // protects calls
+	calls int
+	let   chan struct{}
+}
+
+// Take says which call it is.
+func (s *stuckOnce) Take(x int) (number int) {
+	s.mu.Lock()
+	s.calls++
+	number = s.calls
+	s.mu.Unlock()
+	if number == 1 {
+		<-s.let
+	}
+	return number
+}
+
+// TestInterceptorCallsAgainBesideTheFirst has a handler end whose caller has called again, while that is answered. It is
+// for the race detector.
+func TestInterceptorCallsAgainBesideTheFirst(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		impl := &stuckOnce{let: make(chan struct{})}
+		callee := w.connect(calculatorHost)
+		serve(t, callee, impl)
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+				defer cancel()
+				_ = next(short, call)
+				err := next(ctx, call)
+				close(impl.let)
+				return err
+			}
+		}))
+		var out struct {
+			Number int `json:"number"`
+		}
+		if err := bus.Call(t.Context(), caller, calculatorURL+"/take", bus.Args{"x": 1}, &out); err != nil || out.Number != 2 {
+			t.Error(out, err)
+		}
+	})
+}
