@@ -11,14 +11,14 @@ import (
 // serverChain is what a request passes through to its endpoint. The order is documented at [Interceptor].
 func (c *Conn) serverChain(e *endpoint) Handler {
 	chain := []Interceptor{
-		c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, c.checkClaims(e), limitRequest(e),
+		c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, c.checkClaims(e), limitRequest(e),
 	}
 	return compose(e.serve, slices.Concat(chain, c.interceptors, e.interceptors)...)
 }
 
 // serve is the end of the chain. What is deferred around it finds that it did not return.
 func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
-	x.crashed = true
+	x.crashed, x.left = true, true
 	x.Response, err = e.run(ctx, x.in)
 	x.crashed = false
 	return err
@@ -37,35 +37,55 @@ func (c *Conn) pass(in *incoming) (*wire.Response, error) {
 		return e.run(&in.serving, in)
 	}
 	in.Side, in.Endpoint, in.in = ServerSide, &e.Endpoint, in
-	err := e.chain(&in.serving, &in.Exchange)
-	if err == nil && in.Response == nil {
-		err = errNoAnswer
+	if err := e.chain(&in.serving, &in.Exchange); err != nil {
+		return nil, in.failed(err)
 	}
-	return in.Response, err
+	return in.Response, nil
 }
 
 var errNoAnswer = errors.New("an interceptor returned neither an error nor a response")
 
+// answered is the [Interceptor] that makes an error of an outcome that is none.
+func answered(next Handler) Handler {
+	return func(ctx context.Context, x *Exchange) error {
+		err := next(ctx, x)
+		if err == nil && x.Response == nil && x.carry == nil {
+			return errNoAnswer
+		}
+		return err
+	}
+}
+
 // clientChain is what a call passes through onto the bus.
 func (c *Conn) clientChain() Handler {
-	chain := []Interceptor{c.tracing.intercept, c.logging, c.tapping, c.measureMade}
+	chain := []Interceptor{c.tracing.intercept, c.logging, c.tapping, c.measureMade, answered}
 	return compose(c.leave, slices.Concat(chain, c.interceptors)...)
 }
 
 // leave is the end of the chain.
-func (c *Conn) leave(ctx context.Context, x *Exchange) (err error) {
+func (c *Conn) leave(ctx context.Context, x *Exchange) error {
+	x.ran = x.ran || x.left && x.mayHaveRun()
+	again := x.left
+	x.left = true
+	x.Response, x.latest.err = c.carry(ctx, x, again)
+	x.latest.response = x.Response
+	if x.ran {
+		return x.doubt()
+	}
+	return x.latest.err
+}
+
+func (c *Conn) carry(ctx context.Context, x *Exchange, again bool) (_ *wire.Response, err error) {
 	if x.carry != nil {
-		return x.carry(ctx)
+		return nil, x.carry(ctx)
 	}
 	request := x.out
-	if x.left {
+	if again {
 		if request, err = c.anew(request); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	x.left = true
-	x.Response, err = c.roundTrip(ctx, request)
-	return err
+	return c.roundTrip(ctx, request)
 }
 
 // anew returns a request that an interceptor sends again. A handler that was given Go values may still fill in its results:
@@ -81,10 +101,7 @@ func (c *Conn) anew(request *outgoing) (*outgoing, error) {
 func (c *Conn) call(ctx context.Context, request *outgoing) (*wire.Response, error) {
 	x := request.exchange()
 	if err := c.calling(ctx, x); err != nil {
-		return nil, asError(err)
-	}
-	if x.Response == nil {
-		return nil, unsent(errNoAnswer)
+		return nil, x.failed(err)
 	}
 	return x.Response, nil
 }

@@ -43,7 +43,10 @@ func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.C
 		}
 		return carry(ctx)
 	}
-	return c.calling(ctx, x)
+	if err := c.calling(ctx, x); err != nil {
+		return x.failed(err)
+	}
+	return nil
 }
 
 // fireStored fires an event that is stored, also to those who do not ask for that. It is safe then, whether or not it has

@@ -63,7 +63,9 @@ type Exchange struct {
 	crashed bool   // the handler has not returned
 	in      *incoming
 	out     *outgoing
-	left    bool                        // it was sent
+	left    bool                        // it was sent, or has reached the endpoint
+	latest  ended                       // what became of that, on the calling side
+	ran     bool                        // an attempt before may have reached a handler
 	carry   func(context.Context) error // in place of a unicast call
 }
 

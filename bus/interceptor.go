@@ -18,7 +18,9 @@ import (
 //
 // An interceptor is composed once, at registration or at Connect; what it returns is used by many goroutines at once. It
 // may refuse a call by an error (see [Errorf]) in place of calling next, answer it itself, add header fields, hand on
-// another context, or, on the caller's side, call next again.
+// another context, or, on the caller's side, call next again, when the first call of it has returned. What it refuses in
+// place of calling next is told to the caller as not executed; what it has called again is not, when an earlier attempt may
+// have run.
 //
 // There is one type for both sides: see [WithInterceptors] for what is called and what is served, [Intercept] for what is
 // served alone. It needs no bus: a test hands it an Exchange and a next of its own.

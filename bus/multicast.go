@@ -35,7 +35,7 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 			return nil
 		}
 		if err := c.calling(ctx, x); err != nil && !stopped {
-			yield(nil, asError(err))
+			yield(nil, x.failed(err))
 		}
 	}
 }

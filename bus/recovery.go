@@ -41,7 +41,7 @@ func (c *Conn) recovery(next Handler) Handler {
 			}
 		}()
 		err = next(ctx, x)
-		returned = true
+		returned, x.crashed = true, false // or one that stands inside has made something of it
 		return err
 	}
 }

@@ -1,0 +1,51 @@
+package bus
+
+import (
+	"net/http"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// ended is what became of one attempt at a call: interceptors of the caller may make several.
+type ended struct {
+	response *wire.Response
+	err      error
+}
+
+// failed completes the error with which the interceptors have returned: what has not got past them has not run.
+func (x *Exchange) failed(err error) *Error {
+	if !x.left {
+		return unsent(err)
+	}
+	return asError(err)
+}
+
+// mayHaveRun says whether the latest attempt has reached a handler, for all that is known.
+func (x *Exchange) mayHaveRun() bool {
+	switch response := x.latest.response; {
+	case x.latest.err != nil:
+		return asError(x.latest.err).Executed != NotExecuted
+	case response != nil && response.Status >= http.StatusBadRequest:
+		return responseError(response).Executed != NotExecuted
+	default:
+		return true
+	}
+}
+
+// doubt takes back what the latest attempt proves, that nothing has run: an earlier one may have. It returns its error.
+func (x *Exchange) doubt() error {
+	if x.mayHaveRun() {
+		return x.latest.err
+	}
+	if x.latest.err != nil {
+		failed := *asError(x.latest.err)
+		failed.Executed = ExecutedUnknown
+		return &failed
+	}
+	refused := responseError(x.Response)
+	refused.Executed = ExecutedUnknown
+	doubted := *x.Response
+	doubted.Body = refused.body()
+	x.Response = &doubted
+	return nil
+}

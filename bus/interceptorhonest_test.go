@@ -1,0 +1,174 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/wire"
+)
+
+func executedOf(t *testing.T, err error) bus.Executed {
+	t.Helper()
+	failed, ok := errors.AsType[*bus.Error](err)
+	if !ok {
+		t.Fatalf("%T is no *bus.Error: %v", err, err)
+	}
+	return failed.Executed
+}
+
+// TestInterceptorRefusalHasNotRun holds what is said of calls that an interceptor refuses, on either side: no handler has
+// seen them.
+func TestInterceptorRefusalHasNotRun(t *testing.T) {
+	t.Parallel()
+	refusal := errors.New("not now")
+	refuse := func(bus.Handler) bus.Handler {
+		return func(context.Context, *bus.Exchange) error { return refusal }
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		callee := w.connect(calculatorHost, bus.WithInterceptors(refuse))
+		serve(t, callee, calculator{callee.ID()})
+		err := bus.Call(t.Context(), w.connect("caller.example"), calculatorURL+"/add", bus.Args{"x": 1}, nil)
+		if got := executedOf(t, err); got != bus.NotExecuted {
+			t.Errorf("refused by the callee: executed %s", got)
+		}
+		caller := w.connect("caller.example", bus.WithInterceptors(refuse))
+		err = bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1}, nil)
+		if got := executedOf(t, err); got != bus.NotExecuted || !errors.Is(err, refusal) {
+			t.Errorf("refused by the caller: executed %s, %v", got, err)
+		}
+		for _, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+			if got := executedOf(t, err); got != bus.NotExecuted {
+				t.Errorf("a multicast: executed %s", got)
+			}
+		}
+		err = bus.Fire(t.Context(), caller, "https://orders.example:417/on-ordered", nil)
+		if got := executedOf(t, err); got != bus.NotExecuted || !errors.Is(err, refusal) {
+			t.Errorf("an event: executed %s, %v", got, err)
+		}
+	})
+}
+
+// TestInterceptorErrorHasRun is of one that fails after the handler.
+func TestInterceptorErrorHasRun(t *testing.T) {
+	t.Parallel()
+	spoil := func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			_ = next(ctx, call)
+			return bus.Errorf(http.StatusTeapot, "spoilt")
+		}
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		spoilt, plain := w.connect("spoilt.example", bus.WithInterceptors(spoil)), w.connect(calculatorHost)
+		serve(t, spoilt, calculator{spoilt.ID()})
+		serve(t, plain, calculator{plain.ID()})
+		for caller, url := range map[*bus.Conn]string{w.connect("caller.example"): "https://spoilt.example", spoilt: calculatorURL} {
+			err := bus.Call(t.Context(), caller, url+"/add", bus.Args{"x": 1}, nil)
+			if got := executedOf(t, err); got != bus.WasExecuted || bus.StatusOf(err) != http.StatusTeapot {
+				t.Errorf("%s: executed %s, %v", url, got, err)
+			}
+		}
+	})
+}
+
+// TestInterceptorRetryIsHonest calls again after an attempt that may have run. That the last attempt has not is then no
+// proof that calling once more is safe.
+func TestInterceptorRetryIsHonest(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]func(context.Context, *bus.Exchange, bus.Handler) error{
+		"is not sent": func(ctx context.Context, call *bus.Exchange, next bus.Handler) error {
+			ended, end := context.WithCancel(ctx)
+			end()
+			return next(ended, call)
+		},
+		"is refused": func(ctx context.Context, call *bus.Exchange, next bus.Handler) error {
+			call.Request.Header.Add("X-Refuse", "yes")
+			return next(ctx, call)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			overBoth(t, func(t *testing.T, w *world) {
+				callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+					return func(ctx context.Context, call *bus.Exchange) error {
+						if call.Request.Header.Get("X-Refuse") != "" {
+							return bus.Errorf(http.StatusServiceUnavailable, "refused")
+						}
+						return next(ctx, call)
+					}
+				}))
+				serve(t, callee, calculator{callee.ID()})
+				caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+					return func(ctx context.Context, call *bus.Exchange) error {
+						_ = next(ctx, call)
+						return second(ctx, call, next)
+					}
+				}))
+				err := bus.Call(t.Context(), caller, calculatorURL+"/broken", nil, nil)
+				if got := executedOf(t, err); got == bus.NotExecuted || bus.StatusOf(err) != http.StatusServiceUnavailable {
+					t.Errorf("executed %s: %v", got, err)
+				}
+			})
+		})
+	}
+}
+
+// TestInterceptorWithoutAnswer counts and answers alike what an interceptor lets end with neither a response nor an error.
+func TestInterceptorWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	swallow := func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			_ = next(ctx, call)
+			call.Response = nil
+			return nil
+		}
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		callee, quiet := w.connect(calculatorHost), w.connect("quiet.example", bus.WithInterceptors(swallow))
+		serve(t, callee, calculator{callee.ID()})
+		serve(t, quiet, calculator{quiet.ID()})
+		for caller, host := range map[*bus.Conn]string{w.connect("caller.example"): "quiet.example", quiet: calculatorHost} {
+			err := bus.Call(t.Context(), caller, "https://"+host+"/add", bus.Args{"x": 1}, nil)
+			if got := executedOf(t, err); bus.StatusOf(err) != http.StatusInternalServerError || got == bus.NotExecuted {
+				t.Errorf("%s: executed %s, %v", host, got, err)
+			}
+		}
+		if made := quiet.Traffic().Made; len(made) != 1 || made[0].Failed != 1 {
+			t.Errorf("made %+v", made)
+		}
+		for _, served := range quiet.Traffic().Served {
+			if served.Path == "/add" && served.Failed != 1 {
+				t.Errorf("served %+v", served)
+			}
+		}
+	})
+}
+
+// TestInterceptorRecovers has one make an answer of a panic, which is then no failure.
+func TestInterceptorRecovers(t *testing.T) {
+	t.Parallel()
+	recovering := func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) (err error) {
+			defer func() {
+				if recover() != nil {
+					call.Response = &wire.Response{Status: http.StatusNoContent}
+				}
+			}()
+			return next(ctx, call)
+		}
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		callee := w.connect(calculatorHost, bus.WithInterceptors(recovering))
+		serve(t, callee, calculator{callee.ID()})
+		if err := bus.Call(t.Context(), w.connect("caller.example"), calculatorURL+"/panic", nil, nil); err != nil {
+			t.Error(err)
+		}
+		for _, served := range callee.Traffic().Served {
+			if served.Path == "/panic" && (served.Failed != 0 || served.Total() != 1) {
+				t.Errorf("counted %+v", served)
+			}
+		}
+	})
+}
