@@ -59,8 +59,7 @@ type Conn struct {
 	meters       *meters  // nil: no metrics but ours
 	interceptors []Interceptor
 	calling      Handler        // what a call passes through
-	called       metrics.Family // by host, calls that were answered, and
-	missed       metrics.Family // others, apart from them: any name may be called
+	called       metrics.Family // by host, what came of our calls
 	tap          *tap
 	bodies       bool // interceptors want to see them
 	opened       time.Time

@@ -36,18 +36,13 @@ func (c *Conn) measureMade(next Handler) Handler {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
 			took, status := x.Elapsed(), x.Status(err)
-			switch {
-			case x.Response != nil:
-				host := x.Response.FromHost // without the instance that may have been addressed
-				c.called.Of(host).Observe(took, status)
-				c.meters.made(host).record(ctx, took.Seconds(), status)
-			case x.Answers > 0:
-				c.called.Of(x.Host).Observe(took, status)
-				c.meters.made(x.Host).record(ctx, took.Seconds(), status)
-			default:
-				c.missed.Of(x.Host).Observe(took, status)
-				c.meters.made(metrics.Others).record(ctx, took.Seconds(), status)
+			host, certain := x.Host, x.Answers > 0
+			if x.Response != nil {
+				host, certain = x.Response.FromHost, true // without the instance that may have been addressed
 			}
+			host = c.called.Label(host, certain)
+			c.called.Of(host).Observe(took, status)
+			c.meters.made(host).record(ctx, took.Seconds(), status)
 		}()
 		return next(ctx, x)
 	}

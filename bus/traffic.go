@@ -48,12 +48,6 @@ func (c *Conn) Traffic() Traffic {
 		}
 	}
 	called := c.called.Counts()
-	if called == nil {
-		called = map[string]metrics.Counts{}
-	}
-	for callee, counts := range c.missed.Counts() {
-		called[callee] = called[callee].Plus(counts)
-	}
 	for _, callee := range slices.Sorted(maps.Keys(called)) {
 		traffic.Made = append(traffic.Made, MadeCalls{callee, called[callee]})
 	}

@@ -29,6 +29,24 @@ func (f *Family) Of(label string) *Series {
 	return f.grow(label)
 }
 
+// Label returns the label to count under: the one that is asked for, or that of [Others] beyond the bound. What is not
+// certain, as the name of a host that nobody has answered for, gets half of the labels at most: who makes names up
+// displaces none that are real.
+func (f *Family) Label(label string, certain bool) string {
+	var known map[string]*Series
+	if all := f.series.Load(); all != nil {
+		known = *all
+	}
+	limit := maxLabels
+	if !certain {
+		limit /= 2
+	}
+	if known[label] == nil && len(known) >= limit {
+		return Others
+	}
+	return label
+}
+
 func (f *Family) grow(label string) *Series {
 	f.growing.Lock()
 	defer f.growing.Unlock()

@@ -75,6 +75,31 @@ func TestFamilyIsBounded(t *testing.T) {
 	}
 }
 
+func TestLabel(t *testing.T) {
+	t.Parallel()
+	family := new(metrics.Family)
+	for i := range 1000 {
+		family.Of(family.Label(fmt.Sprint("made up ", i), false))
+	}
+	if got := len(family.Counts()); got > 129 {
+		t.Errorf("%d labels of what is made up", got)
+	}
+	for label, want := range map[string]string{"real": "real", "made up 1": "made up 1", "made up 999": "made up 999"} {
+		if got := family.Label(label, true); got != want {
+			t.Errorf("%s is counted as %s", label, got)
+		}
+	}
+	if got := family.Label("made up 999", false); got != metrics.Others {
+		t.Errorf("what is made up is counted as %s", got)
+	}
+	for i := range 1000 {
+		family.Of(family.Label(fmt.Sprint("real ", i), true))
+	}
+	if got := len(family.Counts()); got > 257 || family.Label("more", true) != metrics.Others {
+		t.Errorf("%d labels", got)
+	}
+}
+
 func TestObserveAllocatesNothing(t *testing.T) { //nolint:paralleltest // testing.AllocsPerRun cannot run beside others
 	family := new(metrics.Family)
 	family.Of("caller")
