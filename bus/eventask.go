@@ -44,6 +44,9 @@ func (s *storedEvents) ask() {
 
 // askLater is what the timer does: what was asked for has not come, or something was wrong.
 func (s *storedEvents) askLater() {
+	if s.conn.isClosing() {
+		return // or it would try again for ever
+	}
 	s.mu.Lock()
 	s.asked = 0
 	missing := s.missing

@@ -277,6 +277,21 @@ func TestConsumersAreMadeAnew(t *testing.T) {
 	mailer.await(t, 1)
 }
 
+// TestClosedAskNoMore has a timer fire that nobody stopped, because the consumer was just being made anew.
+func TestClosedAskNoMore(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	conn := b.Connect("mailer.example")
+	subscribe(t, conn, newSink(), bus.Durable())
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if bus.AskLater(conn, ordersHost) {
+		t.Error("it goes on asking for events")
+	}
+}
+
 // TestStoredEventsAreRefused says why.
 func TestStoredEventsAreRefused(t *testing.T) {
 	t.Parallel()
