@@ -41,11 +41,15 @@ const (
 
 	// maxTapWait bounds how long a question waits for a call.
 	maxTapWait = 10 * time.Second
+
+	// maxTapWaiting bounds how many questions wait at a time. They are held for longer than anything else on port 888.
+	maxTapWaiting = 64
 )
 
 // tap keeps the latest calls while somebody asks for them.
 type tap struct {
-	until atomic.Int64 // Unix nanoseconds; calls after it are not kept
+	until   atomic.Int64 // Unix nanoseconds; calls after it are not kept
+	waiting atomic.Int64 // questions
 
 	mu     sync.Mutex    // protects all below
 	calls  []CallRecord  // the latest, that of number n at n modulo tapSize; nil while nobody asks
@@ -144,6 +148,10 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	calls, next, missed, news := t.read(after)
 	if after < 0 || len(calls) > 0 || missed > 0 || wait <= 0 {
 		return calls, next, missed, nil
+	}
+	defer t.waiting.Add(-1)
+	if t.waiting.Add(1) > maxTapWaiting {
+		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, nil, "%d others wait for calls already", maxTapWaiting)
 	}
 	timer := time.NewTimer(min(wait, maxTapWait))
 	defer timer.Stop()

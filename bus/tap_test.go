@@ -127,3 +127,32 @@ func TestTapDoesNotHoldClose(t *testing.T) {
 		}
 	})
 }
+
+// TestTapBoundsWhoWaits asks so often that not all can wait, which would cost the instance without end.
+func TestTapBoundsWhoWaits(t *testing.T) {
+	t.Parallel()
+	const most = 64
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, callee := newCalculator(t, w)
+		asked := newTapOf(t, w.connect("tap.example"), callee)
+		ended := make(chan error, 2*most)
+		for range 2 * most {
+			one := *asked
+			go func() {
+				_, err := one.ask(t.Context(), 10*time.Second)
+				ended <- err
+			}()
+		}
+		for range most {
+			if err := <-ended; bus.StatusOf(err) != 503 {
+				t.Errorf("one too many: %v", err)
+			}
+		}
+		add(t, caller, calculatorHost)
+		for range most {
+			if err := <-ended; err != nil {
+				t.Errorf("one that waits: %v", err)
+			}
+		}
+	})
+}
