@@ -8,6 +8,7 @@ func AskLater(c *Conn, source string) (again bool) {
 	s.mu.Lock()
 	s.missing = true
 	s.mu.Unlock()
+	s.again.Stop() // Close has it stopped, and does not wait for that
 	s.askLater()
 	return s.again.Stop()
 }
