@@ -58,11 +58,11 @@ func (r *rule) checkChoices(to *review, v reflect.Value) {
 	for _, each := range r.allOf {
 		each.check(to, v)
 	}
-	if r.anyOf != nil && fitting(r.anyOf, v) == 0 {
+	if r.anyOf != nil && to.fitting(r.anyOf, v) == 0 {
 		to.fail("fits none of the alternatives")
 	}
 	if r.oneOf != nil {
-		switch fitting(r.oneOf, v) {
+		switch to.fitting(r.oneOf, v) {
 		case 0:
 			to.fail("fits none of the alternatives")
 		case 1:
@@ -70,7 +70,7 @@ func (r *rule) checkChoices(to *review, v reflect.Value) {
 			to.fail("fits more than one of the alternatives")
 		}
 	}
-	if r.not != nil && r.not.fits(v) {
+	if r.not != nil && to.fits(r.not, v) {
 		to.fail("is not allowed")
 	}
 }
@@ -82,10 +82,41 @@ func (r *rule) fits(v reflect.Value) bool {
 	return len(found.found) == 0
 }
 
+// tried is a rule that a map or a list was held to.
+type tried struct {
+	rule   *rule
+	at     uintptr
+	length int
+}
+
+// fits does the same for a part of what is looked at, which is not changed meanwhile. An object or a list is held to a
+// rule once: what is inside an alternative may have alternatives, and so on, which would double the work at each level.
+func (r *review) fits(alternative *rule, v reflect.Value) bool {
+	if r.tried == nil {
+		r.tried = make(map[tried]bool)
+	}
+	at, null := inside(v)
+	isPart := !null && (at.Kind() == reflect.Map || at.Kind() == reflect.Slice)
+	var key tried
+	if isPart {
+		key = tried{alternative, at.Pointer(), at.Len()}
+		if fits, known := r.tried[key]; known {
+			return fits
+		}
+	}
+	found := review{tried: r.tried}
+	alternative.check(&found, v)
+	fits := len(found.found) == 0
+	if isPart {
+		r.tried[key] = fits
+	}
+	return fits
+}
+
 // fitting counts the rules that a value fits.
-func fitting(rules []*rule, v reflect.Value) (n int) {
+func (r *review) fitting(rules []*rule, v reflect.Value) (n int) {
 	for _, each := range rules {
-		if each.fits(v) {
+		if r.fits(each, v) {
 			n++
 		}
 	}

@@ -18,6 +18,7 @@ const maxViolations = 100
 type review struct {
 	at    []place // where in the value the rules are looking
 	found []Violation
+	tried map[tried]bool // whether what was held to alternatives fits them
 }
 
 // place is one step into a value.
