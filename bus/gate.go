@@ -47,11 +47,18 @@ func (g *gate) accompany() {
 	g.working++
 }
 
-// rest makes room for somebody else, once, before leaving.
+// rest makes room for somebody else, before leaving or for as long as somebody only waits.
 func (g *gate) rest() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.working--
+}
+
+// resume is for who has waited, whether or not the gate is full.
+func (g *gate) resume() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.working++
 }
 
 func (g *gate) leave() {

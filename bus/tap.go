@@ -144,7 +144,8 @@ func (t *tap) close() {
 // (in nanoseconds, 10 s at most). It begins with a number below zero, which tells where to go on. Calls are kept while
 // somebody asks, 4096 of them; missed are those that were more.
 func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []CallRecord, next, missed int64, err error) {
-	t := servingOf(ctx).conn.tap
+	conn := servingOf(ctx).conn
+	t := conn.tap
 	calls, next, missed, news := t.read(after)
 	if after < 0 || len(calls) > 0 || missed > 0 || wait <= 0 {
 		return calls, next, missed, nil
@@ -153,6 +154,8 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	if t.waiting.Add(1) > maxTapWaiting {
 		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, nil, "%d others wait for calls already", maxTapWaiting)
 	}
+	conn.controls.rest() // a multicast of this instance does not end while the framework is at work
+	defer conn.controls.resume()
 	timer := time.NewTimer(min(wait, maxTapWait))
 	defer timer.Stop()
 	select {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -153,6 +154,31 @@ func TestTapBoundsWhoWaits(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Errorf("one that waits: %v", err)
 			}
+		}
+	})
+}
+
+// TestTapDoesNotHoldMulticasts taps a caller that knows who will answer it.
+func TestTapDoesNotHoldMulticasts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, all := b.connect("caller.example"), b.newCalculators(3)
+		gather(t.Context(), t, caller, everything)
+		gather(t.Context(), t, caller, everything)
+		tapped := newTapOf(t, b.connect("tap.example"), caller)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := tapped.ask(t.Context(), 10*time.Second)
+			ended <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		got := gather(t.Context(), t, caller, everything)
+		if took := time.Since(began); len(got.ids) != len(all) || len(got.errors) != 0 || took > time.Millisecond {
+			t.Errorf("%v answered, then %v, in %v", got.ids, got.errors, took)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }
