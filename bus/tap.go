@@ -75,7 +75,7 @@ func (c *Conn) tapping(next Handler) Handler {
 }
 
 func (c *Conn) tapped(x *Exchange, err error) {
-	if x.Side == ClientSide && (err == nil || asError(err).Host != "") {
+	if x.Side == ClientSide && x.answered(err) {
 		return
 	}
 	record := CallRecord{
@@ -86,6 +86,15 @@ func (c *Conn) tapped(x *Exchange, err error) {
 		record.To, record.ToID = c.host, c.id
 	}
 	c.tap.keep(record)
+}
+
+// answered says whether an instance has answered a call of our own, and tells of it. That a host which is there serves no
+// such path the caller has found out by itself.
+func (x *Exchange) answered(err error) bool {
+	if err != nil {
+		return asError(err).Host != ""
+	}
+	return x.Response == nil || x.Response.FromID != ""
 }
 
 func (t *tap) keep(record CallRecord) {

@@ -56,11 +56,18 @@ func TestTap(t *testing.T) {
 			got.Method != "POST" || got.Path != "/divide" || got.Status != 422 || got.Took <= 0 || got.MsgID == "" || got.Depth != 1 || got.Ended.IsZero() {
 			t.Errorf("served: %+v", got)
 		}
-		if answer, err = made.ask(t.Context(), 10*time.Second); err != nil || len(answer.Calls) != 1 {
+		_ = bus.Call(t.Context(), caller, calculatorURL+"/nothing", nil, nil)
+		_ = bus.Call(t.Context(), caller, "DELETE "+calculatorURL+"/divide", nil, nil)
+		if answer, err = made.ask(t.Context(), 0); err != nil || len(answer.Calls) != 3 {
 			t.Fatal(answer, err)
 		}
-		if got := answer.Calls[0]; got.To != "nobody.example" || got.ToID != "" || got.Status != 503 {
-			t.Errorf("made: %+v", got)
+		for i, want := range []struct {
+			to     string
+			status int
+		}{{"nobody.example", 503}, {calculatorHost, 404}, {calculatorHost, 405}} {
+			if got := answer.Calls[i]; got.To != want.to || got.ToID != "" || got.Status != want.status {
+				t.Errorf("made: %+v, want %+v", got, want)
+			}
 		}
 		// one that waits is told at once
 		told := make(chan tapAnswer, 1)
