@@ -23,7 +23,7 @@ func TestDescribe(t *testing.T) {
 	golden(t, "describe-payroll-hr.txt", e.busline(0, "describe", "payroll.example").stdout)
 	e.says(`{"amount":5200}`+"\n", "call", "payroll.example/salary", "employee=ada")
 	e.refuses(1, "401 Unauthorized: a token is asked for here", "--token", " ", "call", "payroll.example/salary", "employee=ada")
-	e.refuses(1, "hint      --token or BUS_TOKEN says who calls; busline token makes one to try", "--token", "Bearer x", "describe", "payroll.example")
+	e.refuses(1, "hint      a service accepts tokens of the key set that its BUS_JWKS names; busline token makes both to try", "--token", "Bearer x", "describe", "payroll.example")
 
 	delete(e.env, "BUS_TOKEN")
 	one := e.busline(0, "describe", "products.example/products/{id}").stdout

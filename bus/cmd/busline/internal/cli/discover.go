@@ -20,6 +20,9 @@ const controlPort = 888
 // publicPort is where a service is unless an address says otherwise.
 const publicPort = 443
 
+// plainPort is where http:// leads.
+const plainPort = 80
+
 // instance is what one instance says of itself.
 type instance struct {
 	Host    string `json:"host"`

@@ -22,7 +22,8 @@ func newList() *command {
 		summary:  "who is on the bus: services, instances, versions, ports",
 		about: `
 Asks every instance on the plane who it is, and lists the answers. A host may be a pattern, '*.example'. An instance
-without ports serves nothing: it only calls. With --watch the list is made again and again, on a terminal in place.`,
+without ports serves nothing: it only calls, or subscribes to events. With --watch the list is made again and again, on a
+terminal in place.`,
 		examples: []string{"busline ls", "busline ls 'calc*'", "busline ls --watch", "busline ls --json | jq -r '.[].host'"},
 		flags: func(set *flag.FlagSet) {
 			set.BoolVar(&watch, "watch", false, "go on until interrupted")

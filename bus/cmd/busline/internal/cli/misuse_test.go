@@ -52,6 +52,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"call", "calculator.example:0/add"}, `port "0": not from 1 to 65535`},
 		{[]string{"call", "calculator.example/%zz"}, "is no address"},
 		{[]string{"call", "calculator.example/ad"}, "calculator.example serves nothing at /ad, but at /add, /arithmetic, /distance (seen without a token); did you mean /add?"},
+		{[]string{"call", "http://calculator.example/add"}, "calculator.example:80 serves nothing at /add; http:// is port 80, leave it out for port 443"},
 		{[]string{"call", "calculator.example:444/add"}, "calculator.example:444 serves nothing at /add, nor anything else that it tells of"},
 		{[]string{"describe", "calculator.example/ad"}, "did you mean /add?"},
 		{[]string{"call", "calculator.example/add", "--instance", "A!"}, `--instance: instance ID "A!"`},

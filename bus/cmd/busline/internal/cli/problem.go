@@ -74,8 +74,16 @@ func (s *session) writeProblem(told *restmap.Problem) {
 		add("executed", "no")
 	}
 	if told.Status == http.StatusUnauthorized {
-		add("hint", "--token or BUS_TOKEN says who calls; busline token makes one to try")
+		add("hint", s.tokenHint())
 	}
 	_ = table.Flush() // a strings.Builder takes everything
 	fmt.Fprint(s.Stderr, s.errorStyle().dim(lines.String()))
+}
+
+// tokenHint says what to do about an answer that asks for a token, or for another one.
+func (s *session) tokenHint() string {
+	if s.token() == "" {
+		return "--token or BUS_TOKEN says who calls; busline token makes one to try"
+	}
+	return "a service accepts tokens of the key set that its BUS_JWKS names; busline token makes both to try"
 }

@@ -107,6 +107,9 @@ func (s *session) unknownPath(to address, known []operation) error {
 		}
 	}
 	text := fmt.Sprintf("%s serves nothing at %s", to.place(), to.path)
+	if len(paths) == 0 && to.port == plainPort {
+		return misuse("%s; http:// is port %d, leave it out for port %d", text, plainPort, publicPort)
+	}
 	if len(paths) == 0 {
 		return misuse("%s, nor anything else that it tells of%s", text, s.withoutToken())
 	}
