@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func TestInterceptorReplacesResponse(t *testing.T) {
 			err := next(ctx, call)
 			if err == nil {
 				replaced := *call.Response
-				replaced.Header = append(replaced.Header[:len(replaced.Header):len(replaced.Header)], replaced.Header...)
+				replaced.Header = append(slices.Clip(replaced.Header), replaced.Header...)
 				call.Response = &replaced
 			}
 			return err
