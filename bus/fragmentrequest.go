@@ -84,9 +84,19 @@ func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) er
 	if err := kept.held.grow(size); err != nil {
 		return err
 	}
-	kept.abandon = time.AfterFunc(first.Request.TimeBudget, func() { u.expire(name, kept) })
-	u.requests[name] = kept
+	kept.abandon = time.AfterFunc(wire.MaxTimeBudget, func() { u.expire(name, kept) }) // see acked
+	u.requests[name], first.noted = kept, kept
 	return nil
+}
+
+// acked begins the time of a request whose first part was acked: it must not be given up, and answered, before.
+func (u *unfinished) acked(first *incoming) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if kept := first.noted; kept != nil && u.requests[keyOf(first.Request)] == kept {
+		kept.abandon.Reset(first.Request.TimeBudget)
+	}
+	first.noted = nil // the handler needs none of it
 }
 
 // add takes a part that is not the first. With the last one it returns the whole, which is to be handled.

@@ -23,6 +23,7 @@ type incoming struct {
 	size    int                // in bytes, as it came from the broker
 	parts   *assembly          // of a request that came in parts, until it is handled
 	held    *holding           // the memory that they take; nil for none
+	noted   *unfinishedRequest // until the first of several parts is acked
 	match                      // the endpoint that serves it, once found
 
 	given     *given        // by a caller in the process; nil when the request was written

@@ -24,6 +24,9 @@ func (c *Conn) receive(in *incoming, fault error) (taken bool) {
 		fault = c.unfinished.begin(in, fault) // before the ack, which brings the other parts
 	}
 	c.acknowledge(in)
+	if inParts {
+		c.unfinished.acked(in)
+	}
 	if fault == nil && !inParts {
 		fault = c.takeIn(in)
 	}
