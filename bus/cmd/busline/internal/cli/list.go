@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +30,8 @@ terminal in place.`,
 			set.DurationVar(&every, "every", every, "`time` from one list to the next, with --watch")
 		},
 		run: func(ctx context.Context, s *session, patterns []string) error {
-			for _, pattern := range patterns {
-				if _, err := path.Match(pattern, ""); err != nil {
-					return misuse("%q is no pattern of hosts: %w", pattern, err)
-				}
+			if err := checkPatterns(patterns); err != nil {
+				return err
 			}
 			if every <= 0 {
 				return misuse("--every %s: choose a time such as 2s", every)
@@ -79,10 +76,7 @@ func (s *session) matching(ctx context.Context, patterns []string) ([]instance, 
 		return found, err
 	}
 	return slices.DeleteFunc(found, func(each instance) bool {
-		return !slices.ContainsFunc(patterns, func(pattern string) bool {
-			matched, _ := path.Match(pattern, each.Host) // it was found to be well-formed
-			return matched
-		})
+		return !matchesAny(patterns, each.Host)
 	}), nil
 }
 

@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"path"
-	"slices"
 	"strconv"
 	"time"
 
@@ -30,10 +28,8 @@ while somebody asks for them.`,
 			set.IntVar(&options.count, "count", 0, "end after so many calls; 0 goes on")
 		},
 		run: func(ctx context.Context, s *session, patterns []string) error {
-			for _, pattern := range patterns {
-				if _, err := path.Match(pattern, ""); err != nil {
-					return misuse("%q is no pattern of hosts: %w", pattern, err)
-				}
+			if err := checkPatterns(patterns); err != nil {
+				return err
 			}
 			if options.count < 0 {
 				return misuse("--count %d: choose how many calls, or 0 to go on", options.count)
@@ -59,11 +55,7 @@ func (o tapOptions) shows(call *bus.CallRecord) bool {
 	if o.failed && call.Status < http.StatusBadRequest {
 		return false
 	}
-	return len(o.patterns) == 0 || slices.ContainsFunc(o.patterns, func(pattern string) bool {
-		from, _ := path.Match(pattern, call.From) // it was found to be well-formed
-		to, _ := path.Match(pattern, call.To)
-		return from || to
-	})
+	return len(o.patterns) == 0 || matchesAny(o.patterns, call.From) || matchesAny(o.patterns, call.To)
 }
 
 // newcomersEvery is how often it is looked for instances that have come.
@@ -74,7 +66,7 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	taps := &taps{session: s, calls: make(chan []bus.CallRecord), gone: make(chan instance), tapped: make(map[string]bool)}
-	defer taps.wait()
+	defer taps.asking.Wait()
 	defer stop()
 	if err := taps.look(ctx); err != nil {
 		return err

@@ -34,9 +34,6 @@ func (t *taps) look(ctx context.Context) error {
 	return nil
 }
 
-// wait returns when nobody asks any more.
-func (t *taps) wait() { t.asking.Wait() }
-
 // longestTapWait is how long an instance may wait for a call before it answers that there was none.
 const longestTapWait = 5 * time.Second
 
