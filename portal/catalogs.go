@@ -41,7 +41,7 @@ func (c *catalogs) of(token string) *catalog {
 			delete(c.byToken, other)
 		}
 	}
-	made := &catalog{conn: c.conn, token: token, ports: c.config.ports, now: c.config.now}
+	made := newCatalog(c.conn, c.config, token)
 	c.byToken[token] = made
 	return made
 }
@@ -53,7 +53,7 @@ func (c *catalogs) sweep(now time.Time) {
 	}
 	c.swept = now
 	for token, of := range c.byToken {
-		if of.outdated(now) {
+		if of.outdated() {
 			delete(c.byToken, token)
 		}
 	}

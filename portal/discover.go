@@ -1,17 +1,13 @@
 package portal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/subject"
 )
 
 // discoverTimeout leaves time to fetch documents, whatever happens before.
@@ -52,22 +48,14 @@ type presence struct {
 func (c *catalog) discover(ctx context.Context) (*presence, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://all:888/ping", http.NoBody)
+	found := &presence{instances: make(map[string][]instance)}
+	err := askAll(ctx, c.conn, "/ping", func(from peer, body []byte, err error) {
+		if err == nil {
+			c.welcome(found, from, body)
+		}
+	})
 	if err != nil {
 		return nil, err
-	}
-	answered := false
-	found := &presence{instances: make(map[string][]instance)}
-	for response, err := range c.conn.Publish(request) {
-		if err == nil {
-			answered = true
-			c.welcome(found, response)
-		} else if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Host == "" {
-			return nil, err // it is no instance that failed, but the call
-		}
-	}
-	if !answered {
-		return nil, bus.Errorf(http.StatusServiceUnavailable, "nobody answers; the broker is out of reach")
 	}
 	slices.SortFunc(found.places, place.compare)
 	found.places = slices.Compact(found.places)
@@ -78,27 +66,25 @@ func (c *catalog) discover(ctx context.Context) (*presence, error) {
 }
 
 // welcome reads the answer of one instance. The portal does not describe itself.
-func (c *catalog) welcome(found *presence, response *http.Response) {
-	defer response.Body.Close()
-	host, id := response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")
+func (c *catalog) welcome(found *presence, from peer, body []byte) {
 	var answer struct {
 		Version string `json:"version"`
 		Ports   []int  `json:"ports"`
 	}
-	if json.NewDecoder(response.Body).Decode(&answer) != nil || subject.ValidHost(host) != nil || host == c.conn.Host() {
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&answer) != nil || from.host == c.conn.Host() {
 		return
 	}
-	public := instance{ID: id}
+	public := instance{ID: from.id}
 	if len(answer.Version) <= maxVersion {
 		public.Version = answer.Version
 	}
 	for _, port := range answer.Ports {
 		if slices.Contains(c.ports, port) {
-			found.places = append(found.places, place{host, port})
+			found.places = append(found.places, place{from.host, port})
 			public.Ports = append(public.Ports, port)
 		}
 	}
 	if len(public.Ports) > 0 {
-		found.instances[host] = append(found.instances[host], public)
+		found.instances[from.host] = append(found.instances[from.host], public)
 	}
 }

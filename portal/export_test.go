@@ -61,11 +61,11 @@ func NewCatalogs(now func() time.Time) *Catalogs {
 
 // Read has the catalog of a caller filled, as of now.
 func (c *Catalogs) Read(token string) {
-	c.all.of(token).latest = &snapshot{taken: c.all.config.now()}
+	c.all.of(token).snapshots.latest = &sharedLook[*snapshot]{began: c.all.config.now()}
 }
 
 // Filled says whether the catalog of a caller is.
-func (c *Catalogs) Filled(token string) bool { return c.all.of(token).latest != nil }
+func (c *Catalogs) Filled(token string) bool { return c.all.of(token).snapshots.latest != nil }
 
 // Count returns how many there are.
 func (c *Catalogs) Count() int { return len(c.all.byToken) }

@@ -33,9 +33,9 @@ type sharedLook[T any] struct {
 // error is for those who waited for it, and the next one tries again.
 func (s *shared[T]) read(ctx context.Context) (T, error) {
 	s.mu.Lock()
-	if latest := s.latest; latest != nil && s.now().Sub(latest.began) < s.age {
-		s.mu.Unlock()
-		return latest.seen, nil
+	if s.isRecent() {
+		defer s.mu.Unlock()
+		return s.latest.seen, nil
 	}
 	if running := s.running; running != nil {
 		s.mu.Unlock()
@@ -47,6 +47,16 @@ func (s *shared[T]) read(ctx context.Context) (T, error) {
 	s.run(running)
 	return running.seen, running.err
 }
+
+// outdated says whether nothing that was seen, nor what is looked up now, is of use to anybody.
+func (s *shared[T]) outdated() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running == nil && !s.isRecent()
+}
+
+// isRecent says whether whoever asks may be given what was seen last. The lock is held.
+func (s *shared[T]) isRecent() bool { return s.latest != nil && s.now().Sub(s.latest.began) < s.age }
 
 func (l *sharedLook[T]) wait(ctx context.Context) (seen T, err error) {
 	select {

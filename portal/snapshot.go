@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -18,18 +19,15 @@ const parallelFetches = 16
 
 // snapshot is the aggregated document as of some moment. It is not changed after it was made.
 type snapshot struct {
-	taken         time.Time
 	before, after []byte // the document as JSON, before and after the base URL
 	instances     []byte // who runs, as JSON
 	visible       visibility
 	leftOut       []string // sentences
 }
 
-// recent says whether a reader may be given it; nil is not.
-func (s *snapshot) recent(now time.Time) bool { return s != nil && now.Sub(s.taken) < maxAge }
-
-// gather looks at the bus.
-func (c *catalog) gather(ctx context.Context, taken time.Time) (*snapshot, error) {
+// gather looks at the bus, as the caller.
+func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
+	ctx = bus.ActAs(ctx, c.token)
 	found, err := c.discover(ctx)
 	if err != nil {
 		return nil, err
@@ -45,7 +43,7 @@ func (c *catalog) gather(ctx context.Context, taken time.Time) (*snapshot, error
 		Description: strings.Join(leftOut, "\n"),
 		Version:     cmp.Or(c.conn.Version(), "0"),
 	}, "", members)
-	made, err := newSnapshot(taken, document, instances)
+	made, err := newSnapshot(document, instances)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +76,7 @@ func (c *catalog) fetchAll(ctx context.Context, places []place) (members []opena
 }
 
 // newSnapshot writes the document once; only the base URL differs from reader to reader.
-func newSnapshot(taken time.Time, document *openapi.Document, instances []byte) (*snapshot, error) {
+func newSnapshot(document *openapi.Document, instances []byte) (*snapshot, error) {
 	mark := rand.Text()
 	document.Servers = []openapi.Server{{URL: mark}}
 	text, err := document.JSON()
@@ -89,7 +87,7 @@ func newSnapshot(taken time.Time, document *openapi.Document, instances []byte) 
 	if !found {
 		return nil, errors.New("the document has no server")
 	}
-	return &snapshot{taken: taken, before: before, after: after, instances: instances}, nil
+	return &snapshot{before: before, after: after, instances: instances}, nil
 }
 
 // json returns the document for those who reach the ingress at the base URL.

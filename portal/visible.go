@@ -37,7 +37,7 @@ func visibleIn(members []openapi.Member) visibility {
 		slices.Sort(host.ports)
 		prefix := place{member.Host, member.Port}.String()
 		for path, item := range member.Document.Paths {
-			shape := shapeOf(strings.TrimPrefix(path, "/"+prefix))
+			shape := openapi.ShapeOf(strings.TrimPrefix(path, "/"+prefix))
 			for _, operation := range item.Operations() {
 				for _, name := range namesOf(operation) {
 					host.operations[operationKey{member.Port, shape, name}]++
@@ -107,19 +107,5 @@ func keyOf(port int, path, endpoint string) operationKey {
 	if !strings.Contains(endpoint, " ") {
 		name = endpoint[strings.LastIndexByte(endpoint, '.')+1:]
 	}
-	return operationKey{port, shapeOf(path), name}
-}
-
-// shapeOf returns a path without the names of its parameters: /a/{} for /a/{x} and for /a/{x+}.
-func shapeOf(path string) string {
-	var shape strings.Builder
-	for {
-		before, behind, found := strings.Cut(path, "{")
-		shape.WriteString(before)
-		if !found {
-			return shape.String()
-		}
-		shape.WriteString("{}")
-		_, path, _ = strings.Cut(behind, "}")
-	}
+	return operationKey{port, openapi.ShapeOf(path), name}
 }

@@ -23,10 +23,10 @@ func (d *Document) check() error {
 	shapes := make(map[string]bool)
 	ids := make(map[string]bool)
 	for path, item := range sorted(d.Paths) {
-		if shapes[shapeOf(path)] {
+		if shapes[ShapeOf(path)] {
 			return fmt.Errorf("path %q: is there twice", path)
 		}
-		shapes[shapeOf(path)] = true
+		shapes[ShapeOf(path)] = true
 		if err := d.checkPath(path, item, ids); err != nil {
 			return fmt.Errorf("path %q: %w", path, err)
 		}

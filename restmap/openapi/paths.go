@@ -49,7 +49,7 @@ func (p *paths) list(l listed) {
 	pattern := l.endpoint.Path()
 	prefix := fmt.Sprintf("/%s:%d", p.service.Host, cmp.Or(l.endpoint.Port, p.service.Port))
 	path := prefix + strings.ReplaceAll(pattern.String(), "+}", "}")
-	shape := shapeOf(path)
+	shape := ShapeOf(path)
 	key, known := p.keys[shape]
 	if !known {
 		key = path
@@ -78,8 +78,8 @@ func (p *PathItem) free(method string) (string, **Operation) {
 	return "GET", &p.Get
 }
 
-// shapeOf returns a path without the names of its parameters: /a/{} for /a/{x}.
-func shapeOf(path string) string {
+// ShapeOf returns a path without the names of its parameters: /a/{} for /a/{x} and for /a/{x+}.
+func ShapeOf(path string) string {
 	var shape strings.Builder
 	for {
 		before, behind, found := strings.Cut(path, "{")
