@@ -80,10 +80,10 @@ func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, er
 }
 
 // checkClaims makes the [Interceptor] that lets those through who may call the endpoint.
-func (c *Conn) checkClaims(e *endpoint) Interceptor {
+func checkClaims(e *endpoint) Interceptor {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, x *Exchange) error {
-			if err := c.authorize(&x.in.serving, e); err != nil {
+			if err := x.in.serving.conn.authorize(&x.in.serving, e); err != nil {
 				return err
 			}
 			return next(ctx, x)

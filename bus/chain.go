@@ -11,10 +11,14 @@ import (
 // serverChain is what a request passes through to its endpoint. The order is documented at [Interceptor].
 func (c *Conn) serverChain(e *endpoint) Handler {
 	chain := []Interceptor{
-		c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, c.checkClaims(e), limitRequest(e),
+		c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, checkClaims(e), limitRequest(e),
 	}
 	return compose(e.serve, slices.Concat(chain, c.interceptors, e.interceptors)...)
 }
+
+// controlChain is what a request of the framework itself passes through. It is the same for all connections, which share
+// such endpoints.
+func controlChain(e *endpoint) Handler { return compose(e.serve, checkClaims(e), limitRequest(e)) }
 
 // serve is the end of the chain. What is deferred around it finds that it did not return.
 func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
@@ -24,20 +28,10 @@ func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
 	return err
 }
 
-// pass has a request pass through the chain of its endpoint. What the framework itself serves has none.
-func (c *Conn) pass(in *incoming) (*wire.Response, error) {
-	e := in.endpoint
-	if e.chain == nil {
-		if err := c.authorize(&in.serving, e); err != nil {
-			return nil, err
-		}
-		if err := limitBody(in.Request.Body, e.bodyLimit); err != nil {
-			return nil, err
-		}
-		return e.run(&in.serving, in)
-	}
-	in.Side, in.Endpoint, in.in = ServerSide, &e.Endpoint, in
-	if err := e.chain(&in.serving, &in.Exchange); err != nil {
+// pass has a request pass through the chain of its endpoint.
+func (in *incoming) pass() (*wire.Response, error) {
+	in.Side, in.Endpoint, in.in = ServerSide, &in.endpoint.Endpoint, in
+	if err := in.endpoint.chain(&in.serving, &in.Exchange); err != nil {
 		return nil, in.failed(err)
 	}
 	return in.Response, nil

@@ -96,6 +96,7 @@ func planControl() ([]*endpoint, error) {
 		case "Cancel", "Tap":
 			e.addressed = true
 		}
+		e.chain = controlChain(e)
 	}
 	return endpoints, err
 }
@@ -110,6 +111,9 @@ func planDirectory() ([]*endpoint, error) {
 		Port(controlPort), Hidden(),
 		Names("Allow", "port, path", "methods"), Method("Allow", HTTPMethod(http.MethodGet)),
 	}))
+	for _, e := range endpoints {
+		e.chain = controlChain(e)
+	}
 	return endpoints, err
 }
 

@@ -44,7 +44,7 @@ func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, erro
 	service.Port = publicPort
 	for _, e := range endpoints {
 		service.Endpoints = append(service.Endpoints, &openapi.Described{
-			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims, Port: e.port,
+			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims, Port: e.Port,
 		})
 	}
 	document, err := openapi.Build(service)

@@ -56,7 +56,7 @@ func (d *documents) describe(doc string, endpoints []*endpoint) {
 	ports := make(map[int][]*endpoint)
 	for _, e := range endpoints {
 		if !e.hidden {
-			ports[e.port] = append(ports[e.port], e)
+			ports[e.Port] = append(ports[e.Port], e)
 		}
 	}
 	for port, shown := range ports {
@@ -71,11 +71,11 @@ func (d *documents) missing(c *Conn, added []*endpoint) (endpoints []*endpoint, 
 	defer d.mu.Unlock()
 	made := make(map[int]bool)
 	for _, e := range added {
-		if e.hidden || made[e.port] || len(d.endpoints[e.port]) > 0 {
+		if e.hidden || made[e.Port] || len(d.endpoints[e.Port]) > 0 {
 			continue
 		}
-		made[e.port] = true
-		document, err := d.endpoint(c, e.port)
+		made[e.Port] = true
+		document, err := d.endpoint(c, e.Port)
 		if err != nil {
 			return nil, err
 		}
@@ -89,8 +89,9 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	document := newEndpoint(newEndpointConfig(), mapped.Name, mapped)
-	document.port, document.hidden = port, true
+	config := newEndpointConfig()
+	config.port, config.hidden = port, true
+	document := newEndpoint(config, mapped.Name, mapped)
 	document.run = runWeb(document, func(w http.ResponseWriter, r *http.Request) error {
 		verified, _ := ClaimsOf(r.Context())
 		body, err := d.render(c, port, c.BaseURL(r), verified)
@@ -111,7 +112,7 @@ func (d *documents) add(added []*endpoint) {
 	defer d.mu.Unlock()
 	for _, e := range added {
 		if !e.hidden {
-			d.endpoints[e.port] = append(d.endpoints[e.port], e)
+			d.endpoints[e.Port] = append(d.endpoints[e.Port], e)
 		}
 	}
 	clear(d.rendered)

@@ -21,8 +21,8 @@ type endpoint struct {
 	mapped *restmap.Endpoint
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
-	chain  Handler         // ends with run; nil for what the framework itself serves
-	served *metrics.Family // by caller; nil like chain
+	chain  Handler         // ends with run
+	served *metrics.Family // by caller; nil for what the framework itself serves
 
 	lastError atomic.Int32 // the status of the last request that was answered with an error
 }

@@ -69,7 +69,7 @@ func (s *subscription) settle(c *Conn, host string, route restmap.Route) {
 	if route.Method == anyMethod || hasParameters(route.Pattern) {
 		return
 	}
-	address := subject.Address{Port: s.endpoint.port, Host: host, Method: route.Method, Path: route.Pattern.Example()}
+	address := subject.Address{Port: s.endpoint.Port, Host: host, Method: route.Method, Path: route.Pattern.Example()}
 	to, err := address.Subject(c.plane)
 	if found := c.routerOf(s.endpoint).find(address); err == nil && found.endpoint == s.endpoint {
 		s.subject, s.address, s.match = to, address, found
@@ -84,7 +84,7 @@ func (s *subscription) plain(request *wire.Request, published string) bool {
 
 // ofFramework says whether all that it brings is asked by the framework itself.
 func (s *subscription) ofFramework() bool {
-	return s.everyone || s.endpoint != nil && s.endpoint.port == controlPort
+	return s.everyone || s.endpoint != nil && s.endpoint.Port == controlPort
 }
 
 // prepare makes the context of the handler: it ends with the time budget, or sooner when the caller leaves.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -13,20 +12,8 @@ import (
 	"github.com/busline/busline/bus/claims"
 )
 
-// logged collects log lines by their message.
-type logged struct {
-	mu   sync.Mutex // protects text
-	text strings.Builder
-}
-
-func (l *logged) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
 // line returns the only line with a message, "" for none.
-func (l *logged) line(t *testing.T, message string) map[string]any {
+func (l *lines) line(t *testing.T, message string) map[string]any {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +42,7 @@ func TestLogLines(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	overBoth(t, func(t *testing.T, w *world) {
 		issuer := newIssuer(t)
-		served, made := new(logged), new(logged)
+		served, made := new(lines), new(lines)
 		callee := w.connect(calculatorHost, bus.WithLogger(zerolog.New(served).Level(zerolog.DebugLevel)), issuer.trust())
 		serve(t, callee, calculator{callee.ID()})
 		caller := w.connect("caller.example", bus.WithLogger(zerolog.New(made).Level(zerolog.DebugLevel)))
@@ -90,7 +77,7 @@ func TestLogLines(t *testing.T) {
 		if line := served.line(t, "handler panicked"); line["level"] != "error" || line["panic"] != "boom" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator") {
 			t.Errorf("panicked: %v", line)
 		}
-		for name, log := range map[string]*logged{"served": served, "made": made} {
+		for name, log := range map[string]*lines{"served": served, "made": made} {
 			log.mu.Lock()
 			if text := log.text.String(); strings.Contains(text, "secret") || strings.Contains(text, token) {
 				t.Errorf("%s: a secret is logged:\n%s", name, text)

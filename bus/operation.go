@@ -43,7 +43,7 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	case conn != nil && err == nil:
 		err = to.settle(conn)
 	case conn == nil:
-		err = newError(http.StatusServiceUnavailable, NotExecuted, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
+		err = noConnection(address)
 	}
 	return Operation[Arguments, Results]{conn, to, err}
 }

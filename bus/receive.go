@@ -63,7 +63,7 @@ func (c *Conn) takeIn(in *incoming) error {
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
 	default:
 		in.prepare(c)
-		c.running.add(&in.serving, in.endpoint.port) // not later: the caller may have its ack already, and cancel
+		c.running.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack already, and cancel
 		return nil
 	}
 }
@@ -88,7 +88,7 @@ func (c *Conn) admit(in *incoming) admission {
 }
 
 func (c *Conn) room(e *endpoint) *gate {
-	if e.port == controlPort {
+	if e.Port == controlPort {
 		return c.controls
 	}
 	return c.handlers
@@ -107,7 +107,7 @@ func (c *Conn) handle(in *incoming, room *gate) {
 		c.awaitBroker(in)
 		c.respond(in, response)
 	}()
-	answer, err := c.pass(in)
+	answer, err := in.pass()
 	if err != nil {
 		answer = c.refusal(in, err).response()
 	}

@@ -169,10 +169,10 @@ func (c *Conn) remember(endpoints []*endpoint) {
 func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 	var faults []error
 	for _, e := range endpoints {
-		if err := subject.ValidPort(e.port); err != nil {
+		if err := subject.ValidPort(e.Port); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w; see bus.Port", e.Name, err))
 		}
-		if e.port == controlPort {
+		if e.Port == controlPort {
 			faults = append(faults, fmt.Errorf("%s: port %d is the framework's own; use another, such as 444 for what is internal", e.Name, controlPort))
 		}
 		for _, route := range e.mapped.Routes {
@@ -232,7 +232,7 @@ func (c *Conn) installIn(ctx context.Context, router *router, endpoints []*endpo
 }
 
 func (c *Conn) endpointSubject(e *endpoint, host string, route restmap.Route) string {
-	return subject.Subscription(c.plane, strconv.Itoa(e.port), host, route.Method, tokens(route.Pattern)...)
+	return subject.Subscription(c.plane, strconv.Itoa(e.Port), host, route.Method, tokens(route.Pattern)...)
 }
 
 func (c *Conn) subscribeAll(endpoints []*endpoint) error {

@@ -64,16 +64,16 @@ func (r *router) add(endpoints []*endpoint) error {
 	var faults []error
 	for _, added := range endpoints {
 		for _, route := range added.mapped.Routes {
-			spots := r.leaf(added.port, route.Pattern)
+			spots := r.leaf(added.Port, route.Pattern)
 			if taken := spots[route.Method]; taken != nil {
 				faults = append(faults, conflict(added, taken.endpoint, route))
 				continue
 			}
 			spots[route.Method] = &spot{endpoint: added, pattern: route.Pattern}
 			if route.Method != anyMethod && !hasParameters(route.Pattern) {
-				r.exact[exactRoute{added.port, route.Method, route.Pattern.Example()}] = spots[route.Method]
+				r.exact[exactRoute{added.Port, route.Method, route.Pattern.Example()}] = spots[route.Method]
 			}
-			r.routes[added.port]++
+			r.routes[added.Port]++
 		}
 	}
 	if len(faults) > 0 {
@@ -92,7 +92,7 @@ func conflict(added, taken *endpoint, route restmap.Route) error {
 		method = "any method"
 	}
 	return fmt.Errorf("%s and %s both serve %s %s on port %d: serve it once, or give one of them another path",
-		added.Name, taken.Name, method, route.Pattern.Example(), added.port)
+		added.Name, taken.Name, method, route.Pattern.Example(), added.Port)
 }
 
 // leaf returns the table of methods at the end of a pattern, made where there was none.
@@ -140,11 +140,11 @@ func (r *router) remove(endpoints []*endpoint) {
 func (r *router) removeAll(endpoints []*endpoint) {
 	for _, removed := range endpoints {
 		for _, route := range removed.mapped.Routes {
-			spots := r.leaf(removed.port, route.Pattern)
+			spots := r.leaf(removed.Port, route.Pattern)
 			if at := spots[route.Method]; at != nil && at.endpoint == removed {
 				delete(spots, route.Method)
-				delete(r.exact, exactRoute{removed.port, route.Method, route.Pattern.Example()})
-				r.routes[removed.port]--
+				delete(r.exact, exactRoute{removed.Port, route.Method, route.Pattern.Example()})
+				r.routes[removed.Port]--
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel"
@@ -110,22 +111,10 @@ func finish(span trace.Span, x *Exchange, err error) {
 
 // without returns a copy that lacks some fields.
 func without(header wire.Header, names []string) wire.Header {
-	kept := make(wire.Header, 0, len(header)+len(names))
-	for _, field := range header {
-		if !containsFold(names, field.Name) {
-			kept = append(kept, field)
-		}
-	}
-	return kept
-}
-
-func containsFold(names []string, name string) bool {
-	for _, each := range names {
-		if strings.EqualFold(each, name) {
-			return true
-		}
-	}
-	return false
+	kept := append(make(wire.Header, 0, len(header)+len(names)), header...)
+	return slices.DeleteFunc(kept, func(field wire.Field) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, field.Name) })
+	})
 }
 
 // headerCarrier lets a propagator read and write the header of a message.

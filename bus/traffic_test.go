@@ -3,6 +3,7 @@ package bus_test
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,4 +101,21 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("kinds %v", kinds)
 		}
 	})
+}
+
+// TestTrafficTellsThePortOfDocuments has a service on two ports, each with a document of its own.
+func TestTrafficTellsThePortOfDocuments(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	callee := b.Connect(calculatorHost)
+	serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.Port(444)))
+	var ports []int
+	for _, served := range callee.Traffic().Served {
+		if served.Path == "/openapi.json" {
+			ports = append(ports, served.Port)
+		}
+	}
+	if !slices.Equal(ports, []int{443, 444}) {
+		t.Errorf("documents on ports %v", ports)
+	}
 }
