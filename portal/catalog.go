@@ -7,25 +7,23 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// A snapshot is at most 2 s behind the bus: gathering begins no more than maxAge before a reader asks, or while it
-// waits, and takes no longer than gatherTimeout.
-const (
-	maxAge        = 2 * time.Second
-	gatherTimeout = 1500 * time.Millisecond
-)
+// maxAge is how far a snapshot is behind the bus at most: gathering begins no earlier before a reader asks, or while it
+// waits.
+const maxAge = 2 * time.Second
 
 // catalog knows what of the bus is shown to one caller. However many readers there are, it looks once at a time.
 type catalog struct {
-	conn  *bus.Conn
-	token string // of the caller, "" for nobody
-	ports []int  // that are described
+	conn     *bus.Conn
+	token    string // of the caller, "" for nobody
+	ports    []int  // that are described
+	patience patience
 
 	snapshots shared[*snapshot]
 }
 
 func newCatalog(conn *bus.Conn, config *portalConfig, token string) *catalog {
-	c := &catalog{conn: conn, token: token, ports: config.ports}
-	c.snapshots = shared[*snapshot]{age: maxAge, timeout: gatherTimeout, now: config.now, look: c.gather}
+	c := &catalog{conn: conn, token: token, ports: config.ports, patience: config.patience}
+	c.snapshots = shared[*snapshot]{age: maxAge, timeout: config.patience.documents, now: config.now, look: c.gather}
 	return c
 }
 

@@ -15,7 +15,7 @@ import (
 func openPortal(t *testing.T, i *issuer) *door {
 	t.Helper()
 	door := openFor(t, i)
-	if err := portal.Register(door.bus.Connect("portal", i.trust())); err != nil {
+	if err := portal.Register(door.bus.Connect("portal", i.trust()), patient()...); err != nil {
 		t.Fatal(err)
 	}
 	return door
@@ -100,7 +100,7 @@ func TestCallersAreNotMixedUp(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		return now
 	}
-	if err := portal.Register(door.bus.Connect("portal", i.trust()), portal.WithClock(clock)); err != nil {
+	if err := portal.Register(door.bus.Connect("portal", i.trust()), append(patient(), portal.WithClock(clock))...); err != nil {
 		t.Fatal(err)
 	}
 	door.keep("vault.example", i.trust())

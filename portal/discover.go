@@ -7,11 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"time"
 )
-
-// discoverTimeout leaves time to fetch documents, whatever happens before.
-const discoverTimeout = 500 * time.Millisecond
 
 // maxVersion is how long the version of an instance may be, in bytes, to be shown.
 const maxVersion = 100
@@ -46,7 +42,7 @@ type presence struct {
 // gives no answer is missing: another one of its host answers, or it is not there for anybody. When not even the portal
 // itself answers, the broker is away.
 func (c *catalog) discover(ctx context.Context) (*presence, error) {
-	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.patience.discovery)
 	defer cancel()
 	found := &presence{instances: make(map[string][]instance)}
 	err := askAll(ctx, c.conn, "/ping", func(from peer, body []byte, err error) {

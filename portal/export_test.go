@@ -17,6 +17,16 @@ type clockOption func() time.Time
 
 func (o clockOption) applyToPortal(c *portalConfig) { c.now = o }
 
+// WithPatience lets instances take so long to answer: a machine that is busy with other tests is no fault of theirs.
+func WithPatience(long time.Duration) RegisterOption { return patienceOption(long) }
+
+type patienceOption time.Duration
+
+func (o patienceOption) applyToPortal(c *portalConfig) {
+	long := time.Duration(o)
+	c.patience = patience{discovery: long, documents: long, traffic: long}
+}
+
 // NewServer is Listen with a listener of the test's own.
 func NewServer(listener net.Listener, handler http.Handler) *Server {
 	return newServer(listener, handler, &serverConfig{grace: defaultGrace, logger: zerolog.Nop()})

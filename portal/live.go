@@ -12,10 +12,9 @@ import (
 
 // A picture of the traffic is made once a second at most, and what each reader was shown last is kept.
 const (
-	liveAge     = time.Second
-	liveTimeout = 1500 * time.Millisecond
-	viewerAge   = time.Minute // how long a reader who does not come again is remembered
-	maxSeen     = 4096        // hosts that a reader was shown
+	liveAge   = time.Second
+	viewerAge = time.Minute // how long a reader who does not come again is remembered
+	maxSeen   = 4096        // hosts that a reader was shown
 )
 
 // live knows the traffic of the plane while somebody looks.
@@ -39,7 +38,7 @@ type viewer struct {
 	body     []byte
 }
 
-func newLive(conn *bus.Conn, all *catalogs, now func() time.Time) *live {
+func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 	window := new(window)
 	look := func(ctx context.Context, began time.Time) (*picture, error) {
 		seen, err := lookout(ctx, conn, began)
@@ -50,8 +49,8 @@ func newLive(conn *bus.Conn, all *catalogs, now func() time.Time) *live {
 		return newPicture(window), nil
 	}
 	return &live{
-		pictures: shared[*picture]{age: liveAge, timeout: liveTimeout, now: now, look: look},
-		catalogs: all, now: now, viewers: make(map[string]*viewer),
+		pictures: shared[*picture]{age: liveAge, timeout: config.patience.traffic, now: config.now, look: look},
+		catalogs: all, now: config.now, viewers: make(map[string]*viewer),
 	}
 }
 

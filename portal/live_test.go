@@ -462,7 +462,7 @@ func TestLiveWithoutBroker(t *testing.T) {
 	conn := b.Connect("portal", bus.WithBroker(way))
 	now := time.Now()
 	clock := portal.WithClock(func() time.Time { now = now.Add(2 * time.Second); return now })
-	if err := portal.Register(conn, clock); err != nil {
+	if err := portal.Register(conn, append(patient(), clock)...); err != nil {
 		t.Fatal(err)
 	}
 	w := &watched{t, b, b.Connect("viewer.example", bus.WithBroker(way))}

@@ -23,7 +23,7 @@ func (c *catalog) fetch(ctx context.Context, from place) (*openapi.Document, err
 	}
 	response, err := c.conn.Do(request)
 	if err != nil {
-		return nil, notFetched(err)
+		return nil, c.notFetched(err)
 	}
 	defer response.Body.Close()
 	switch {
@@ -42,7 +42,7 @@ func (c *catalog) fetch(ctx context.Context, from place) (*openapi.Document, err
 }
 
 // notFetched returns nil for a place that is there no more, which is no fault.
-func notFetched(err error) error {
+func (c *catalog) notFetched(err error) error {
 	failed, ok := errors.AsType[*bus.Error](err)
 	switch {
 	case !ok:
@@ -50,7 +50,7 @@ func notFetched(err error) error {
 	case errors.Is(err, bus.ErrNoResponder) && failed.Executed == bus.NotExecuted:
 		return nil
 	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoResponder):
-		return fmt.Errorf("it did not answer within %s", gatherTimeout)
+		return fmt.Errorf("it did not answer within %s", c.patience.documents)
 	default:
 		return errors.New(failed.Detail)
 	}

@@ -156,7 +156,7 @@ func TestMulticastAsCaller(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openFor(t, i)
-	if err := portal.Register(door.bus.Connect("portal", i.trust())); err != nil {
+	if err := portal.Register(door.bus.Connect("portal", i.trust()), patient()...); err != nil {
 		t.Fatal(err)
 	}
 	door.keep("vault.example", i.trust())

@@ -10,8 +10,20 @@ import (
 
 // portalConfig is what the portal works with: defaults, then options.
 type portalConfig struct {
-	ports []int
-	now   func() time.Time
+	ports    []int
+	now      func() time.Time
+	patience patience
+}
+
+// patience is for how long instances may answer.
+type patience struct {
+	discovery time.Duration // with where they serve something; it leaves time to fetch documents
+	documents time.Duration // with those, discovery included
+	traffic   time.Duration // with what they have counted
+}
+
+func defaultPatience() patience {
+	return patience{discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond}
 }
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for a browser at /, and at
@@ -34,7 +46,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if conn.Host() != hostPortal {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / leads to", conn.Host(), hostPortal)
 	}
-	config := &portalConfig{ports: defaultPorts(), now: time.Now}
+	config := &portalConfig{ports: defaultPorts(), now: time.Now, patience: defaultPatience()}
 	for _, option := range options {
 		option.applyToPortal(config)
 	}
@@ -48,7 +60,7 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	all := newCatalogs(conn, config)
 	handlers["/openapi.json"] = &documentHandler{conn: conn, catalogs: all}
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
-	handlers["/live.json"] = newLive(conn, all, config.now)
+	handlers["/live.json"] = newLive(conn, all, config)
 	for path, handler := range handlers {
 		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Hidden()); err != nil {
 			return fmt.Errorf("portal: %w", err)
