@@ -22,9 +22,9 @@ func (x *Exchange) failed(err error) *Error {
 
 // mayHaveRun says whether the latest attempt has reached a handler, for all that is known.
 func (x *Exchange) mayHaveRun() bool {
-	switch response := x.latest.response; {
-	case x.latest.err != nil:
-		return asError(x.latest.err).Executed != NotExecuted
+	switch response := x.out.latest.response; {
+	case x.out.latest.err != nil:
+		return asError(x.out.latest.err).Executed != NotExecuted
 	case response != nil && response.Status >= http.StatusBadRequest:
 		return responseError(response).Executed != NotExecuted
 	default:
@@ -35,10 +35,10 @@ func (x *Exchange) mayHaveRun() bool {
 // doubt takes back what the latest attempt proves, that nothing has run: an earlier one may have. It returns its error.
 func (x *Exchange) doubt() error {
 	if x.mayHaveRun() {
-		return x.latest.err
+		return x.out.latest.err
 	}
-	if x.latest.err != nil {
-		failed := *asError(x.latest.err)
+	if x.out.latest.err != nil {
+		failed := *asError(x.out.latest.err)
 		failed.Executed = ExecutedUnknown
 		return &failed
 	}

@@ -43,7 +43,7 @@ var errNoAnswer = errors.New("an interceptor returned neither an error nor a res
 func answered(next Handler) Handler {
 	return func(ctx context.Context, x *Exchange) error {
 		err := next(ctx, x)
-		if err == nil && x.Response == nil && x.carry == nil {
+		if err == nil && x.Response == nil && (x.out == nil || x.out.carry == nil) {
 			return errNoAnswer
 		}
 		return err
@@ -58,22 +58,21 @@ func (c *Conn) clientChain() Handler {
 
 // leave is the end of the chain.
 func (c *Conn) leave(ctx context.Context, x *Exchange) error {
-	x.ran = x.ran || x.left && x.mayHaveRun()
-	again := x.left
+	call, again := x.out, x.left
+	call.ran = call.ran || again && x.mayHaveRun()
 	x.left = true
-	x.Response, x.latest.err = c.carry(ctx, x, again)
-	x.latest.response = x.Response
-	if x.ran {
+	x.Response, call.latest.err = c.carry(ctx, call, again)
+	call.latest.response = x.Response
+	if call.ran {
 		return x.doubt()
 	}
-	return x.latest.err
+	return call.latest.err
 }
 
-func (c *Conn) carry(ctx context.Context, x *Exchange, again bool) (_ *wire.Response, err error) {
-	if x.carry != nil {
-		return nil, x.carry(ctx)
+func (c *Conn) carry(ctx context.Context, request *outgoing, again bool) (_ *wire.Response, err error) {
+	if request.carry != nil {
+		return nil, request.carry(ctx)
 	}
-	request := x.out
 	if again {
 		if request, err = c.anew(request); err != nil {
 			return nil, err

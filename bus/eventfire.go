@@ -37,7 +37,7 @@ func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.C
 	}
 	x := event.exchange()
 	x.Multicast = true
-	x.carry = func(ctx context.Context) error {
+	event.carry = func(ctx context.Context) error {
 		if err := c.sealEvent(ctx, event); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 )
 
 // Side tells which side of a call an interceptor sees.
-type Side int
+type Side int8
 
 const (
 	// ClientSide is that of who calls.
@@ -45,6 +44,10 @@ type Exchange struct {
 	// Multicast says that all instances are called. The calling side sees one exchange for all answers, each serving side
 	// one of its own.
 	Multicast bool
+
+	crashed bool // the handler has not returned
+	left    bool // it was sent, or has reached the endpoint
+
 	// Answers is how many instances have answered a multicast, on the calling side.
 	Answers int
 	// Endpoint is what serves the call; nil on the calling side.
@@ -60,13 +63,8 @@ type Exchange struct {
 
 	began   time.Time
 	traceID string // when it is traced here; else the request may tell
-	crashed bool   // the handler has not returned
 	in      *incoming
 	out     *outgoing
-	left    bool                        // it was sent, or has reached the endpoint
-	latest  ended                       // what became of that, on the calling side
-	ran     bool                        // an attempt before may have reached a handler
-	carry   func(context.Context) error // in place of a unicast call
 }
 
 // Status returns the HTTP status with which the call ended, for interceptors to use after next has returned: that of the

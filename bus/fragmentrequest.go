@@ -85,7 +85,7 @@ func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) er
 		return err
 	}
 	kept.abandon = time.AfterFunc(wire.MaxTimeBudget, func() { u.expire(name, kept) }) // see acked
-	u.requests[name], first.noted = kept, kept
+	u.requests[name], first.kept = kept, kept
 	return nil
 }
 
@@ -93,21 +93,21 @@ func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) er
 func (u *unfinished) acked(first *incoming) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if kept := first.noted; kept != nil && u.requests[keyOf(first.Request)] == kept {
+	if kept := first.kept; kept != nil && u.requests[keyOf(first.Request)] == kept {
 		kept.abandon.Reset(first.Request.TimeBudget)
 	}
-	first.noted = nil // the handler needs none of it
+	first.kept = nil // it belongs to the goroutines that take the other parts
 }
 
 // add takes a part that is not the first. With the last one it returns the whole, which is to be handled.
 func (u *unfinished) add(part *wire.Request, published string, size int) (whole *incoming) {
-	in, parts, err := u.take(part, published, size)
+	in, err := u.take(part, published, size)
 	switch {
 	case in == nil && err != nil:
 		u.conn.drop(published, fmt.Errorf("part %d of %d: %w", part.Fragment.Number, part.Fragment.Count, err))
 	case err != nil:
 		u.conn.respond(in, u.conn.refuse(in, err))
-	case parts != nil && u.conn.resume(in, parts):
+	case in != nil && u.conn.resume(in):
 		return in
 	}
 	return nil
@@ -117,32 +117,32 @@ var errNoFirstPart = errors.New("its sender has sent no part to this instance th
 
 // take returns the request when this part makes it whole, or when it cannot be had any more, with an error that says why.
 // An error alone says that the part does not count.
-func (u *unfinished) take(part *wire.Request, published string, size int) (*incoming, *assembly, error) {
+func (u *unfinished) take(part *wire.Request, published string, size int) (*incoming, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	name := keyOf(part)
 	kept := u.requests[name]
 	if kept == nil || kept.subject != published {
-		return nil, nil, errNoFirstPart
+		return nil, errNoFirstPart
 	}
 	if kept.parts == nil {
-		return nil, nil, nil
+		return nil, nil //nolint:nilnil // others are still to come
 	}
 	err := kept.add(part, size)
 	switch {
 	case errors.Is(err, errRepeated):
-		return nil, nil, err
+		return nil, err
 	case err != nil:
 		in := kept.in
 		kept.refuse()
-		return in, nil, err
+		return in, err
 	case !kept.parts.whole():
-		return nil, nil, nil
+		return nil, nil //nolint:nilnil // others are still to come
 	}
 	u.remove(name, kept)
 	kept.in.Request.TimeBudget -= time.Since(kept.begun)
-	kept.in.held = &kept.held
-	return kept.in, kept.parts, nil
+	kept.in.kept = kept
+	return kept.in, nil
 }
 
 func (r *unfinishedRequest) add(part *wire.Request, size int) error {
@@ -217,8 +217,8 @@ func (u *unfinished) close() {
 }
 
 // resume takes in a request of which all parts have come. Its time has run since the first one.
-func (c *Conn) resume(in *incoming, parts *assembly) (taken bool) {
-	in.parts, in.Request.Fragment = parts, wire.Fragment{}
+func (c *Conn) resume(in *incoming) (taken bool) {
+	in.Request.Fragment = wire.Fragment{}
 	var fault error
 	if in.Request.TimeBudget > 0 {
 		fault = c.takeIn(in)
@@ -234,14 +234,14 @@ func (c *Conn) resume(in *incoming, parts *assembly) (taken bool) {
 
 // joinParts puts the body together. It is much to copy, and the goroutine that reads from the broker has no time for it.
 func (in *incoming) joinParts() {
-	if in.parts != nil {
-		in.Request.Body, in.parts = in.parts.body(), nil
+	if in.kept != nil {
+		in.Request.Body, in.kept.parts = in.kept.parts.body(), nil
 	}
 }
 
 // freeParts gives back the memory of a request that came in parts.
 func (in *incoming) freeParts() {
-	if in.held != nil {
-		in.held.free()
+	if in.kept != nil {
+		in.kept.held.free()
 	}
 }

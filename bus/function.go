@@ -43,19 +43,19 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 // decode turns a request into the arguments of the method.
 func (e *endpoint) decode(in *incoming) (reflect.Value, error) {
 	if in.given != nil {
-		return in.arguments, nil
+		return in.given.taken, nil
 	}
 	if coding := in.Request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return reflect.Value{}, newError(http.StatusUnsupportedMediaType, NotExecuted, nil, "content encoding %q: send the body as it is", coding)
 	}
 	_, query, _ := strings.Cut(in.Request.Target, "?")
-	in.decoding = restmap.Request{
+	request := restmap.Request{
 		Query:       query,
 		ContentType: in.Request.Header.Get("Content-Type"),
 		Body:        in.Request.Body,
 	}
 	if len(in.values) > 0 {
-		in.decoding.PathValue = in.value
+		request.PathValue = in.value
 	}
-	return e.mapped.Decode(&in.decoding)
+	return e.mapped.Decode(&request)
 }

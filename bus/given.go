@@ -13,6 +13,7 @@ import (
 type given struct {
 	to        *destination
 	arguments any
+	taken     reflect.Value      // the callee's copy of the arguments
 	results   reflect.Value      // a settable struct that nobody else has, or what only text can fill, or nothing
 	anyCase   bool               // of the names of results
 	check     *shortCircuitCheck // nil outside of tests
@@ -62,7 +63,7 @@ func (in *incoming) take(g *given, limit int) bool {
 	}
 	arguments, ok := in.endpoint.mapped.TakeValues(g.arguments, min(limit, in.endpoint.bodyLimit))
 	if ok {
-		in.arguments, in.given = arguments, g
+		g.taken, in.given = arguments, g
 	}
 	return ok
 }

@@ -54,6 +54,7 @@ func TestOverflowIsCounted(t *testing.T) {
 				t.Errorf("episode %d was logged %d times: %s", episode, told, &log)
 			}
 		}
+		b.Broker().Close() // so that no other connection is made in place of that one
 		conn.NATS().Close()
 		if conn.Healthy() {
 			t.Error("healthy without a broker connection")

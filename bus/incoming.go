@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"reflect"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,19 +20,14 @@ type incoming struct {
 	backTo  string             // the subject to answer on; "" in the process
 	own     bool               // made by a handler of this instance, which is closing
 	size    int                // in bytes, as it came from the broker
-	parts   *assembly          // of a request that came in parts, until it is handled
-	held    *holding           // the memory that they take; nil for none
-	noted   *unfinishedRequest // until the first of several parts is acked
+	kept    *unfinishedRequest // of several parts: until the first is acked, and again once all have come; else nil
 	match                      // the endpoint that serves it, once found
 
-	given     *given        // by a caller in the process; nil when the request was written
-	arguments reflect.Value // then
+	given *given // by a caller in the process; nil when the request was written
 
 	serving  serving                 // the context of its handler
 	read     wire.Request            // what Request points to
 	fields   [usualFields]wire.Field // of read, unless it has more
-	decoding restmap.Request         // as the endpoint reads it
-	ack      wire.Response           // what was sent back
 	response wire.Response           // what a function endpoint has answered
 }
 

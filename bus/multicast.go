@@ -27,7 +27,7 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 			stopped = !yield(response, err)
 			return !stopped
 		}
-		x.carry = func(ctx context.Context) error {
+		sent.carry = func(ctx context.Context) error {
 			if stopped {
 				return nil // an interceptor calls again
 			}

@@ -57,10 +57,12 @@ func absent(address subject.Address, methods []string) *Error {
 
 // acknowledge tells the caller that its request has arrived, before any queueing.
 func (c *Conn) acknowledge(in *incoming) {
-	in.ack = wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck}
-	if err := c.reply(in, &in.ack); err != nil {
+	ack := c.pending.newResponse()
+	ack.Status, ack.OpCode = http.StatusAccepted, wire.OpAck
+	if err := c.reply(in, ack); err != nil {
 		c.logLost(in, "ack", err)
 	}
+	c.pending.reuseResponse(ack) // nobody keeps it
 }
 
 // respond sends the response. One that the broker will not carry is replaced by one that says so.

@@ -41,7 +41,7 @@ func (k *shortCircuitCheck) message(caller *Conn, in *incoming, sent *outgoing) 
 		k.tell(found.lost(err))
 		return
 	}
-	found.values("arguments", in.arguments, read)
+	found.values("arguments", in.given.taken, read)
 	k.tell(errors.Join(found.differences...))
 }
 

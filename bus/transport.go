@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"time"
 
 	"github.com/busline/busline/bus/subject"
@@ -28,7 +29,10 @@ type outgoing struct {
 
 	head *wire.RequestHead // what it begins with like others; nil: not known
 
-	seen Exchange // the call as interceptors see it
+	seen   Exchange                    // the call as interceptors see it
+	carry  func(context.Context) error // in place of a unicast call
+	latest ended                       // what became of the latest attempt at the call
+	ran    bool                        // an attempt before may have reached a handler
 }
 
 // exchange begins a call.
