@@ -125,11 +125,12 @@ func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
 	if given, ok := ctx.Value(eventIDKey{}).(string); ok && given != "" {
 		id = event.address.Path + " " + given
 	}
-	if err := s.conn.link.carries(len(message.Data) + len(id) + len(jetstream.MsgIDHeader) + 64); err != nil {
-		return err
+	link := s.conn.link
+	if size := len(message.Data) + len(id) + len(jetstream.MsgIDHeader) + 64; size > link.payload() {
+		return link.exceeded(size)
 	}
 	if !s.conn.Connected() {
-		return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker is out of reach")
+		return errOutOfReach()
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(budget(ctx), defaultConnectTimeout))
 	defer cancel()

@@ -21,6 +21,13 @@ func (l *link) payload() int {
 	return math.MaxInt
 }
 
+// refuses says whether a body is larger than any message that the broker takes. Of a small one it does not ask: then the
+// broker client refuses the message.
+func (l *link) refuses(body int) bool {
+	const small = 16 << 10
+	return body > small && body > l.payload()
+}
+
 // division says how a body is cut into parts. The first is the smallest, but for the last: it has the whole head.
 type division struct {
 	first, following int // bytes of the body

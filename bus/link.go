@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -161,23 +162,11 @@ func flushed(ctx context.Context, connection *nats.Conn) error {
 	return connection.FlushWithContext(ctx)
 }
 
-// carries says whether a message of that many bytes can travel.
-func (l *link) carries(size int) error {
-	if limit := l.conn().MaxPayload(); limit > 0 && int64(size) > limit {
-		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
-			"a message of %d bytes exceeds the broker's limit of %d", size, limit)
-	}
-	return nil
-}
-
-// publish sends bytes now or not at all.
+// publish sends bytes now or not at all. A connection of our own keeps nothing for later: see natsOptions.
 func (l *link) publish(subject, reply string, payload []byte) error {
-	if err := l.carries(len(payload)); err != nil {
-		return err
-	}
 	connection := l.conn()
-	if status := connection.Status(); status != nats.CONNECTED && status != nats.DRAINING_SUBS {
-		return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker is out of reach")
+	if !l.owned && !takes(connection) {
+		return errOutOfReach()
 	}
 	var err error
 	if reply == "" {
@@ -185,8 +174,30 @@ func (l *link) publish(subject, reply string, payload []byte) error {
 	} else {
 		err = connection.PublishRequest(subject, reply, payload)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, nats.ErrMaxPayload):
+		return l.exceeded(len(payload))
+	case errors.Is(err, nats.ErrReconnectBufExceeded), !takes(connection):
+		return errOutOfReach()
+	default:
 		return newError(http.StatusServiceUnavailable, NotExecuted, fmt.Errorf("%w: %w", ErrDisconnected, err), "the broker does not take the message: %s", err)
 	}
-	return nil
+}
+
+// exceeded is the error for a message of that many bytes, which the broker does not take.
+func (l *link) exceeded(size int) error {
+	return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+		"a message of %d bytes exceeds the broker's limit of %d", size, l.payload())
+}
+
+// takes says whether a broker connection sends what is published.
+func takes(connection *nats.Conn) bool {
+	status := connection.Status()
+	return status == nats.CONNECTED || status == nats.DRAINING_SUBS
+}
+
+func errOutOfReach() error {
+	return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker is out of reach")
 }

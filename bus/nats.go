@@ -2,7 +2,10 @@ package bus
 
 import (
 	"crypto/rand"
+	"errors"
 	"sync"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus/wire"
 )
@@ -52,8 +55,7 @@ func (t *natsTransport) reply(to *incoming, response *wire.Response) error {
 // publishRequest publishes a request, or a part of one, unless it does not fit into one message. A head, if there is one,
 // spares writing again what others begin with, too.
 func (t *natsTransport) publishRequest(to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
-	limit := t.link.payload()
-	if len(request.Body) > limit { // it is not even written
+	if t.link.refuses(len(request.Body)) { // it is not even written
 		return false, nil
 	}
 	buffer := t.buffer()
@@ -62,13 +64,12 @@ func (t *natsTransport) publishRequest(to, reply string, head *wire.RequestHead,
 	} else {
 		*buffer = wire.AppendRequest((*buffer)[:0], request)
 	}
-	return t.publish(to, reply, buffer, limit)
+	return t.publish(to, reply, buffer)
 }
 
 // publishResponse does the same for an ack, a response, or a part of one.
 func (t *natsTransport) publishResponse(to string, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
-	limit := t.link.payload()
-	if len(response.Body) > limit {
+	if t.link.refuses(len(response.Body)) {
 		return false, nil
 	}
 	buffer := t.buffer()
@@ -77,7 +78,7 @@ func (t *natsTransport) publishResponse(to string, head *wire.ResponseHead, resp
 	} else {
 		*buffer = wire.AppendResponse((*buffer)[:0], response)
 	}
-	return t.publish(to, "", buffer, limit)
+	return t.publish(to, "", buffer)
 }
 
 // maxPooled is the largest buffer that is kept for the next message.
@@ -91,12 +92,13 @@ func (t *natsTransport) buffer() *[]byte {
 }
 
 // publish sends what was written to a buffer, unless that is more than one message of the broker holds.
-func (t *natsTransport) publish(to, reply string, buffer *[]byte, limit int) (fits bool, err error) {
-	if fits = len(*buffer) <= limit; fits {
-		err = t.link.publish(to, reply, *buffer)
-	}
+func (t *natsTransport) publish(to, reply string, buffer *[]byte) (fits bool, err error) {
+	err = t.link.publish(to, reply, *buffer)
 	if cap(*buffer) <= maxPooled {
 		t.buffers.Put(buffer)
 	}
-	return fits, err
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return false, nil
+	}
+	return err == nil, err
 }
