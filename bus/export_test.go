@@ -199,3 +199,10 @@ func HoldResponses(c *Conn) (release func()) {
 		}
 	}
 }
+
+// KnownSubscriptions is how many subscriptions a connection and those that share its link have, and had without forgetting.
+func KnownSubscriptions(c *Conn) int {
+	c.link.intake.mu.RLock()
+	defer c.link.intake.mu.RUnlock()
+	return len(c.link.intake.known)
+}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -31,12 +32,15 @@ type intake struct {
 	starting sync.Once
 	ended    chan struct{}
 
-	subscribing sync.Mutex // held from before a subscription is made until it is known
-	known       sync.Map   // *nats.Subscription → *listening
+	mu    sync.RWMutex // protects known, from before a subscription is made until it is in there
+	known map[*nats.Subscription]*listening
 }
 
 func newIntake(w *workers) *intake {
-	return &intake{messages: make(chan *nats.Msg, held), workers: w, backlog: &backlog{workers: w}, ended: make(chan struct{})}
+	return &intake{
+		messages: make(chan *nats.Msg, held), workers: w, backlog: &backlog{workers: w}, ended: make(chan struct{}),
+		known: make(map[*nats.Subscription]*listening),
+	}
 }
 
 // do leads, until a request is to be handled, which it then does.
@@ -72,44 +76,56 @@ func (i *intake) take(message *nats.Msg) (taken *incoming) {
 
 // listening returns what is to be done with the messages of a subscription; nil once it has ended.
 func (i *intake) listening(made *nats.Subscription) *listening {
-	found, ok := i.known.Load(made)
-	if !ok {
-		i.subscribing.Lock() // it may have been made just now
-		found, ok = i.known.Load(made)
-		i.subscribing.Unlock()
-	}
-	if !ok {
-		return nil
-	}
-	return found.(*listening) //nolint:forcetypeassert // nothing else is stored
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.known[made]
 }
 
 // subscribe makes a subscription whose messages are taken.
 func (i *intake) subscribe(on *nats.Conn, l *listening) (*nats.Subscription, error) {
 	i.starting.Do(func() { i.workers.start(i) })
-	i.subscribing.Lock()
-	defer i.subscribing.Unlock()
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	made, err := on.ChanQueueSubscribe(l.subject, l.queue, i.messages)
 	if err == nil {
-		i.known.Store(made, l)
+		i.known[made] = l
 	}
 	return made, err
 }
 
-// forget ends a subscription. What has come and was not taken is passed over.
+// forget ends a subscription.
 func (i *intake) forget(made *nats.Subscription) {
 	_ = made.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
-	i.known.Delete(made)
+	i.strike(made)
+}
+
+// strike has what a subscription has brought, and is not taken, passed over.
+func (i *intake) strike(made *nats.Subscription) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.known, made)
+}
+
+// sweep forgets the subscriptions of broker connections that are closed, when all is taken that they have brought.
+func (i *intake) sweep(ctx context.Context) {
+	i.passed(ctx)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	maps.DeleteFunc(i.known, func(made *nats.Subscription, _ *listening) bool {
+		return made.Subject != "" && !made.IsValid() // one without a subject is of passed
+	})
 }
 
 // passed returns when all that has come so far is taken. What tells is a message of a subscription of its own.
 func (i *intake) passed(ctx context.Context) {
 	own, passed := new(nats.Subscription), make(chan struct{})
-	i.known.Store(own, &listening{receive: func(*nats.Msg) *incoming {
+	i.mu.Lock()
+	i.known[own] = &listening{receive: func(*nats.Msg) *incoming {
 		close(passed)
 		return nil
-	}})
-	defer i.known.Delete(own)
+	}}
+	i.mu.Unlock()
+	defer i.strike(own)
 	select {
 	case i.messages <- &nats.Msg{Sub: own}:
 	case <-ctx.Done():

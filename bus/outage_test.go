@@ -214,6 +214,7 @@ func TestClosedConnectionIsMadeAnew(t *testing.T) {
 		other := b.connect("other.example", bus.WithoutSharing())
 		shared, callee := b.connect("caller.example"), b.connect("slow.example")
 		serveSlow(t, callee)
+		known := bus.KnownSubscriptions(shared)
 		for round := range 3 {
 			before := shared.NATS()
 			calls := make(chan error, 2)
@@ -250,11 +251,15 @@ func TestClosedConnectionIsMadeAnew(t *testing.T) {
 			if made := callee.Stats().Relinked; made != int64(round+1) {
 				t.Errorf("made anew %d times, want %d", made, round+1)
 			}
+			if now := bus.KnownSubscriptions(shared); now != known {
+				t.Errorf("%d subscriptions are known, and %d before", now, known)
+			}
 			late := b.connect("late.example")
 			serveSlow(t, late)
 			if late.NATS() != shared.NATS() {
 				t.Error("who comes later has a link of its own")
 			}
+			known = bus.KnownSubscriptions(shared)
 		}
 	})
 }

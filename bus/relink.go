@@ -71,6 +71,7 @@ func (l *link) relink(ctx context.Context) error {
 		made, err := l.redial()
 		if err == nil {
 			if err = l.move(ctx, made); err == nil {
+				l.intake.sweep(ctx)
 				return nil
 			}
 			made.Close()

@@ -134,7 +134,7 @@ func (p *serviceProtocol) resubscribe(on *nats.Conn) error {
 	if p.all == nil {
 		return nil
 	}
-	p.link.intake.known.Delete(p.all)
+	p.link.intake.strike(p.all)
 	return p.subscribe(on)
 }
 
