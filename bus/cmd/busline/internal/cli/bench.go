@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -19,10 +20,13 @@ type benchFlags struct {
 	duration           time.Duration
 }
 
-const defaultCalls = 1000
+const (
+	defaultCalls = 1000
+	notGiven     = math.MinInt
+)
 
 func newBench() *command {
-	f := benchFlags{concurrency: 1}
+	f := benchFlags{concurrency: 1, calls: notGiven}
 	return &command{
 		name:     "bench",
 		operands: "<address> [name=value …] [name:=json …] [@file | - | '{…}']",
@@ -39,7 +43,7 @@ time: think before you bench what creates something. An interruption shows what 
 		flags: func(set *flag.FlagSet) {
 			f.register(set)
 			set.IntVar(&f.concurrency, "c", f.concurrency, "`number` of calls that are under way at once")
-			set.IntVar(&f.calls, "n", 0, "`number` of calls (default 1000, without -d)")
+			set.IntVar(&f.calls, "n", f.calls, "`number` of calls (default 1000, without -d)")
 			set.DurationVar(&f.duration, "d", 0, "`time` to go on; with -n, whichever ends first")
 		},
 		run: func(ctx context.Context, s *session, operands []string) error {
@@ -47,11 +51,11 @@ time: think before you bench what creates something. An interruption shows what 
 			switch {
 			case f.concurrency < 1 || f.concurrency > most:
 				return misuse("-c %d: choose 1 to %d", f.concurrency, most)
-			case f.calls < 0:
+			case f.calls < 1 && f.calls != notGiven:
 				return misuse("-n %d: choose at least 1", f.calls)
 			case f.duration < 0:
 				return misuse("-d %s: choose a time such as 10s", f.duration)
-			case f.calls == 0 && f.duration == 0:
+			case f.calls == notGiven && f.duration == 0:
 				f.calls = defaultCalls
 			}
 			return s.bench(ctx, &f, operands)

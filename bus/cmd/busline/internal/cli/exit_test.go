@@ -125,7 +125,7 @@ func TestClosedPipe(t *testing.T) {
 	e.serveCalculator()
 	for _, arguments := range [][]string{
 		{"ls"}, {"ls", "--watch"}, {"docs", "calculator.example"}, {"describe", "calculator.example"}, {"call", "calculator.example/add"},
-		{"call", "--all", "calculator.example/add"}, {"bench", "-n", "1", "calculator.example/add"}, {"help"}, {"version"}, {"completion", "bash"}, {"permissions"},
+		{"call", "--all", "calculator.example/add"}, {"bench", "-n", "1", "calculator.example/add"}, {"help"}, {"version"}, {"--version"}, {"completion", "bash"}, {"permissions"},
 	} {
 		for _, err := range []error{syscall.EPIPE, io.ErrClosedPipe, errors.New("disk full")} {
 			got := e.run(t.Context(), func(environment *cli.Environment) {

@@ -35,6 +35,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"bench", "-c", "0", "calculator.example/add"}, "-c 0: choose 1 to 10000"},
 		{[]string{"bench", "-c", "x", "calculator.example/add"}, `-c: "x" is not what it takes: an integer`},
 		{[]string{"bench", "-n", "-1", "calculator.example/add"}, "-n -1: choose at least 1"},
+		{[]string{"bench", "-n", "0", "calculator.example/add"}, "-n 0: choose at least 1"},
 		{[]string{"bench", "-d", "-1s", "calculator.example/add"}, "-d -1s: choose a time such as 10s"},
 		{[]string{"bench"}, "what is to be called? Such as: busline bench calculator.example/add x=5 y=6"},
 		{[]string{"completion"}, "for which shell? One of bash, fish, zsh"},

@@ -35,6 +35,9 @@ func Run(ctx context.Context, environment Environment, arguments []string) (stat
 
 // dispatch finds the subcommand and runs it. Flags that all have may stand in front of its name, too.
 func (s *session) dispatch(ctx context.Context, arguments []string) error {
+	if len(arguments) == 1 && arguments[0] == "--version" {
+		return s.version()
+	}
 	rest, err := parseFlags(s.newFlags(nil), arguments, true)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

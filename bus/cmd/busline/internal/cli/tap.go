@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -68,9 +70,11 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 	taps := &taps{session: s, calls: make(chan []bus.CallRecord), gone: make(chan instance), tapped: make(map[string]bool)}
 	defer taps.asking.Wait()
 	defer stop()
-	if err := taps.look(ctx); err != nil {
+	there, err := taps.look(ctx)
+	if err != nil {
 		return err
 	}
+	s.doubtPatterns(options.patterns, there)
 	if s.StderrTerminal {
 		s.notef("tapping %s; Ctrl-C ends", plural(len(taps.tapped), "instance"))
 	}
@@ -94,12 +98,20 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 		case one := <-taps.gone:
 			delete(taps.tapped, one.ID+"."+one.Host)
 		case <-newcomers.C:
-			if err := taps.look(ctx); err != nil && ctx.Err() == nil {
+			if _, err := taps.look(ctx); err != nil && ctx.Err() == nil {
 				s.complain(err) // such as a broker that is away for a moment
 			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// doubtPatterns tells who waits for calls of somebody who is not there.
+func (s *session) doubtPatterns(patterns []string, there []instance) {
+	if len(patterns) > 0 && !slices.ContainsFunc(there, func(each instance) bool { return matchesAny(patterns, each.Host) }) {
+		s.notef("nobody here is called %s; tapping goes on, as somebody may come%s",
+			strings.Join(patterns, " or "), didYouMean(patterns[0], hostsOf(there)))
 	}
 }
 

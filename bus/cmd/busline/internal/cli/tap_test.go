@@ -71,7 +71,7 @@ func TestTapFindsNewcomers(t *testing.T) {
 			e.serveCalculator()
 		}
 	}, "--count", "1", "calculator.example")
-	if got.status != 0 || !strings.Contains(got.stdout, "calculator.example") {
+	if got.status != 0 || !strings.Contains(got.stdout, "calculator.example") || !strings.Contains(got.stderr, "nobody here is called calculator.example; tapping goes on") {
 		t.Errorf("tap: %s", fmt.Sprint(got))
 	}
 }

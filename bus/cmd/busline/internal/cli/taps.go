@@ -19,11 +19,10 @@ type taps struct {
 	asking  sync.WaitGroup
 }
 
-// look taps those who are there and are not tapped yet.
-func (t *taps) look(ctx context.Context) error {
-	there, err := t.session.discover(ctx, "all")
-	if err != nil {
-		return err
+// look taps those who are there and are not tapped yet. It returns who is there.
+func (t *taps) look(ctx context.Context) (there []instance, err error) {
+	if there, err = t.session.discover(ctx, "all"); err != nil {
+		return nil, err
 	}
 	for _, one := range there {
 		if name := one.ID + "." + one.Host; !t.tapped[name] {
@@ -31,7 +30,7 @@ func (t *taps) look(ctx context.Context) error {
 			t.asking.Go(func() { t.ask(ctx, one) })
 		}
 	}
-	return nil
+	return there, nil
 }
 
 // longestTapWait is how long an instance may wait for a call before it answers that there was none.
