@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,7 @@ type Conn struct {
 	interceptors []Interceptor
 	calling      Handler        // what a call passes through
 	called       metrics.Family // by host, what came of our calls
+	turnedAway   turnedAway
 	tap          *tap
 	bodies       bool // interceptors want to see them
 	opened       time.Time
@@ -115,7 +117,21 @@ func validOwnHost(host string) error {
 	if host == hostAll {
 		return fmt.Errorf("the host %q is reserved: every service answers on it", host)
 	}
-	return subject.ValidHost(host)
+	err := subject.ValidHost(host)
+	if meant := plainHost(host); err != nil && subject.ValidHost(meant) == nil {
+		return fmt.Errorf("%w; did you mean %q?", err, meant)
+	}
+	return err
+}
+
+// plainHost returns the host of what looks like an address of it, "calculator.example" of "https://Calculator.example:443/".
+func plainHost(address string) string {
+	if _, behind, found := strings.Cut(address, "://"); found {
+		address = behind
+	}
+	host, _, _ := strings.Cut(address, "/")
+	host, _, _ = strings.Cut(host, ":")
+	return strings.ToLower(host)
 }
 
 func newConn(host, id string, link *link, config *connectConfig) *Conn {
@@ -213,6 +229,10 @@ type Stats struct {
 	// Calls are the unicast and multicast calls made: each counts once, however often it was sent and whatever came of
 	// it, unless its address or its arguments were refused before. What the framework itself asks does not count.
 	Calls int64
+	// TurnedAway are the requests that were refused before they reached an endpoint: 503 when too many were handled or the
+	// instance was closing, 504 when their time was spent, 404 and 405 for what is not served, and others. What the framework
+	// itself asks does not count.
+	TurnedAway int64
 	// Dropped messages were not understood, or had no sender who could be answered. Each has a log line.
 	Dropped int64
 	// Strangers are acks and responses that nobody waits for: they answer this connection's greetings, or came after
@@ -234,7 +254,10 @@ func (c *Conn) Stats() Stats {
 	c.mu.Lock()
 	overflowed := c.overflow.count
 	c.mu.Unlock()
-	return Stats{Calls: c.made.Load(), Dropped: c.dropped.Load(), Strangers: c.strangers.Load(), Overflowed: overflowed, Relinked: c.link.relinked.Load(), Handlers: working}
+	return Stats{
+		Calls: c.made.Load(), TurnedAway: c.turnedAway.total(), Dropped: c.dropped.Load(), Strangers: c.strangers.Load(),
+		Overflowed: overflowed, Relinked: c.link.relinked.Load(), Handlers: working,
+	}
 }
 
 // drop counts and logs a message that is not answered.

@@ -24,6 +24,7 @@ func (c *Conn) exposition() string {
 	text.Gauge("busline_connected", "Whether the broker can be reached.", truth(c.Connected()), instance...)
 	text.Gauge("busline_healthy", "Whether the connection can do its work.", truth(c.Healthy()), instance...)
 	text.Gauge("busline_handlers", "Requests that are handled now.", float64(stats.Handlers), instance...)
+	c.turnedAway.expose(text, with)
 	text.Counter("busline_dropped_total", "Messages that were not understood.", float64(stats.Dropped), instance...)
 	text.Counter("busline_strangers_total", "Acks and responses that nobody waited for.", float64(stats.Strangers), instance...)
 	text.Counter("busline_overflowed_total", "Messages that came faster than they were taken in.", float64(stats.Overflowed), instance...)

@@ -106,7 +106,7 @@ func (u *unfinished) add(part *wire.Request, published string, size int) (whole 
 	case in == nil && err != nil:
 		u.conn.drop(published, fmt.Errorf("part %d of %d: %w", part.Fragment.Number, part.Fragment.Count, err))
 	case err != nil:
-		u.conn.respond(in, u.conn.refuse(in, err))
+		u.conn.turnAway(in, err)
 	case in != nil && u.conn.resume(in):
 		return in
 	}
@@ -182,7 +182,7 @@ func (u *unfinished) expire(name requestKey, kept *unfinishedRequest) {
 	}
 	err := newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "%d of %d parts came within the time budget", len(kept.parts.bodies), kept.parts.count)
 	u.conn.drop(kept.subject, err)
-	u.conn.respond(kept.in, u.conn.refuse(kept.in, err))
+	u.conn.turnAway(kept.in, err)
 }
 
 // forget drops what has come of a request; false when it is not there any more.
@@ -227,7 +227,7 @@ func (c *Conn) resume(in *incoming) (taken bool) {
 	}
 	if fault != nil {
 		in.freeParts()
-		c.respond(in, c.refuse(in, fault))
+		c.turnAway(in, fault)
 	}
 	return fault == nil
 }

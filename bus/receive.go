@@ -31,7 +31,7 @@ func (c *Conn) receive(in *incoming, fault error) (taken bool) {
 		fault = c.takeIn(in)
 	}
 	if fault != nil {
-		c.respond(in, c.refuse(in, fault))
+		c.turnAway(in, fault)
 	}
 	return fault == nil && !inParts
 }

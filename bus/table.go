@@ -1,6 +1,9 @@
 package bus
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // table keeps what was made for a key. The zero value is empty; it may be used by many goroutines at once.
 type table[K comparable, V any] struct {
@@ -26,4 +29,11 @@ func (t *table[K, V]) get(key K, create func(K) V) V {
 	}
 	t.made[key] = create(key)
 	return t.made[key]
+}
+
+// all returns what there is.
+func (t *table[K, V]) all() map[K]V {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return maps.Clone(t.made)
 }

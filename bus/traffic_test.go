@@ -69,6 +69,7 @@ func TestMetrics(t *testing.T) {
 		caller := w.connect("caller.example")
 		add(t, caller, calculatorHost)
 		_ = bus.Call(t.Context(), caller, calculatorURL+"/broken", nil, nil)
+		_ = bus.Call(t.Context(), caller, "https://"+callee.ID()+".calculator.example/nothing", nil, nil) // which it hears of itself
 		response, text := do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
 		if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
 			t.Fatal(response.Status, response.Header)
@@ -92,6 +93,7 @@ func TestMetrics(t *testing.T) {
 			`busline_server_duration_seconds_bucket{` + instance + `,endpoint="calculator.Add",caller="caller.example",le="+Inf"} 1`,
 			`busline_server_duration_seconds_count{` + instance + `,endpoint="calculator.Add",caller="caller.example"} 1`,
 			`busline_server_failed_total{` + instance + `,endpoint="calculator.Broken",caller="caller.example"} 1`,
+			`busline_turned_away_total{` + instance + `,status="404"} 1`,
 		} {
 			if !strings.Contains(text, want+"\n") {
 				t.Errorf("no line %s", want)
