@@ -136,6 +136,9 @@ const (
 	parkedAttempts = "Bus-Parked-Attempts"
 )
 
+// parkingRoom is how many bytes an event has to leave of the largest message, for the header that it is parked with.
+const parkingRoom = 2 << 10
+
 // park stores an event where somebody can look at it, and only then has JetStream forget it. When that fails it comes again.
 func (d *delivery) park(in *incoming, reason string) error {
 	c, s := d.from.conn, d.from

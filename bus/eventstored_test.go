@@ -158,6 +158,47 @@ func TestHopelessEventsAreParked(t *testing.T) {
 	awaitHandled(t, b, source)
 }
 
+// TestLargestEventCanBeParked refuses the largest event that is taken, for a long reason.
+func TestLargestEventCanBeParked(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mailer := newSink()
+	mailer.handle = func(context.Context, int) error {
+		return bus.Errorf(http.StatusUnprocessableEntity, "%s", strings.Repeat("reason ", 1000))
+	}
+	subscribe(t, b.Connect(strings.Repeat("mailer.", 30)+"example", quiet()), mailer, bus.Durable())
+	size, large := int(source.NATS().MaxPayload()), bus.NewEvent[bus.Args](events, "/on-ordered")
+	for ; ; size -= 100 {
+		err := large.Fire(t.Context(), bus.Args{"number": 1, "padding": strings.Repeat("x", size)})
+		if err == nil {
+			break
+		}
+		if bus.StatusOf(err) != http.StatusRequestEntityTooLarge {
+			t.Fatal(err)
+		}
+	}
+	parked, err := manager(t, source).Stream(t.Context(), b.Plane()+"_PARKED_orders_example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := parked.CreateConsumer(t.Context(), jetstream.ConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, err := reader.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(message.Data()) < size || len(message.Headers().Get("Bus-Parked-Reason")) < 1000 {
+		t.Errorf("%d bytes are parked, for the reason %q", len(message.Data()), message.Headers().Get("Bus-Parked-Reason"))
+	}
+}
+
 // TestEventIDs fires the same event twice.
 func TestEventIDs(t *testing.T) {
 	t.Parallel()

@@ -125,9 +125,9 @@ func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
 	if given, ok := ctx.Value(eventIDKey{}).(string); ok && given != "" {
 		id = event.address.Path + " " + given
 	}
-	link := s.conn.link
-	if size := len(message.Data) + len(id) + len(jetstream.MsgIDHeader) + 64; size > link.payload() {
-		return link.exceeded(size)
+	if limit := s.conn.link.payload(); len(message.Data)+len(id) > limit-parkingRoom {
+		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+			"an event of %d bytes exceeds the broker's limit of %d, of which %d are kept to park it", len(message.Data), limit, parkingRoom)
 	}
 	if !s.conn.Connected() {
 		return errOutOfReach()
