@@ -6,30 +6,113 @@ import (
 	"testing"
 )
 
-// TestFigures holds the figures of docs/comparison.md to those of
-// benchmarks/README.md, from which they are taken: each stands there in a row of
-// its peer. When they are measured again, both change.
+// figures are what benchmarks/README.md says of peers: rows of cells, by the title of their table.
+type figures map[string][][]string
+
+// column is one in all tables of peers over TCP.
+type column int
+
+const (
+	serial column = iota + 1
+	serialRatio
+	parallel
+	parallelRatio
+	_ // throughput, compared with the rival
+	cpu
+	_
+	_
+	_
+	allocations
+)
+
+// TestFigures holds the figures of the other documents to those that were measured, from which they are taken. Who has
+// measured them again has them written with -update.
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	_, measured, _ := strings.Cut(readFile(t, "benchmarks/README.md"), "<!-- begin peers -->")
-	measured, _, _ = strings.Cut(measured, "<!-- end peers -->")
-	known := make(map[string][]string) // by peer
-	for _, row := range tableRows(measured) {
-		known[row[0]] = append(known[row[0]], row[1:]...)
-	}
-	_, compared, _ := strings.Cut(readFile(t, "docs/comparison.md"), "## Figures")
-	compared, _, _ = strings.Cut(compared, "\n## ")
-	rows := tableRows(compared)
-	if len(rows) < 3 {
-		t.Fatal("docs/comparison.md: no table of figures")
-	}
-	for _, row := range rows[2:] { // after the head
-		for i, figure := range row[1:] {
-			if peer := rows[0][i+1]; !slices.Contains(known[peer], figure) {
-				t.Errorf("docs/comparison.md: %s of %s: %s is not in benchmarks/README.md", row[0], peer, figure)
-			}
+	measured := readFigures(t)
+	checkBetween(t, "README.md", "figures", measured.short(t))
+	checkBetween(t, "docs/comparison.md", "figures", measured.compared(t))
+}
+
+func readFigures(t *testing.T) figures {
+	t.Helper()
+	_, text, _ := strings.Cut(readFile(t, "benchmarks/README.md"), "<!-- begin peers -->")
+	text, _, _ = strings.Cut(text, "<!-- end peers -->")
+	read, title := figures{}, ""
+	for _, row := range tableRows(text) {
+		switch {
+		case slices.Contains(row, "serial µs"):
+			title = row[0]
+		case !strings.HasPrefix(row[0], "---"):
+			read[title] = append(read[title], row)
 		}
 	}
+	return read
+}
+
+// of returns a cell.
+func (f figures) of(t *testing.T, table, peer string, of column) string {
+	t.Helper()
+	for _, row := range f[table] {
+		if row[0] == peer && int(of) < len(row) {
+			return row[of]
+		}
+	}
+	t.Fatalf("benchmarks/README.md has no column %d of %s for %q", of, peer, table)
+	return ""
+}
+
+// short is what README.md has.
+func (f figures) short(t *testing.T) string {
+	t.Helper()
+	const floor = "nats request"
+	var text strings.Builder
+	text.WriteString("\n| | busline, × NATS request | grpc-go, × NATS request |\n|---|--:|--:|\n")
+	for _, row := range []struct {
+		what, table string
+		of          column
+	}{
+		{"`Add`, one caller, time", "Add", serialRatio},
+		{"`Add`, 64 callers per core, time", "Add", parallelRatio},
+		{"`Echo` of 1 KiB, 64 callers per core, time", "Echo 1 KiB", parallelRatio},
+		{"`Echo` of 64 KiB, one caller, time", "Echo 64 KiB", serialRatio},
+	} {
+		text.WriteString("| " + row.what + " | " + f.of(t, row.table, "busline", row.of) + " | " + f.of(t, row.table, "grpc-go", row.of) + " |\n")
+	}
+	text.WriteString("| allocations of `Add`, all sides together")
+	for _, peer := range []string{"busline", "grpc-go"} {
+		text.WriteString(" | " + f.of(t, "Add", peer, allocations) + " of " + f.of(t, "Add", floor, allocations))
+	}
+	text.WriteString(" |\n\nA call within the process takes " + f.of(t, "Add in the process", "busline, short circuit", serialRatio) +
+		" × what a gRPC channel without a connection does (`Add`).\n\n")
+	return text.String()
+}
+
+// compared is what docs/comparison.md has.
+func (f figures) compared(t *testing.T) string {
+	t.Helper()
+	peers := []string{"busline", "nats micro", "grpc-go", "connect-go, HTTP/1.1", "net/http, JSON"}
+	var text strings.Builder
+	text.WriteString("\n| | " + strings.Join(peers, " | ") + " |\n|---|" + strings.Repeat("--:|", len(peers)) + "\n")
+	for _, row := range []struct {
+		what, table string
+		of          column
+	}{
+		{"`Add`, serial, µs", "Add", serial},
+		{"`Add`, parallel, µs", "Add", parallel},
+		{"`Add`, CPU µs of all sides", "Add", cpu},
+		{"`Echo` 1 KiB, parallel, µs", "Echo 1 KiB", parallel},
+		{"`Echo` 64 KiB, serial, µs", "Echo 64 KiB", serial},
+		{"`Echo` 64 KiB, parallel, µs", "Echo 64 KiB", parallel},
+	} {
+		text.WriteString("| " + row.what)
+		for _, peer := range peers {
+			text.WriteString(" | " + f.of(t, row.table, peer, row.of))
+		}
+		text.WriteString(" |\n")
+	}
+	text.WriteString("\n")
+	return text.String()
 }
 
 // tableRows returns the cells of all table rows in a text.
