@@ -10,7 +10,7 @@ type gate struct {
 	working int
 	inside  int
 	shut    bool
-	empty   chan struct{} // closed when shut and nobody is inside
+	empty   chan struct{} // closed when nobody is inside any more; made when it is shut
 }
 
 // admission is the answer of a gate.
@@ -22,7 +22,7 @@ const (
 	gateShut
 )
 
-func newGate(limit int) *gate { return &gate{limit: limit, empty: make(chan struct{})} }
+func newGate(limit int) *gate { return &gate{limit: limit} }
 
 // enter asks to come in; who is admitted must rest and then leave.
 func (g *gate) enter() admission {
@@ -74,7 +74,7 @@ func (g *gate) close() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.shut {
-		g.shut = true
+		g.shut, g.empty = true, make(chan struct{})
 		if g.inside == 0 {
 			close(g.empty)
 		}

@@ -32,15 +32,29 @@ type exactRoute struct {
 // node is one segment further down the path.
 type node struct {
 	literal map[string]*node
-	param   *node            // {name}
-	rest    map[string]*spot // {name+}, by method
-	spots   map[string]*spot // paths that end here, by method
+	param   *node // {name}
+	rest    spots // {name+}
+	spots   spots // paths that end here
 }
 
 // spot is one route of an endpoint.
 type spot struct {
+	method   string
 	endpoint *endpoint
 	pattern  restmap.Pattern
+}
+
+// spots are the routes that end at one place, one for each method.
+type spots []*spot
+
+// of returns the route of a method, nil for none.
+func (s spots) of(method string) *spot {
+	for _, each := range s {
+		if each.method == method {
+			return each
+		}
+	}
+	return nil
 }
 
 // match is a route that was found, with the values of its parameters in their order; the zero value is none.
@@ -64,14 +78,15 @@ func (r *router) add(endpoints []*endpoint) error {
 	var faults []error
 	for _, added := range endpoints {
 		for _, route := range added.mapped.Routes {
-			spots := r.leaf(added.Port, route.Pattern)
-			if taken := spots[route.Method]; taken != nil {
+			leaf := r.leaf(added.Port, route.Pattern)
+			if taken := leaf.of(route.Method); taken != nil {
 				faults = append(faults, conflict(added, taken.endpoint, route))
 				continue
 			}
-			spots[route.Method] = &spot{endpoint: added, pattern: route.Pattern}
+			made := &spot{method: route.Method, endpoint: added, pattern: route.Pattern}
+			*leaf = append(*leaf, made)
 			if route.Method != anyMethod && !hasParameters(route.Pattern) {
-				r.exact[exactRoute{added.Port, route.Method, route.Pattern.Example()}] = spots[route.Method]
+				r.exact[exactRoute{added.Port, route.Method, route.Pattern.Example()}] = made
 			}
 			r.routes[added.Port]++
 		}
@@ -95,8 +110,8 @@ func conflict(added, taken *endpoint, route restmap.Route) error {
 		added.Name, taken.Name, method, route.Pattern.Example(), added.Port)
 }
 
-// leaf returns the table of methods at the end of a pattern, made where there was none.
-func (r *router) leaf(port int, pattern restmap.Pattern) map[string]*spot {
+// leaf returns the routes at the end of a pattern, made where there were none.
+func (r *router) leaf(port int, pattern restmap.Pattern) *spots {
 	at := r.ports[port]
 	if at == nil {
 		at = &node{}
@@ -105,10 +120,7 @@ func (r *router) leaf(port int, pattern restmap.Pattern) map[string]*spot {
 	for _, segment := range pattern.Segments() {
 		switch {
 		case segment.Rest:
-			if at.rest == nil {
-				at.rest = make(map[string]*spot)
-			}
-			return at.rest
+			return &at.rest
 		case segment.Name != "":
 			if at.param == nil {
 				at.param = &node{}
@@ -124,10 +136,7 @@ func (r *router) leaf(port int, pattern restmap.Pattern) map[string]*spot {
 			at = at.literal[segment.Literal]
 		}
 	}
-	if at.spots == nil {
-		at.spots = make(map[string]*spot)
-	}
-	return at.spots
+	return &at.spots
 }
 
 // remove takes endpoints out again.
@@ -140,9 +149,9 @@ func (r *router) remove(endpoints []*endpoint) {
 func (r *router) removeAll(endpoints []*endpoint) {
 	for _, removed := range endpoints {
 		for _, route := range removed.mapped.Routes {
-			spots := r.leaf(removed.Port, route.Pattern)
-			if at := spots[route.Method]; at != nil && at.endpoint == removed {
-				delete(spots, route.Method)
+			leaf := r.leaf(removed.Port, route.Pattern)
+			if at := leaf.of(route.Method); at != nil && at.endpoint == removed {
+				*leaf = slices.DeleteFunc(*leaf, func(each *spot) bool { return each == at })
 				delete(r.exact, exactRoute{removed.Port, route.Method, route.Pattern.Example()})
 				r.routes[removed.Port]--
 			}
@@ -175,23 +184,24 @@ func (r *router) find(address subject.Address) match {
 	if err != nil {
 		return match{}
 	}
-	return r.ports[address.Port].find(segments, nil, func(spots map[string]*spot) *spot {
-		return choose(spots, address.Method)
+	return r.ports[address.Port].find(segments, nil, func(at spots) *spot {
+		return at.choose(address.Method)
 	})
 }
 
-func choose(spots map[string]*spot, method string) *spot {
-	if exact := spots[method]; exact != nil {
+// choose returns the route that serves a method, nil for none.
+func (s spots) choose(method string) *spot {
+	if exact := s.of(method); exact != nil {
 		return exact
 	}
-	if get := spots[http.MethodGet]; get != nil && method == http.MethodHead {
+	if get := s.of(http.MethodGet); get != nil && method == http.MethodHead {
 		return get
 	}
-	return spots[anyMethod]
+	return s.of(anyMethod)
 }
 
 // find walks down the segments, most specific first, and back up where accept finds nothing.
-func (n *node) find(segments, values []string, accept func(map[string]*spot) *spot) match {
+func (n *node) find(segments, values []string, accept func(spots) *spot) match {
 	if n == nil {
 		return match{}
 	}
@@ -220,9 +230,9 @@ func (r *router) methods(port int, path string) []string {
 	served := make(map[string]bool)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	r.ports[port].find(segments, nil, func(spots map[string]*spot) *spot {
-		for method := range spots {
-			served[method] = true
+	r.ports[port].find(segments, nil, func(at spots) *spot {
+		for _, each := range at {
+			served[each.method] = true
 		}
 		return nil // so that less specific routes are looked at too
 	})
