@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -105,6 +106,15 @@ func TestDiscovery(t *testing.T) {
 		_, body = do(t, caller, "GET", "https://calculator.example:888/allow?port=443&path=/add", "", "")
 		if body != `{"methods":["GET","HEAD","POST"]}` {
 			t.Errorf("allow: %s", body)
+		}
+		for _, path := range []string{"/nothing", "/metrics"} { // the latter is not asked of all
+			err := bus.Call(t.Context(), caller, "GET https://all:888"+path, nil, nil)
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 404 || failed.Executed != bus.NotExecuted {
+				t.Errorf("all:888%s: %v", path, err)
+			}
+			if ids := publish(t, caller, "https://all:888"+path); len(ids) != 2 {
+				t.Errorf("all:888%s is answered by %v", path, ids)
+			}
 		}
 	})
 }

@@ -14,7 +14,10 @@ func (c *Conn) receive(in *incoming, fault error) (taken bool) {
 		if !in.found() {
 			in.match = c.router.find(in.Address)
 		}
-		if in.found() && !in.through.brings(in.endpoint) || in.through.everyone && !in.found() {
+		switch {
+		case in.through.everyone && (!in.found() || !in.endpoint.onAll):
+			in.match, fault = match{}, absent(in.Address, nil)
+		case in.found() && !in.through.brings(in.endpoint):
 			return false
 		}
 	}
