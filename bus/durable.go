@@ -80,6 +80,8 @@ func (s *serviceConfig) stored() *durable {
 // 429) or after the last attempt it is parked: logged, and stored in the stream <plane>_PARKED_<source> for 30 days. A handler has 20 s, or
 // what [TimeBudget] says; when its instance dies, the event comes to another after 30 s. So a handler can see an event twice, and
 // events in any order: [CallerOf] tells the MsgID of the event, the same each time. The actor of the chain is not stored.
+//
+// Default: events are not stored.
 func Durable() interface {
 	ServeOption
 	FireOption

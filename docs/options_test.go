@@ -30,6 +30,7 @@ var optionTables = []optionTable{
 		"ServeOption": "`Serve`", "MethodOption": "`Method`", "HandleOption": "`Handle`", "EndpointOption": "all three",
 		"MethodOption+HandleOption": "`Method`, `Handle`",
 	}},
+	{"options of events", "bus", map[string]string{"FireOption": "`NewEvents`", "ServeOption+FireOption": "`NewEvents`, `Subscribe`"}},
 	{"options of the portal", "portal", map[string]string{
 		"IngressOption": "`NewIngress`", "RegisterOption": "`Register`", "ServerOption": "`Listen`",
 		"IngressOption+RegisterOption": "`NewIngress`, `Register`",
