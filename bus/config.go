@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,7 +74,6 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	config := &connectConfig{
 		plane:        cmp.Or(os.Getenv("BUS_PLANE"), defaultPlane),
 		baseURL:      strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
-		shortCircuit: os.Getenv("BUS_SHORT_CIRCUIT") != "0",
 		handlerLimit: defaultHandlerLimit,
 		messageLimit: defaultMessageLimit,
 		ackWait:      defaultAckWait,
@@ -93,6 +93,11 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 			connectTimeout: defaultConnectTimeout,
 		},
 	}
+	switched, err := strconv.ParseBool(cmp.Or(os.Getenv("BUS_SHORT_CIRCUIT"), "1"))
+	if err != nil {
+		return nil, fmt.Errorf("BUS_SHORT_CIRCUIT %q: set it to 0 to have every call travel over the broker, or leave it out", os.Getenv("BUS_SHORT_CIRCUIT"))
+	}
+	config.shortCircuit = switched
 	for _, option := range options {
 		option(config)
 	}

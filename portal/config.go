@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/busline/busline/bus"
 )
 
 // ingressConfig is what an ingress works with: defaults, then options.
@@ -32,6 +34,10 @@ func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 // validPorts refuses what must not be open to the outside.
 func validPorts(ports []int) error {
 	const control, last = 888, 65535
+	reserved := map[int]string{
+		control:       "what the framework itself asks",
+		bus.EventPort: "where services fire events",
+	}
 	if len(ports) == 0 {
 		return errors.New("portal.WithPorts: no port is open; name one such as 443")
 	}
@@ -39,8 +45,8 @@ func validPorts(ports []int) error {
 		if port < 1 || port > last {
 			return fmt.Errorf("portal.WithPorts: port %d is not from 1 to %d", port, last)
 		}
-		if port == control {
-			return fmt.Errorf("portal.WithPorts: port %d is what the framework itself asks; it is never open to the outside", port)
+		if what := reserved[port]; what != "" {
+			return fmt.Errorf("portal.WithPorts: port %d is %s; it is never open to the outside", port, what)
 		}
 	}
 	return nil

@@ -25,3 +25,21 @@ func TestOwnHost(t *testing.T) {
 		}
 	}
 }
+
+// TestShortCircuitSwitch reads what is to be one of two.
+func TestShortCircuitSwitch(t *testing.T) { //nolint:paralleltest // the environment is that of the process
+	b := newBus(t)
+	for _, set := range []struct {
+		value string
+		fault bool
+	}{{"", false}, {"0", false}, {"1", false}, {"false", false}, {"2", true}, {"off", true}} {
+		t.Setenv("BUS_SHORT_CIRCUIT", set.value)
+		conn, err := bus.Connect(t.Context(), "caller.example", bus.WithBroker(b.Broker()), bus.WithPlane(b.Plane()))
+		if set.fault != (err != nil && strings.Contains(err.Error(), "BUS_SHORT_CIRCUIT")) {
+			t.Errorf("%q: %v", set.value, err)
+		}
+		if err == nil {
+			closeConn(t, conn)
+		}
+	}
+}
