@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -205,4 +206,18 @@ func KnownSubscriptions(c *Conn) int {
 	c.link.intake.mu.RLock()
 	defer c.link.intake.mu.RUnlock()
 	return len(c.link.intake.known)
+}
+
+// SendAsTooLarge has the calls of a connection leave as if a broker had just refused them as too large, and were then replaced
+// by the one that there is.
+func SendAsTooLarge(c *Conn) { c.transport = replaced{c.nats} }
+
+type replaced struct{ *natsTransport }
+
+func (r replaced) send(request *outgoing) error { return r.sendInParts(request) }
+
+// AnswerAsTooLarge has a connection answer itself in the same way.
+func AnswerAsTooLarge(c *Conn, body []byte) error {
+	response := &wire.Response{Status: http.StatusOK, OpCode: wire.OpRes, FromHost: c.host, FromID: c.id, MsgID: "X", Queue: c.host, Body: body}
+	return c.nats.replyInParts(c.nats.response, response)
 }

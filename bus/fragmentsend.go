@@ -53,7 +53,7 @@ func divide(body, firstHead, followingHead, payload int) (division, error) {
 
 // part returns a part of the body.
 func (d division) part(number int, body []byte) (wire.Fragment, []byte) {
-	from, to := 0, d.first
+	from, to := 0, min(d.first, len(body))
 	if number > 1 {
 		from = d.first + (number-2)*d.following
 		to = min(from+d.following, len(body))
@@ -124,6 +124,9 @@ func (t *natsTransport) sendInParts(request *outgoing) error {
 	cut, err := divideRequest(&request.Request, payload)
 	if err != nil {
 		return err
+	}
+	if cut.count == 1 { // the broker that has refused it was replaced meanwhile by one that takes it whole
+		return t.sendPart(request.subject, request.reply, &request.Request)
 	}
 	request.waiting.divide(&departing{division: cut, transport: t, whole: request, taken: make(chan peer, 1)})
 	return t.sendPart(request.subject, request.reply, cut.request(1, &request.Request, ""))
