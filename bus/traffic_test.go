@@ -94,6 +94,7 @@ func TestMetrics(t *testing.T) {
 			`busline_server_duration_seconds_count{` + instance + `,endpoint="calculator.Add",caller="caller.example"} 1`,
 			`busline_server_failed_total{` + instance + `,endpoint="calculator.Broken",caller="caller.example"} 1`,
 			`busline_turned_away_total{` + instance + `,status="404"} 1`,
+			`busline_turned_away_total{` + instance + `,status="503"} 0`, // so that its first growth is seen
 		} {
 			if !strings.Contains(text, want+"\n") {
 				t.Errorf("no line %s", want)

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -13,8 +14,8 @@ import (
 // the server. The zero value is ready.
 type turnedAway struct{ byStatus table[int, *atomic.Int64] }
 
-func (t *turnedAway) add(status int) {
-	t.byStatus.get(status, func(int) *atomic.Int64 { return new(atomic.Int64) }).Add(1)
+func (t *turnedAway) of(status int) *atomic.Int64 {
+	return t.byStatus.get(status, func(int) *atomic.Int64 { return new(atomic.Int64) })
 }
 
 // total returns how many there are of any status.
@@ -25,8 +26,15 @@ func (t *turnedAway) total() (total int64) {
 	return total
 }
 
+// alwaysTold are the statuses of those who are too busy. They are told before there is any: of a counter that comes into being
+// with a number, Prometheus does not see that it has grown to that.
+func alwaysTold() []int { return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} }
+
 // expose writes them as one metric.
 func (t *turnedAway) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
+	for _, status := range alwaysTold() {
+		t.of(status)
+	}
 	counts := t.byStatus.all()
 	for _, status := range slices.Sorted(maps.Keys(counts)) {
 		text.Counter("busline_turned_away_total", "Requests that were refused before they reached an endpoint.", float64(counts[status].Load()),
@@ -38,7 +46,7 @@ func (t *turnedAway) expose(text *metrics.Text, with func(...metrics.Label) []me
 func (c *Conn) turnAway(in *incoming, why error) {
 	response := c.refuse(in, why)
 	if in.Address.Port != controlPort {
-		c.turnedAway.add(response.Status)
+		c.turnedAway.of(response.Status).Add(1)
 	}
 	c.respond(in, response)
 }
