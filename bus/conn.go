@@ -118,7 +118,7 @@ func validOwnHost(host string) error {
 		return fmt.Errorf("the host %q is reserved: every service answers on it", host)
 	}
 	err := subject.ValidHost(host)
-	if meant := plainHost(host); err != nil && subject.ValidHost(meant) == nil {
+	if meant := plainHost(host); err != nil && meant != hostAll && subject.ValidHost(meant) == nil {
 		return fmt.Errorf("%w; did you mean %q?", err, meant)
 	}
 	return err

@@ -24,6 +24,10 @@ func TestOwnHost(t *testing.T) {
 			t.Errorf("%q: %v", host, err)
 		}
 	}
+	_, err := bus.Connect(t.Context(), "https://all/", bus.WithURL("nats://127.0.0.1:1"))
+	if err == nil || strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("what is reserved is meant: %v", err)
+	}
 }
 
 // TestShortCircuitSwitch reads what is to be one of two.
