@@ -35,15 +35,16 @@ func Run(ctx context.Context, environment Environment, arguments []string) (stat
 
 // dispatch finds the subcommand and runs it. Flags that all have may stand in front of its name, too.
 func (s *session) dispatch(ctx context.Context, arguments []string) error {
-	if len(arguments) == 1 && arguments[0] == "--version" {
-		return s.version()
-	}
-	rest, err := parseFlags(s.newFlags(nil), arguments, true)
+	set, version := s.newFlags(nil), false
+	set.BoolVar(&version, "version", false, "as the subcommand")
+	rest, err := parseFlags(set, arguments, true)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return s.help("")
 	case err != nil:
 		return err
+	case version:
+		return s.version()
 	case len(rest) == 0:
 		s.writeOverview(s.Stderr)
 		return &failure{status: misused}
