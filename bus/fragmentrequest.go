@@ -96,7 +96,7 @@ func (u *unfinished) acked(first *incoming) {
 	if kept := first.kept; kept != nil && u.requests[keyOf(first.Request)] == kept {
 		kept.abandon.Reset(first.Request.TimeBudget)
 	}
-	first.kept = nil // it belongs to the goroutines that take the other parts
+	first.kept = nil // until take sets it again, which can only be later: one goroutine at a time takes what has come
 }
 
 // add takes a part that is not the first. With the last one it returns the whole, which is to be handled.

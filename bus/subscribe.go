@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,10 @@ func (l *listening) isOptional() bool { return l.optional }
 
 func (l *listening) subscribe(on *nats.Conn) (err error) {
 	l.dropped = 0
-	if l.made, err = l.conn.link.intake.subscribe(on, l); err != nil {
+	if l.made, err = l.conn.link.intake.subscribe(on, l); errors.Is(err, nats.ErrConnectionClosed) {
+		err = fmt.Errorf("%w: %w", ErrDisconnected, err) // it is being made anew
+	}
+	if err != nil {
 		return fmt.Errorf("subscribe to %s: %w", l.subject, err)
 	}
 	return nil
