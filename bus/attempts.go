@@ -12,12 +12,13 @@ type ended struct {
 	err      error
 }
 
-// failed completes the error with which the interceptors have returned: what has not got past them has not run.
+// failed completes the error with which the interceptors have returned: what has not got past them has not run. They may
+// have handed on a copy of the exchange.
 func (x *Exchange) failed(err error) *Error {
-	if !x.left {
-		return unsent(err)
+	if x.in != nil && x.in.entered || x.out != nil && x.out.left {
+		return asError(err)
 	}
-	return asError(err)
+	return unsent(err)
 }
 
 // mayHaveRun says whether the latest attempt has reached a handler, for all that is known.

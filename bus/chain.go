@@ -22,7 +22,7 @@ func controlChain(e *endpoint) Handler { return compose(e.serve, checkClaims(e),
 
 // serve is the end of the chain. What is deferred around it finds that it did not return.
 func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
-	x.crashed, x.left = true, true
+	x.crashed, x.in.entered = true, true
 	x.Response, err = e.run(ctx, x.in)
 	x.crashed = false
 	return err
@@ -58,9 +58,10 @@ func (c *Conn) clientChain() Handler {
 
 // leave is the end of the chain.
 func (c *Conn) leave(ctx context.Context, x *Exchange) error {
-	call, again := x.out, x.left
+	call := x.out
+	again := call.left
 	call.ran = call.ran || again && x.mayHaveRun()
-	x.left = true
+	call.left = true
 	x.Response, call.latest.err = c.carry(ctx, call, again)
 	call.latest.response = x.Response
 	if call.ran {

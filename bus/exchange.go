@@ -46,7 +46,6 @@ type Exchange struct {
 	Multicast bool
 
 	crashed bool // the handler has not returned
-	left    bool // it was sent, or has reached the endpoint
 
 	// Answers is how many instances have answered a multicast, on the calling side.
 	Answers int
@@ -63,8 +62,8 @@ type Exchange struct {
 
 	began   time.Time
 	traceID string // when it is traced here; else the request may tell
-	in      *incoming
-	out     *outgoing
+	in      *incoming // on the side of the server
+	out     *outgoing // on that of the caller
 }
 
 // Status returns the HTTP status with which the call ended, for interceptors to use after next has returned: that of the

@@ -19,6 +19,7 @@ type incoming struct {
 	head    *wire.ResponseHead // what is sent back begins with; nil: not known
 	backTo  string             // the subject to answer on; "" in the process
 	own     bool               // made by a handler of this instance, which is closing
+	entered bool               // it has reached the endpoint
 	size    int                // in bytes, as it came from the broker
 	kept    *unfinishedRequest // of several parts: until the first is acked, and again once all have come; else nil
 	match                      // the endpoint that serves it, once found

@@ -146,6 +146,31 @@ func TestInterceptorWithoutAnswer(t *testing.T) {
 	})
 }
 
+// TestInterceptorCopies hands on a copy of the exchange, from which nothing comes back: what has run is not called not
+// executed all the same.
+func TestInterceptorCopies(t *testing.T) {
+	t.Parallel()
+	copying := func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			another := *call
+			return next(ctx, &another)
+		}
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		callee, copies := w.connect(calculatorHost), w.connect("copies.example", bus.WithInterceptors(copying))
+		serve(t, callee, calculator{callee.ID()})
+		serve(t, copies, calculator{copies.ID()})
+		for caller, host := range map[*bus.Conn]string{w.connect("caller.example"): "copies.example", copies: calculatorHost} {
+			for _, path := range []string{"/add", "/broken"} {
+				err := bus.Call(t.Context(), caller, "https://"+host+path, nil, nil)
+				if got := executedOf(t, err); bus.StatusOf(err) != http.StatusInternalServerError || got == bus.NotExecuted {
+					t.Errorf("%s%s: executed %s, %v", host, path, got, err)
+				}
+			}
+		}
+	})
+}
+
 // TestInterceptorRecovers has one make an answer of a panic, which is then no failure.
 func TestInterceptorRecovers(t *testing.T) {
 	t.Parallel()

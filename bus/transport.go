@@ -31,7 +31,8 @@ type outgoing struct {
 
 	seen   Exchange                    // the call as interceptors see it
 	carry  func(context.Context) error // in place of a unicast call
-	latest ended                       // what became of the latest attempt at the call
+	left   bool                        // some attempt at the call was begun
+	latest ended                       // what became of the latest one
 	ran    bool                        // an attempt before may have reached a handler
 }
 
