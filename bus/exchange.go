@@ -61,7 +61,7 @@ type Exchange struct {
 	Response *wire.Response
 
 	began   time.Time
-	traceID string // when it is traced here; else the request may tell
+	traceID string    // when it is traced here; else the request may tell
 	in      *incoming // on the side of the server
 	out     *outgoing // on that of the caller
 }

@@ -40,8 +40,8 @@ func (c *Conn) measureMade(next Handler) Handler {
 			if x.Response != nil {
 				host, certain = x.Response.FromHost, true // without the instance that may have been addressed
 			}
-			host = c.called.Label(host, certain)
-			c.called.Of(host).Observe(took, status)
+			host, series := c.called.Under(host, certain)
+			series.Observe(took, status)
 			c.meters.made(host).record(ctx, took.Seconds(), status)
 		}()
 		return next(ctx, x)

@@ -21,49 +21,43 @@ type Family struct {
 
 // Of returns the series of a label. Beyond 256 labels it is that of [Others].
 func (f *Family) Of(label string) *Series {
+	_, series := f.Under(label, true)
+	return series
+}
+
+// Under returns the label to count under, and its series: the label that is asked for, or [Others] beyond the bound. What is
+// not certain, as the name of a host that nobody has answered for, gets half of the labels at most: who makes names up
+// displaces none that are real.
+func (f *Family) Under(label string, certain bool) (string, *Series) {
 	if all := f.series.Load(); all != nil {
 		if known := (*all)[label]; known != nil {
-			return known
+			return label, known
 		}
 	}
-	return f.grow(label)
+	if certain {
+		return f.grow(label, maxLabels)
+	}
+	return f.grow(label, maxLabels/2)
 }
 
-// Label returns the label to count under: the one that is asked for, or that of [Others] beyond the bound. What is not
-// certain, as the name of a host that nobody has answered for, gets half of the labels at most: who makes names up
-// displaces none that are real.
-func (f *Family) Label(label string, certain bool) string {
-	var known map[string]*Series
-	if all := f.series.Load(); all != nil {
-		known = *all
-	}
-	limit := maxLabels
-	if !certain {
-		limit /= 2
-	}
-	if known[label] == nil && len(known) >= limit {
-		return Others
-	}
-	return label
-}
-
-func (f *Family) grow(label string) *Series {
+// grow adds a label, unless there are as many as the limit.
+func (f *Family) grow(label string, limit int) (string, *Series) {
 	f.growing.Lock()
 	defer f.growing.Unlock()
 	all := map[string]*Series{}
 	if before := f.series.Load(); before != nil {
 		all = *before
 	}
-	if len(all) >= maxLabels {
+	if all[label] == nil && len(all) >= limit {
 		label = Others
 	}
 	if known := all[label]; known != nil {
-		return known
+		return label, known
 	}
 	grown := maps.Clone(all)
 	grown[label] = new(Series)
 	f.series.Store(&grown)
-	return grown[label]
+	return label, grown[label]
 }
 
 // Counts returns what each series has counted.

@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,27 +76,36 @@ func TestFamilyIsBounded(t *testing.T) {
 	}
 }
 
-func TestLabel(t *testing.T) {
+func TestUnder(t *testing.T) {
 	t.Parallel()
 	family := new(metrics.Family)
-	for i := range 1000 {
-		family.Of(family.Label(fmt.Sprint("made up ", i), false))
+	labelOf := func(label string, certain bool) string {
+		counted, series := family.Under(label, certain)
+		if series == nil || series != family.Of(counted) {
+			t.Errorf("%s has no series of %s", label, counted)
+		}
+		return counted
 	}
+	var counting sync.WaitGroup
+	for i := range 1000 { // at once, so that many find room before one has taken it
+		counting.Go(func() { labelOf(fmt.Sprint("made up ", i), false) })
+	}
+	counting.Wait()
 	if got := len(family.Counts()); got > 129 {
 		t.Errorf("%d labels of what is made up", got)
 	}
-	for label, want := range map[string]string{"real": "real", "made up 1": "made up 1", "made up 999": "made up 999"} {
-		if got := family.Label(label, true); got != want {
+	if got := labelOf("one more", false); got != metrics.Others {
+		t.Errorf("what is made up is counted as %s", got)
+	}
+	for _, label := range []string{"real", "one more"} {
+		if got := labelOf(label, true); got != label {
 			t.Errorf("%s is counted as %s", label, got)
 		}
 	}
-	if got := family.Label("made up 999", false); got != metrics.Others {
-		t.Errorf("what is made up is counted as %s", got)
-	}
 	for i := range 1000 {
-		family.Of(family.Label(fmt.Sprint("real ", i), true))
+		labelOf(fmt.Sprint("real ", i), true)
 	}
-	if got := len(family.Counts()); got > 257 || family.Label("more", true) != metrics.Others {
+	if got := len(family.Counts()); got > 257 || labelOf("more", true) != metrics.Others {
 		t.Errorf("%d labels", got)
 	}
 }
