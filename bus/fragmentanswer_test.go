@@ -123,6 +123,38 @@ func bodyOf(t *testing.T, response *http.Response) string {
 	return string(body)
 }
 
+// TestAnotherStartsMeanwhile has an instance take the first part of a request and no other, while another instance has begun
+// to register: that it does not serve the path yet does not mean that nobody does.
+func TestAnotherStartsMeanwhile(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		gone, caller, starts := newScripted(t, b.world, scriptedHost, ack), b.connect("caller.example"), b.connect(scriptedHost)
+		serves := func(path string) {
+			if err := starts.Handle("GET", path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		serves("/other")
+		answered := make(chan error, 1)
+		go func() {
+			made := mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))
+			made.Body = io.NopCloser(bytes.NewReader(someBytes(3 << 20)))
+			response, err := caller.Do(made)
+			if err == nil && response.StatusCode != http.StatusOK {
+				err = errors.New(response.Status)
+			}
+			answered <- err
+		}()
+		<-gone.taken
+		time.Sleep(100 * time.Millisecond)
+		serves("/who")
+		gone.raw.Close()
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestTheFirstPartIsTaken has instances that take the first part of a request, and then are not there for the others.
 func TestTheFirstPartIsTaken(t *testing.T) {
 	t.Parallel()

@@ -157,6 +157,13 @@ func (s *unicastSlot) taker() <-chan peer {
 	return s.departing.taken
 }
 
+// taken says whether an instance has taken the first part of a request, so that it gets the others.
+func (s *unicastSlot) taken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.departing != nil && s.departing.taker != (peer{})
+}
+
 // ackedWhole says whether somebody has taken the request, and not just a part of it. The lock is held.
 func (s *unicastSlot) ackedWhole() bool {
 	return len(s.acks) > 0 && s.departing == nil

@@ -100,7 +100,13 @@ func (s *unicastSlot) respond(response *wire.Response) {
 }
 
 // absent believes that nobody is there unless somebody has acked the whole.
-func (s *unicastSlot) absent() { s.reachesNobody(errAbsent) }
+func (s *unicastSlot) absent() {
+	if s.taken() {
+		s.reachesNobody(errLeft)
+	} else {
+		s.reachesNobody(errAbsent)
+	}
+}
 
 // denied believes that the broker has not taken the request unless somebody has acked it.
 func (s *unicastSlot) denied(subject string) {

@@ -15,6 +15,7 @@ import (
 // it. Nothing has run.
 var (
 	errAbsent = errors.New("nobody subscribes")
+	errLeft   = errors.New("the instance that had taken the first part has left")
 	errDenied = errors.New("the broker does not take the request")
 )
 
@@ -39,17 +40,20 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 		if err == nil {
 			c.responders.heard(response.FromHost)
 		}
-		if !errors.Is(err, errAbsent) {
+		left := errors.Is(err, errLeft)
+		if !left && !errors.Is(err, errAbsent) {
 			return response, err
 		}
 		if retry == nil {
 			retry = newPatience()
 		}
-		methods, present := c.askAllowed(ctx, request.address, ends)
-		if present && !slices.Contains(methods, request.Method) {
-			return c.absentResponse(request, methods), nil
+		if !left { // else it is served, or was
+			methods, present := c.askAllowed(ctx, request.address, ends)
+			if present && !slices.Contains(methods, request.Method) {
+				return c.absentResponse(request, methods), nil
+			}
 		}
-		if !retry.pause(ctx, c.responders.heardOf(request.address.Host), ends) {
+		if !retry.pause(ctx, left || c.responders.heardOf(request.address.Host), ends) {
 			return nil, newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
 				"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
 		}
