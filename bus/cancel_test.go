@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // ended is how a handler's context ended, and when.
@@ -182,6 +185,48 @@ func TestOnlyTheCallerCancels(t *testing.T) {
 		}
 		if err := <-called; err != nil {
 			t.Errorf("the handler has answered, and the call got %v", err)
+		}
+	})
+}
+
+// TestCancelOfOneOfTwo has two callers that are not ours give their requests the same id, and the first one leave.
+func TestCancelOfOneOfTwo(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee, ends := b.connect("slow.example"), make(chan string, 2)
+		err := callee.Handle("GET", "/wait", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			from, _ := bus.CallerOf(r.Context())
+			<-r.Context().Done()
+			ends <- from.Host + ": " + context.Cause(r.Context()).Error()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := rawClient(t, b.world)
+		send := func(from, method, host string, port int, target string) {
+			path, _, _ := strings.Cut(target, "?")
+			to, err := subject.Address{Port: port, Host: host, Method: method, Path: path}.Subject(b.Plane())
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := &wire.Request{Method: method, Target: target, Host: host, FromHost: from, FromID: scriptedID, MsgID: "1", TimeBudget: time.Minute, CallDepth: 1}
+			if err := raw.Publish(to, wire.AppendRequest(nil, request)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		callers := []string{"first.example", "second.example"}
+		for _, caller := range callers {
+			send(caller, "GET", "slow.example", 443, "/wait")
+		}
+		for i, caller := range callers {
+			synctest.Wait()
+			if running := bus.RunningRequests(callee); running != len(callers)-i {
+				t.Errorf("%d requests can be cancelled, want %d", running, len(callers)-i)
+			}
+			send(caller, "POST", callee.ID()+".slow.example", 888, "/cancel?id=1")
+			if got, want := <-ends, caller+": "+bus.ErrCallerLeft.Error(); got != want {
+				t.Errorf("%s left, and the handler of %s has ended", caller, got)
+			}
 		}
 	})
 }

@@ -67,7 +67,7 @@ func (d *delivery) begin(deadline time.Time) {
 }
 
 // reply takes what the handler has answered.
-func (d *delivery) reply(in *incoming, response *wire.Response) error {
+func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Response) error {
 	if response.OpCode != wire.OpRes {
 		return nil
 	}

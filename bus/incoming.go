@@ -16,7 +16,6 @@ type incoming struct {
 	Exchange
 	through *subscription
 	back    replier
-	head    *wire.ResponseHead // what is sent back begins with; nil: not known
 	backTo  string             // the subject to answer on; "" in the process
 	own     bool               // made by a handler of this instance, which is closing
 	entered bool               // it has reached the endpoint

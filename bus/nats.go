@@ -44,8 +44,8 @@ func (t *natsTransport) newReply() (reply, msgID string) {
 }
 
 // reply answers a request on the response subject of its sender.
-func (t *natsTransport) reply(to *incoming, response *wire.Response) error {
-	sent, err := t.publishResponse(to.backTo, to.head, response)
+func (t *natsTransport) reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error {
+	sent, err := t.publishResponse(to.backTo, head, response)
 	if !sent && err == nil {
 		return t.replyInParts(to.backTo, response)
 	}

@@ -129,6 +129,5 @@ func (c *Conn) reply(in *incoming, response *wire.Response) error {
 	if err := c.limitMessage(response.Body); err != nil {
 		return err
 	}
-	in.head = c.headOf(in, response)
-	return in.back.reply(in, response)
+	return in.back.reply(in, c.headOf(in, response), response)
 }

@@ -16,6 +16,7 @@ type serving struct {
 	request  *wire.Request
 	deadline time.Time
 	claims   claims.Claims // of the request's token, nil for none; set before the handler runs
+	place    int           // among those that run: see running
 
 	mu    sync.Mutex // protects all below
 	inner context.Context

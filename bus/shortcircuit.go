@@ -69,7 +69,7 @@ func (in *incoming) copied(request *outgoing) {
 // localReplier hands acks and responses to a caller in the same process.
 type localReplier struct{ caller *Conn }
 
-func (r localReplier) reply(_ *incoming, response *wire.Response) error {
+func (r localReplier) reply(_ *incoming, _ *wire.ResponseHead, response *wire.Response) error {
 	r.caller.pending.deliver(response)
 	return nil
 }

@@ -131,9 +131,9 @@ type checkedReplier struct {
 	to    *outgoing
 }
 
-func (r checkedReplier) reply(to *incoming, response *wire.Response) error {
+func (r checkedReplier) reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error {
 	r.check.tell(r.check.response(r.to, response))
-	return r.replier.reply(to, response)
+	return r.replier.reply(to, head, response)
 }
 
 // comparison collects the differences between a message in the process and the same one over the broker.

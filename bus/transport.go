@@ -44,5 +44,6 @@ func (o *outgoing) exchange() *Exchange {
 
 // replier carries acks and responses back to the instances that sent the requests.
 type replier interface {
-	reply(to *incoming, response *wire.Response) error
+	// reply takes what the message begins with like others, nil when that is not known.
+	reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error
 }
