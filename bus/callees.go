@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -14,8 +15,10 @@ import (
 
 // callees are what a connection has called, for [Conn.Permissions].
 type callees struct {
+	latest atomic.Pointer[callee] // that is known, as most calls go where the one before went
+
 	mu     sync.RWMutex // protects called
-	called map[callee]struct{}
+	called map[callee]*callee
 }
 
 // callee is a port of a host, or of all hosts below a domain.
@@ -27,28 +30,35 @@ type callee struct {
 // maxCallees bounds what is remembered. Who calls more of them, as an ingress does, names them.
 const maxCallees = 4096
 
-func newCallees() *callees { return &callees{called: make(map[callee]struct{})} }
+func newCallees() *callees { return &callees{called: make(map[callee]*callee)} }
 
 // note remembers where a call went. Only its response, nil while there is none, tells whether the first label of the
 // address is an instance's.
 func (l *callees) note(called subject.Address, response *wire.Response) {
 	to := callee{called.Host, called.Port}
+	if latest := l.latest.Load(); latest != nil && *latest == to {
+		return
+	}
 	_, parent, _ := strings.Cut(called.Host, ".")
 	isInstance := response != nil && response.FromID+"."+response.FromHost == called.Host
 	if isInstance {
 		to.host = response.FromHost
 	}
 	l.mu.RLock()
-	_, known := l.called[to]
+	known := l.called[to]
 	_, maybeInstance := l.called[callee{parent, called.Port}]
 	full := len(l.called) >= maxCallees
 	l.mu.RUnlock()
-	if known || full || response == nil && maybeInstance {
+	if known != nil && response != nil && !isInstance { // so that nothing can be learnt of that address any more
+		l.latest.Store(known)
+	}
+	if known != nil || full || response == nil && maybeInstance {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.called[to] = struct{}{}
+	added := to
+	l.called[added] = &added
 	if isInstance { // which did not answer before
 		delete(l.called, callee{called.Host, called.Port})
 	}

@@ -3,6 +3,7 @@ package bus
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/busline/busline/bus/wire"
 )
@@ -18,6 +19,8 @@ type responders struct {
 	oldest  int                      // of the ring
 	census  census
 	patient bool // haste has been wrong, or may be: no call is hasty any more
+
+	latest atomic.Pointer[string] // host that was heard, as most answers come from where the one before came
 
 	unused sync.Pool // of *multicastSlot
 }
@@ -36,6 +39,7 @@ type multicastCall struct {
 
 // acquaintance is a host that has answered this connection, or greeted it.
 type acquaintance struct {
+	name      string // once it has answered
 	answered  bool
 	greetings int
 	subjects  map[string]struct{} // of the host, in known
@@ -67,6 +71,7 @@ func (r *responders) host(name string) *acquaintance {
 			}
 			r.forgetSubjects(known)
 			delete(r.hosts, other)
+			r.latest.Store(nil) // it may be that one
 		}
 		r.hosts[name] = &acquaintance{subjects: make(map[string]struct{})}
 	}
@@ -216,9 +221,16 @@ func (r *responders) forgetSubjects(known *acquaintance) {
 
 // heard remembers that a host has answered.
 func (r *responders) heard(host string) {
+	if latest := r.latest.Load(); latest != nil && *latest == host {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.host(host).answered = true
+	known := r.host(host)
+	if !known.answered {
+		known.name, known.answered = host, true // once: others read the name without the lock
+	}
+	r.latest.Store(&known.name)
 }
 
 func (r *responders) heardOf(host string) bool {
