@@ -50,6 +50,10 @@ func TestClientGoesAway(t *testing.T) {
 			for service.Stats().Handlers == 0 {
 				continue // until the call is under way
 			}
+			// The ack comes before this answer; without it nobody would be told that the client has left.
+			if err := bus.Call(t.Context(), door, "https://trouble.example/cancelled", nil, nil); err != nil {
+				t.Fatal(err)
+			}
 			leave()
 			<-left
 			asking, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the call itself would take 20
