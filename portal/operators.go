@@ -52,9 +52,10 @@ func (i *Ingress) tellAllMetrics(w http.ResponseWriter, r *http.Request) {
 type scrape struct {
 	conn *bus.Conn
 
-	mu      sync.Mutex // protects all below
+	mu   sync.Mutex // protects size
+	size int        // of what was answered, in bytes
+
 	merger  metrics.Merger
-	size    int
 	merged  int
 	leftOut map[string]int // by reason
 }
@@ -74,20 +75,25 @@ func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	answers := make([]scraped, len(found))
 	room := make(chan struct{}, parallelScrape)
 	var asking sync.WaitGroup
-	for _, of := range found {
+	for at, of := range found {
 		room <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-room }()
-			s.add(of, s.ask(ctx, of))
+			answers[at] = s.limit(s.ask(ctx, of))
 		})
 	}
 	asking.Wait()
+	for at, of := range found {
+		s.add(of, answers[at])
+	}
 	return s.tell(i.labels())
 }
 
-// find returns who is on the plane, sorted.
+// find returns who is on the plane, sorted, the ingress itself first: of two who disagree on what a metric is, the first one
+// counts, and nobody is to talk the others out of theirs.
 func (s *scrape) find(ctx context.Context) (found []peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout/2) //nolint:mnd // half
 	defer cancel()
@@ -101,7 +107,19 @@ func (s *scrape) find(ctx context.Context) (found []peer, err error) {
 			found = append(found, from)
 		}
 	})
-	slices.SortFunc(found, peer.compare)
+	own := peer{s.conn.Host(), s.conn.ID()}
+	slices.SortFunc(found, func(a, b peer) int {
+		switch {
+		case a == b:
+			return 0
+		case a == own:
+			return -1
+		case b == own:
+			return 1
+		default:
+			return a.compare(b)
+		}
+	})
 	return slices.Compact(found), err
 }
 
@@ -129,18 +147,24 @@ func (s *scrape) ask(ctx context.Context, of peer) scraped {
 	return scraped{text: string(body)}
 }
 
-// add merges what an instance answered, which speaks of itself alone.
-func (s *scrape) add(of peer, answer scraped) {
+// limit leaves an answer out when there would be too much to hold.
+func (s *scrape) limit(answer scraped) scraped {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.size+len(answer.text) > maxScraped {
+		return scraped{reason: reasonTooMuch}
+	}
+	s.size += len(answer.text)
+	return answer
+}
+
+// add merges what an instance answered, which speaks of itself alone.
+func (s *scrape) add(of peer, answer scraped) {
 	switch {
 	case answer.reason != "":
-	case s.size+len(answer.text) > maxScraped:
-		answer.reason = reasonTooMuch
 	case strings.Contains(answer.text, scrapePrefix) || s.merger.Add(answer.text, instanceLabels(of)...) != nil:
 		answer.reason = reasonBroken
 	default:
-		s.size += len(answer.text)
 		s.merged++
 		return
 	}
