@@ -48,9 +48,6 @@ func (s *subscription) into(c *Conn) receiver {
 // overlap, the broker delivers one copy for the queue and one for each subscription without a queue: exactly
 // one of them counts.
 func (s *subscription) brings(found *endpoint) bool {
-	if s.everyone {
-		return found.onAll
-	}
 	if s.endpoint == nil || s.endpoint == found {
 		return true
 	}
