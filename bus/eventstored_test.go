@@ -109,6 +109,20 @@ func TestStoredEventsComeAgain(t *testing.T) {
 	}
 }
 
+// readParked reads what is parked of the events of a source.
+func readParked(t *testing.T, source *bus.Conn) jetstream.Consumer {
+	t.Helper()
+	parked, err := manager(t, source).Stream(t.Context(), source.Plane()+"_PARKED_orders_example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := parked.CreateConsumer(t.Context(), jetstream.ConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader
+}
+
 // TestHopelessEventsAreParked has one that is refused, and one that always fails.
 func TestHopelessEventsAreParked(t *testing.T) {
 	t.Parallel()
@@ -125,14 +139,7 @@ func TestHopelessEventsAreParked(t *testing.T) {
 		return bus.Errorf([]int{http.StatusUnprocessableEntity, http.StatusBadGateway}[number], "order %d cannot be\nmailed", number)
 	}
 	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), fastRetries(3))
-	parked, err := manager(t, source).Stream(t.Context(), b.Plane()+"_PARKED_orders_example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := parked.CreateConsumer(t.Context(), jetstream.ConsumerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := readParked(t, source)
 	fire(t, ordered, 0, 1, 2)
 	mailer.await(t, 1)
 	reasons := make(map[string]string)
@@ -182,14 +189,7 @@ func TestLargestEventCanBeParked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	parked, err := manager(t, source).Stream(t.Context(), b.Plane()+"_PARKED_orders_example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := parked.CreateConsumer(t.Context(), jetstream.ConsumerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := readParked(t, source)
 	message, err := reader.Next()
 	if err != nil {
 		t.Fatal(err)

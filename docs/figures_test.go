@@ -68,17 +68,12 @@ func (f figures) short(t *testing.T) string {
 	const floor = "nats request"
 	var text strings.Builder
 	text.WriteString("\n| | busline, × NATS request | grpc-go, × NATS request |\n|---|--:|--:|\n")
-	for _, row := range []struct {
-		what, table string
-		of          column
-	}{
+	text.WriteString(f.rows(t, []string{"busline", "grpc-go"}, []figureRow{
 		{"`Add`, one caller, time", "Add", serialRatio},
 		{"`Add`, 64 callers per core, time", "Add", parallelRatio},
 		{"`Echo` of 1 KiB, 64 callers per core, time", "Echo 1 KiB", parallelRatio},
 		{"`Echo` of 64 KiB, one caller, time", "Echo 64 KiB", serialRatio},
-	} {
-		text.WriteString("| " + row.what + " | " + f.of(t, row.table, "busline", row.of) + " | " + f.of(t, row.table, "grpc-go", row.of) + " |\n")
-	}
+	}))
 	text.WriteString("| allocations of `Add`, all sides together")
 	for _, peer := range []string{"busline", "grpc-go"} {
 		text.WriteString(" | " + f.of(t, "Add", peer, allocations) + " of " + f.of(t, "Add", floor, allocations))
@@ -94,24 +89,35 @@ func (f figures) compared(t *testing.T) string {
 	peers := []string{"busline", "nats micro", "grpc-go", "connect-go, HTTP/1.1", "net/http, JSON"}
 	var text strings.Builder
 	text.WriteString("\n| | " + strings.Join(peers, " | ") + " |\n|---|" + strings.Repeat("--:|", len(peers)) + "\n")
-	for _, row := range []struct {
-		what, table string
-		of          column
-	}{
+	text.WriteString(f.rows(t, peers, []figureRow{
 		{"`Add`, serial, µs", "Add", serial},
 		{"`Add`, parallel, µs", "Add", parallel},
 		{"`Add`, CPU µs of all sides", "Add", cpu},
 		{"`Echo` 1 KiB, parallel, µs", "Echo 1 KiB", parallel},
 		{"`Echo` 64 KiB, serial, µs", "Echo 64 KiB", serial},
 		{"`Echo` 64 KiB, parallel, µs", "Echo 64 KiB", parallel},
-	} {
+	}))
+	text.WriteString("\n")
+	return text.String()
+}
+
+// figureRow is a row of one figure, of all peers.
+type figureRow struct {
+	what, table string
+	of          column
+}
+
+// rows writes rows of a table with a column for each peer.
+func (f figures) rows(t *testing.T, peers []string, rows []figureRow) string {
+	t.Helper()
+	var text strings.Builder
+	for _, row := range rows {
 		text.WriteString("| " + row.what)
 		for _, peer := range peers {
 			text.WriteString(" | " + f.of(t, row.table, peer, row.of))
 		}
 		text.WriteString(" |\n")
 	}
-	text.WriteString("\n")
 	return text.String()
 }
 
