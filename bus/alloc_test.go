@@ -17,7 +17,7 @@ func TestCallAllocations(t *testing.T) { //nolint:paralleltest // counts the all
 	type results struct {
 		Sum int `json:"sum"`
 	}
-	for name, most := range map[string]float64{"short circuit": 14, "broker": 50} {
+	for name, most := range map[string]float64{"short circuit": 12, "broker": 50} {
 		w := transports()[name](bustest.New(t))
 		caller, _ := newCalculator(t, w)
 		add := bus.NewOperation[arguments, results](caller, calculatorURL+"/add")

@@ -47,6 +47,7 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 	if err != nil {
 		return err
 	}
+	defer conn.reuse(request)
 	if request.given.answeredBy(response) {
 		if result != nil {
 			reflect.ValueOf(result).Elem().Set(request.given.results)

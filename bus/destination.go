@@ -97,11 +97,12 @@ func (d *destination) takesQuery() bool {
 
 // fill is the short way: all arguments are in the body.
 func (d *destination) fill(body []byte) *outgoing {
-	request := *d.template
+	request := unused[outgoing](&outgoings)
+	*request = *d.template
 	if body != nil {
 		request.Header, request.Body = d.json, body
 	}
-	return &request
+	return request
 }
 
 func jsonContent() wire.Header {

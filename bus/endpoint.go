@@ -22,6 +22,7 @@ type endpoint struct {
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
 	chain  Handler         // ends with run
+	unseen bool            // no interceptor of the user's stands in the chain
 	served *metrics.Family // by caller; nil for what the framework itself serves
 
 	lastError atomic.Int32 // the status of the last request that was answered with an error

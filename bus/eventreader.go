@@ -108,12 +108,9 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 		d.refuse(askAgain)
 		return nil
 	}
-	in := &incoming{
-		Exchange: Exchange{Address: through.address}, through: through, match: through.match,
-		size: len(message.Data), back: d, backTo: message.Reply,
-	}
-	in.Request = &in.read
-	in.Request.Header = in.fields[:0]
+	in := newIncoming()
+	in.Address, in.through, in.match = through.address, through, through.match
+	in.size, in.back, in.backTo = len(message.Data), d, message.Reply
 	d.fault = s.conn.link.intake.reader.ParseRequest(message.Data, in.Request)
 	in.Request.TimeBudget = wire.DefaultTimeBudget
 	if longest := through.endpoint.timeBudget; longest > 0 {

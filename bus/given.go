@@ -17,6 +17,7 @@ type given struct {
 	results   reflect.Value      // a settable struct that nobody else has, or what only text can fill, or nothing
 	anyCase   bool               // of the names of results
 	check     *shortCircuitCheck // nil outside of tests
+	response  wire.Response      // where there is none for it elsewhere
 	filled    *wire.Response     // the response whose results they are; nil when its body has them
 }
 
@@ -33,7 +34,8 @@ func (c *Conn) newRequest(to *destination, arguments any) (*outgoing, error) {
 	if args, ok := arguments.(Args); ok {
 		arguments = map[string]any(args)
 	}
-	request.given = &given{to: to, arguments: arguments}
+	request.given = unused[given](&givens)
+	request.given.to, request.given.arguments = to, arguments
 	return request, nil
 }
 
@@ -81,8 +83,11 @@ func (in *incoming) give(out reflect.Value) bool {
 	if g.check != nil {
 		g.check.results(in, out, before)
 	}
-	in.response = wire.Response{Status: http.StatusOK}
 	g.filled = &in.response
+	if in.endpoint.unseen { // so that in is used again
+		g.filled = &g.response
+	}
+	*g.filled = wire.Response{Status: http.StatusOK}
 	return true
 }
 

@@ -25,10 +25,16 @@ type incoming struct {
 
 	given *given // by a caller in the process; nil when the request was written
 
-	serving  serving                 // the context of its handler
-	read     wire.Request            // what Request points to
-	fields   [usualFields]wire.Field // of read, unless it has more
-	response wire.Response           // what a function endpoint has answered
+	*arrival
+	response wire.Response // what a function endpoint has answered
+	lent     bool          // response, to a caller in the process
+}
+
+// arrival is what a handler may keep of a request: its context, and what that tells of.
+type arrival struct {
+	serving serving                 // the context of the handler
+	read    wire.Request            // what Request points to
+	fields  [usualFields]wire.Field // of read, unless it has more
 }
 
 // subscription says why a message was delivered. The zero value stands for messages to this very instance.

@@ -63,10 +63,9 @@ func (c *Conn) receiveAbsence(message *nats.Msg) *incoming {
 
 // receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
 func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incoming {
-	in := &incoming{through: through, size: len(message.Data), back: c.nats}
-	in.Request = &in.read
+	in := newIncoming()
+	in.through, in.size, in.back = through, len(message.Data), c.nats
 	request := in.Request
-	request.Header = in.fields[:0]
 	fault := c.link.intake.reader.ParseRequest(message.Data, request)
 	to, known := c.callers.responseSubject(request, through.ofFramework())
 	if !known || request.MsgID == "" {

@@ -79,6 +79,7 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	if err != nil {
 		return Response[Results]{}, err
 	}
+	defer o.conn.reuse(request)
 	if request.given.answeredBy(response) {
 		return Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status, Results: *results}, nil
 	}

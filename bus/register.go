@@ -205,6 +205,7 @@ func (c *Conn) surround(endpoints []*endpoint) {
 		if e.Port != controlPort { // whose plans all connections share
 			e.served = new(metrics.Family)
 			e.chain = c.serverChain(e)
+			e.unseen = e.mapped.Style != restmap.Web && len(c.interceptors)+len(e.interceptors) == 0
 		}
 	}
 }

@@ -38,10 +38,8 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 	if callee == nil {
 		return false, nil
 	}
-	in := &incoming{
-		Exchange: Exchange{Address: request.address},
-		through:  callee.direct, back: localReplier{s.caller}, match: found,
-	}
+	in := newIncoming()
+	in.Address, in.through, in.back, in.match = request.address, callee.direct, localReplier{s.caller}, found
 	if request.given != nil && (callee.bodies || !in.take(request.given, callee.unfinished.limit)) {
 		if err := s.caller.write(request); err != nil {
 			return false, err
@@ -50,6 +48,7 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 	in.copied(request)
 	request.local = true
 	if s.check != nil {
+		request.kept = true
 		in.back = checkedReplier{in.back, s.check, request}
 		s.check.message(s.caller, in, request)
 	}
@@ -63,13 +62,13 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 func (in *incoming) copied(request *outgoing) {
 	in.read = request.Request
 	in.read.Header = slices.Clip(in.read.Header)
-	in.Request = &in.read
 }
 
 // localReplier hands acks and responses to a caller in the same process.
 type localReplier struct{ caller *Conn }
 
-func (r localReplier) reply(_ *incoming, _ *wire.ResponseHead, response *wire.Response) error {
+func (r localReplier) reply(to *incoming, _ *wire.ResponseHead, response *wire.Response) error {
+	to.lent = to.lent || response == &to.response
 	r.caller.pending.deliver(response)
 	return nil
 }

@@ -34,6 +34,8 @@ type outgoing struct {
 	left   bool                        // some attempt at the call was begun
 	latest ended                       // what became of the latest one
 	ran    bool                        // an attempt before may have reached a handler
+
+	kept bool // even when it was answered, somebody may know it
 }
 
 // exchange begins a call.
