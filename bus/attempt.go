@@ -17,6 +17,7 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 	}
 	waiting := c.pending.newSlot(answeredBy(sent.address), c.ackWait)
 	waiting.subject, waiting.report = sent.subject, c.link.givenReport()
+	waiting.isReminded(&c.pending.reminder, min(c.ackWait, sent.TimeBudget))
 	sent.waiting = waiting
 	c.pending.open(sent.MsgID, waiting)
 	defer func() {
@@ -62,16 +63,19 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 	if !sent.local {
 		outage = c.link.outage.tooLong()
 	}
-	defer s.timer.Stop()
-	if s.isSoon(ctx, min(briefly, s.ackWait, sent.TimeBudget)) {
+	if s.isSoon(ctx) {
 		return c.outcome(s)
 	}
+	s.waited = min(sent.TimeBudget-time.Until(ends), s.ackWait)
+	defer s.timer.Stop()
 	s.timer.Reset(min(rounds.first(), time.Until(ends)))
 	defer func() { rounds.end() }() // not without the closure: there is nothing to end yet
 	for {
 		select {
 		case <-s.news:
-			return c.outcome(s)
+			if s.isOver() { // and this is no reminder that came late
+				return c.outcome(s)
+			}
 		case taker := <-s.taker():
 			if err := s.follow(ctx, taker, ends); err != nil {
 				return nil, err
@@ -110,21 +114,20 @@ func (c *Conn) outcome(s *unicastSlot) (*wire.Response, error) {
 	return response, nobody
 }
 
-// briefly is how long a caller waits for an outcome and for nothing else. By then most calls have theirs.
-const briefly = 20 * time.Millisecond
-
-// isSoon waits so. What else ends a call is known by channels that all calls have in common, whose locks they would wait for.
-func (s *unicastSlot) isSoon(ctx context.Context, wait time.Duration) bool {
-	if s.departing != nil { // parts are to be sent
+// isSoon waits for the outcome and for hardly anything else, until the reminder comes. What else ends a call is known by
+// channels that all calls have in common, whose locks they would wait for.
+func (s *unicastSlot) isSoon(ctx context.Context) bool {
+	if s.departing != nil || s.reminder == nil { // parts are to be sent, or there is no time for that
 		return false
 	}
-	s.timer.Reset(wait)
-	select {
-	case <-s.news:
-		return true
-	case <-s.timer.C:
-		s.briefly = wait
-	case <-ctx.Done():
+	s.reminder.awaited()
+	if ended := ctx.Done(); ended == nil {
+		<-s.news
+	} else {
+		select {
+		case <-s.news:
+		case <-ended:
+		}
 	}
-	return false
+	return s.isOver()
 }

@@ -221,3 +221,6 @@ func AnswerAsTooLarge(c *Conn, body []byte) error {
 	response := &wire.Response{Status: http.StatusOK, OpCode: wire.OpRes, FromHost: c.host, FromID: c.id, MsgID: "X", Queue: c.host, Body: body}
 	return c.nats.replyInParts(c.nats.response, response)
 }
+
+// IsReminding says whether callers are to be reminded that they wait.
+func (c *Conn) IsReminding() bool { return c.pending.reminder.going.Load() }

@@ -11,6 +11,8 @@ import (
 type pending struct {
 	shards [16]shard // by the last byte of the id, so that calls do not wait for each other
 
+	reminder reminder // of those who wait
+
 	watching sync.Mutex        // protects watches
 	watches  map[string]func() // told that nobody is there, by the token of the question
 
@@ -40,10 +42,14 @@ type slot interface {
 	absent()
 	// denied tells that the broker does not take what is published to a subject. The request may have gone elsewhere.
 	denied(subject string)
+	// remind tells that the reminder has come around. True is for who waits for a later round.
+	remind(round uint32) bool
 }
 
 func newPending(stranger func(*wire.Response), limit int, memory *partsMemory) *pending {
-	return &pending{watches: make(map[string]func()), stranger: stranger, limit: limit, memory: memory}
+	p := &pending{watches: make(map[string]func()), stranger: stranger, limit: limit, memory: memory}
+	p.reminder.callers = p
+	return p
 }
 
 func (p *pending) shard(id string) *shard { return &p.shards[shardOf(id, len(p.shards))] }

@@ -19,7 +19,7 @@ type rounds struct {
 
 // first returns when the first round is due.
 func (r *rounds) first() time.Duration {
-	r.waited = r.slot.briefly
+	r.waited = r.slot.waited
 	r.pause = min(r.slot.ackWait, probeInterval) - r.waited
 	return r.pause
 }

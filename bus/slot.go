@@ -20,12 +20,16 @@ type unicastSlot struct {
 	ackWait time.Duration
 	news    chan struct{} // room for one: there is an outcome
 	timer   *time.Timer   // of the caller
-	briefly time.Duration // that the caller has waited already
+	waited  time.Duration // by the caller, before its timer was set
+
+	reminder *reminder // of the caller; nil when there is no time for one
+	since    uint32    // the round in which it began to wait
 
 	mu       sync.Mutex // protects all below, and departing until the request leaves
 	acks     []peer     // the instances that have acked: several, without a queue
 	response *wire.Response
 	nobody   error // why the request has reached no one
+	reminded bool  // the caller has been
 
 	departing *departing // nil when the request travels whole
 }
@@ -140,6 +144,12 @@ func (s *unicastSlot) outcome() (*wire.Response, error) {
 		return s.response, nil
 	}
 	return nil, s.nobody
+}
+
+// isOver says whether there is an outcome.
+func (s *unicastSlot) isOver() bool {
+	response, nobody := s.outcome()
+	return response != nil || nobody != nil
 }
 
 // lastWord returns the response if it has come in the meantime, or else why there is none.
