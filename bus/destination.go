@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -14,7 +15,7 @@ import (
 )
 
 // destination is the address of a function, "PUT https://products.example/products/{id}", taken apart. It turns
-// arguments into requests, and does not change.
+// arguments into requests. Nothing but its memory changes.
 type destination struct {
 	method     string
 	address    string    // the URL, with {name} where an argument goes into its path
@@ -23,6 +24,9 @@ type destination struct {
 	exact      bool      // some argument may be of any type, which a query does not tell
 
 	json wire.Header // of requests with a body
+
+	requests sync.Pool // of *outgoing that were answered
+	givens   sync.Pool // of *given that belonged to them
 }
 
 // parameterPattern matches what stands for an argument in a path: {id}, and {rest+} for several segments.
@@ -97,8 +101,9 @@ func (d *destination) takesQuery() bool {
 
 // fill is the short way: all arguments are in the body.
 func (d *destination) fill(body []byte) *outgoing {
-	request := unused[outgoing](&outgoings)
+	request := unused[outgoing](&d.requests)
 	*request = *d.template
+	request.to = d
 	if body != nil {
 		request.Header, request.Body = d.json, body
 	}

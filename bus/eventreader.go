@@ -108,7 +108,7 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 		d.refuse(askAgain)
 		return nil
 	}
-	in := newIncoming()
+	in := s.conn.newIncoming()
 	in.Address, in.through, in.match = through.address, through, through.match
 	in.size, in.back, in.backTo = len(message.Data), d, message.Reply
 	d.fault = s.conn.link.intake.reader.ParseRequest(message.Data, in.Request)

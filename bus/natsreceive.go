@@ -63,7 +63,7 @@ func (c *Conn) receiveAbsence(message *nats.Msg) *incoming {
 
 // receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
 func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incoming {
-	in := newIncoming()
+	in := c.newIncoming()
 	in.through, in.size, in.back = through, len(message.Data), c.nats
 	request := in.Request
 	fault := c.link.intake.reader.ParseRequest(message.Data, request)

@@ -78,7 +78,7 @@ func (in *incoming) do() {
 	defer room.leave()
 	in.joinParts()
 	c.handle(in, room)
-	in.reuse()
+	c.link.reuse(in)
 }
 
 // admit lets a request in. One that a handler of this instance makes is part of what that handler does.

@@ -3,13 +3,8 @@ package bus
 import "sync"
 
 // A call that was answered leaves its memory to a later one, which saves the collector a good part of its work. What somebody
-// outside of this package may keep is not used again: the context of a handler with the request that it knows of, an answer,
-// and, where an interceptor of the user's has seen the call, its exchange.
-var (
-	outgoings sync.Pool // of *outgoing
-	givens    sync.Pool // of *given
-	incomings sync.Pool // of *incoming
-)
+// outside of this package may keep is not used again: the context of a handler with the request that it knows of, an answer
+// that came over the broker, and the exchange of a call that an interceptor of the user's has seen.
 
 // unused returns memory out of a pool, or else new one.
 func unused[T any](pool *sync.Pool) *T {
@@ -21,20 +16,21 @@ func unused[T any](pool *sync.Pool) *T {
 
 // reuse takes back a request that was answered, when its results are read.
 func (c *Conn) reuse(answered *outgoing) {
-	if answered.kept || len(c.interceptors) > 0 {
+	to := answered.to
+	if to == nil || len(c.interceptors) > 0 {
 		return
 	}
 	if answered.given != nil {
 		*answered.given = given{}
-		givens.Put(answered.given)
+		to.givens.Put(answered.given)
 	}
 	*answered = outgoing{}
-	outgoings.Put(answered)
+	to.requests.Put(answered)
 }
 
 // newIncoming returns a request that is to be read into what its Request points to.
-func newIncoming() *incoming {
-	in := unused[incoming](&incomings)
+func (c *Conn) newIncoming() *incoming {
+	in := unused[incoming](&c.link.handled)
 	in.arrival = new(arrival)
 	in.Request = &in.read
 	in.Request.Header = in.fields[:0]
@@ -42,9 +38,9 @@ func newIncoming() *incoming {
 }
 
 // reuse takes back a request that was answered.
-func (in *incoming) reuse() {
+func (l *link) reuse(in *incoming) {
 	if in.endpoint.unseen && !in.crashed && !in.lent && in.kept == nil {
 		*in = incoming{}
-		incomings.Put(in)
+		l.handled.Put(in)
 	}
 }

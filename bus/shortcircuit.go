@@ -38,7 +38,7 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 	if callee == nil {
 		return false, nil
 	}
-	in := newIncoming()
+	in := callee.newIncoming()
 	in.Address, in.through, in.back, in.match = request.address, callee.direct, localReplier{s.caller}, found
 	if request.given != nil && (callee.bodies || !in.take(request.given, callee.unfinished.limit)) {
 		if err := s.caller.write(request); err != nil {
@@ -48,7 +48,7 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 	in.copied(request)
 	request.local = true
 	if s.check != nil {
-		request.kept = true
+		request.to = nil // its answer is looked at, too
 		in.back = checkedReplier{in.back, s.check, request}
 		s.check.message(s.caller, in, request)
 	}

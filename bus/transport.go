@@ -26,6 +26,7 @@ type outgoing struct {
 	waiting *unicastSlot // of the attempt; nil: nobody waits for an answer to this very request
 	local   bool         // it has stayed in the process; set once it was sent
 	given   *given       // in place of the body; nil when that is written
+	to      *destination // whose memory it is; nil when nobody takes that back
 
 	head *wire.RequestHead // what it begins with like others; nil: not known
 
@@ -34,8 +35,6 @@ type outgoing struct {
 	left   bool                        // some attempt at the call was begun
 	latest ended                       // what became of the latest one
 	ran    bool                        // an attempt before may have reached a handler
-
-	kept bool // even when it was answered, somebody may know it
 }
 
 // exchange begins a call.

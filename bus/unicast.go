@@ -57,8 +57,8 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 			return nil, newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
 				"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
 		}
-		request.kept = true
-		again := *request // the one that has left is not changed any more
+		request.to = nil
+		again := *request // the one that has left is not changed any more, nor used again
 		request = &again
 	}
 }
@@ -87,7 +87,7 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 		return err
 	}
 	sent.local = true
-	in := newIncoming()
+	in := c.newIncoming()
 	in.Address, in.through, in.back, in.own = sent.address, c.direct, localReplier{c}, true
 	in.copied(sent)
 	if c.receive(in, nil) {
