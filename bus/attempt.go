@@ -64,7 +64,9 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 		outage = c.link.outage.tooLong()
 	}
 	if s.isSoon(ctx) {
-		return c.outcome(s)
+		if response, err := c.outcome(s); response != nil || err != nil {
+			return response, err
+		}
 	}
 	s.waited = min(sent.TimeBudget-time.Until(ends), s.ackWait)
 	defer s.timer.Stop()
@@ -73,8 +75,8 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 	for {
 		select {
 		case <-s.news:
-			if s.isOver() { // and this is no reminder that came late
-				return c.outcome(s)
+			if response, err := c.outcome(s); response != nil || err != nil { // else it was a reminder
+				return response, err
 			}
 		case taker := <-s.taker():
 			if err := s.follow(ctx, taker, ends); err != nil {
@@ -114,20 +116,22 @@ func (c *Conn) outcome(s *unicastSlot) (*wire.Response, error) {
 	return response, nobody
 }
 
-// isSoon waits for the outcome and for hardly anything else, until the reminder comes. What else ends a call is known by
+// isSoon waits for the outcome, or the reminder, and for hardly anything else. What else ends a call is known by
 // channels that all calls have in common, whose locks they would wait for.
 func (s *unicastSlot) isSoon(ctx context.Context) bool {
 	if s.departing != nil || s.reminder == nil { // parts are to be sent, or there is no time for that
 		return false
 	}
 	s.reminder.awaited()
-	if ended := ctx.Done(); ended == nil {
+	ended := ctx.Done()
+	if ended == nil { // which spares the select
 		<-s.news
-	} else {
-		select {
-		case <-s.news:
-		case <-ended:
-		}
+		return true
 	}
-	return s.isOver()
+	select {
+	case <-s.news:
+		return true
+	case <-ended:
+		return false
+	}
 }

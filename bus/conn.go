@@ -21,6 +21,7 @@ import (
 // own. Make one with [Connect]; all its methods may be used by many goroutines at once.
 type Conn struct {
 	host, id, plane      string
+	ownHost              string // of this very instance: "k3xq27abcd.calculator.example"
 	version, description string
 	baseURL              string
 	ackWait              time.Duration
@@ -136,7 +137,7 @@ func plainHost(address string) string {
 
 func newConn(host, id string, link *link, config *connectConfig) *Conn {
 	conn := &Conn{
-		host: host, id: id, plane: config.plane,
+		host: host, id: id, ownHost: id + "." + host, plane: config.plane,
 		version: config.version, description: config.description, baseURL: config.baseURL,
 		ackWait: config.ackWait, allowResponses: config.allowReplies, unlisted: config.unlisted,
 		logger:     config.logger.With().Str("host", host).Str("id", id).Logger(),

@@ -71,7 +71,7 @@ func (e *endpoint) queueName(c *Conn) string {
 	if e.queue {
 		return c.host
 	}
-	return c.id + "." + c.host
+	return c.ownHost
 }
 
 // brokerQueue is the queue that the broker balances over, "" for none.

@@ -64,7 +64,7 @@ func (u *unfinished) beginGood(in *incoming) error {
 // keep notes down what has come of a request, and asks for the memory that it takes.
 func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) error {
 	there := first.Address
-	there.Host = u.conn.id + "." + u.conn.host
+	there.Host = u.conn.ownHost
 	published, err := there.Subject(u.conn.plane)
 	if err != nil {
 		return err

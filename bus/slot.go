@@ -146,12 +146,6 @@ func (s *unicastSlot) outcome() (*wire.Response, error) {
 	return nil, s.nobody
 }
 
-// isOver says whether there is an outcome.
-func (s *unicastSlot) isOver() bool {
-	response, nobody := s.outcome()
-	return response != nil || nobody != nil
-}
-
 // lastWord returns the response if it has come in the meantime, or else why there is none.
 func (s *unicastSlot) lastWord(err error) (*wire.Response, error) {
 	if response, _ := s.outcome(); response != nil {

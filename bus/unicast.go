@@ -80,7 +80,7 @@ func (c *Conn) enter(ctx context.Context) (nested bool, err error) {
 // are no subscriptions any more that could bring the request.
 func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 	s := servingOf(ctx)
-	if s == nil || s.conn != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.id+"."+c.host) {
+	if s == nil || s.conn != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.ownHost) {
 		return c.transport.send(sent)
 	}
 	if err := c.write(sent); err != nil {
