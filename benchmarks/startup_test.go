@@ -20,7 +20,7 @@ func startUp(b *testing.B, options ...bus.ConnectOption) {
 		server := open(b, serviceHost, options...)
 		serve(b, server)
 		caller := open(b, callerHost, options...)
-		if err := typedClient(caller).adding()(ctx); err != nil {
+		if err := typedClient(caller, serviceHost).adding()(ctx); err != nil {
 			b.Error(err)
 		}
 		b.StopTimer()

@@ -32,3 +32,21 @@ func TestCallAllocations(t *testing.T) { //nolint:paralleltest // counts the all
 		t.Logf("%s: %v", name, got)
 	}
 }
+
+// TestNestedCallAllocations has a handler call on with its context. To tell that call when the handler's time ends takes 11
+// allocations, which are spared while it is answered soon.
+func TestNestedCallAllocations(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
+	const most = 33
+	w := transports()["short circuit"](bustest.New(t))
+	conn := w.connect("relay.example")
+	serve(t, conn, relay{conn, "https://relay.example/pass"})
+	got := testing.AllocsPerRun(200, func() {
+		if err := bus.Call(t.Context(), conn, "https://relay.example/pass", bus.Args{"hops": 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > most {
+		t.Errorf("a call that makes a call allocates %v times, want %v at most", got, most)
+	}
+	t.Log(got)
+}

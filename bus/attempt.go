@@ -123,7 +123,7 @@ func (s *unicastSlot) isSoon(ctx context.Context) bool {
 		return false
 	}
 	s.reminder.awaited()
-	ended := ctx.Done()
+	ended := endOf(ctx)
 	if ended == nil { // which spares the select
 		<-s.news
 		return true
@@ -134,4 +134,13 @@ func (s *unicastSlot) isSoon(ctx context.Context) bool {
 	case <-ended:
 		return false
 	}
+}
+
+// endOf returns the Done of a context, unless that is a handler's, who has not asked for it so far: to make it for so short
+// a time costs more than to hear of its end a little later. The time that is left is known without it.
+func endOf(ctx context.Context) <-chan struct{} {
+	if handler, ok := ctx.(*serving); ok {
+		return handler.doneIfMade()
+	}
+	return ctx.Done()
 }

@@ -85,6 +85,16 @@ func (s *serving) context() context.Context {
 	return s.inner
 }
 
+// doneIfMade returns nil when nobody has asked for Done so far.
+func (s *serving) doneIfMade() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inner == nil {
+		return nil
+	}
+	return s.inner.Done()
+}
+
 // end ends the context before its time, or frees what it holds when the handler has ended.
 func (s *serving) end(cause error) {
 	s.mu.Lock()

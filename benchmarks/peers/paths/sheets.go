@@ -29,6 +29,7 @@ func sheets() []sheet {
 		{"Echo1KiB", "`Echo`, text of 1 KiB", calls()},
 		{"Echo64KiB", "`Echo`, text of 64 KiB", calls()},
 		{"Echo3MiB", "`Echo`, text of 3 MiB", calls()},
+		{"RelayedAdd", "`Add` through a handler that calls on", calls()},
 		{"AddByName", "`Add`, with `bus.Call` and `bus.Args`", calls()},
 		{"Nobody", "`Add` of a host that nobody serves", calls()},
 		{"Multicast", "multicast to", slices.Concat([]column{{"first ms", "first", "ns/op", 1e-6, 2}}, inMode("warm"), memory("warm"))},
