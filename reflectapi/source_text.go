@@ -69,12 +69,14 @@ func (s *textSource) comment(of *subject) (doc string, declared bool) {
 	if err != nil {
 		return "", false
 	}
-	for _, f := range files {
-		if !f.belongsTo(of) {
-			continue
-		}
-		if spec, doc := f.typeSpec(of.typeName()); spec != nil {
-			return doc, true
+	for _, likely := range []bool{true, false} { // so that few files are parsed that only mention the type
+		for _, f := range files {
+			if f.mentions("type "+of.typeName()) != likely || !f.belongsTo(of) {
+				continue
+			}
+			if spec, doc := f.typeSpec(of.typeName()); spec != nil {
+				return doc, true
+			}
 		}
 	}
 	return "", false
