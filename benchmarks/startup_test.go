@@ -29,3 +29,25 @@ func startUp(b *testing.B, options ...bus.ConnectOption) {
 		b.StartTimer()
 	}
 }
+
+// BenchmarkReady connects a service and serves, until the broker knows of it: on a connection that other services of the
+// process have, too, and on one of its own.
+func BenchmarkReady(b *testing.B) {
+	b.Run("shared-connection", func(b *testing.B) {
+		broker := startBroker(b, overTCP())
+		connect(b, callerHost, broker)
+		ready(b, broker)
+	})
+	b.Run("own-connection", func(b *testing.B) { ready(b, startBroker(b, overTCP()), bus.WithoutSharing()) })
+}
+
+func ready(b *testing.B, options ...bus.ConnectOption) {
+	b.Helper()
+	for b.Loop() {
+		conn := open(b, serviceHost, options...)
+		serve(b, conn)
+		b.StopTimer()
+		leave(b, conn)
+		b.StartTimer()
+	}
+}

@@ -34,6 +34,7 @@ func sheets() []sheet {
 		{"Nobody", "`Add` of a host that nobody serves", calls()},
 		{"Multicast", "multicast to", slices.Concat([]column{{"first ms", "first", "ns/op", 1e-6, 2}}, inMode("warm"), memory("warm"))},
 		{"Endpoints", "endpoints", calls()},
+		{"Ready", "service ready", []column{{"ms", "", "ns/op", 1e-6, 2}}},
 		{"StartUp", "start-up to the first answer", []column{{"ms", "", "ns/op", 1e-6, 2}}},
 		{"Footprint", "idle, each", []column{
 			{"heap KiB", "", "heap-B/each", 1.0 / 1024, 1}, {"stack KiB", "", "stack-B/each", 1.0 / 1024, 1},
