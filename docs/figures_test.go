@@ -1,12 +1,11 @@
 package docs_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
 
-// figures are what benchmarks/README.md says of peers: rows of cells, by the title of their table.
+// figures are what benchmarks/README.md says: rows of cells, by the title of their table.
 type figures map[string][][]string
 
 // column is one in all tables of peers over TCP.
@@ -17,10 +16,10 @@ const (
 	serialRatio
 	parallel
 	parallelRatio
-	_ // throughput, compared with the rival
+	throughputRatio // that of the rival
 	cpu
-	_
-	_
+	cpuRatio
+	writes
 	_
 	allocations
 )
@@ -32,19 +31,23 @@ func TestFigures(t *testing.T) {
 	measured := readFigures(t)
 	checkBetween(t, "README.md", "figures", measured.short(t))
 	checkBetween(t, "docs/comparison.md", "figures", measured.compared(t))
+	checkBetween(t, "benchmarks/README.md", "goals", measured.goals(t))
 }
 
 func readFigures(t *testing.T) figures {
 	t.Helper()
-	_, text, _ := strings.Cut(readFile(t, "benchmarks/README.md"), "<!-- begin peers -->")
-	text, _, _ = strings.Cut(text, "<!-- end peers -->")
-	read, title := figures{}, ""
-	for _, row := range tableRows(text) {
-		switch {
-		case slices.Contains(row, "serial µs"):
-			title = row[0]
-		case !strings.HasPrefix(row[0], "---"):
-			read[title] = append(read[title], row)
+	read := figures{}
+	for _, block := range []string{"peers", "paths"} {
+		_, text, _ := strings.Cut(readFile(t, "benchmarks/README.md"), "<!-- begin "+block+" -->")
+		text, _, _ = strings.Cut(text, "<!-- end "+block+" -->")
+		rows, title := tableRows(text), ""
+		for i, row := range rows {
+			switch {
+			case i+1 < len(rows) && strings.HasPrefix(rows[i+1][0], "---"):
+				title = row[0]
+			case !strings.HasPrefix(row[0], "---"):
+				read[title] = append(read[title], row)
+			}
 		}
 	}
 	return read
