@@ -17,13 +17,13 @@ type Args map[string]any
 
 // Call calls a function endpoint by its address, "https://calculator.example/add", and decodes what it answers.
 //
-// The arguments, [Args] or a struct with json tags, travel as one JSON object; nil stands for none. The names have to be
-// those of the function: it ignores what it does not know, and takes what is missing as zero. The result points to what
-// fits the response: a struct or a map with a field for each return value, in any case of letters, or a slice where a
-// REST endpoint answers with a list; nil ignores what comes. By default the method is POST; another stands in front of
-// the address, "GET https://products.example/products/{id}": with GET, HEAD and DELETE the arguments travel as query,
-// unless there is a list or an object among them. {name} in the path takes the argument of that name, {name+} one that
-// may have slashes; an argument httpRequestBody is the whole body, the others then travel as query.
+// The arguments, [Args] or a struct with a json tag for each field, travel as one JSON object; nil stands for none. The
+// names have to be those of the function: it ignores what it does not know, and takes what is missing as zero. The
+// result points to what fits the response: a struct or a map with a field for each return value, in any case of letters,
+// or a slice where a REST endpoint answers with a list; nil ignores what comes. By default the method is POST; another
+// stands in front of the address, "GET https://products.example/products/{id}": with GET, HEAD and DELETE the arguments
+// travel as query, unless there is a list or an object among them. {name} in the path takes the argument of that name,
+// {name+} one that may have slashes; an argument httpRequestBody is the whole body, the others then travel as query.
 //
 // A response of status 400 or above, and every failure on the way, is an [*Error]. The call takes as long as
 // ctx allows: within a handler what is left of the time budget, else 20 s unless ctx ends earlier or later; 600 s at
@@ -32,7 +32,7 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
 		return newError(http.StatusBadRequest, NotExecuted, nil, "the result of %s is to go into a %T: hand over a pointer that is not nil", address, result)
 	}
-	to, err := conn.destinations.find(address)
+	to, err := conn.destinationOf(address, arguments)
 	if err != nil {
 		return unsent(err)
 	}

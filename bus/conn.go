@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,7 @@ type Conn struct {
 	callees      *callees
 	callers      *callers
 	destinations *destinations
+	untagged     table[reflect.Type, error] // by the type of arguments
 	router       *router
 	events       eventSources
 	heads        [2]responseHeads // of endpoints with a queue, and without

@@ -1,6 +1,9 @@
 package bus
 
-import "sync"
+import (
+	"reflect"
+	"sync"
+)
 
 // destinations are the addresses that a connection has called, taken apart.
 type destinations struct {
@@ -16,6 +19,14 @@ const maxDestinations = 1024
 
 func newDestinations(c *Conn) *destinations {
 	return &destinations{conn: c, known: make(map[string]*destination)}
+}
+
+// destinationOf returns the destination of an address, or what is wrong with it or with the arguments.
+func (c *Conn) destinationOf(address string, arguments any) (*destination, error) {
+	if err := c.untagged.get(reflect.TypeOf(arguments), untagged); err != nil {
+		return nil, err
+	}
+	return c.destinations.find(address)
 }
 
 // find returns the destination of an address, or what is wrong with the address.

@@ -145,7 +145,7 @@ func Fire(ctx context.Context, conn *Conn, address string, arguments any) error 
 	if at, err := url.Parse(address); err == nil && at.Port() != strconv.Itoa(EventPort) {
 		return newError(http.StatusBadRequest, NotExecuted, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, EventPort, EventPort)
 	}
-	to, err := conn.destinations.find(address)
+	to, err := conn.destinationOf(address, arguments)
 	if err != nil {
 		return unsent(err)
 	}

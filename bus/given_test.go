@@ -68,7 +68,7 @@ func gaugeCalls(ctx context.Context, conn *bus.Conn) map[string]func() (any, err
 		Ratio float64 `json:"ratio"`
 		Flag  bool    `json:"flag"`
 		At    spot    `json:"at"`
-		Else  int
+		Else  int     `json:"Else"`
 	}
 	full := arguments{"a\x00é\u2028<", -5, 7, -0.1, true, spot{3, "b"}, 9}
 	operation := bus.NewOperation[arguments, gauged](conn, gaugeURL+"/echo")

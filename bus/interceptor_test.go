@@ -307,10 +307,13 @@ func TestInterceptorsSeeCrashes(t *testing.T) {
 // TestInterceptorAddsHeader has it arrive, whether the arguments travel as values, or have to be written on the way.
 func TestInterceptorAddsHeader(t *testing.T) {
 	t.Parallel()
-	type values struct{ X, Y int }
+	type values struct {
+		X int `json:"x"`
+		Y int `json:"y"`
+	}
 	type text struct {
-		X    int
-		List []int
+		X    int   `json:"x"`
+		List []int `json:"list"`
 	}
 	overBoth(t, func(t *testing.T, w *world) {
 		seen := new(notes)

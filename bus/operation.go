@@ -38,6 +38,7 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	to, err := parseDestination(address)
 	if err == nil {
 		to.exact = hasAny(reflect.TypeFor[Arguments]())
+		err = untagged(reflect.TypeFor[Arguments]())
 	}
 	switch {
 	case conn != nil && err == nil:

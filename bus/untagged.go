@@ -1,0 +1,45 @@
+package bus
+
+import (
+	"encoding"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+)
+
+// untagged is the error for a struct of arguments with a field that has no json tag. It would travel under its Go name,
+// "Text", which is hardly that of an argument; and what is not the name of one is ignored, as the contract has it, so that the
+// argument would be zero.
+func untagged(arguments reflect.Type) error {
+	if arguments == nil || writesItself(arguments) {
+		return nil
+	}
+	if arguments.Kind() == reflect.Pointer {
+		return untagged(arguments.Elem())
+	}
+	if arguments.Kind() != reflect.Struct {
+		return nil
+	}
+	for field := range arguments.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name != "" || options == "unknown" || !field.IsExported() && !field.Anonymous:
+		case field.Anonymous || options == "inline":
+			if err := untagged(field.Type); err != nil {
+				return err
+			}
+		default:
+			return newError(http.StatusBadRequest, NotExecuted, nil,
+				"field %s of %s has no json tag, and would travel as %q: tag it with the name of its argument, such as `json:%q`",
+				field.Name, arguments, field.Name, strings.ToLower(field.Name[:1])+field.Name[1:])
+		}
+	}
+	return nil
+}
+
+// writesItself says whether a type has a way of its own to be written as JSON.
+func writesItself(written reflect.Type) bool {
+	_, streams := written.MethodByName("MarshalJSONTo")
+	return streams || written.Implements(reflect.TypeFor[json.Marshaler]()) || written.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+}

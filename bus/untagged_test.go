@@ -1,0 +1,68 @@
+package bus_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+type (
+	tagged struct {
+		X int `json:"x"`
+	}
+	around struct {
+		tagged
+
+		Y      int `json:"y,omitempty"`
+		Hidden int `json:"-"`
+		inside int
+	}
+	bare    struct{ X int }
+	aroundB struct {
+		*bare
+
+		Y int `json:"y"`
+	}
+	nameless struct {
+		X int `json:",omitempty"`
+	}
+	ownJSON struct{ X, Y int }
+)
+
+func (o ownJSON) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]int{"x": o.X, "y": o.Y})
+}
+
+// TestArgumentsHaveTags has calls with arguments that would not arrive be refused, by name, instead of computing with zeros.
+func TestArgumentsHaveTags(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		for name, call := range map[string]struct {
+			arguments any
+			fault     string
+		}{
+			"tags":            {tagged{1}, ""},
+			"embedded":        {&around{tagged: tagged{1}, Y: 2, Hidden: 3, inside: 4}, ""},
+			"a map":           {map[string]int{"x": 1}, ""},
+			"nothing":         {nil, ""},
+			"JSON of its own": {ownJSON{1, 2}, ""},
+			"none":            {bare{1}, `field X of bus_test.bare has no json tag`},
+			"none, embedded":  {aroundB{&bare{1}, 2}, `field X of bus_test.bare has no json tag`},
+			"no name":         {&nameless{1}, `such as ` + "`json:\"x\"`"},
+		} {
+			var result map[string]any
+			err := bus.Call(t.Context(), caller, calculatorURL+"/add", call.arguments, &result)
+			if call.fault == "" && err != nil || call.fault != "" && (err == nil || !strings.Contains(err.Error(), call.fault)) {
+				t.Errorf("%s: %v, want %q", name, err, call.fault)
+			}
+		}
+		_, err := bus.NewOperation[bare, any](caller, calculatorURL+"/add").Call(t.Context(), bare{1})
+		if bus.StatusOf(err) != http.StatusBadRequest || !strings.Contains(err.Error(), "has no json tag") {
+			t.Errorf("operation: %v", err)
+		}
+	})
+}
