@@ -76,9 +76,10 @@ type Error struct {
 	// Executed tells whether a handler has run.
 	Executed Executed
 
-	allow string // the Allow header of a 405
-	busy  bool   // the caller may try again in a second
-	cause error
+	allow    string // the Allow header of a 405
+	busy     bool   // the caller may try again in a second
+	internal bool   // Detail is the text of an error that has no status of its own
+	cause    error
 }
 
 // Error returns one line: status, detail, and who said so, of which path.
@@ -119,6 +120,14 @@ func StatusOf(err error) int {
 	return asError(err).Status
 }
 
+// IsInternal says whether the text of an error is for callers on the bus and for logs alone: nobody has written it to be read
+// outside, and it may hold an address or a password. So is that of status 500, and that of an error which has no status of
+// its own, whatever [StatusOf] makes of it; it stays so over any number of hops. The ingress withholds such a text. False for
+// nil.
+func IsInternal(err error) bool { return err != nil && asError(err).isInternal() }
+
+func (e *Error) isInternal() bool { return e.internal || e.Status == http.StatusInternalServerError }
+
 // coder is an error that knows its status.
 type coder interface {
 	error
@@ -140,7 +149,7 @@ func asError(err error) *Error {
 	case *restmap.InputError:
 		return &Error{Status: known.Status, Detail: known.Detail, Arguments: known.Arguments, cause: err}
 	case nil:
-		return &Error{Status: statusOfContext(err), Detail: err.Error(), cause: err}
+		return &Error{Status: statusOfContext(err), Detail: err.Error(), internal: true, cause: err}
 	}
 	status := outermost.StatusCode()
 	if status < 400 || status > 599 {

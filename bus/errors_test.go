@@ -4,8 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
 )
@@ -41,6 +47,31 @@ func TestStatusOf(t *testing.T) {
 	}
 }
 
+func TestIsInternal(t *testing.T) {
+	t.Parallel()
+	late := fmt.Errorf("dialling: %w", context.DeadlineExceeded)
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":                     {nil, false},
+		"with a status":            {bus.Errorf(http.StatusNotFound, "no product 7"), false},
+		"of status 500":            {bus.Errorf(http.StatusInternalServerError, "broken"), true},
+		"without a status":         {errors.New("the disk is full"), true},
+		"a deadline":               {late, true},
+		"a cancellation":           {context.Canceled, true},
+		"a deadline with a status": {bus.Errorf(http.StatusGatewayTimeout, "the warehouse is closed: %w", late), false},
+		"an application's":         {conflictError{late}, false},
+		"a status that is wrapped": {fmt.Errorf("loading: %w", bus.Errorf(http.StatusGatewayTimeout, "late")), false},
+		"made of parts":            {&bus.Error{Status: http.StatusServiceUnavailable, Detail: "busy"}, false},
+		"a status that is none":    {bus.Errorf(200, "fine"), true},
+	} {
+		if got := bus.IsInternal(test.err); got != test.want {
+			t.Errorf("%s: %t, want %t", name, got, test.want)
+		}
+	}
+}
+
 func TestErrorfKeepsItsCauses(t *testing.T) {
 	t.Parallel()
 	one, two := errors.New("one"), errors.New("two")
@@ -68,4 +99,67 @@ func TestTheTextOfAWrappedErrorTravels(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// dialler fails with the text of some driver.
+type dialler struct{}
+
+func (dialler) Dial(why string) error {
+	cause := map[string]error{"late": context.DeadlineExceeded, "left": context.Canceled, "lost": io.EOF}[why]
+	return fmt.Errorf("dialling secret@db.internal: %w", cause)
+}
+
+// TestTheTextOfADriverIsInternal holds that a text without a status of its own is logged where it arose, and that the
+// far end of a chain knows what it is.
+func TestTheTextOfADriverIsInternal(t *testing.T) {
+	t.Parallel()
+	for why, status := range map[string]int{"late": 504, "left": 503, "lost": 500} {
+		overBoth(t, func(t *testing.T, w *world) {
+			logged := new(lines)
+			serve(t, w.connect("dialler.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.InfoLevel))), dialler{})
+			caller := w.connect("caller.example")
+			if err := caller.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				bus.ServeError(w, r, bus.Call(r.Context(), caller, "https://dialler.example/dial", bus.Args{"why": why}, nil))
+			})); err != nil {
+				t.Fatal(err)
+			}
+			err := bus.Call(t.Context(), caller, "GET https://caller.example/", nil, nil)
+			failed, _ := errors.AsType[*bus.Error](err)
+			if failed == nil || failed.Status != status || !strings.HasPrefix(failed.Detail, "dialling secret@db.internal: ") || !bus.IsInternal(err) {
+				t.Errorf("%s: %v, internal %t", why, err, bus.IsInternal(err))
+			}
+			if line := logged.line(t, "request failed"); line["level"] != "error" || line["detail"] != failed.Detail || line["status"] != float64(status) {
+				t.Errorf("%s: logged is %v", why, line)
+			}
+		})
+	}
+}
+
+// TestWhatACallerLeavesIsNoFault has a caller go away from a handler that heeds its context: nobody is left who would look for
+// the reason, so that it is logged for debugging alone.
+func TestWhatACallerLeavesIsNoFault(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		logged := new(lines)
+		callee := b.connect("patient.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+		serve(t, callee, patient{})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second/2, cancel) // not before it has an ack
+		err := bus.Call(ctx, b.connect("caller.example"), "https://patient.example/wait", nil, nil)
+		if bus.StatusOf(err) != 503 || bus.IsInternal(err) {
+			t.Errorf("the call: %v", err)
+		}
+		synctest.Wait()
+		if line := logged.line(t, "request failed"); line["level"] != "debug" || line["detail"] != "waiting: context canceled" {
+			t.Errorf("logged is %v", line)
+		}
+	})
+}
+
+// patient waits for the end of its context.
+type patient struct{}
+
+func (patient) Wait(ctx context.Context) error {
+	<-ctx.Done()
+	return fmt.Errorf("waiting: %w", ctx.Err())
 }

@@ -25,17 +25,14 @@ func (c *Conn) logging(next Handler) Handler {
 
 // logServed tells of a request that a handler has seen. Of one whose goroutine has exited tells who answers it.
 func (c *Conn) logServed(x *Exchange, err error) {
-	status := x.Status(err)
 	level := zerolog.DebugLevel
-	if status == http.StatusInternalServerError && err != nil {
-		level = zerolog.ErrorLevel
-	} else if err != nil && x.in.endpoint.source != "" {
-		level = zerolog.WarnLevel // an event, whose source does not hear of it
+	if err != nil {
+		level = x.in.levelOf(asError(err))
 	}
 	if x.crashed && err == nil || !c.logs(level) {
 		return
 	}
-	line := c.logger.WithLevel(level).EmbedObject(told{x, status}).Str("caller", x.Request.FromHost).Str("callerId", x.Request.FromID).Str("endpoint", x.Endpoint.Name)
+	line := c.logger.WithLevel(level).EmbedObject(told{x, x.Status(err)}).Str("caller", x.Request.FromHost).Str("callerId", x.Request.FromID).Str("endpoint", x.Endpoint.Name)
 	switch failed, isCrash := errors.AsType[*crashed](err); {
 	case isCrash:
 		line.Str("panic", failed.reason).Bytes("stack", failed.stack).Msg("handler panicked")
@@ -43,6 +40,21 @@ func (c *Conn) logServed(x *Exchange, err error) {
 		line.Str("detail", asError(err).Detail).Msg("request failed")
 	default:
 		line.Msg("request served")
+	}
+}
+
+// levelOf returns how a request is logged that has failed: as an error what nobody meant to happen, and whose text stays
+// inside, for debugging all else.
+func (in *incoming) levelOf(failed *Error) zerolog.Level {
+	switch {
+	case failed.Status == http.StatusInternalServerError:
+		return zerolog.ErrorLevel
+	case failed.isInternal() && !in.serving.left(): // nobody is answered any more who would look for the reason
+		return zerolog.ErrorLevel
+	case in.found() && in.endpoint.source != "":
+		return zerolog.WarnLevel // an event, whose source does not hear of it
+	default:
+		return zerolog.DebugLevel
 	}
 }
 

@@ -9,6 +9,14 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
+// problem is a problem as it travels on the bus. Outside nobody sees of one that is internal that it is, so that no document
+// tells of that member.
+type problem struct {
+	restmap.Problem
+
+	Internal bool `json:"internal,omitempty"` // see [IsInternal]; that of status 500 is so in any case
+}
+
 // ServeError writes err as problem+json (RFC 9457). It is for http.Handlers on the bus and for whoever passes an error of
 // a call on to an HTTP client. The status is that of [StatusOf].
 func ServeError(w http.ResponseWriter, r *http.Request, err error) {
@@ -54,10 +62,10 @@ func (e *Error) header() wire.Header {
 }
 
 func (e *Error) body() []byte {
-	body, err := strictjson.Marshal(restmap.Problem{
+	body, err := strictjson.Marshal(problem{restmap.Problem{
 		Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status, Detail: strings.ToValidUTF8(e.Detail, "�"),
 		Instance: e.Instance, Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID, Executed: e.notExecuted(), Errors: e.Arguments,
-	})
+	}, e.internal && e.Status != http.StatusInternalServerError})
 	if err != nil {
 		return nil // only text and numbers: the status alone has to do
 	}
@@ -87,10 +95,10 @@ func responseError(res *wire.Response) *Error {
 	if res.Status == http.StatusGatewayTimeout {
 		failed.cause = errTimeBudget()
 	}
-	var told restmap.Problem
+	var told problem
 	if strings.HasPrefix(res.Header.Get("Content-Type"), restmap.ProblemType) && strictjson.Unmarshal(res.Body, &told) == nil {
 		failed.Detail, failed.Instance, failed.Arguments = told.Detail, told.Instance, told.Errors
-		failed.TraceID = told.TraceID
+		failed.TraceID, failed.internal = told.TraceID, told.Internal
 		if told.Executed == NotExecuted.String() {
 			failed.Executed = NotExecuted
 		}

@@ -11,18 +11,10 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// refuse turns an error into the response for a request, and logs it: as an error what nobody meant to happen, for
-// debugging all else.
+// refuse turns an error into the response for a request, and logs it.
 func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 	failed := c.refusal(in, err)
-	level := zerolog.DebugLevel
-	if failed.Status == http.StatusInternalServerError {
-		level = zerolog.ErrorLevel
-	}
-	if level == zerolog.DebugLevel && in.found() && in.endpoint.source != "" {
-		level = zerolog.WarnLevel // an event, whose source does not hear of it
-	}
-	c.logger.WithLevel(level).Str("caller", in.Request.FromHost).Str("msgId", in.Request.MsgID).
+	c.logger.WithLevel(in.levelOf(failed)).Str("caller", in.Request.FromHost).Str("msgId", in.Request.MsgID).
 		Str("method", in.Request.Method).Str("path", in.Address.Path).Int("status", failed.Status).
 		Str("detail", failed.Detail).Msg("request failed")
 	return failed.response()

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -104,4 +105,14 @@ func (s *serving) end(cause error) {
 	} else if s.cause == nil {
 		s.cause = cause
 	}
+}
+
+// left says whether the context has ended because the caller does not wait any more.
+func (s *serving) left() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inner != nil {
+		return errors.Is(context.Cause(s.inner), ErrCallerLeft)
+	}
+	return errors.Is(s.cause, ErrCallerLeft)
 }

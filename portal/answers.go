@@ -97,7 +97,7 @@ func (l *answerList) read(path string, response *http.Response, err error) (call
 // failedAnswer is an instance that took the call and gave no answer.
 func failedAnswer(failed *bus.Error) callAnswer {
 	came := callAnswer{Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID, Status: failed.Status, Failure: failed.Detail}
-	if failed.Status == http.StatusInternalServerError {
+	if bus.IsInternal(failed) {
 		came.Failure = withheld(failed.MsgID)
 	}
 	return came

@@ -22,8 +22,8 @@ import (
 // those of every instance on its plane: they name services and callers that a document may hide, so that who lets the
 // whole world in keeps /-/ to the inside.
 //
-// A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. The detail of a status
-// 500 is for the service's log alone: from outside only the message's id is seen.
+// A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is internal,
+// as [bus.IsInternal] says, is for the service's log alone: from outside only the message's id is seen.
 type Ingress struct {
 	conn    *bus.Conn
 	config  *ingressConfig

@@ -55,6 +55,11 @@ func (o object) text(name string) string {
 	return ""
 }
 
+// isTrue says whether a member is true.
+func (o object) isTrue(name string) bool {
+	return slices.ContainsFunc(o, func(m member) bool { return m.name == name && m.value.Kind() == 't' })
+}
+
 // set makes a member hold a string.
 func (o *object) set(name, text string) {
 	value := quote(text)

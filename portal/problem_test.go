@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -55,6 +56,12 @@ func failing(w http.ResponseWriter, r *http.Request) {
 		bus.ServeError(w, r, bus.Errorf(http.StatusNotFound, "no product 7"))
 	case "/broken":
 		bus.ServeError(w, r, errors.New("the password is secret"))
+	case "/late":
+		bus.ServeError(w, r, fmt.Errorf("dialling secret@db.internal: %w", context.DeadlineExceeded))
+	case "/given-up":
+		bus.ServeError(w, r, fmt.Errorf("dialling secret@db.internal: %w", context.Canceled))
+	case "/told-late":
+		bus.ServeError(w, r, bus.Errorf(http.StatusGatewayTimeout, "the warehouse is closed: %w", context.DeadlineExceeded))
 	case "/panic":
 		panic("the password is secret")
 	case "/foreign":
@@ -75,6 +82,11 @@ func failing(w http.ResponseWriter, r *http.Request) {
 		write(500, "application/problem+json", "\x1f\x8bsecret")
 	case "/broken-huge":
 		write(500, "application/problem+json", `{"status":500,"detail":"`+strings.Repeat("secret", 1<<18)+`"}`)
+	case "/late-zipped":
+		w.Header().Set("Content-Encoding", "gzip")
+		write(504, "application/problem+json", "\x1f\x8bsecret")
+	case "/late-foreign":
+		write(504, "application/problem+json", `{"type":"about:blank","title":"secret","status":504,"detail":"secret","internal":true,"host":"deep.example","id":"a1","msgId":"m1"}`)
 	case "/text":
 		write(500, "text/plain", `sorry`)
 	case "/strange":
@@ -94,6 +106,12 @@ func TestProblems(t *testing.T) {
 	}{
 		{"/missing", 404, "", "no product 7"},
 		{"/broken", 500, "", "the reason is in the log of the service, at msgId "},
+		{"/late", 504, "", "the reason is in the log of the service, at msgId "},
+		{"/given-up", 503, "", "the reason is in the log of the service, at msgId "},
+		{"/told-late", 504, "", "the warehouse is closed: context deadline exceeded"},
+		{"/late-zipped", 504, "", "the reason is in the log of the service, at msgId "},
+		{"/late-foreign", 504, `{"type":"about:blank","status":504,"host":"deep.example","id":"a1","msgId":"m1","title":"Gateway Timeout",` +
+			`"instance":"/web.example/late-foreign","detail":"the reason is in the log of the service, at msgId m1"}`, ""},
 		{"/panic", 500, "", "the reason is in the log of the service, at msgId "},
 		{"/foreign", 409, `{"status":409,"extra":[1,2],"instance":"/web.example/foreign","host":"deep.example","title":"Conflict"}`, ""},
 		{"/bare", 409, "", ""},

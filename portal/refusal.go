@@ -23,15 +23,23 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(failed, bus.ErrNoResponder) {
 		failed.Detail += unstripped(r)
 	}
-	if failed.Status == http.StatusInternalServerError {
+	if bus.IsInternal(err) {
 		logger := i.conn.Logger()
 		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Instance).Msg("request failed")
-		failed.Detail = withheld(failed.MsgID)
+		failed = outsideOf(failed)
 	}
 	if _, full := errors.AsType[*fullError](err); full {
 		w.Header().Set("Retry-After", "1")
 	}
 	bus.ServeError(w, r, failed)
+}
+
+// outsideOf returns what the outside is told of an error that is internal.
+func outsideOf(failed *bus.Error) *bus.Error {
+	return &bus.Error{
+		Status: failed.Status, Detail: withheld(failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
+		TraceID: failed.TraceID, Instance: failed.Instance, Executed: failed.Executed,
+	}
 }
 
 // unstripped is a hint for who mounted the ingress under a prefix and left that on the path, where it is taken for a host;

@@ -3,9 +3,10 @@ package portal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
+
+	"github.com/busline/busline/bus"
 )
 
 // shared is what is looked up for all who ask at about the same time: one look at a time, and none while what was seen
@@ -63,7 +64,7 @@ func (l *sharedLook[T]) wait(ctx context.Context) (seen T, err error) {
 	case <-l.done:
 		return l.seen, l.err
 	case <-ctx.Done():
-		return seen, fmt.Errorf("asking what is on the bus: %w", ctx.Err())
+		return seen, bus.Errorf(bus.StatusOf(ctx.Err()), "asking what is on the bus: %w", ctx.Err())
 	}
 }
 

@@ -1,0 +1,66 @@
+package portal_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/portal"
+)
+
+// driver fails with a text that nobody has written for the outside.
+type driver struct{ why error }
+
+func (d driver) Open() error {
+	return fmt.Errorf("dialling postgres://shop:secret@db.internal: %w", d.why)
+}
+
+// TestATextWithoutAStatusStaysInside has services fail with the text of some driver. Whatever status the bus makes of it, it
+// does not leave through the ingress, not even by way of another service.
+func TestATextWithoutAStatusStaysInside(t *testing.T) {
+	t.Parallel()
+	for status, why := range map[int]error{504: context.DeadlineExceeded, 503: context.Canceled, 500: io.EOF} {
+		door := open(t)
+		if err := bus.Serve(door.bus.Connect("driver.example"), driver{why}); err != nil {
+			t.Fatal(err)
+		}
+		front := door.bus.Connect("front.example")
+		if err := front.Handle("GET", "/open", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			bus.ServeError(w, r, fmt.Errorf("opening: %w", bus.Call(r.Context(), front, "GET https://driver.example/open", nil, nil)))
+		})); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/driver.example/open", "/front.example/open"} {
+			got := door.get(path)
+			told := got.problem(t)
+			if got.StatusCode != status || told.Title != http.StatusText(status) || told.Host != "driver.example" || told.MsgID == "" ||
+				told.Detail != "the reason is in the log of the service, at msgId "+told.MsgID || strings.Contains(got.text, `"internal"`) {
+				t.Errorf("%s: %d: %s", path, got.StatusCode, got.text)
+			}
+		}
+	}
+}
+
+// TestAFaultOfTheIngressStaysInside has an interceptor of its connection fail.
+func TestAFaultOfTheIngressStaysInside(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect("ingress", bus.WithInterceptors(func(bus.Handler) bus.Handler {
+		return func(context.Context, *bus.Exchange) error { return driver{context.DeadlineExceeded}.Open() }
+	}))
+	ingress, err := portal.NewIngress(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	ingress.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/driver.example/open", http.NoBody))
+	got := answer{w.Result(), w.Body.String()}
+	if told := got.problem(t); told.Status != 504 || told.Host != "ingress" || told.Detail != "the reason is in the log" || strings.Contains(got.text, `"internal"`) {
+		t.Error(got.text)
+	}
+}
