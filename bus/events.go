@@ -111,8 +111,8 @@ func (e Event[Arguments]) Fire(ctx context.Context, arguments Arguments) error {
 }
 
 // Outcomes fires the event, waits until it is handled, and yields what has become of it at each service, in no order: who
-// took it, and the error of who failed. It ends as [Conn.Publish] does; services that subscribe with [Durable] are not among
-// those who answer. Each range over it fires once. Nobody subscribes: nothing is yielded. Where the source has [Durable],
+// took it, and the error of who failed. It ends as [Conn.Publish] does, so that to leave the loop early cancels those who still
+// handle the event; services that subscribe with [Durable] are not among those who answer. Each range over it fires once. Nobody subscribes: nothing is yielded. Where the source has [Durable],
 // interceptors and metrics see two calls, one that stores and one that asks.
 func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) iter.Seq2[Response[struct{}], error] {
 	return func(yield func(Response[struct{}], error) bool) {

@@ -40,8 +40,9 @@ func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(
 //
 // The call starts when the sequence is ranged over, again each time, and ends when all instances that answered the last
 // time have done so again, when no further one has turned up for a while, or with the time budget. A while is 250 ms, and
-// less on the first call of an address that all instances known to the connection have acked. The request body is
-// read and closed at once.
+// less on the first call of an address that all instances known to the connection have acked. Whoever leaves the loop before
+// that, with break say, ends the call as the end of the context does: the instances that have acked and not answered are told,
+// and the contexts of their handlers end. The request body is read and closed at once.
 func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
 	request, err := fromHTTP(r)
 	return func(yield func(*http.Response, error) bool) {

@@ -103,8 +103,14 @@ func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*w
 		return
 	}
 	waiting.asking = inquiry{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.outage.tooLong()}
-	defer func() { waiting.asking.end() }() // not without the closure: there is nothing to end yet
-	noted := false
+	left, noted := true, false // left: by whoever ranges over the answers, with break, return or a panic
+	defer func() {
+		waiting.asking.end()
+		if left {
+			_, silent := waiting.remainder()
+			c.callOff(ctx, sent, silent)
+		}
+	}()
 	for {
 		came, why := waiting.next(ctx)
 		if !noted && (came.response != nil || why != goesOn) {
@@ -116,9 +122,11 @@ func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*w
 		case why == goesOn:
 			return
 		case why != allAnswered:
+			left = false
 			c.stopWaiting(ctx, waiting, why, yield)
 			return
 		case c.responders.conclude(waiting, before): // a call that ends otherwise has not seen all
+			left = false
 			return
 		}
 	}

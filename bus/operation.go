@@ -89,6 +89,7 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 
 // Publish calls every instance that serves the endpoint and yields what each answers, as [Conn.Publish] does. An
 // instance that answers with an error is yielded as an [*Error], which says who it is, as the response beside it does.
+// Whoever leaves the loop early, with break say, cancels what the others do.
 func (o Operation[Arguments, Results]) Publish(ctx context.Context, arguments Arguments) iter.Seq2[Response[Results], error] {
 	return func(yield func(Response[Results], error) bool) {
 		request, err := o.request(arguments)
