@@ -55,6 +55,37 @@ func TestHangingHandlersHoldNobodyUp(t *testing.T) {
 	})
 }
 
+// TestTimeBudgetCutsNobodyOff has a handler ignore its context, which ends after 2 s: it is answered when it returns, as long
+// as its caller waits.
+func TestTimeBudgetCutsNobodyOff(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, callee := b.connect("caller.example"), b.connect("deaf.example")
+		over := make(chan error, 2)
+		err := callee.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			time.Sleep(4 * time.Second)
+			over <- r.Context().Err()
+		}), bus.TimeBudget(2*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if err := bus.Call(t.Context(), caller, "GET https://deaf.example/", nil, nil); err != nil || time.Since(begun) != 4*time.Second {
+			t.Errorf("who waits: %v after %s", err, time.Since(begun))
+		}
+		if err := <-over; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the handler's context: %v", err)
+		}
+		begun = time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		wantFailed(t, "who does not", bus.Call(ctx, caller, "GET https://deaf.example/", nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		if took := time.Since(begun); took != 3*time.Second {
+			t.Errorf("who does not wait took %s", took)
+		}
+	})
+}
+
 // TestCloseWithAHangingHandler ends with its context and tells what it cut off.
 func TestCloseWithAHangingHandler(t *testing.T) {
 	t.Parallel()

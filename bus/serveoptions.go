@@ -168,8 +168,9 @@ func Intercept(interceptors ...Interceptor) EndpointOption {
 	})
 }
 
-// TimeBudget sets the longest time that a handler gets, whatever its caller allows. Default: what the caller
-// allows, 20 s unless it says otherwise.
+// TimeBudget sets when the context of a handler ends at the latest, whatever its caller allows; a handler that ignores its
+// context is not cut off. It is answered when it returns, unless the time that its caller allows has ended before: that
+// ends the call for the caller, whatever the handler does. Default: what the caller allows, 20 s unless it says otherwise.
 func TimeBudget(longest time.Duration) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.timeBudget = longest })
 }
