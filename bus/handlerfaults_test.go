@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -15,7 +17,6 @@ func faults() map[string]http.HandlerFunc {
 		"/text":    func(http.ResponseWriter, *http.Request) { panic("boom") },
 		"/error":   func(http.ResponseWriter, *http.Request) { panic(errors.New("boom")) },
 		"/nothing": func(http.ResponseWriter, *http.Request) { panic(nil) }, //nolint:govet // that is what is tested
-		"/abort":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"/pointer": func(_ http.ResponseWriter, r *http.Request) { _ = r.Response.Status },
 		"/map":     func(_ http.ResponseWriter, r *http.Request) { r.Trailer["x"] = nil },
 		"/index":   func(_ http.ResponseWriter, r *http.Request) { _ = r.URL.Path[len(r.URL.Path)] },
@@ -57,6 +58,30 @@ func TestPanicsEndTheirOwnCall(t *testing.T) {
 		close(leave)
 		if err := await(t, "its answer", answered); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestAbort has a handler end as those of net/http may, who are not logged there either: its caller is answered, and the log
+// has a line for debugging.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		logged := new(lines)
+		callee, caller := w.connect("faults.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), w.connect("caller.example")
+		if err := callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("half"))
+			panic(http.ErrAbortHandler)
+		})); err != nil {
+			t.Fatal(err)
+		}
+		err := bus.Call(t.Context(), caller, "GET https://faults.example/", nil, nil)
+		failed, _ := errors.AsType[*bus.Error](err)
+		if failed == nil || failed.Status != 500 || failed.Executed != bus.WasExecuted || failed.Detail != "the handler gave no answer: net/http: abort Handler" {
+			t.Errorf("%v", err)
+		}
+		if line := logged.line(t, "request failed"); line["level"] != "debug" || line["status"] != 500.0 || line["detail"] != failed.Detail || line["stack"] != nil {
+			t.Errorf("logged is %v", line)
 		}
 	})
 }

@@ -43,18 +43,27 @@ func (c *Conn) logServed(x *Exchange, err error) {
 	}
 }
 
-// levelOf returns how a request is logged that has failed: as an error what nobody meant to happen, and whose text stays
-// inside, for debugging all else.
+// levelOf returns how a request is logged that has failed.
 func (in *incoming) levelOf(failed *Error) zerolog.Level {
 	switch {
-	case failed.Status == http.StatusInternalServerError:
-		return zerolog.ErrorLevel
-	case failed.isInternal() && !in.serving.left(): // nobody is answered any more who would look for the reason
+	case in.isFault(failed):
 		return zerolog.ErrorLevel
 	case in.found() && in.endpoint.source != "":
 		return zerolog.WarnLevel // an event, whose source does not hear of it
 	default:
 		return zerolog.DebugLevel
+	}
+}
+
+// isFault says whether nobody meant a request to fail so. Then the log is where its reason is looked for.
+func (in *incoming) isFault(failed *Error) bool {
+	switch {
+	case !failed.isInternal(), errors.Is(failed, errAborted):
+		return false
+	case failed.Status == http.StatusInternalServerError:
+		return true
+	default:
+		return !in.serving.left() // whoever has left is not answered, and does not ask for the reason
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime/debug"
 )
 
@@ -18,12 +19,20 @@ func (c *crashed) Error() string { return "the handler panicked: " + c.reason }
 // errExited is what became of a handler that exited its goroutine, by runtime.Goexit or a failing test.
 var errExited = errors.New("the handler exited its goroutine")
 
+// errAborted is what became of a handler that panicked with [http.ErrAbortHandler], as httputil.ReverseProxy does when who it
+// asks goes away: it means to give no answer, and net/http does not log it either.
+var errAborted = fmt.Errorf("the handler gave no answer: %w", http.ErrAbortHandler)
+
 // crash tells how a handler has ended that did not return. The reason is that of the panic, nil for none.
 func crash(reason any) error {
-	if reason == nil {
+	switch reason {
+	case nil:
 		return errExited
+	case http.ErrAbortHandler:
+		return errAborted
+	default:
+		return &crashed{fmt.Sprint(reason), debug.Stack()}
 	}
-	return &crashed{fmt.Sprint(reason), debug.Stack()}
 }
 
 // recovery makes an error of a panic. It is an [Interceptor]; those that stand around it see the error. When the goroutine
