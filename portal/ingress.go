@@ -20,7 +20,7 @@ import (
 // Besides, it redirects / and /portal to the portal's page, and tells operators how it is at /-/healthy (it runs) and
 // /-/ready (the broker is there). At /-/metrics are its own metrics in the text format of Prometheus, at /-/metrics/all
 // those of every instance on its plane: they name services and callers that a document may hide, so that who lets the
-// whole world in keeps /-/ to the inside.
+// whole world in keeps /-/ to the inside. /favicon.ico, which browsers ask for by themselves, is 404 without a call.
 //
 // A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is internal,
 // as [bus.IsInternal] says, is for the service's log alone: from outside only the message's id is seen.
@@ -66,6 +66,8 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r)
+	case path == iconPath:
+		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; a page of a service names its own"))
 	case forOperators(path):
 		i.tellOperator(w, r, path)
 	default:

@@ -215,6 +215,30 @@ func TestRedirectToPortal(t *testing.T) {
 	}
 }
 
+// TestIcon asks for what browsers ask for beside any page: that is no call to a host which nobody serves.
+func TestIcon(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	for _, test := range []struct {
+		path   string
+		status int
+		called bool
+	}{
+		{"/favicon.ico", 404, false}, {"/favicon.ico?v=2", 404, false}, {"/favicon.icon", 503, false}, {"/favicon.ico/", 503, true},
+	} {
+		if got := door.get(test.path); got.StatusCode != test.status {
+			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.text)
+		}
+		if metrics := door.get("/-/metrics").text; strings.Contains(metrics, `callee="favicon.ico"`) != test.called {
+			t.Errorf("%s: called %t, want %t:\n%s", test.path, !test.called, test.called, metrics)
+		}
+	}
+	door.serve("favicon.ico", 443, echo)
+	if got := door.get("/favicon.ico/x"); got.StatusCode != http.StatusOK {
+		t.Errorf("the host: %d: %s", got.StatusCode, got.text)
+	}
+}
+
 func TestOperators(t *testing.T) {
 	t.Parallel()
 	door := open(t)

@@ -18,6 +18,10 @@ const (
 	portalPath     = "/" + hostPortal + "/"
 )
 
+// iconPath is what browsers ask for beside any page that names no icon of its own. It could be a host, but is not meant so: each
+// time it would be a call that finds nobody, of which operators are warned. A host of that name is found at /favicon.ico/.
+const iconPath = "/favicon.ico"
+
 // leadsToPortal says whether a path stands for the portal's page. The page is found under portalPath alone: the slash
 // at the end is what its links are relative to.
 func leadsToPortal(path string) bool {
