@@ -22,6 +22,9 @@ import (
 // those of every instance on its plane: they name services and callers that a document may hide, so that who lets the
 // whole world in keeps /-/ to the inside. /favicon.ico, which browsers ask for by themselves, is 404 without a call.
 //
+// A Location or Content-Location that a service gives as a path from the root, or as a URL of its own host, is rewritten to
+// where the client finds it, below the prefix and the host of the path; so routers and redirects need not know of these.
+//
 // A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is internal,
 // as [bus.IsInternal] says, is for the service's log alone: from outside only the message's id is seen.
 type Ingress struct {
@@ -113,6 +116,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 		i.refuse(w, r, err)
 		return
 	}
+	i.adaptLocations(r, path, to, response)
 	i.relay(w, r, response)
 }
 
