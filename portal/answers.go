@@ -98,7 +98,7 @@ func (l *answerList) read(path string, response *http.Response, err error) (call
 func failedAnswer(failed *bus.Error) callAnswer {
 	came := callAnswer{Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID, Status: failed.Status, Failure: failed.Detail}
 	if bus.IsInternal(failed) {
-		came.Failure = withheld(failed.MsgID)
+		came.Failure = withheld(failed.Status, failed.MsgID)
 	}
 	return came
 }

@@ -39,7 +39,7 @@ func adaptProblem(path string, response *http.Response) error {
 		problem.set("instance", path)
 		problem.sayWhoFailed(response.Header)
 		if internal {
-			problem.set("detail", withheld(problem.text("msgId")))
+			problem.set("detail", withheld(response.StatusCode, problem.text("msgId")))
 		}
 		body = problem.json()
 	}

@@ -111,7 +111,7 @@ func TestProblems(t *testing.T) {
 		{"/told-late", 504, "", "the warehouse is closed: context deadline exceeded"},
 		{"/late-zipped", 504, "", "the reason is in the log of the service, at msgId "},
 		{"/late-foreign", 504, `{"type":"about:blank","status":504,"host":"deep.example","id":"a1","msgId":"m1","title":"Gateway Timeout",` +
-			`"instance":"/web.example/late-foreign","detail":"the reason is in the log of the service, at msgId m1"}`, ""},
+			`"instance":"/web.example/late-foreign","detail":"something took too long; the reason is in the log of the service, at msgId m1"}`, ""},
 		{"/panic", 500, "", "the reason is in the log of the service, at msgId "},
 		{"/foreign", 409, `{"status":409,"extra":[1,2],"instance":"/web.example/foreign","host":"deep.example","title":"Conflict"}`, ""},
 		{"/bare", 409, "", ""},

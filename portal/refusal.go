@@ -37,7 +37,7 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // outsideOf returns what the outside is told of an error that is internal.
 func outsideOf(failed *bus.Error) *bus.Error {
 	return &bus.Error{
-		Status: failed.Status, Detail: withheld(failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
+		Status: failed.Status, Detail: withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
 		TraceID: failed.TraceID, Instance: failed.Instance, Executed: failed.Executed,
 	}
 }
@@ -54,9 +54,13 @@ func unstripped(r *http.Request) string {
 }
 
 // withheld stands in the place of a detail that is not for the outside.
-func withheld(msgID string) string {
-	if msgID == "" {
-		return "the reason is in the log"
+func withheld(status int, msgID string) string {
+	what := ""
+	if status == http.StatusGatewayTimeout {
+		what = "something took too long; "
 	}
-	return fmt.Sprintf("the reason is in the log of the service, at msgId %s", msgID)
+	if msgID == "" {
+		return what + "the reason is in the log"
+	}
+	return fmt.Sprintf("%sthe reason is in the log of the service, at msgId %s", what, msgID)
 }
