@@ -122,8 +122,8 @@ func StatusOf(err error) int {
 
 // IsInternal says whether the text of an error is for callers on the bus and for logs alone: nobody has written it to be read
 // outside, and it may hold an address or a password. So is that of status 500, and that of an error which has no status of
-// its own, whatever [StatusOf] makes of it; it stays so over any number of hops. The ingress withholds such a text. False for
-// nil.
+// its own, whatever [StatusOf] makes of it, but for that of a context; it stays so over any number of hops. The ingress
+// withholds such a text. False for nil.
 func IsInternal(err error) bool { return err != nil && asError(err).isInternal() }
 
 func (e *Error) isInternal() bool { return e.internal || e.Status == http.StatusInternalServerError }
@@ -149,13 +149,19 @@ func asError(err error) *Error {
 	case *restmap.InputError:
 		return &Error{Status: known.Status, Detail: known.Detail, Arguments: known.Arguments, cause: err}
 	case nil:
-		return &Error{Status: statusOfContext(err), Detail: err.Error(), internal: true, cause: err}
+		return &Error{Status: statusOfContext(err), Detail: err.Error(), internal: !isPlainEnd(err), cause: err}
 	}
 	status := outermost.StatusCode()
 	if status < 400 || status > 599 {
 		status = http.StatusInternalServerError
 	}
 	return &Error{Status: status, Detail: err.Error(), cause: err}
+}
+
+// isPlainEnd says whether an error is that of a context and nothing else, as a handler returns it that heeds its own. There is
+// nothing to hide in it, and nothing to look for in a log.
+func isPlainEnd(err error) bool {
+	return err == context.DeadlineExceeded || err == context.Canceled //nolint:errorlint // what wraps it says more
 }
 
 // statusOfContext returns the status of an error that has none of its own.

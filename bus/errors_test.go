@@ -59,7 +59,8 @@ func TestIsInternal(t *testing.T) {
 		"of status 500":            {bus.Errorf(http.StatusInternalServerError, "broken"), true},
 		"without a status":         {errors.New("the disk is full"), true},
 		"a deadline":               {late, true},
-		"a cancellation":           {context.Canceled, true},
+		"a cancellation":           {fmt.Errorf("reading: %w", context.Canceled), true},
+		"that of a context":        {context.Canceled, false},
 		"a deadline with a status": {bus.Errorf(http.StatusGatewayTimeout, "the warehouse is closed: %w", late), false},
 		"an application's":         {conflictError{late}, false},
 		"a status that is wrapped": {fmt.Errorf("loading: %w", bus.Errorf(http.StatusGatewayTimeout, "late")), false},
@@ -163,3 +164,28 @@ func (patient) Wait(ctx context.Context) error {
 	<-ctx.Done()
 	return fmt.Errorf("waiting: %w", ctx.Err())
 }
+
+// TestTheErrorOfAContextIsNoFault has a handler return what its context says when its time is over: that is no fault to be
+// looked into, and no secret.
+func TestTheErrorOfAContextIsNoFault(t *testing.T) {
+	t.Parallel()
+	for end, status := range map[error]int{context.DeadlineExceeded: 504, context.Canceled: 503} {
+		overBoth(t, func(t *testing.T, w *world) {
+			logged := new(lines)
+			serve(t, w.connect("ended.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), over{end})
+			err := bus.Call(t.Context(), w.connect("caller.example"), "https://ended.example/end", nil, nil)
+			failed, _ := errors.AsType[*bus.Error](err)
+			if failed == nil || failed.Status != status || failed.Detail != end.Error() || bus.IsInternal(err) {
+				t.Errorf("%v, internal %t", err, bus.IsInternal(err))
+			}
+			if line := logged.line(t, "request failed"); line["level"] != "debug" {
+				t.Errorf("logged is %v", line)
+			}
+		})
+	}
+}
+
+// over returns what a context says that has ended.
+type over struct{ why error }
+
+func (o over) End() error { return o.why }
