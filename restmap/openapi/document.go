@@ -70,6 +70,10 @@ type Parameter struct {
 	Required bool                  `json:"required,omitempty"`
 	Schema   *reflectapi.Schema    `json:"schema,omitempty"`  // either this
 	Content  map[string]*MediaType `json:"content,omitempty"` // or, for a value given as JSON text, this
+
+	// Rest says of the last parameter of a path that it takes all the rest, slashes too: {path+}, for which OpenAPI has no
+	// word.
+	Rest bool `json:"x-rest,omitempty"`
 }
 
 // RequestBody is the body of a request.

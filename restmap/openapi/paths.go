@@ -55,6 +55,7 @@ func (p *paths) list(l listed) {
 		key = path
 		p.keys[shape], p.names[key], p.items[key] = key, pattern.Names(), new(PathItem)
 	}
+	markRest(l.operation, pattern)
 	rename(l.operation, pattern.Names(), p.names[key])
 	method, slot := p.items[key].free(l.method)
 	if l.endpoint.Style == restmap.Web {
@@ -89,6 +90,14 @@ func ShapeOf(path string) string {
 		}
 		shape.WriteString("{}")
 		_, path, _ = strings.Cut(behind, "}")
+	}
+}
+
+// markRest marks the parameter that is {name+} in a pattern, and {name} in the path of the document.
+func markRest(operation *Operation, pattern restmap.Pattern) {
+	for _, parameter := range operation.Parameters {
+		whole := restmap.Segment{Name: parameter.Name, Rest: true}
+		parameter.Rest = parameter.In == "path" && slices.Contains(pattern.Segments(), whole)
 	}
 }
 
