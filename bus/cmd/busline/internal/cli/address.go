@@ -30,7 +30,7 @@ func parseAddress(text string) (address, error) {
 	if err != nil {
 		return address{}, misuse("%q is no address such as calculator.example/add: %w", text, err)
 	}
-	path := strings.NewReplacer("%7B", "{", "%7D", "}").Replace(to.Path)
+	path := strings.NewReplacer("%7B", "{", "+%7D", "}", "%7D", "}").Replace(to.Path) // {path+} is {path} in documents
 	return address{host: to.Host, port: to.Port, path: path, query: parsed.RawQuery}, nil
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"io"
-	"os"
 	"strings"
 )
 
@@ -12,6 +11,7 @@ type argument struct {
 	name  string // "p1.x"
 	value string
 	json  bool
+	file  bool // the value is what a file has
 }
 
 // arguments are what a command line gives to a call.
@@ -20,8 +20,10 @@ type arguments struct {
 	body  []byte // all of it, nil when it is made of the named ones
 }
 
-// parseArguments reads name=value, name:=json, and at most one whole body: @file, - or JSON.
+// parseArguments reads name=value, name:=json, each perhaps with @file for the value, and at most one whole body: @file, -
+// or JSON.
 func parseArguments(operands []string, stdin io.Reader) (given arguments, err error) {
+	from := &files{stdin: stdin}
 	for _, operand := range operands {
 		name, value, isNamed := strings.Cut(operand, "=")
 		switch {
@@ -29,15 +31,18 @@ func parseArguments(operands []string, stdin io.Reader) (given arguments, err er
 			if given.body != nil {
 				return given, misuse("there are two bodies; the second is %.40q", operand)
 			}
-			if given.body, err = readBody(operand, stdin); err != nil {
+			if given.body, err = readBody(operand, from); err != nil {
 				return given, err
 			}
 		case !isNamed || strings.Trim(name, ":") == "":
 			return given, misuse("what is %.40q? An argument is name=value or name:=json, a whole body @file, - or {…}", operand)
 		default:
-			one := argument{name: name, value: value}
+			var one argument
 			one.name, one.json = strings.CutSuffix(name, ":")
-			if one.json && !json.Valid([]byte(value)) {
+			if err := one.readValue(value, from); err != nil {
+				return given, err
+			}
+			if one.json && !json.Valid([]byte(one.value)) {
 				return given, misuse("%s: what is behind := has to be JSON; for text write %s=…", one.name, one.name)
 			}
 			given.named = append(given.named, one)
@@ -47,13 +52,13 @@ func parseArguments(operands []string, stdin io.Reader) (given arguments, err er
 }
 
 // readBody reads a body from a file, from standard input, or from the command line itself. It is not nil.
-func readBody(operand string, stdin io.Reader) (body []byte, err error) {
+func readBody(operand string, from *files) (body []byte, err error) {
 	path, isFile := strings.CutPrefix(operand, "@")
 	switch {
 	case operand == "-":
-		body, err = io.ReadAll(stdin)
+		body, err = from.read(operand)
 	case isFile:
-		body, err = os.ReadFile(path)
+		body, err = from.read(path)
 	default:
 		body = []byte(operand)
 	}

@@ -30,8 +30,11 @@ A path that no document tells of, such as a hidden one, is called when the host 
   x=5              an integer, a number, a boolean or a text, as the document says
   tags=a tags=b    an array
   p1.x=3           a part of an object, or line.0.n=2 of an array of them
-  tags:='["a"]'    JSON as it is
-  id=7             also where the path has {id}: products.example/products/{id} id=7, or products.example/products/7
+  tags:='["a"]'    JSON as it is; for a value of any type x=5 is the text, x:=5 the number
+  photo=@file      what a file has: a text, or bytes where the document says so; with @- what standard input has,
+                   with photo:=@file its JSON. A text that begins with @ is written x=@@text
+  id=7             also where the path has {id}: products.example/products/{id} id=7, or products.example/products/7.
+                   A body that has an id gets it, too; behind products/7 it is that of the body alone
   @file, -         the whole body, from a file or from standard input; or the JSON itself, '{"x":5}'
 
 When a path has several methods, GET is meant unless only another one takes the arguments; -X says it.

@@ -42,11 +42,9 @@ func choose(found []*operation, to address, method string, given arguments) (*op
 		}
 		return found[0], nil // the service says what it thinks of the method
 	}
-	var fit []*operation
-	for _, each := range found {
-		if each.takes(given) {
-			fit = append(fit, each)
-		}
+	fit := slices.DeleteFunc(slices.Clone(found), func(o *operation) bool { return !o.takesAt(to.path, given) })
+	if len(fit) == 0 { // what the path says already is said of the operation that is meant then
+		fit = slices.DeleteFunc(slices.Clone(found), func(o *operation) bool { return !o.takes(given) })
 	}
 	switch {
 	case len(fit) == 1, len(fit) > 1 && fit[0].method == http.MethodGet:
@@ -96,6 +94,16 @@ func methodsOf(all []*operation) (methods []string) {
 	return methods
 }
 
+// takesAt is takes where the path of an address has given some arguments already.
+func (o *operation) takesAt(path string, all arguments) bool {
+	given, _, _ := o.match(path)
+	return o.takes(all) && (o.isOpen() || !slices.ContainsFunc(all.named, func(one argument) bool {
+		_, inPath := given[one.name]
+		_, isMember := o.member(one.name)
+		return inPath && !isMember
+	}))
+}
+
 // takes says whether an operation has all these arguments, and a body when there is one.
 func (o *operation) takes(all arguments) bool {
 	if all.body != nil && o.body() == nil && !o.isOpen() {
@@ -105,6 +113,9 @@ func (o *operation) takes(all arguments) bool {
 	for _, given := range all.named {
 		name, _, _ := strings.Cut(given.name, ".")
 		known := slices.ContainsFunc(parameters, func(p parameter) bool { return p.name == name || p.name == given.name })
+		if !known {
+			_, known = o.member(name)
+		}
 		if !known && !o.isOpen() {
 			return false
 		}

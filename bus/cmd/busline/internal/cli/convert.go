@@ -11,7 +11,14 @@ import (
 )
 
 // convert turns what stands behind = into JSON, as the schema asks.
-func (d schemas) convert(schema *reflectapi.Schema, name, text string) (json.RawMessage, error) {
+func (d schemas) convert(schema *reflectapi.Schema, name string, given argument) (json.RawMessage, error) {
+	text, err := d.textOf(schema, name, given)
+	if err != nil {
+		return nil, err
+	}
+	if d.isDuration(schema) {
+		text = nanoseconds(text)
+	}
 	var converted json.RawMessage
 	switch d.kind(schema) {
 	case typeInteger, typeNumber, typeBoolean:
@@ -99,6 +106,10 @@ func (d schemas) misfit(schema *reflectapi.Schema, name, text string) error {
 		expected = "one of " + strings.Trim(fmt.Sprint(enum), "[]")
 	}
 	switch d.kind(schema) {
+	case typeInteger:
+		if d.isDuration(schema) {
+			expected, hint = "a time such as 1.5s", ", nor a number of nanoseconds"
+		}
 	case typeObject:
 		part := "name"
 		if names := d.propertyNames(schema); len(names) > 0 {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -11,49 +12,70 @@ type filledParameter struct {
 	value *value
 }
 
-// fill finds the place of each named argument, and gives it its type.
+// fill finds the places of each named argument, and gives it its type.
 func (p *plan) fill(given arguments) (filled []filledParameter, err error) {
 	d := schemas{p.operation.document}
 	for _, one := range given.named {
-		to, rest, err := p.placeOf(one.name)
+		places, rest, err := p.placesOf(one.name, given.body != nil)
 		if err != nil {
 			return nil, err
 		}
-		if to.in == inBody && given.body != nil {
-			return nil, misuse("argument %s belongs to the body, which is given as a whole", to.name)
-		}
-		i := slices.IndexFunc(filled, func(f filledParameter) bool { return f.name == to.name })
-		if i < 0 {
-			i, filled = len(filled), append(filled, filledParameter{to, new(value)})
-		}
-		if err := d.put(filled[i].value, to.schema, to.name, rest, one); err != nil {
-			return nil, err
+		for _, to := range places {
+			i := slices.IndexFunc(filled, func(f filledParameter) bool { return f.name == to.name && f.in == to.in })
+			if i < 0 {
+				i, filled = len(filled), append(filled, filledParameter{to, new(value)})
+			}
+			if err := d.put(filled[i].value, to.schema, to.name, rest, one); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return filled, nil
 }
 
-// placeOf returns the parameter that a name is of, and the names that lead on from there: "x" of "p1.x".
-func (p *plan) placeOf(given string) (to parameter, rest []string, err error) {
+// placesOf returns the parameters that a name is of, and the names that lead on from there: "x" of "p1.x". There are
+// several when the path or the query and the body share the name: one value is for all of them that are free still.
+func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest []string, err error) {
 	known := p.operation.parameters()
-	find := func(name string) int {
-		return slices.IndexFunc(known, func(k parameter) bool { return k.name == name })
+	of := func(name string) []parameter {
+		return slices.DeleteFunc(slices.Clone(known), func(k parameter) bool { return k.name != name })
 	}
-	name, at := given, find(given)
-	if at < 0 {
+	name, all := given, of(given)
+	if len(all) == 0 {
 		parts := strings.Split(given, ".")
-		name, rest, at = parts[0], parts[1:], find(parts[0])
+		name, rest, all = parts[0], parts[1:], of(parts[0])
 	}
-	if _, fixed := p.inPath[name]; fixed {
-		return parameter{}, nil, misuse("argument %s: the path says already what it is", name)
+	places = p.free(all, len(rest) > 0)
+	if member, taken := p.operation.member(name); taken && len(places) == 0 {
+		places = append(places, member)
 	}
-	if at >= 0 {
-		return known[at], rest, nil
+	outside := slices.DeleteFunc(slices.Clone(places), func(k parameter) bool { return k.in == inBody })
+	switch {
+	case wholeBody && len(outside) > 0:
+		return outside, rest, nil
+	case wholeBody && len(places) > 0:
+		return nil, nil, misuse("argument %s belongs to the body, which is given as a whole", name)
+	case len(places) > 0:
+		return places, rest, nil
+	case len(all) > 0:
+		return nil, nil, misuse("argument %s: the path says already what it is", name)
 	}
-	if body := p.operation.body(); body != nil { // which may take any name
-		if schema, taken := (schemas{p.operation.document}).property(body, name); taken {
-			return parameter{name: name, in: inBody, schema: schema}, rest, nil
+	return nil, nil, unknownArgument(p.to, name, parameterNames(known))
+}
+
+// free returns those of the parameters of one name that the address does not give. What its query gives an argument
+// replaces, unless a member of the body has that name, too. A path has no parts.
+func (p *plan) free(all []parameter, parts bool) (free []parameter) {
+	query, _ := url.ParseQuery(p.to.query) // what is wrong with it is told when the request is made
+	shared := len(all) > 1
+	for _, each := range all {
+		_, given := p.inPath[each.name]
+		switch {
+		case each.in == inPath && (given || shared && parts):
+		case each.in == inQuery && shared && query.Has(each.name):
+		default:
+			free = append(free, each)
 		}
 	}
-	return parameter{}, nil, unknownArgument(p.to, name, parameterNames(known))
+	return free
 }

@@ -84,7 +84,11 @@ func (p *plan) path(filled []filledParameter) (string, error) {
 		if len(texts) != 1 || texts[0] == "" {
 			return "", misuse("argument %s is part of the path %s and cannot be empty", name, p.operation.path)
 		}
-		segments[i] = url.PathEscape(texts[0])
+		escape := url.PathEscape
+		if filled[at].rest {
+			escape = escapeRest
+		}
+		segments[i] = escape(texts[0])
 	}
 	return strings.Join(segments, "/"), nil
 }

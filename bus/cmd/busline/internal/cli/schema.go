@@ -90,9 +90,20 @@ func (d schemas) name(schema *reflectapi.Schema) string {
 	return cleanLine(strings.TrimPrefix(schema.Ref, componentPrefix))
 }
 
-// isMap says whether an object takes any name.
+// description returns what is said of a value, or else of its type.
+func (d schemas) description(schema *reflectapi.Schema) string {
+	if schema != nil && schema.Description != "" {
+		return schema.Description
+	}
+	return d.resolve(schema).Description
+}
+
+// isMap says whether an object takes any name: it says of which type they all are, or tells of no member at all.
 func isMap(resolved *reflectapi.Schema) bool {
-	return resolved.AdditionalProperties != nil && resolved.AdditionalProperties.Not == nil
+	if others := resolved.AdditionalProperties; others != nil {
+		return others.Not == nil
+	}
+	return resolved.Type == typeObject && len(resolved.Properties) == 0
 }
 
 // property returns the schema of a member of an object; false when it has no such member.
@@ -101,12 +112,10 @@ func (d schemas) property(object *reflectapi.Schema, name string) (*reflectapi.S
 	if found := resolved.Properties[name]; found != nil {
 		return found, true
 	}
-	switch {
-	case isMap(resolved):
-		return resolved.AdditionalProperties, true
-	default:
-		return nil, d.kind(object) == ""
+	if isMap(resolved) {
+		return resolved.AdditionalProperties, true // nil for any value
 	}
+	return nil, d.kind(object) == ""
 }
 
 // propertyNames are those of an object, sorted.

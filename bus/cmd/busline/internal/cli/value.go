@@ -29,8 +29,8 @@ func (d schemas) put(into *value, schema *reflectapi.Schema, name string, rest [
 	if len(rest) > 0 {
 		return d.putInside(into, schema, name, rest, given)
 	}
-	if d.kind(schema) == typeArray && !given.json && !strings.HasPrefix(given.value, "[") {
-		item, err := d.convert(d.resolve(schema).Items, name, given.value)
+	if d.isItem(schema, given) {
+		item, err := d.convert(d.resolve(schema).Items, name, given)
 		into.items = append(into.items, &value{text: item})
 		return err
 	}
@@ -41,9 +41,21 @@ func (d schemas) put(into *value, schema *reflectapi.Schema, name string, rest [
 	if given.json {
 		into.text, err = d.checkJSON(schema, name, given.value)
 	} else {
-		into.text, err = d.convert(schema, name, given.value)
+		into.text, err = d.convert(schema, name, given)
 	}
 	return err
+}
+
+// isItem says whether an argument is one item of an array, not all of it.
+func (d schemas) isItem(schema *reflectapi.Schema, given argument) bool {
+	switch {
+	case d.kind(schema) != typeArray || given.json:
+		return false
+	case given.file && d.takesBytes(d.resolve(schema).Items): // they may begin with anything
+		return true
+	default:
+		return !strings.HasPrefix(given.value, "[")
+	}
 }
 
 // putInside puts an argument into a part of a value.
