@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,9 +15,10 @@ func TestDescribe(t *testing.T) {
 	e.serveCalculator()
 	e.serveProducts()
 	e.serveParcels()
+	e.serveStock()
 	e.serveTrouble()
 	payroll, keys := e.servePayroll()
-	for _, host := range []string{"calculator", "products", "parcels", "trouble", "payroll"} {
+	for _, host := range []string{"calculator", "products", "parcels", "stock", "trouble", "payroll"} {
 		golden(t, "describe-"+host+".txt", e.busline(0, "describe", host+".example").stdout)
 	}
 	e.env["BUS_TOKEN"] = e.token(keys, `{"roles":["hr"],"level":3}`)
@@ -41,11 +43,18 @@ func TestDescribe(t *testing.T) {
 	var described []struct {
 		Method, Address, Path, Signature string
 		Token                            bool
-		Arguments                        []struct{ Name, In, Type string }
+		Arguments                        []struct {
+			Name, In, Type, Description string
+			Required                    bool
+			Demands                     []string
+		}
 	}
 	err := json.Unmarshal([]byte(e.busline(0, "describe", "--json", "products.example/products").stdout), &described)
 	if err != nil || len(described) != 2 || described[1].Address != "https://products.example:443/products" || described[1].Arguments[2].Type != "array of string" {
 		t.Errorf("as JSON: %+v, %v", described, err)
+	}
+	if name := described[1].Arguments[0]; !name.Required || !slices.Equal(name.Demands, []string{"1 to 200 characters", `pattern \S`}) {
+		t.Errorf("what is asked of a name, as JSON: %+v", name)
 	}
 }
 

@@ -16,6 +16,10 @@ type describedArgument struct {
 	Name string `json:"name"`
 	In   string `json:"in"`
 	Type string `json:"type"`
+
+	Required    bool     `json:"required"`          // it may not be left out
+	Demands     []string `json:"demands,omitempty"` // beside the type: "1 to 200 characters"
+	Description string   `json:"description,omitempty"`
 }
 
 // describeJSON prints operations for programs.
@@ -27,7 +31,11 @@ func (s *session) describeJSON(all []operation) error {
 			Signature: each.Summary, Description: each.Description, Token: each.needsToken(), Arguments: []describedArgument{},
 		}
 		for _, argument := range each.parameters() {
-			one.Arguments = append(one.Arguments, describedArgument{argument.name, argument.in, schemas{each.document}.text(argument.schema)})
+			d := schemas{each.document}
+			one.Arguments = append(one.Arguments, describedArgument{
+				Name: argument.name, In: argument.in, Type: d.text(argument.schema), Required: argument.asked || argument.in == inPath,
+				Demands: d.demands(argument.schema), Description: d.description(argument.schema),
+			})
 		}
 		shown = append(shown, one)
 	}

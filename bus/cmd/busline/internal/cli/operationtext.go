@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -20,68 +18,103 @@ func (s *session) writeOperation(text *strings.Builder, o *operation) {
 		writeIndented(text, "  ", o.Summary)
 	}
 	writeIndented(text, "  ", o.Description)
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
+	o.table().write(text, "  ")
+}
+
+// table lists what an operation takes and returns.
+func (o *operation) table() (rows table) {
 	d := schemas{o.document}
+	takes := listing{d, &rows, "takes"}
 	for _, each := range o.parameters() {
-		d.writeRows(table, "takes", each.name, each.schema, each.in, []*reflectapi.Schema{d.resolve(o.body())})
+		takes.value(each, []*reflectapi.Schema{d.resolve(o.body())})
 	}
-	if o.body() != nil && len(d.propertyNames(o.body())) == 0 && d.kind(o.body()) != typeObject {
-		d.writeRow(table, "takes", wholeBody, o.body(), inBody)
+	if o.isUnlisted(o.body()) {
+		takes.row(parameter{name: wholeBody, schema: o.body(), in: inBody})
 	}
+	returns := listing{d, &rows, "returns"}
 	if result := o.result(); result != nil {
-		names := d.propertyNames(result)
-		for _, name := range names {
-			d.writeRows(table, "returns", name, d.resolve(result).Properties[name], "", []*reflectapi.Schema{d.resolve(result)})
+		resolved := d.resolve(result)
+		for _, name := range d.propertyNames(result) {
+			returns.value(parameter{name: name, schema: resolved.Properties[name]}, []*reflectapi.Schema{resolved})
 		}
-		if d.kind(result) != typeObject {
-			d.writeRow(table, "returns", wholeBody, result, "")
-			d.writeParts(table, "returns", "", result, "", nil)
+		if o.isUnlisted(result) {
+			returns.row(parameter{name: wholeBody, schema: result})
+			returns.parts("", parameter{schema: result}, nil)
 		}
 	}
 	if o.isOpen() {
-		fmt.Fprintf(table, "  takes\twhatever the handler takes\n")
+		rows.add("", takes.verb, "whatever the handler takes")
 	}
-	_ = table.Flush() // a strings.Builder takes everything
+	return rows
 }
 
 const wholeBody = "(the whole body)"
 
-// writeRows writes a value, and the parts of it as they are named on the command line.
-func (d schemas) writeRows(table *tabwriter.Writer, verb, name string, schema *reflectapi.Schema, in string, above []*reflectapi.Schema) {
-	d.writeRow(table, verb, name, schema, in)
-	d.writeParts(table, verb, name+".", schema, in, above)
+// isUnlisted says whether a body has no members that are told, and may have something in it all the same.
+func (o *operation) isUnlisted(body *reflectapi.Schema) bool {
+	d := schemas{o.document}
+	return body != nil && len(d.propertyNames(body)) == 0 && !o.isArguments(body)
 }
 
-// writeParts writes the members of an object, or of the objects in an array.
-func (d schemas) writeParts(table *tabwriter.Writer, verb, prefix string, schema *reflectapi.Schema, in string, above []*reflectapi.Schema) {
+// listing lists values, those that a method takes or those that it returns.
+type listing struct {
+	schemas
+	rows *table
+	verb string
+}
+
+// value lists a value, and the parts of it as they are named on the command line.
+func (l listing) value(v parameter, above []*reflectapi.Schema) {
+	l.row(v)
+	l.parts(v.name+".", v, above)
+}
+
+// parts lists the members of an object, or of the objects in an array.
+func (l listing) parts(prefix string, of parameter, above []*reflectapi.Schema) {
 	const deepest = 7 // schemas, two of which a level may add
-	resolved := d.resolve(schema)
-	if slices.Contains(above, resolved) || len(above) >= deepest {
+	whole := l.resolve(of.schema)
+	if slices.Contains(above, whole) || len(above) >= deepest {
 		return
 	}
-	if d.kind(schema) == typeArray {
-		resolved = d.resolve(resolved.Items)
+	resolved := whole
+	if l.kind(of.schema) == typeArray {
+		resolved = l.resolve(whole.Items)
 		prefix += "0."
 	}
-	above = append(above, d.resolve(schema), resolved)
-	for _, member := range d.propertyNames(resolved) {
-		d.writeRows(table, verb, prefix+member, resolved.Properties[member], in, above)
+	above = append(above, whole, resolved)
+	for _, name := range l.propertyNames(resolved) {
+		asked := of.in != "" && slices.Contains(resolved.Required, name)
+		l.value(parameter{name: prefix + name, schema: resolved.Properties[name], in: of.in, asked: asked}, above)
 	}
 }
 
-// writeRow writes a line of the table: what it is called, its type, where it goes, what there is to say.
-func (d schemas) writeRow(table *tabwriter.Writer, verb, name string, schema *reflectapi.Schema, in string) {
-	resolved := d.resolve(schema)
-	kind := d.text(schema)
-	if len(resolved.Enum) > 0 {
-		texts := make([]string, len(resolved.Enum))
-		for i, each := range resolved.Enum {
-			texts[i] = fmt.Sprint(each)
-		}
-		kind += ": " + strings.Join(texts, ", ")
+// row lists what a value is called, its type, where it goes, what is asked of it, and what there is to say.
+func (l listing) row(v parameter) {
+	notes := strings.Join(l.asked(v), ", ")
+	if description := cleanLine(l.description(v.schema)); description != "" && notes != "" {
+		notes += "; " + description
+	} else {
+		notes += description
 	}
-	line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", verb, cleanLine(name), cleanLine(kind), in, cleanLine(resolved.Description))
-	fmt.Fprintln(table, strings.TrimRight(line, "\t"))
+	l.rows.add(notes, l.verb, cleanLine(v.name), cleanLine(l.text(v.schema)), v.in)
+}
+
+// asked says what is asked of an argument beside its type. Of a result that is a promise, of which the choices alone
+// matter.
+func (d schemas) asked(v parameter) (all []string) {
+	if v.in == "" {
+		if choices := choicesOf(d.resolve(v.schema)); choices != "" {
+			all = append(all, choices)
+		}
+		return all
+	}
+	if v.asked {
+		all = append(all, "required")
+	}
+	if v.rest {
+		all = append(all, "may have slashes")
+	}
+	return append(all, d.demands(v.schema)...)
 }
 
 // writeIndented writes paragraphs, if there are any.

@@ -60,9 +60,9 @@ type Rest struct {
 }
 
 // Wait takes times.
-func (Stock) Wait(rests []Rest) (total time.Duration) {
+func (Stock) Wait(rests []Rest) (total int64) {
 	for _, each := range rests {
-		total += each.Span
+		total += each.Span.Nanoseconds()
 	}
 	return total
 }
