@@ -106,7 +106,7 @@ func WithDescription(description string) ConnectOption {
 }
 
 // WithBaseURL sets the address under which people reach the ingress, shown in documents. Default: BUS_BASE_URL,
-// else the address under which the ingress was reached.
+// else the address under which the ingress was reached, else, for who asks on the bus itself, http://127.0.0.1:8080.
 func WithBaseURL(url string) ConnectOption {
 	return func(c *connectConfig) { c.baseURL = strings.TrimSuffix(url, "/") }
 }

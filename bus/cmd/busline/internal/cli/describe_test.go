@@ -97,6 +97,15 @@ func TestDocs(t *testing.T) {
 	if title, count := paths(); title != "Services on the bus" || count != 7 {
 		t.Errorf("the portal's %s has %d paths", title, count)
 	}
+	for _, arguments := range [][]string{{"docs"}, {"docs", "portal"}, {"docs", "parcels.example"}, {"docs", "parcels.example:444"}} {
+		for address, want := range map[string]string{"https://api.example.com/": "https://api.example.com", "http://a:81/bus": "http://a:81/bus"} {
+			text := e.busline(0, append(arguments, "--base-url", address)...).stdout
+			document, err := openapi.Parse([]byte(text))
+			if err != nil || len(document.Servers) != 1 || document.Servers[0].URL != want || len(document.Paths) == 0 {
+				t.Errorf("%v --base-url %s: %v\n%s", arguments, address, err, text)
+			}
+		}
+	}
 	if title, _ := paths("portal"); title != "Services on the bus" {
 		t.Errorf("the portal's document is %s", title)
 	}

@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"flag"
 	"strings"
 
 	"github.com/busline/busline/restmap/openapi"
 )
 
 func newDocs() *command {
+	baseURL := ""
 	return &command{
 		name:     "docs",
 		operands: "[host[:port]]",
@@ -16,14 +18,24 @@ func newDocs() *command {
 		about: `
 Prints an OpenAPI 3.0.0 document, indented on a terminal, else as it came: that of a host, of one port of it, or without a
 host that of all services, as the portal has it. Without a portal it is put together here. Documents show to each caller
-what it may call.`,
-		examples: []string{"busline docs calculator.example", "busline docs > bus.json", "busline docs | jq '.paths | keys'"},
+what it may call. As the address to call, a document has that of the ingress: the one that the service is told by
+BUS_BASE_URL, else http://127.0.0.1:8080, where an ingress listens by default; --base-url has it say another.`,
+		examples: []string{
+			"busline docs calculator.example", "busline docs --base-url https://api.example.com > bus.json", "busline docs | jq '.paths | keys'",
+		},
+		flags: func(set *flag.FlagSet) {
+			set.StringVar(&baseURL, "base-url", "", "`address` of the ingress, in place of what the document says")
+		},
 		run: func(ctx context.Context, s *session, operands []string) error {
+			baseURL := strings.TrimSuffix(baseURL, "/")
+			if err := openapi.CheckBaseURL(baseURL); err != nil {
+				return misuse("--base-url: %w", err)
+			}
 			switch len(operands) {
 			case 0:
-				return s.docsOfAll(ctx)
+				return s.docsOfAll(ctx, baseURL)
 			case 1:
-				return s.docs(ctx, operands[0])
+				return s.docs(ctx, operands[0], baseURL)
 			default:
 				return misuse("one host at a time, or none for all of them")
 			}
@@ -38,7 +50,7 @@ what it may call.`,
 }
 
 // docs prints the document of a host. When several ports have one, they are merged.
-func (s *session) docs(ctx context.Context, operand string) error {
+func (s *session) docs(ctx context.Context, operand, baseURL string) error {
 	to, err := parseAddress(operand)
 	if err != nil {
 		return err
@@ -51,21 +63,21 @@ func (s *session) docs(ctx context.Context, operand string) error {
 		return err
 	}
 	if len(documents) == 1 {
-		return s.printDocument(documents[0].text)
+		return s.printUnder(baseURL, documents[0].text)
 	}
 	members := make([]openapi.Member, len(documents))
 	for i, each := range documents {
 		members[i] = openapi.Member{Host: to.host, Port: each.port, Document: each.document}
 	}
-	return s.merge(to.host, members)
+	return s.merge(to.host, baseURL, members)
 }
 
 // docsOfAll prints the document of the portal, or when there is none makes one.
-func (s *session) docsOfAll(ctx context.Context) error {
+func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
 	const portal = "portal"
 	known, err := s.fetch(ctx, portal, publicPort)
 	if err == nil {
-		return s.printDocument(known.text)
+		return s.printUnder(baseURL, known.text)
 	}
 	if missing, ok := errors.AsType[*failure](err); !ok || missing.status != absent {
 		return err
@@ -86,11 +98,11 @@ func (s *session) docsOfAll(ctx context.Context) error {
 	if len(members) == 0 {
 		return s.nobody(ctx, portal)
 	}
-	return s.merge("Services on the bus", members)
+	return s.merge("Services on the bus", baseURL, members)
 }
 
 // merge prints one document of several.
-func (s *session) merge(title string, members []openapi.Member) error {
+func (s *session) merge(title, baseURL string, members []openapi.Member) error {
 	version := ""
 	if len(members) > 0 {
 		version = members[0].Document.Info.Version
@@ -98,9 +110,25 @@ func (s *session) merge(title string, members []openapi.Member) error {
 	if title == "Services on the bus" {
 		version = ""
 	}
-	merged := openapi.Merge(openapi.Info{Title: title, Version: version}, "", members)
+	merged := openapi.Merge(openapi.Info{Title: title, Version: version}, baseURL, members)
 	text, err := merged.JSON()
 	if err != nil {
+		return err
+	}
+	return s.printDocument(text)
+}
+
+// printUnder prints a document with another address to call, or with "" as it came.
+func (s *session) printUnder(baseURL string, text []byte) error {
+	if baseURL == "" {
+		return s.printDocument(text)
+	}
+	document, err := openapi.Parse(text)
+	if err != nil {
+		return err
+	}
+	document.Servers = []openapi.Server{{URL: baseURL}}
+	if text, err = document.JSON(); err != nil {
 		return err
 	}
 	return s.printDocument(text)

@@ -43,6 +43,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"version", "1"}, "version takes no arguments"},
 		{[]string{"docs", "a.example", "b.example"}, "one host at a time"},
 		{[]string{"docs", "calculator.example/add"}, "busline describe calculator.example/add tells of one path"},
+		{[]string{"docs", "--base-url", "api"}, `--base-url: "api" is not an address such as https://api.example.com`},
 		{[]string{"describe"}, "which host is it?"},
 		{[]string{"permissions", "a b"}, `callee "a b"`},
 
