@@ -22,9 +22,9 @@ type shop struct {
 	directory string
 }
 
-// newShop does what the page says: a module, a workspace with the clone of Busline in it, and the files. What is
-// generated is not copied.
-func newShop(t *testing.T) *shop {
+// newShop does what the page says: a module that knows where the clone of Busline is, and the files. What is generated is
+// not copied.
+func newShop(t *testing.T, commands ...string) *shop {
 	t.Helper()
 	s := &shop{t, filepath.Join(t.TempDir(), "shop")}
 	clone, err := filepath.Abs(root)
@@ -34,8 +34,10 @@ func newShop(t *testing.T) *shop {
 	if err := os.Mkdir(s.directory, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.run("go", "mod", "init", readers)
-	s.run("go", "work", "init", ".", clone)
+	for _, command := range commands {
+		words := strings.Fields(strings.ReplaceAll(command, "../busline", clone))
+		s.run(words[0], words[1:]...)
+	}
 	files, err := filepath.Glob("*/*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +56,23 @@ func newShop(t *testing.T) *shop {
 		}
 	}
 	return s
+}
+
+// commands returns the lines of a shell block of the page that call the go command, without what is said of them.
+func commands(t *testing.T, block int) (lines []string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "tutorial.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```sh\n")
+	text, _, _ := strings.Cut(blocks[block], "```")
+	for line := range strings.Lines(text) {
+		if command, _, _ := strings.Cut(line, "#"); strings.HasPrefix(command, "go ") {
+			lines = append(lines, command)
+		}
+	}
+	return lines
 }
 
 // write writes a file, and makes its directory.

@@ -18,7 +18,7 @@ import (
 // broker listens on TCP, and each instance is a process, built without debug data and run where there is no source.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
-	shop := newShop(t)
+	shop := newShop(t, commands(t, 1)...)
 	shop.run("go", "generate", "./...")
 	shop.run("go", "test", "./...")
 	shipping, orders, gateway := shop.build("shipping"), shop.build("orders"), shop.build("gateway")
@@ -61,6 +61,23 @@ func TestTutorial(t *testing.T) {
 	expect(t, url+order+"NO", 503, "nobody serves shipping.example on port 443 in plane bus")
 	door.Stop()
 	ordering.Stop()
+}
+
+// TestTutorialWithoutWorkspace makes the module as the page says for whoever wants no workspace. What go mod tidy would add
+// go get adds as well, which does not ask the network for the tests of all that is required.
+func TestTutorialWithoutWorkspace(t *testing.T) {
+	t.Parallel()
+	module, edits := commands(t, 1)[0], commands(t, 2)
+	last := len(edits) - 1
+	if strings.TrimSpace(edits[last]) != "go mod tidy" {
+		t.Fatalf("the page ends with %s", edits[last])
+	}
+	shop := newShop(t, append([]string{module}, edits[:last]...)...)
+	shop.run("go", "get", "-t", "./...")
+	shop.run("go", "generate", "./...")
+	shop.run("go", "get", "-t", "./...")
+	shop.run("go", "test", "./...")
+	shop.build("gateway")
 }
 
 // expect asks for a URL.

@@ -3,8 +3,9 @@
 //
 //	//go:generate go run github.com/busline/busline/reflectapi/apigen -type Calculator
 //
-// In a module with a vendor folder the command has to be there too: go get -tool
-// github.com/busline/busline/reflectapi/apigen, and go mod vendor.
+// A comment does not make a module require what the command imports. Outside of a workspace with
+// Busline it has to be there as a tool: go mod edit -tool
+// github.com/busline/busline/reflectapi/apigen, go mod tidy, and with a vendor folder go mod vendor.
 //
 // Stop by stop:
 //
