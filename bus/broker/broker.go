@@ -98,6 +98,9 @@ func (b *Broker) InProcessConn() (net.Conn, error) {
 // [Listen]. It stays the same after Close.
 func (b *Broker) URL() string { return b.url }
 
+// Stores tells whether [JetStream] is on.
+func (b *Broker) Stores() bool { return b.server.JetStreamEnabled() }
+
 // Close ends every connection, stores what JetStream holds, and returns when
 // the server has stopped. Calling it again, or from several goroutines, is
 // fine: each call returns when the server has stopped.

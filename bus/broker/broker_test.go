@@ -146,6 +146,9 @@ func TestJetStream(t *testing.T) {
 	if got := string(entry.Value()); got != "42" {
 		t.Errorf("found %q after a restart, want 42", got)
 	}
+	if !second.Stores() || start(t).Stores() {
+		t.Error("a broker stores when it is told where, and else not")
+	}
 }
 
 // bucket opens a key-value bucket, which is made when it is missing.

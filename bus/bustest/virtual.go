@@ -29,7 +29,8 @@ import (
 //     of calls that never pauses, not for a moment of the clock, holds it up.
 //   - Of a raw NATS connection, Conn.NATS included, use neither Request, Flush and NextMsg nor Drain: they share timers
 //     with the whole process, and the next test that gets hold of one dies. FlushWithContext and RequestWithContext do.
-//   - No JetStream: it keeps time for the whole process, so that the clock would stand still.
+//   - No JetStream: it keeps time for the whole process, so that the clock would stand still. broker.JetStream fails the
+//     test.
 //   - No sockets: who waits for one waits outside of the bubble, and the clock stands still meanwhile. The same holds for
 //     files, processes and mutexes, which do no harm as long as nobody waits for a clock to let go of them.
 func Virtual(t *testing.T, test func(t *testing.T, b *Bus), options ...broker.Option) {
@@ -37,6 +38,9 @@ func Virtual(t *testing.T, test func(t *testing.T, b *Bus), options ...broker.Op
 	inside := new(bubble)
 	err := inside.run(t, func(t *testing.T) {
 		b := New(t, options...)
+		if b.broker.Stores() {
+			t.Fatal("bustest: virtual time has no JetStream, whose clock is that of the whole process; test what is stored with bustest.New")
+		}
 		quiet := &quietBroker{Broker: b.broker}
 		b.provider = quiet
 		t.Cleanup(func() { inside.open = b.left(quiet) }) // when all that the test cleans up is closed

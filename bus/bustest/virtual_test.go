@@ -204,6 +204,14 @@ func TestVirtualBroker(t *testing.T) {
 	}, broker.MaxPayload(4096))
 }
 
+// TestVirtualStoresNothing fails at once where the clock would stand still for ever.
+func TestVirtualStoresNothing(t *testing.T) {
+	t.Parallel()
+	failsInChild(t, func(t *testing.T) {
+		bustest.Virtual(t, func(*testing.T, *bustest.Bus) { t.Error("the test runs") }, broker.JetStream(t.TempDir()))
+	}, "bustest: virtual time has no JetStream, whose clock is that of the whole process; test what is stored with bustest.New")
+}
+
 // TestVirtualExplainsHangs runs tests that fail in processes of their own, and reads what these say.
 func TestVirtualExplainsHangs(t *testing.T) {
 	t.Parallel()
