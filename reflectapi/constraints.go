@@ -34,7 +34,8 @@ func ConstraintsOf(t reflect.Type) (*Constraints, error) {
 		return nil, fmt.Errorf("schema of %v: %w", t, c.fault)
 	case c.presence:
 		return &Constraints{sent: sent}, nil
-	case !values.restricts(map[*rule]bool{}):
+	}
+	if values = values.pruned(); values == nil {
 		return nil, nil //nolint:nilnil // tags that only describe
 	}
 	return &Constraints{values: values, sent: sent}, nil

@@ -163,10 +163,7 @@ func (c *compiler) typedStruct(s *Schema, t reflect.Type) *objectRule {
 			c.presence = c.presence || c.restricts(property, f.Type, map[*Schema]bool{})
 			continue
 		}
-		made := c.typed(property, f.Type)
-		if made.restricts(map[*rule]bool{}) {
-			r.fields = append(r.fields, fieldRule{f.Name, f.index, made})
-		}
+		r.fields = append(r.fields, fieldRule{f.Name, f.index, c.typed(property, f.Type)})
 		good := c.generic(property).fitsZero(f.Type)
 		asked := slices.Contains(s.Required, f.Name)
 		if asked && good || !asked && !good && !f.behindPointer(t) {
@@ -207,20 +204,4 @@ func isBuiltIn(t reflect.Type, format string) bool {
 		return false
 	}
 	return format == "date-time" && t == timeType() || format == "byte" && t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
-}
-
-// restricts says whether a rule for a Go type is there for anything.
-func (r *rule) restricts(seen map[*rule]bool) bool {
-	if r == nil || seen[r] {
-		return false
-	}
-	seen[r] = true
-	if r.enum != nil || r.text != nil || r.number != nil {
-		return true
-	}
-	if l := r.list; l != nil && (l.shortest != nil || l.longest != nil || l.unique || l.items.restricts(seen)) {
-		return true
-	}
-	o := r.object
-	return o != nil && (o.fewest != nil || o.most != nil || len(o.fields) > 0 || o.others.restricts(seen))
 }

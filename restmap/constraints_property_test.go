@@ -49,7 +49,7 @@ func TestConstraintsAreThoseOfTheDocument(t *testing.T) {
 }
 
 // endpointFor makes an endpoint of a method with one argument, p.
-func endpointFor(t *rapid.T, typ reflect.Type) *restmap.Endpoint {
+func endpointFor(t rapid.TB, typ reflect.Type) *restmap.Endpoint {
 	t.Helper()
 	endpoints, err := restmap.Map(serviceFor(typ), restmap.Options{})
 	if err != nil {
@@ -75,7 +75,7 @@ func serviceFor(typ reflect.Type) *reflectapi.Service {
 }
 
 // validatorOf reads the schema of a type as a stranger would.
-func validatorOf(t *rapid.T, typ reflect.Type) *openapi3.Schema {
+func validatorOf(t rapid.TB, typ reflect.Type) *openapi3.Schema {
 	t.Helper()
 	schemas := reflectapi.NewSchemas("in")
 	schema, err := schemas.Of(typ)
