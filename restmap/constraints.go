@@ -46,7 +46,7 @@ func (p *input) hold(in reflect.Value, request *Request) error {
 	default:
 		sent, err := p.sent(in, request)
 		if err != nil {
-			return jsonFault(err)
+			return jsonFault(err, request.Body)
 		}
 		found = p.constraints.CheckJSON(sent)
 	}

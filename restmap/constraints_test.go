@@ -71,7 +71,7 @@ func TestConstraints(t *testing.T) {
 		{name: "JSON in a query", method: "Order", query: `of={"amount":12}`, want: "of.amount (query): expects at most 10"},
 		{name: "a form", method: "Order", media: formType, body: "of.amount=12", want: "of.amount (body): expects at most 10"},
 		{name: "the body over the query", method: "Order", query: "of.amount=12", body: `{"of":{"amount":2}}`},
-		{name: "a type first", method: "Order", body: `{"of":{"amount":"many"}}`, want: "400 of (body): /amount expects an integer"},
+		{name: "a type first", method: "Order", body: `{"of":{"amount":"many"}}`, want: "400 of.amount (body): expects an integer"},
 
 		{name: "the whole body", method: "Store", path: "7", body: `{"amount":0}`, want: "amount (body): expects at least 1"},
 		{name: "the path", method: "Store", path: "101", body: `{"amount":1}`, want: "id (path): expects at most 100"},

@@ -74,7 +74,7 @@ func (p *input) body(in reflect.Value, request *Request) error {
 	if p.bodyIndex < 0 {
 		return p.jsonArguments(in, request.Query != "", body)
 	}
-	return jsonFault(p.unmarshal(body, in.Field(p.bodyIndex)))
+	return jsonFault(p.unmarshal(body, in.Field(p.bodyIndex)), body)
 }
 
 // formBody sets the arguments, or the one that takes the whole body, from a form.
@@ -100,7 +100,7 @@ func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error
 	if queried {
 		var members map[string]json.RawMessage
 		if err := p.unmarshalStrictly(body, &members); err != nil {
-			return jsonFault(err)
+			return jsonFault(err, body)
 		}
 		for name, argument := range p.form().fields {
 			if _, given := members[name]; given {
@@ -108,7 +108,7 @@ func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error
 			}
 		}
 	}
-	return jsonFault(p.unmarshal(body, in))
+	return jsonFault(p.unmarshal(body, in), body)
 }
 
 // unmarshal reads JSON into the arguments, or into the one that takes the whole body. What is plain takes the short way,
@@ -142,9 +142,9 @@ func (p *input) unmarshalStrictly(body []byte, into any) error {
 func (p *input) path(in reflect.Value, value func(name string) string) error {
 	var faults []ArgumentError
 	for _, parameter := range p.parameters {
-		argument, fault := fromText(parameter.typ, value(parameter.name))
-		if fault != "" {
-			faults = append(faults, ArgumentError{Name: parameter.name, In: inPath, Detail: fault})
+		argument, err := fromText(parameter.typ, value(parameter.name))
+		if err != nil {
+			faults = append(faults, faultOf(parameter.name, inPath, err))
 			continue
 		}
 		in.FieldByIndex(parameter.index).Set(argument)
@@ -152,20 +152,15 @@ func (p *input) path(in reflect.Value, value func(name string) string) error {
 	return badArguments(faults)
 }
 
-// jsonFault words what is wrong with a JSON body, naming the member at fault.
-func jsonFault(err error) error {
+// jsonFault words what is wrong with a JSON body, naming the place at fault: "lines[0].n".
+func jsonFault(err error, body []byte) error {
 	fault, ok := errors.AsType[*strictjson.Error](err)
 	if !ok {
 		return err
 	}
-	name, inside, _ := strings.Cut(strings.TrimPrefix(fault.Pointer, "/"), "/")
-	detail := fault.Detail
-	switch {
-	case name == "":
-		return badRequest("the body " + detail)
-	case inside != "":
-		detail = "/" + inside + " " + detail
+	name := strictjson.Path(body, fault.Pointer)
+	if name == "" {
+		return badRequest("the body " + fault.Detail)
 	}
-	name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name) // RFC 6901, 3
-	return badArguments([]ArgumentError{{Name: name, In: inBody, Detail: detail}})
+	return badArguments([]ArgumentError{{Name: name, In: inBody, Detail: fault.Detail}})
 }

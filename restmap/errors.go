@@ -1,6 +1,9 @@
 package restmap
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // InputError is a request that cannot become the arguments of a method: the caller's
 // fault, worded for the caller. It never repeats what was sent.
@@ -21,6 +24,28 @@ type ArgumentError struct {
 	Name   string `json:"name"`   // as the caller writes it: "x", "p1.x", "tags[2]"; "" for the body as a whole
 	In     string `json:"in"`     // "query", "path" or "body"
 	Detail string `json:"detail"` // "expects an integer"
+}
+
+// insideError is what is wrong with a part of a text that is JSON.
+type insideError struct {
+	path   string // "lines[0].n"; "" is the whole
+	detail string
+}
+
+// Error returns the detail, with the place in front.
+func (f *insideError) Error() string { return strings.TrimPrefix(f.path+" "+f.detail, " ") }
+
+// faultOf says what is wrong with the text of an argument. The name is that of the place at fault inside of it.
+func faultOf(name, in string, err error) ArgumentError {
+	detail := err.Error()
+	if inside, ok := errors.AsType[*insideError](err); ok {
+		detail = inside.detail
+		if inside.path != "" && inside.path[0] != '[' {
+			name += "."
+		}
+		name += inside.path
+	}
+	return ArgumentError{Name: name, In: in, Detail: detail}
 }
 
 // Limits of what an InputError tells, so that it cannot be made longer than is useful.

@@ -109,10 +109,10 @@ func (d *formDecoding) refuseBrackets(name string) {
 
 // set sets a field that gorilla/schema is not asked about.
 func (d *formDecoding) set(name string, field formField, texts []string) {
-	value, fault := fromTexts(field.typ, texts)
+	value, err := fromTexts(field.typ, texts)
 	switch {
-	case fault != "":
-		d.fault(name, fault)
+	case err != nil:
+		d.faults = append(d.faults, faultOf(name, d.place, err))
 	case field.shape >= 0:
 		d.mention(field).Set(value) // its parts may follow
 	default:
@@ -167,8 +167,8 @@ func conversionFault(err schema.ConversionError, texts []string) string {
 	if err.Index >= 0 && t.Kind() == reflect.Slice && !isText(t) {
 		t = t.Elem()
 	}
-	if _, fault := fromText(t, text); fault != "" {
-		return fault
+	if _, err := fromText(t, text); err != nil {
+		return err.Error()
 	}
 	return "expects " + strictjson.Expected(t, nil)
 }

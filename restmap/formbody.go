@@ -1,6 +1,7 @@
 package restmap
 
 import (
+	"errors"
 	"maps"
 	"net/url"
 	"reflect"
@@ -44,9 +45,9 @@ func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError 
 	object := reflect.MakeMap(members)
 	var faults []ArgumentError
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		value, fault := member(b.element, values[name])
-		if fault != "" {
-			faults = append(faults, ArgumentError{Name: name, In: inBody, Detail: fault})
+		value, err := member(b.element, values[name])
+		if err != nil {
+			faults = append(faults, faultOf(name, inBody, err))
 			continue
 		}
 		object.SetMapIndex(reflect.ValueOf(name), value)
@@ -57,14 +58,14 @@ func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError 
 
 // member makes one member of a map from the texts of its name. Where any will do it is a
 // string, or a list of strings for a name that is repeated.
-func member(t reflect.Type, texts []string) (value reflect.Value, fault string) {
+func member(t reflect.Type, texts []string) (value reflect.Value, err error) {
 	switch {
 	case t.Kind() == reflect.Interface && len(texts) == 1:
 		return fromText(reflect.TypeFor[string](), texts[0])
 	case t.Kind() == reflect.Interface:
 		return fromTexts(reflect.TypeFor[[]string](), texts)
 	case len(texts) > 1 && !isTextList(t):
-		return value, "is given more than once"
+		return value, errors.New("is given more than once")
 	default:
 		return fromTexts(t, texts)
 	}

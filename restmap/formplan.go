@@ -135,8 +135,8 @@ func (p *formPlanner) convertible(t reflect.Type) bool {
 		return false
 	}
 	p.decoder.RegisterConverter(reflect.Zero(t).Interface(), func(text string) reflect.Value {
-		value, fault := fromText(t, text)
-		if fault != "" {
+		value, err := fromText(t, text)
+		if err != nil {
 			return reflect.Value{}
 		}
 		return value

@@ -15,24 +15,21 @@ import (
 )
 
 // fromText makes a value of type t from its text. The empty text is the zero value.
-// When the text is no such value, the fault says what was expected.
-func fromText(t reflect.Type, text string) (value reflect.Value, fault string) {
+// When the text is no such value, the error says what was expected, see [faultOf].
+func fromText(t reflect.Type, text string) (value reflect.Value, err error) {
 	value = reflect.New(t).Elem()
 	if text == "" {
-		return value, ""
+		return value, nil
 	}
 	if !utf8.ValidString(text) {
-		return value, "is not valid UTF-8"
+		return value, errors.New("is not valid UTF-8")
 	}
-	if err := setText(value, text); err != nil {
-		return value, err.Error()
-	}
-	return value, ""
+	return value, setText(value, text)
 }
 
 // fromTexts makes a value of type t from the texts of one name: for a list from all that
 // are not empty, else from the one.
-func fromTexts(t reflect.Type, texts []string) (value reflect.Value, fault string) {
+func fromTexts(t reflect.Type, texts []string) (value reflect.Value, err error) {
 	if !isTextList(t) {
 		return fromText(t, texts[0])
 	}
@@ -42,13 +39,13 @@ func fromTexts(t reflect.Type, texts []string) (value reflect.Value, fault strin
 		if text == "" {
 			continue
 		}
-		element, fault := fromText(list.Type().Elem(), text)
-		if fault != "" {
-			return value, fault
+		element, err := fromText(list.Type().Elem(), text)
+		if err != nil {
+			return value, err
 		}
 		list.Set(reflect.Append(list, element))
 	}
-	return value, ""
+	return value, nil
 }
 
 // allocated follows the pointers of an addressable value, making what they point to.
@@ -151,11 +148,14 @@ func setJSON(v reflect.Value, data []byte) error {
 	if err == nil {
 		err = text.Unmarshal(v.Addr().Interface())
 	}
-	var fault *strictjson.Error
-	if err != nil && !errors.As(err, &fault) {
+	if err == nil {
+		return nil
+	}
+	fault, ok := errors.AsType[*strictjson.Error](err)
+	if !ok {
 		return expects(v.Type(), nil) // the type is at fault, which is no news for a caller
 	}
-	return err
+	return &insideError{strictjson.Path(data, fault.Pointer), fault.Detail}
 }
 
 // setJSONOrString takes JSON for a type that reads JSON itself; when that is refused, the

@@ -23,6 +23,7 @@ func forms(v *visit) error {
 		func() error { return v.fill(`.entry .field input`, "3") },
 		v.clicks(sends), v.sees(".response pre", `"days": 3`), v.sees(".response pre", `"street": "High Street"`), v.sees(".response .status", "200"),
 		v.fills(`[name="count"]`, "many"), v.clicks(sends), v.sees(".response .status", "400"),
+		v.awaits("the field in the row is marked", `document.querySelector('[name="count"]').getAttribute("aria-invalid") === "true"`),
 		v.clicks(".trial .plain"), v.awaits("all is empty", `document.querySelector('[name="customer"]').value === ""`),
 		// a handler takes any text
 		v.opens("#/shop.example:443/PUT/files/{name}"), v.fills(`[name="name"]`, "a/b"), v.clicks(sends), v.sees(".response pre", `a/b: "" of`),

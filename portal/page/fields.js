@@ -149,7 +149,7 @@ export function oneInput(name, schema, required, input, {text, fill, hint}) {
   return {
     node: element('div', {className: 'field'}, label, input, fault), input, text, fill,
     mark: (path, detail) => {
-      fault.textContent = detail;
+      fault.textContent = [path.join('.').replaceAll('.[', '['), detail].filter(Boolean).join(' ');
       input.setAttribute('aria-invalid', 'true');
       return true;
     },

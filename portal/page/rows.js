@@ -11,9 +11,10 @@ import {typeText} from './schema.js';
 export function arrayField(name, schema, makeField) {
   const items = schema.follow(schema.schema.items);
   return rowsField(name, schema, 'Add an item', () => {
-    const {node, text, fill} = makeField(items);
-    return {node, text, fill};
+    const {node, text, fill, mark} = makeField(items);
+    return {node, text, fill, mark};
   }, {
+    at: (rows, step) => rows[step.slice(1, -1)],
     text: (texts) => `[${texts.join(',')}]`,
     trees: (tree) => (tree.kind === 'array' ? tree.items : null),
   });
@@ -32,15 +33,20 @@ export function mapField(name, schema, makeField) {
         key.value = given;
         return field.fill(tree);
       },
+      mark: field.mark,
+      get name() {
+        return key.value;
+      },
     };
   }, {
+    at: (rows, step) => rows.find(({name}) => name === step),
     text: (texts) => `{${texts.join(',')}}`,
     trees: (tree) => (tree.kind === 'object' ? tree.members : null),
   });
 }
 
 /** A field of as many rows as somebody likes. Nothing is sent while there is none. */
-function rowsField(name, schema, adds, makeRow, {text, trees}) {
+function rowsField(name, schema, adds, makeRow, {at, text, trees}) {
   const rows = [];
   const list = element('div', {className: 'rows'});
   const add = () => {
@@ -70,7 +76,7 @@ function rowsField(name, schema, adds, makeRow, {text, trees}) {
       list.replaceChildren();
       return given !== null && given.map((one) => add().fill(one)).every(Boolean);
     },
-    mark: () => false,
+    mark: ([first, ...rest], detail) => Boolean(first && at(rows, first)?.mark(rest, detail)),
   };
 }
 

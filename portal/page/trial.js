@@ -158,10 +158,10 @@ export class Trial {
     }
     try {
       for (const {name, in: place, detail} of JSON.parse(text).errors || []) {
-        const path = String(name).split('.');
-        const field = this.#parameters.get(`${place} ${name}`);
+        const path = String(name).split(/\.|(?=\[\d+\])/); // "lines[0].n" is lines, [0], n
+        const field = this.#parameters.get(`${place} ${path[0]}`);
         if (field) {
-          field.mark(path, detail);
+          field.mark(path.slice(1), detail);
         } else {
           this.#body?.mark(path, detail);
         }
