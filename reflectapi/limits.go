@@ -2,7 +2,6 @@ package reflectapi
 
 import (
 	"encoding/json"
-	"reflect"
 	"regexp"
 	"strconv"
 
@@ -39,37 +38,6 @@ func number(n json.Number) *float64 {
 		return nil
 	}
 	return &f
-}
-
-// widths adds what a Go number tells of its size. uint and uint64 have no format: half of
-// their values are beyond int64.
-func widths(out *Schema, t reflect.Type) {
-	if t == nil || out.Format != "" {
-		return
-	}
-	switch out.Type {
-	case "integer":
-		switch t.Kind() {
-		case reflect.Int, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
-			out.Format = "int64"
-		case reflect.Int8, reflect.Int16, reflect.Int32:
-			out.Format = "int32"
-		}
-		if isUnsigned(t) && out.Minimum == nil {
-			out.Minimum = new(float64)
-		}
-	case "number":
-		switch t.Kind() {
-		case reflect.Float32:
-			out.Format = "float"
-		case reflect.Float64:
-			out.Format = "double"
-		}
-	}
-}
-
-func isUnsigned(t reflect.Type) bool {
-	return reflect.Uint <= t.Kind() && t.Kind() <= reflect.Uint64
 }
 
 // values converts the values that a schema mentions. jsonschema reads them from tags and

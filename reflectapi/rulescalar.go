@@ -158,8 +158,14 @@ func numbers(s *Schema, t reflect.Type) *numberRule {
 		low: s.Minimum, above: s.ExclusiveMinimum, high: s.Maximum, below: s.ExclusiveMaximum, multiple: s.MultipleOf,
 		int32s: t == nil && s.Format == "int32",
 	}
-	if t != nil && isUnsigned(t) && r.low != nil && *r.low == 0 && !r.above {
-		r.low = nil // the type says so
+	if t != nil { // what the type says need not be held
+		low, high := rangeOf(t)
+		if low != nil && r.low != nil && *r.low == *low && !r.above {
+			r.low = nil
+		}
+		if high != nil && r.high != nil && *r.high == *high && !r.below {
+			r.high = nil
+		}
 	}
 	if *r == (numberRule{}) {
 		return nil

@@ -130,6 +130,9 @@ func TestSchemaFaults(t *testing.T) {
 				B int `json:"b" jsonschema:"minimum=5,default=3"`
 			} `json:"a"`
 		}{}, `schema of struct { A struct { B int "json:\"b\" jsonschema:\"minimum=5,default=3\"" } "json:\"a\"" }: a.b: the default 3 breaks its own schema: it expects at least 5`},
+		"width": {struct {
+			B uint8 `json:"b" jsonschema:"example=256"`
+		}{}, `schema of struct { B uint8 "json:\"b\" jsonschema:\"example=256\"" }: b: the example 256 breaks its own schema: it expects at most 255`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

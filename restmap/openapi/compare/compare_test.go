@@ -113,9 +113,11 @@ func TestDocuments(t *testing.T) {
 			},
 			adds: []string{"POST /buy: the argument item.more is new"},
 		},
-		"other results": {
+		"other results, and a narrower argument": {
 			after: document(t, Turned{}, names, list),
 			breaks: []string{
+				"POST /buy: the argument count asks for at least -32768 now: whoever sends anything else gets 422",
+				"POST /buy: the argument count asks for at most 32767 now: whoever sends anything else gets 422",
 				"POST /buy: the result's bought.name is integer (int64) now, and was string: whoever reads it as that fails",
 				"POST /buy: the result's bought.part is gone: whoever reads it finds nothing",
 				"POST /buy: the result's bought.size may be null now: whoever reads it has to expect that",
