@@ -1,12 +1,14 @@
 package reflectapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/invopop/jsonschema"
 )
@@ -79,6 +81,9 @@ func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema 
 		c.failf("there is no type %q", in.Type)
 	}
 	c.annotations(in, out)
+	if t == reflect.TypeFor[time.Duration]() {
+		out.Description = cmp.Or(out.Description, "nanoseconds")
+	}
 	c.alternatives(in, out)
 	c.array(in, out, t)
 	c.object(in, out, t)

@@ -69,7 +69,11 @@ func TestSchemaOfType(t *testing.T) {
 		"float64":      {0.0, `{"type":"number","format":"double"}`, nil},
 		"float32":      {float32(0), `{"type":"number","format":"float"}`, nil},
 		"time":         {time.Time{}, `{"type":"string","format":"date-time"}`, nil},
-		"duration":     {time.Duration(0), `{"type":"integer","format":"int64"}`, nil},
+		"duration":     {time.Duration(0), `{"description":"nanoseconds","type":"integer","format":"int64"}`, nil},
+		"durations":    {[]*time.Duration(nil), `{"type":"array","items":{"description":"nanoseconds","type":"integer","format":"int64","nullable":true}}`, nil},
+		"said of a duration": {struct {
+			Wait time.Duration `json:"wait" jsonschema:"description=how long"`
+		}{}, `{"type":"object","properties":{"wait":{"description":"how long","type":"integer","format":"int64"}}}`, nil},
 		"bytes":        {[]byte(nil), `{"type":"string","format":"byte"}`, nil},
 		"named bytes":  {Hash(nil), `{"$ref":"#/components/schemas/Hash"}`, map[string]string{"Hash": `{"type":"string","format":"byte"}`}},
 		"byte array":   {[2]byte{}, `{"type":"array","items":{"type":"integer","format":"int64","minimum":0,"maximum":255},"minItems":2,"maxItems":2}`, nil},

@@ -64,53 +64,6 @@ func pathParameter(name string, schema *reflectapi.Schema) *Parameter {
 	return &Parameter{Name: name, In: "path", Required: true, Schema: schema}
 }
 
-// describeInput describes the arguments of a function: parameters, and perhaps a body.
-func (b *builder) describeInput(l listed) error {
-	var members []reflectapi.Value
-	for _, argument := range l.endpoint.Arguments(l.method) {
-		if argument.In == "body" && argument.Name != restmap.RequestBody {
-			members = append(members, argument.Value)
-			continue
-		}
-		schema, err := b.schemas.Of(argument.Type)
-		if err != nil {
-			return fmt.Errorf("argument %s: %w", argument.Name, err)
-		}
-		switch {
-		case argument.In == "body":
-			l.operation.RequestBody = jsonBody(schema)
-		case argument.In == "path":
-			l.operation.Parameters = append(l.operation.Parameters, pathParameter(argument.Name, schema))
-		default:
-			l.operation.Parameters = append(l.operation.Parameters, b.queryParameter(argument, schema))
-		}
-	}
-	isCall := l.endpoint.Style == restmap.RPC && l.method == http.MethodPost
-	if l.operation.RequestBody != nil || len(members) == 0 && !isCall {
-		return nil
-	}
-	object, err := b.arguments(l.operation.OperationID+"_in", members)
-	if err != nil {
-		return fmt.Errorf("argument %w", err)
-	}
-	l.operation.RequestBody = jsonBody(object)
-	return nil
-}
-
-func (b *builder) queryParameter(argument restmap.Argument, schema *reflectapi.Schema) *Parameter {
-	parameter := &Parameter{Name: argument.Name, In: "query", Required: b.schemas.Required(argument.Type, schema)}
-	if argument.JSON {
-		parameter.Content = map[string]*MediaType{jsonType: {Schema: schema}}
-	} else {
-		parameter.Schema = schema
-	}
-	return parameter
-}
-
-func jsonBody(schema *reflectapi.Schema) *RequestBody {
-	return &RequestBody{Required: true, Content: map[string]*MediaType{jsonType: {Schema: schema}}}
-}
-
 // describeOutput describes the results of a function, and its errors.
 func (b *builder) describeOutput(l listed) error {
 	schema, err := b.resultSchema(l)
