@@ -14,7 +14,7 @@ export function schemaView(schema, signature = '') {
 /** Whether there is nothing to show, as for a function without arguments. */
 export function isNothing({schema}) {
   const object = !schema.type || schema.type === 'object';
-  const alternatives = schema.oneOf || schema.anyOf || schema.allOf || schema.enum || schema.nullable;
+  const alternatives = schema.oneOf || schema.anyOf || schema.allOf || schema.enum || schema.not || schema.nullable;
   return object && !alternatives && !isMap(schema) && Object.keys(schema.properties || {}).length === 0;
 }
 

@@ -27,7 +27,7 @@ func (b *builder) describeInput(l listed) error {
 		}
 		switch {
 		case argument.In == "body":
-			l.operation.RequestBody = jsonBody(schema)
+			l.operation.RequestBody = jsonBody(b.notNull(schema))
 		case argument.In == "path":
 			l.operation.Parameters = append(l.operation.Parameters, pathParameter(argument.Name, schema))
 		default:

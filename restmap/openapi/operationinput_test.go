@@ -1,8 +1,12 @@
 package openapi_test
 
 import (
+	"encoding/json"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/invopop/jsonschema"
 
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
@@ -36,5 +40,59 @@ func TestDurationsSayWhatTheyCount(t *testing.T) {
 	posted := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: endpoints(t, Waits{}, restmap.Options{})})
 	if got := posted.Components.Schemas["Wait_in"].Properties["least"].Description; got != "nanoseconds" {
 		t.Errorf("in a body it is described as %q", got)
+	}
+}
+
+// Bodies has whole bodies whose types have a value for null.
+type Bodies struct{}
+
+func (Bodies) Point(httpRequestBody *Point)         {}
+func (Bodies) Points(httpRequestBody **[]*Point)    {}
+func (Bodies) Any(httpRequestBody any)              {}
+func (Bodies) Raw(httpRequestBody json.RawMessage)  {}
+func (Bodies) Map(httpRequestBody map[string]any)   {}
+func (Bodies) Number(httpRequestBody *int)          {}
+func (Bodies) Choice(httpRequestBody *choice)       {}
+func (Bodies) Vague(httpRequestBody vague)          {}
+func (Bodies) Plain(httpRequestBody Point, at *int) {}
+
+type (
+	choice string
+	vague  struct{ Any any }
+)
+
+// JSONSchemaExtend lists the choices.
+func (choice) JSONSchemaExtend(s *jsonschema.Schema) { s.Type, s.Enum = "string", []any{"a", "b"} }
+
+// JSONSchema says that null is one of them.
+func (vague) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "object"}, {Type: "null"}}}
+}
+
+// TestNullIsNoBody: what a service refuses the document does not allow, and what it takes the document does.
+func TestNullIsNoBody(t *testing.T) {
+	t.Parallel()
+	all := endpoints(t, Bodies{}, restmap.Options{})
+	strict := validate(t, build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: all}))
+	for method, body := range map[string]string{
+		"Point": `{"x":1}`, "Points": `[{"x":1},null]`, "Any": `[null]`, "Raw": `false`, "Map": `{"a":null}`, "Number": `0`,
+		"Choice": `"a"`, "Vague": `{}`, "Plain": `{"x":1}`,
+	} {
+		i := slices.IndexFunc(all, func(e *openapi.Described) bool { return e.Name == method })
+		told := strict.Paths.Value("/h.example:443/" + restmap.Kebab(method)).Post.RequestBody.Value
+		if !told.Required {
+			t.Errorf("the body of %s is not required", method)
+		}
+		for _, given := range []string{body, "null"} {
+			_, refused := all[i].Decode(&restmap.Request{ContentType: "application/json", Body: []byte(given)})
+			var value any
+			if err := json.Unmarshal([]byte(given), &value); err != nil {
+				t.Fatal(err)
+			}
+			fits := told.Content["application/json"].Schema.Value.VisitJSON(value)
+			if (refused == nil) != (given == body) || (fits == nil) != (given == body) {
+				t.Errorf("%s of %s: we say %v, the document says %v", method, given, refused, fits)
+			}
+		}
 	}
 }
