@@ -59,6 +59,12 @@ func (Inputs) Sum(httpRequestBody []int)                                     {}
 func (Inputs) File(path string, size int)                                    {}
 func (Inputs) Text(text string)                                              {}
 
+func (Inputs) Maps(m map[kindOfKey]string, lists map[string][]int, any map[string]any, days map[time.Time]time.Duration, numbers map[int8]bool, deep map[string]point) {
+}
+
+// kindOfKey is a string with a name.
+type kindOfKey string
+
 // kind is a number with a name.
 type kind int
 
@@ -140,13 +146,24 @@ func TestDecode(t *testing.T) {
 				[]line{{At: &point{X: 4}, Notes: []string{"n", "m"}, Sub: []line{{N: 5}}}, {SKU: "b"}}, map[string]int(nil)}},
 		{name: "an object as JSON, mended in parts", method: "Objects", query: "p.y=3&p={%22x%22:1,%22y%22:2}",
 			want: []any{point{X: 1, Y: 3}, (*point)(nil), []line(nil), map[string]int(nil)}},
-		{name: "unknown parts", method: "Objects", query: "p.X=1&p.x.z=1&p.z=1&attrs.a=1&lines.0.none=1",
+		{name: "unknown parts", method: "Objects", query: "p.X=1&p.x.z=1&p.z=1&lines.0.none=1",
 			want: []any{point{}, (*point)(nil), []line(nil), map[string]int(nil)}},
+		{name: "a map by its keys", method: "Objects", query: "attrs.a=1&attrs.b.c=2&attrs.%20=3",
+			want: []any{point{}, (*point)(nil), []line(nil), map[string]int{"a": 1, "b.c": 2, " ": 3}}},
+		{name: "a map as JSON, mended by its keys", method: "Objects", query: "attrs.a=2&attrs={%22a%22:1,%22b%22:1}",
+			want: []any{point{}, (*point)(nil), []line(nil), map[string]int{"a": 2, "b": 1}}},
+		{name: "a map in a form over one in a query", method: "Objects", query: "attrs.a=1", contentType: formType, body: "attrs.b=2",
+			want: []any{point{}, (*point)(nil), []line(nil), map[string]int{"b": 2}}},
+		{name: "a map in a body over one in a query", method: "Objects", query: "attrs.a=1", contentType: jsonType, body: `{"attrs":{"b":2}}`,
+			want: []any{point{}, (*point)(nil), []line(nil), map[string]int{"b": 2}}},
+		{name: "maps of many kinds", method: "Maps", query: "m.a=b&lists.a=1&lists.a=2&any.a=1&days.2024-05-06T07:08:09Z=3s&numbers.-7=1&deep.a={%22x%22:1}",
+			want: []any{map[kindOfKey]string{"a": "b"}, map[string][]int{"a": {1, 2}}, map[string]any{"a": "1"},
+				map[time.Time]time.Duration{day: 3 * time.Second}, map[int8]bool{-7: true}, map[string]point{"a": {X: 1}}}},
 		{name: "values of any type", method: "Open", query: "x=[1,%22a%22]&raw={%22a%22:1}", want: []any{[]any{1.0, "a"}, json.RawMessage(`{"a":1}`)}},
-		{name: "names that differ in case", method: "Alike", query: "tag=a&Tag=b&p={%22x%22:1}&P={%22x%22:2}&p.x=3",
+		{name: "names that differ in case", method: "Alike", query: "tag=a&Tag=b&p={%22x%22:1}&P={%22x%22:2}",
 			want: []any{"a", "b", point{X: 1}, point{X: 2}}},
 
-		{name: "odd types", method: "Odd", query: "ids=1&ids=2&names=a&kinds=1&kinds=2&blobs=AQ==&blobs=Ag==&pair=[1,2]&pp=7&e={%22deep%22:%22a%22}&list=[{%22Plain%22:1},null]&e.deep=b",
+		{name: "odd types", method: "Odd", query: "ids=1&ids=2&names=a&kinds=1&kinds=2&blobs=AQ==&blobs=Ag==&pair=[1,2]&pp=7&e={%22deep%22:%22a%22}&list=[{%22Plain%22:1},null]",
 			want: []any{[]*int64{new(int64(1)), new(int64(2))}, &[]string{"a"}, []kind{1, 2}, [][]byte{{1}, {2}}, [2]int{1, 2}, new(new(7)),
 				embedding{Embedded: Embedded{Deep: "a"}}, []*embedding{{Plain: 1}, nil}}},
 		{name: "a list of what reads text", method: "Addresses", query: "ips=1.2.3.4&ips=::1", want: []any{[]net.IP{net.ParseIP("1.2.3.4"), net.ParseIP("::1")}}},
@@ -215,6 +232,15 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "a part that is no text", method: "Objects", query: "lines.0.attrs=a&lines.0=x&lines.0.at={}",
 			want: "lines.0 (query): is no plain value; write lines as one JSON value; lines.0.at (query): is no plain value; write lines as one JSON value; " +
 				"lines.0.attrs (query): is no plain value; write lines as one JSON value"},
+		{name: "faults of members of maps", method: "Maps", query: "m.a=b&m.a=c&lists.a=x&numbers.200=1&numbers.=1&days.a=1s&deep.a.x=1&deep.b={%22x%22:true}",
+			want: "days.a (query): has another kind of key: it expects a date and time (RFC 3339); deep.a.x (query): is inside a member of a map; write deep as one JSON value; " +
+				"deep.b.x (query): expects a number; lists.a (query): expects an integer; m.a (query): is given more than once; numbers. (query): needs a key behind its dot; " +
+				"numbers.200 (query): has another kind of key: it expects an integer from -128 to 127"},
+		{name: "a map inside of a list", method: "Objects", query: "lines.0.attrs.a=b", want: "lines.0.attrs.a (query): cannot be given in parts; write lines as one JSON value"},
+		{name: "an element of a list by its index", method: "Lists", query: "tags.0=a", want: "tags.0 (query): is no name of an element; repeat tags"},
+		{name: "an element of a list deep down by its index", method: "Objects", query: "lines.0.notes.0=a", want: "lines.0.notes.0 (query): is no name of an element; repeat lines.0.notes"},
+		{name: "parts of an odd type", method: "Odd", query: "e.deep=b&pair.0=1", want: "e.deep (query): cannot be given in parts; write e as one JSON value; pair.0 (query): cannot be given in parts; write pair as one JSON value"},
+		{name: "parts of names that differ in case", method: "Alike", query: "p.x=3", want: "p.x (query): cannot be given in parts; write p as one JSON value"},
 		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index over 999"},
 		{name: "a sparse list inside another", method: "Objects", query: "lines.0.sub.1000.n=1", want: "lines.0.sub.1000.n (query): has an index over 999"},
 		{name: "a negative index", method: "Objects", query: "lines.-1.n=1", want: "lines.-1.n (query): needs an index behind its name, as in 0.name"},
@@ -360,6 +386,7 @@ func FuzzDecodeForm(f *testing.F) {
 	for _, seed := range []string{
 		"x=5&y=6", "p={\"x\":1}&p.y=2", "lines.0.sub.0.n=1&lines.3.notes=a", "tags=a&tags=b&ids=1,2", "s=%ff&b=on", "x=1;y", "raw=[1",
 		"lines.-1.n=1", "q.x=1&q=null", "days=2024-05-06T07:08:09Z", "tag=1&Tag=2", "wait=3s&data=AQI=", "sku=a&at.x=1",
+		"m.a=b&lists.a=1&lists.a=2&any.b=c&days.2024-05-06T07:08:09Z=3s&numbers.1=on&deep.a={}&deep.b.x=1",
 	} {
 		f.Add(seed)
 	}

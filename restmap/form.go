@@ -21,6 +21,7 @@ import (
 //	tag=a&tag=b        a list of texts, by repeating its name
 //	p={"x":1}          anything else, as JSON
 //	p.x=1&line.0.n=2   a struct or a list of structs, in parts
+//	m.a=1&m.b=2        a map, by its keys
 //
 // gorilla/schema decodes all that it can tell apart, into a struct of its own, the shape,
 // so that what a request does not mention keeps its value. It is handed nothing but names
@@ -61,6 +62,7 @@ type formDecoding struct {
 	mentioned map[int]formField   // the fields of the shape that have a value
 	values    map[string][]string // what gorilla/schema decodes into the shape
 	lists     listSizes
+	maps      map[string]bool // the names of those that this form has begun to fill
 	faults    []ArgumentError
 }
 
@@ -77,6 +79,10 @@ func (d *formDecoding) take(name string, texts []string) {
 		return
 	}
 	part := field.formPart
+	if dotted && part.keyed {
+		d.setMember(name, field, behind, texts)
+		return
+	}
 	if dotted {
 		var err error
 		part, known, err = part.follow(argument, behind, &d.lists)
@@ -117,6 +123,7 @@ func (d *formDecoding) set(name string, field formField, texts []string) {
 		d.mention(field).Set(value) // its parts may follow
 	default:
 		d.dst.FieldByIndex(field.index).Set(value)
+		d.begin(name, field) // its members may follow
 	}
 }
 

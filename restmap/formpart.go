@@ -21,6 +21,7 @@ type formPart struct {
 	list      bool                // its name may be repeated
 	decodable bool                // gorilla/schema decodes its texts
 	indexed   bool                // a list of structs: an index comes before its parts
+	keyed     bool                // a map: a key is behind its dot
 	parts     map[string]formPart // the names behind a dot; nil when there can be none
 }
 
@@ -34,7 +35,7 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, b
 	for i, name := range names {
 		switch {
 		case p.parts == nil:
-			return p, false, nil
+			return p, false, p.indivisible(argument, strings.Join(append([]string{argument}, names[:i]...), "."))
 		case p.indexed:
 			if err := lists.grow(argument+"."+strings.Join(names[:i], "."), name); err != nil {
 				return p, false, err
@@ -52,6 +53,18 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, b
 		return p, false, errors.New("is no plain value; write " + argument + " as one JSON value")
 	}
 	return p, true, nil
+}
+
+// indivisible says what to write in place of a name with a dot behind this part. Behind a plain value nothing is known,
+// and what is unknown is ignored.
+func (p formPart) indivisible(argument, name string) error {
+	switch {
+	case p.list:
+		return errors.New("is no name of an element; repeat " + name)
+	case isText(p.typ):
+		return nil
+	}
+	return errors.New("cannot be given in parts; write " + argument + " as one JSON value")
 }
 
 // listSizes counts what the indexes of a form make the lists grow to.

@@ -112,6 +112,8 @@ func (p *formPlanner) part(t reflect.Type) formPart {
 	case readsJSON(whole):
 	case whole.Kind() == reflect.Struct:
 		part.parts = p.structParts(whole)
+	case whole.Kind() == reflect.Map:
+		part.keyed = readsText(whole.Key()) || !readsJSON(whole.Key()) && isText(whole.Key())
 	case part.list && whole.Kind() == reflect.Slice:
 		element := withoutPointer(whole.Elem())
 		part.decodable = element.Kind() != reflect.Struct && p.convertible(element)

@@ -1,0 +1,59 @@
+package restmap
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+)
+
+// setMember sets the member of a map that is called by its key, as in m.a=1.
+func (d *formDecoding) setMember(name string, field formField, key string, texts []string) {
+	argument, _, _ := strings.Cut(name, ".")
+	index, value, err := memberOf(pointed(field.typ), argument, key, texts)
+	if err != nil {
+		d.faults = append(d.faults, faultOf(name, d.place, err))
+		return
+	}
+	object := d.dst.FieldByIndex(field.index)
+	if !d.maps[argument] {
+		object.SetZero() // what was there came from elsewhere
+		d.begin(argument, field)
+	}
+	for object.Kind() == reflect.Pointer {
+		if object.IsNil() {
+			object.Set(reflect.New(object.Type().Elem()))
+		}
+		object = object.Elem()
+	}
+	if object.IsNil() {
+		object.Set(reflect.MakeMap(object.Type()))
+	}
+	object.SetMapIndex(index, value)
+}
+
+// begin notes that a map holds what this form gives.
+func (d *formDecoding) begin(argument string, field formField) {
+	if !field.keyed {
+		return
+	}
+	if d.maps == nil {
+		d.maps = make(map[string]bool)
+	}
+	d.maps[argument] = true
+}
+
+// memberOf makes a key and a value of a map from their texts.
+func memberOf(t reflect.Type, argument, key string, texts []string) (index, value reflect.Value, err error) {
+	plain := isText(t.Elem()) || isTextList(t.Elem()) || t.Elem().Kind() == reflect.Interface
+	switch {
+	case key == "":
+		return index, value, errors.New("needs a key behind its dot")
+	case !plain && strings.Contains(key, "."):
+		return index, value, errors.New("is inside a member of a map; write " + argument + " as one JSON value")
+	}
+	if index, err = fromText(t.Key(), key); err != nil {
+		return index, value, errors.New("has another kind of key: it " + err.Error())
+	}
+	value, err = member(t.Elem(), texts)
+	return index, value, err
+}
