@@ -42,7 +42,7 @@ func TestConstraints(t *testing.T) {
 			}{parcel{31, "A"}}, "p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
 			"arguments":         {"/send", bus.Args{"p": parcel{31, "A"}}, "p.street (body): expects at least 2 characters; p.weight (body): expects at most 30"},
 			"missing":           {"/send", nil, "p (body): is missing"},
-			"missing, in query": {"/send?p.weight=3", nil, "p.street (query): expects at least 2 characters"},
+			"missing, in query": {"/send?p.weight=3", nil, "p.street (query): is missing"},
 			"text": {"/print", struct {
 				L label `json:"l"`
 			}{}, ""},

@@ -3,12 +3,9 @@ package restmap
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"reflect"
-	"strings"
 
 	"github.com/busline/busline/reflectapi"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // constraintsOf works out what the arguments of a method have to keep, nil for nothing, and finds what is wrong with
@@ -83,10 +80,12 @@ func (p *input) keeps(in reflect.Value) bool {
 // sent puts together what a request gives as one JSON object, whichever way each argument came.
 func (p *input) sent(in reflect.Value, request *Request) (members map[string]any, err error) {
 	members = make(map[string]any)
-	p.given(members, in, request.Query)
+	if request.Query != "" {
+		p.form().given(members, in, request.Query)
+	}
 	switch {
 	case mediaKind(request.ContentType, len(request.Body) == 0) == formMedia && p.bodyIndex < 0:
-		p.given(members, in, string(request.Body))
+		p.form().given(members, in, string(request.Body))
 	case p.bodyIndex >= 0:
 		members[RequestBody], err = p.sentBody(in, request)
 	case len(request.Body) > 0:
@@ -109,57 +108,5 @@ func (p *input) sentBody(in reflect.Value, request *Request) (body any, err erro
 		err = p.unmarshalStrictly(request.Body, &body)
 		return body, err
 	}
-	body = asJSON(in.Field(p.bodyIndex))
-	if members, ok := body.(map[string]any); ok {
-		mentioned := namesGiven(string(request.Body))
-		maps.DeleteFunc(members, func(name string, _ any) bool { return !mentioned[name] })
-	}
-	return body, nil
-}
-
-// given adds the arguments that a query or a form gives. JSON in it is taken as it is written, all else as it was read.
-func (p *input) given(members map[string]any, in reflect.Value, text string) {
-	values, err := url.ParseQuery(text)
-	if err != nil {
-		return // it has been read before
-	}
-	for name := range namesGiven(text) {
-		field, known := p.form().fields[name]
-		if !known {
-			continue
-		}
-		members[name] = asJSON(in.FieldByIndex(field.index))
-		if texts := values[name]; len(texts) == 1 && strings.ContainsAny(texts[0][:min(1, len(texts[0]))], "[{") && !isText(field.typ) {
-			var written any
-			if strictjson.Unmarshal([]byte(texts[0]), &written) == nil {
-				members[name] = written
-			}
-		}
-	}
-}
-
-// namesGiven are the names in a query or a form that have a value, those in front of a dot alone. An empty value is
-// none: it is what a browser sends for a field that nobody filled in.
-func namesGiven(text string) map[string]bool {
-	names := make(map[string]bool)
-	values, err := url.ParseQuery(text)
-	if err != nil {
-		return names
-	}
-	for name, texts := range values {
-		if strings.Join(texts, "") != "" {
-			name, _, _ = strings.Cut(name, ".")
-			names[name] = true
-		}
-	}
-	return names
-}
-
-// asJSON is a value as JSON, read as any; nil when it has none.
-func asJSON(v reflect.Value) (read any) {
-	data, err := strictjson.Marshal(v.Interface())
-	if err != nil || strictjson.Unmarshal(data, &read) != nil {
-		return nil
-	}
-	return read
+	return p.bodyForm.given(in.Field(p.bodyIndex), string(request.Body)), nil
 }

@@ -14,15 +14,18 @@ import (
 // Constrained has methods whose arguments ask for something.
 type Constrained struct{}
 
-func (Constrained) Order(of order, note string) (ok bool)           { return }
-func (Constrained) Store(id share, httpRequestBody order) (n int)   { return }
-func (Constrained) Replace(httpRequestBody []step) (n int)          { return }
-func (Constrained) Named(who person, limit share) (greeting string) { return }
-func (Constrained) Sign(httpRequestBody person) (n int)             { return }
-func (Constrained) Find(limit share, who person) (n int)            { return }
-func (Constrained) Described(at seen) (n int)                       { return }
-func (Constrained) Plain(at point) (n int)                          { return }
-func (Constrained) Free(at spot) (n int)                            { return }
+func (Constrained) Order(of order, note string) (ok bool)             { return }
+func (Constrained) Store(id share, httpRequestBody order) (n int)     { return }
+func (Constrained) Replace(httpRequestBody []step) (n int)            { return }
+func (Constrained) Named(who person, limit share) (greeting string)   { return }
+func (Constrained) Guests(all []person, by map[string]person) (n int) { return }
+func (Constrained) Invite(httpRequestBody invitation) (n int)         { return }
+func (Constrained) Tell(httpRequestBody map[string]person) (n int)    { return }
+func (Constrained) Sign(httpRequestBody person) (n int)               { return }
+func (Constrained) Find(limit share, who person) (n int)              { return }
+func (Constrained) Described(at seen) (n int)                         { return }
+func (Constrained) Plain(at point) (n int)                            { return }
+func (Constrained) Free(at spot) (n int)                              { return }
 
 type (
 	order struct {
@@ -46,7 +49,11 @@ type (
 		Name  string `json:"name" jsonschema:"required"`
 		Email string `json:"email,omitempty" jsonschema:"format=email"`
 	}
-	share int
+	share      int
+	invitation struct {
+		Who person         `json:"who"`
+		By  map[string]int `json:"by"`
+	}
 )
 
 // JSONSchemaExtend says what a share is.
@@ -87,6 +94,16 @@ func TestConstraints(t *testing.T) {
 		{name: "there and wrong", method: "Named", body: `{"who":{"name":"a","email":""}}`, want: "who.email (body): expects the format email"},
 		{name: "a type of its own", method: "Named", body: `{"limit":101}`, want: "limit (body): expects at most 100"},
 		{name: "required in a query", method: "Named", query: `who={"email":"a@b.example"}`, want: "who.name (query): is missing"},
+		{name: "parts over JSON in a query", method: "Named", query: `who={"name":"a","email":"a@b.example"}&who.email=b`, want: "who.email (query): expects the format email"},
+		{name: "required, and only other parts in a query", method: "Named", query: "who.email=a@b.example", want: "who.name (query): is missing"},
+		{name: "required, and the parts are there", method: "Named", query: "who.email=a@b.example&who.name=a"},
+		{name: "JSON in a form over parts in a query", method: "Named", query: "who.name=a", media: formType, body: `who={"email":"a@b.example"}`, want: "who.name (body): is missing"},
+		{name: "elements of a list in parts", method: "Guests", query: "all.2.name=a&all.0.email=a@b.example&all.2.email=b",
+			want: "all[0].name (query): is missing; all[1].name (query): is missing; all[2].email (query): expects the format email"},
+		{name: "members of a map", method: "Guests", query: `by.a={"name":"a"}&by.b.c={"email":""}`, want: "400 by.b.c (query): is inside a member of a map; write by as one JSON value"},
+		{name: "members of a map, as JSON", method: "Guests", query: `by.a={"name":"a","email":"x"}`, want: "by.a.email (query): expects the format email"},
+		{name: "a form with parts", method: "Invite", media: formType, body: "who.email=a@b.example&by.x.y=1", want: "who.name (body): is missing"},
+		{name: "a form as a map", method: "Tell", media: formType, body: `a.b={"name":"a","email":"x"}&c=`, want: "a.b.email (body): expects the format email"},
 		{name: "required in a form", method: "Sign", media: formType, body: "email=a@b.example", want: "name (body): is missing"},
 		{name: "a form", method: "Sign", media: formType, body: "name=a&email="},
 		{name: "an empty body", method: "Sign", want: "name (body): is missing"},

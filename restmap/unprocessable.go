@@ -43,20 +43,33 @@ func (p *input) unprocessable(found []reflectapi.Violation, request *Request) er
 // placesOf says where an argument is, or where it would have been.
 func (p *input) placesOf(request *Request) func(argument string) string {
 	queried := namesGiven(request.Query)
-	var inside map[string]json.RawMessage
-	if p.bodyIndex < 0 {
-		_ = strictjson.Unmarshal(request.Body, &inside) // a form has no members, and is the body all the same
-	}
+	inside := p.namesInside(request)
 	return func(argument string) string {
-		_, isInside := inside[argument]
 		switch {
 		case slices.ContainsFunc(p.parameters, func(t target) bool { return t.name == argument }):
 			return inPath
-		case isInside || argument == RequestBody:
+		case inside[argument] || argument == RequestBody:
 			return inBody
 		case queried[argument]:
 			return inQuery
 		}
 		return p.elsewhere
 	}
+}
+
+// namesInside are the arguments that a body gives.
+func (p *input) namesInside(request *Request) map[string]bool {
+	names := make(map[string]bool)
+	switch {
+	case p.bodyIndex >= 0:
+	case mediaKind(request.ContentType, len(request.Body) == 0) == formMedia:
+		return namesGiven(string(request.Body))
+	default:
+		var members map[string]json.RawMessage
+		_ = strictjson.Unmarshal(request.Body, &members) // it has been read before
+		for name := range members {
+			names[name] = true
+		}
+	}
+	return names
 }
