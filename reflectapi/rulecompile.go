@@ -106,6 +106,7 @@ func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 		r.text = c.text(s)
 	case reflect.Slice, reflect.Array:
 		r.list = &listRule{unique: s.UniqueItems, items: c.typed(s.Items, t.Elem())}
+		c.presence = c.presence || s.UniqueItems && holdsStruct(t.Elem())
 		if t.Kind() == reflect.Slice {
 			r.list.shortest, r.list.longest = s.MinItems, s.MaxItems
 		}
@@ -120,6 +121,21 @@ func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 		r.number = numbers(s, t)
 	}
 	return r
+}
+
+// holdsStruct tells values that may be alike though their JSON is not: what is missing in a struct is zero.
+func holdsStruct(t reflect.Type) bool {
+	for seen := map[reflect.Type]bool{}; !seen[t]; t = t.Elem() { // "type T []T" is legal Go
+		seen[t] = true
+		switch t.Kind() {
+		case reflect.Struct:
+			return true
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // wrapped returns the one schema that another only says something about, or lets be null.

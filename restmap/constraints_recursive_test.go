@@ -47,6 +47,10 @@ type (
 		Name string `json:"name" jsonschema:"maxLength=2"`
 		In   forest `json:"in,omitempty"`
 	}
+	heap  []heap // of nothing but itself
+	heaps struct {
+		All []heap `json:"all" jsonschema:"uniqueItems=true"`
+	}
 	vague struct { // tags that restrict nothing
 		X    float64          `json:"x" jsonschema:"description=from the left"`
 		Next *vague           `json:"next,omitempty"`
@@ -60,7 +64,7 @@ func TestConstraintsOfRecursiveTypes(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[node](), reflect.TypeFor[late](), reflect.TypeFor[mother](), reflect.TypeFor[son](), reflect.TypeFor[sworn](),
-		reflect.TypeFor[forest](), reflect.TypeFor[tree](), reflect.TypeFor[vague](), reflect.TypeFor[[]map[string]*node](),
+		reflect.TypeFor[forest](), reflect.TypeFor[tree](), reflect.TypeFor[vague](), reflect.TypeFor[heaps](), reflect.TypeFor[[]map[string]*node](),
 		reflect.TypeFor[struct {
 			Down *mother
 			Up   *node

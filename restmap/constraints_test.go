@@ -21,6 +21,7 @@ func (Constrained) Named(who person, limit share) (greeting string)   { return }
 func (Constrained) Guests(all []person, by map[string]person) (n int) { return }
 func (Constrained) Invite(httpRequestBody invitation) (n int)         { return }
 func (Constrained) Tell(httpRequestBody map[string]person) (n int)    { return }
+func (Constrained) Once(all once) (n int)                             { return }
 func (Constrained) Sign(httpRequestBody person) (n int)               { return }
 func (Constrained) Find(limit share, who person) (n int)              { return }
 func (Constrained) Described(at seen) (n int)                         { return }
@@ -49,7 +50,10 @@ type (
 		Name  string `json:"name" jsonschema:"required"`
 		Email string `json:"email,omitempty" jsonschema:"format=email"`
 	}
-	share      int
+	share int
+	once  struct {
+		All []point `json:"all" jsonschema:"uniqueItems=true"`
+	}
 	invitation struct {
 		Who person         `json:"who"`
 		By  map[string]int `json:"by"`
@@ -104,6 +108,8 @@ func TestConstraints(t *testing.T) {
 		{name: "members of a map, as JSON", method: "Guests", query: `by.a={"name":"a","email":"x"}`, want: "by.a.email (query): expects the format email"},
 		{name: "a form with parts", method: "Invite", media: formType, body: "who.email=a@b.example&by.x.y=1", want: "who.name (body): is missing"},
 		{name: "a form as a map", method: "Tell", media: formType, body: `a.b={"name":"a","email":"x"}&c=`, want: "a.b.email (body): expects the format email"},
+		{name: "alike for the method, not as JSON", method: "Once", body: `{"all":{"all":[{"x":0},{}]}}`},
+		{name: "an object twice", method: "Once", body: `{"all":{"all":[{"x":1},{"y":2},{"x":1}]}}`, want: "all.all (body): expects no element twice"},
 		{name: "required in a form", method: "Sign", media: formType, body: "email=a@b.example", want: "name (body): is missing"},
 		{name: "a form", method: "Sign", media: formType, body: "name=a&email="},
 		{name: "an empty body", method: "Sign", want: "name (body): is missing"},
