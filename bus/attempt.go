@@ -17,7 +17,6 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 	}
 	waiting := c.pending.newSlot(answeredBy(sent.address), c.ackWait)
 	waiting.subject, waiting.report = sent.subject, c.link.givenReport()
-	waiting.isReminded(&c.pending.reminder, min(c.ackWait, sent.TimeBudget))
 	sent.waiting = waiting
 	c.pending.open(sent.MsgID, waiting)
 	defer func() {
@@ -63,12 +62,15 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 	if !sent.local {
 		outage = c.link.outage.tooLong()
 	}
-	if s.isSoon(ctx) {
-		if response, err := c.outcome(s); response != nil || err != nil {
-			return response, err
+	if s.isRemindable(sent.TimeBudget) {
+		c.pending.reminder.expect(sent.MsgID)
+		if s.isSoon(ctx) {
+			if response, err := c.outcome(s); response != nil || err != nil {
+				return response, err
+			}
 		}
+		s.waited = remindedAfter
 	}
-	s.waited = min(sent.TimeBudget-time.Until(ends), s.ackWait)
 	defer s.timer.Stop()
 	s.timer.Reset(min(rounds.first(), time.Until(ends)))
 	defer func() { rounds.end() }() // not without the closure: there is nothing to end yet
@@ -117,12 +119,8 @@ func (c *Conn) outcome(s *unicastSlot) (*wire.Response, error) {
 }
 
 // isSoon waits for the outcome, or the reminder, and for hardly anything else. What else ends a call is known by
-// channels that all calls have in common, whose locks they would wait for.
+// channels that all calls have in common, whose locks they would wait for. False is for the end of the context.
 func (s *unicastSlot) isSoon(ctx context.Context) bool {
-	if s.departing != nil || s.reminder == nil { // parts are to be sent, or there is no time for that
-		return false
-	}
-	s.reminder.awaited()
 	ended := endOf(ctx)
 	if ended == nil { // which spares the select
 		<-s.news

@@ -45,6 +45,8 @@ type Conn struct {
 	callers      *callers
 	destinations *destinations
 	untagged     table[reflect.Type, error] // by the type of arguments
+	requests     sync.Pool                  // of *outgoing that were answered
+	givens       sync.Pool                  // of *given that belonged to them
 	router       *router
 	events       eventSources
 	heads        [2]responseHeads // of endpoints with a queue, and without

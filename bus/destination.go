@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -15,7 +14,7 @@ import (
 )
 
 // destination is the address of a function, "PUT https://products.example/products/{id}", taken apart. It turns
-// arguments into requests. Nothing but its memory changes.
+// arguments into requests, and does not change.
 type destination struct {
 	method     string
 	address    string    // the URL, with {name} where an argument goes into its path
@@ -24,9 +23,7 @@ type destination struct {
 	exact      bool      // some argument may be of any type, which a query does not tell
 
 	json wire.Header // of requests with a body
-
-	requests sync.Pool // of *outgoing that were answered
-	givens   sync.Pool // of *given that belonged to them
+	from *Conn       // whose calls go there; nil until settled
 }
 
 // parameterPattern matches what stands for an argument in a path: {id}, and {rest+} for several segments.
@@ -53,6 +50,7 @@ func (d *destination) settle(c *Conn) (err error) {
 	if d.template == nil {
 		return nil
 	}
+	d.from = c
 	model := d.template.Request
 	model.FromHost, model.FromID = c.host, c.id
 	if !d.takesQuery() {
@@ -101,9 +99,12 @@ func (d *destination) takesQuery() bool {
 
 // fill is the short way: all arguments are in the body.
 func (d *destination) fill(body []byte) *outgoing {
-	request := unused[outgoing](&d.requests)
+	request := new(outgoing)
+	if d.from != nil {
+		request = unused[outgoing](&d.from.requests)
+	}
 	*request = *d.template
-	request.to = d
+	request.reusable = d.from != nil
 	if body != nil {
 		request.Header, request.Body = d.json, body
 	}

@@ -11,6 +11,7 @@ type gate struct {
 	inside  int
 	shut    bool
 	empty   chan struct{} // closed when nobody is inside any more; made when it is shut
+	told    bool          // empty is closed
 }
 
 // admission is the answer of a gate.
@@ -39,7 +40,8 @@ func (g *gate) enter() admission {
 	return admitted
 }
 
-// accompany comes in on behalf of somebody who is inside, whether or not the gate is shut or full.
+// accompany comes in on behalf of somebody who is inside this gate or another one of the connection, whether or not the gate
+// is shut or full.
 func (g *gate) accompany() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,7 +66,14 @@ func (g *gate) resume() {
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.inside--; g.inside == 0 && g.shut {
+	g.inside--
+	g.tell()
+}
+
+// tell tells that nobody is inside any more, once: somebody may be accompanied in later. The lock is held.
+func (g *gate) tell() {
+	if g.shut && g.inside == 0 && !g.told {
+		g.told = true
 		close(g.empty)
 	}
 }
@@ -75,9 +84,7 @@ func (g *gate) close() <-chan struct{} {
 	defer g.mu.Unlock()
 	if !g.shut {
 		g.shut, g.empty = true, make(chan struct{})
-		if g.inside == 0 {
-			close(g.empty)
-		}
+		g.tell()
 	}
 	return g.empty
 }

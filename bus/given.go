@@ -34,7 +34,7 @@ func (c *Conn) newRequest(to *destination, arguments any) (*outgoing, error) {
 	if args, ok := arguments.(Args); ok {
 		arguments = map[string]any(args)
 	}
-	request.given = unused[given](&to.givens)
+	request.given = unused[given](&c.givens)
 	request.given.to, request.given.arguments = to, arguments
 	return request, nil
 }

@@ -166,9 +166,6 @@ func (s *multicastSlot) absent() {
 	s.wake()
 }
 
-// remind tells nothing: who calls many has a timer of its own.
-func (s *multicastSlot) remind(uint32) bool { return false }
-
 // denied believes that the broker has not taken the request unless somebody has acked it.
 func (s *multicastSlot) denied(subject string) {
 	s.mu.Lock()

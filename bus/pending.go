@@ -25,9 +25,10 @@ type pending struct {
 
 // shard is a part of the slots.
 type shard struct {
-	mu       sync.Mutex // protects slots and arriving, and is held while a slot is told of something
-	slots    map[string]slot
-	arriving map[string]arriving // by message id; nothing without a slot
+	mu        sync.Mutex // protects what is below, and is held while a slot is told of something
+	slots     map[string]slot
+	arriving  map[string]arriving // by message id; nothing without a slot
+	reminders reminders
 }
 
 // slot takes what arrives for one request. Its methods are called from the goroutines that read from the
@@ -42,8 +43,6 @@ type slot interface {
 	absent()
 	// denied tells that the broker does not take what is published to a subject. The request may have gone elsewhere.
 	denied(subject string)
-	// remind tells that the reminder has come around. True is for who waits for a later round.
-	remind(round uint32) bool
 }
 
 func newPending(stranger func(*wire.Response), limit int, memory *partsMemory) *pending {

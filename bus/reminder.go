@@ -9,69 +9,87 @@ import (
 // their own.
 type reminder struct {
 	callers *pending
-	round   atomic.Uint32 // how often it has come around
-	going   atomic.Bool   // it will come around again
+	going   atomic.Bool // it will come around again
 }
 
 const (
 	// reminderInterval is how often it comes around, while somebody waits for it.
 	reminderInterval = 10 * time.Millisecond
 
-	// reminderRounds is how often it comes around before it tells a caller, who has then waited for 10 to 20 ms.
-	reminderRounds = 2
+	// remindedAfter is when a caller is told, the second time: it may be one interval less when others wait already.
+	remindedAfter = 2 * reminderInterval
 )
 
-// awaited has it come around, for who is among the callers by now.
-func (r *reminder) awaited() {
+// isRemindable says whether a caller has the time to be reminded, and waits long enough for an ack that an interval more or
+// less makes no difference. Who has parts to send has something else to wait for.
+func (s *unicastSlot) isRemindable(left time.Duration) bool {
+	return s.departing == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
+}
+
+// reminders are the message ids of calls that have waited, and may have ended since: those who are told when it comes around
+// next, and those the time after. The lock of their shard protects them.
+type reminders struct{ next, later []string }
+
+// expect has a call be reminded.
+func (r *reminder) expect(id string) {
+	at := r.callers.shard(id)
+	at.mu.Lock()
+	at.reminders.later = append(at.reminders.later, id)
+	at.mu.Unlock()
+	r.start()
+}
+
+func (r *reminder) start() {
 	if !r.going.Load() && r.going.CompareAndSwap(false, true) {
 		time.AfterFunc(reminderInterval, r.comeAround)
 	}
 }
 
 func (r *reminder) comeAround() {
-	round := r.round.Add(1)
-	if r.callers.remind(round) {
+	for i := range r.callers.shards {
+		r.callers.shards[i].remind()
+	}
+	if r.isExpected() {
 		time.AfterFunc(reminderInterval, r.comeAround)
 		return
 	}
 	r.going.Store(false)
-	if r.callers.remind(round) { // somebody has come in between, and believed that it was going
-		r.awaited()
+	if r.isExpected() { // by somebody who has come in between, and believed that it was going
+		r.start()
 	}
 }
 
-// remind tells the callers that a round has begun, and says whether one of them waits for a later one.
-func (p *pending) remind(round uint32) (later bool) {
-	for i := range p.shards {
-		later = p.shards[i].remind(round) || later
+func (r *reminder) isExpected() bool {
+	for i := range r.callers.shards {
+		if r.callers.shards[i].isToRemind() {
+			return true
+		}
 	}
-	return later
+	return false
 }
 
-func (at *shard) remind(round uint32) (later bool) {
+func (at *shard) isToRemind() bool {
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	for _, each := range at.slots {
-		later = each.remind(round) || later
-	}
-	return later
+	return len(at.reminders.next)+len(at.reminders.later) > 0
 }
 
-// isReminded has the caller be reminded, if it has the time to wait for that.
-func (s *unicastSlot) isReminded(r *reminder, time time.Duration) {
-	if time > reminderRounds*reminderInterval {
-		s.reminder, s.since = r, r.round.Load()
+// remind tells those who have waited for a whole interval.
+func (at *shard) remind() {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	due := at.reminders.next
+	for _, id := range due {
+		if waits, ok := at.slots[id].(*unicastSlot); ok {
+			waits.remind()
+		}
 	}
+	clear(due)
+	at.reminders = reminders{next: at.reminders.later, later: due[:0]}
 }
 
-func (s *unicastSlot) remind(round uint32) bool {
+func (s *unicastSlot) remind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reminder == nil || s.reminded {
-		return false
-	}
-	if s.reminded = round-s.since >= reminderRounds; s.reminded {
-		s.wake()
-	}
-	return !s.reminded
+	s.wake()
 }

@@ -16,16 +16,15 @@ func unused[T any](pool *sync.Pool) *T {
 
 // reuse takes back a request that was answered, when its results are read.
 func (c *Conn) reuse(answered *outgoing) {
-	to := answered.to
-	if to == nil || len(c.interceptors) > 0 {
+	if !answered.reusable || len(c.interceptors) > 0 {
 		return
 	}
 	if answered.given != nil {
 		*answered.given = given{}
-		to.givens.Put(answered.given)
+		c.givens.Put(answered.given)
 	}
 	*answered = outgoing{}
-	to.requests.Put(answered)
+	c.requests.Put(answered)
 }
 
 // newIncoming returns a request that is to be read into what its Request points to.

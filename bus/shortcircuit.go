@@ -47,8 +47,11 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 	}
 	in.copied(request)
 	request.local = true
+	if in.given != nil && !in.endpoint.unseen {
+		request.reusable = false // an interceptor there may answer before the handler, which then still has the values
+	}
 	if s.check != nil {
-		request.to = nil // its answer is looked at, too
+		request.reusable = false // its answer is looked at, too
 		in.back = checkedReplier{in.back, s.check, request}
 		s.check.message(s.caller, in, request)
 	}

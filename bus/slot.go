@@ -20,16 +20,12 @@ type unicastSlot struct {
 	ackWait time.Duration
 	news    chan struct{} // room for one: there is an outcome
 	timer   *time.Timer   // of the caller
-	waited  time.Duration // by the caller, before its timer was set
-
-	reminder *reminder // of the caller; nil when there is no time for one
-	since    uint32    // the round in which it began to wait
+	waited  time.Duration // by the caller, before the timer was set
 
 	mu       sync.Mutex // protects all below, and departing until the request leaves
 	acks     []peer     // the instances that have acked: several, without a queue
 	response *wire.Response
 	nobody   error // why the request has reached no one
-	reminded bool  // the caller has been
 
 	departing *departing // nil when the request travels whole
 }

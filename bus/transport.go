@@ -26,9 +26,10 @@ type outgoing struct {
 	waiting *unicastSlot // of the attempt; nil: nobody waits for an answer to this very request
 	local   bool         // it has stayed in the process; set once it was sent
 	given   *given       // in place of the body; nil when that is written
-	to      *destination // whose memory it is; nil when nobody takes that back
 
 	head *wire.RequestHead // what it begins with like others; nil: not known
+
+	reusable bool // nobody but who makes the call knows it when it was answered
 
 	seen   Exchange                    // the call as interceptors see it
 	carry  func(context.Context) error // in place of a unicast call

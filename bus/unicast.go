@@ -57,7 +57,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 			return nil, newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
 				"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
 		}
-		request.to = nil
+		request.reusable = false
 		again := *request // the one that has left is not changed any more, nor used again
 		request = &again
 	}
