@@ -99,16 +99,21 @@ func (d *destination) takesQuery() bool {
 
 // fill is the short way: all arguments are in the body.
 func (d *destination) fill(body []byte) *outgoing {
-	request := new(outgoing)
-	if d.from != nil {
-		request = unused[outgoing](&d.from.requests)
-	}
+	request := d.unused()
 	*request = *d.template
-	request.reusable = d.from != nil
+	request.reusable = true
 	if body != nil {
 		request.Header, request.Body = d.json, body
 	}
 	return request
+}
+
+// unused returns a request whose fields are all to be set.
+func (d *destination) unused() *outgoing {
+	if d.from == nil {
+		return new(outgoing)
+	}
+	return unused[outgoing](&d.from.requests)
 }
 
 func jsonContent() wire.Header {
