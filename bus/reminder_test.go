@@ -15,9 +15,7 @@ import (
 func TestCallersAreReminded(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		k := newKeeper()
-		serve(t, b.connect("keeper.example"), k)
-		caller := b.connect("caller.example")
+		k, caller := newKeeping(t, b.world)
 		slowly := bus.NewOperation[single, doubled](caller, keeperURL+"/double-slowly")
 		for wait := time.Millisecond; wait < time.Minute/4; wait *= 3 {
 			var calling sync.WaitGroup

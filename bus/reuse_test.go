@@ -46,6 +46,14 @@ type (
 	}
 )
 
+// newKeeping serves a keeper, for a caller.
+func newKeeping(t *testing.T, w *world) (*keeper, *bus.Conn) {
+	t.Helper()
+	k := newKeeper()
+	serve(t, w.connect("keeper.example"), k)
+	return k, w.connect("caller.example")
+}
+
 // overwritten is how many calls overwrite makes.
 const overwritten = 500
 
@@ -63,9 +71,7 @@ func overwrite(t *testing.T, conn *bus.Conn) {
 func TestContextOutlivesItsCall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		k := newKeeper()
-		serve(t, w.connect("keeper.example"), k)
-		caller := w.connect("caller.example")
+		k, caller := newKeeping(t, w)
 		if err := bus.Call(t.Context(), caller, keeperURL+"/keep", nil, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -120,9 +126,7 @@ func TestInterceptorsKeepResponses(t *testing.T) {
 func TestHandlersThatWereLeft(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		k := newKeeper()
-		serve(t, w.connect("keeper.example"), k)
-		caller := w.connect("caller.example")
+		k, caller := newKeeping(t, w)
 		slowly := bus.NewOperation[single, doubled](caller, keeperURL+"/double-slowly")
 		var leaving sync.WaitGroup
 		for n := range 16 {
@@ -150,8 +154,7 @@ func TestHandlersThatWereLeft(t *testing.T) {
 func TestCallMemory(t *testing.T) { //nolint:paralleltest // counts the allocations of the whole process
 	const most = 700
 	w := transports()["short circuit"](bustest.New(t))
-	serve(t, w.connect("keeper.example"), newKeeper())
-	caller := w.connect("caller.example")
+	_, caller := newKeeping(t, w)
 	overwrite(t, caller)
 	double := bus.NewOperation[single, doubled](caller, keeperURL+"/double")
 	least := uint64(math.MaxUint64)

@@ -5,18 +5,23 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 )
 
 // untagged is the error for a struct of arguments with a field that has no json tag. It would travel under its Go name,
 // "Text", which is hardly that of an argument; and what is not the name of one is ignored, as the contract has it, so that the
 // argument would be zero.
-func untagged(arguments reflect.Type) error {
-	if arguments == nil || writesItself(arguments) {
+func untagged(arguments reflect.Type) error { return untaggedIn(arguments, nil) }
+
+// untaggedIn is untagged below the types that were met: one may embed itself.
+func untaggedIn(arguments reflect.Type, met []reflect.Type) error {
+	if arguments == nil || slices.Contains(met, arguments) || writesItself(arguments) {
 		return nil
 	}
+	met = append(met, arguments)
 	if arguments.Kind() == reflect.Pointer {
-		return untagged(arguments.Elem())
+		return untaggedIn(arguments.Elem(), met)
 	}
 	if arguments.Kind() != reflect.Struct {
 		return nil
@@ -26,7 +31,7 @@ func untagged(arguments reflect.Type) error {
 		switch {
 		case name != "" || options == "unknown" || !field.IsExported() && !field.Anonymous:
 		case field.Anonymous || options == "inline":
-			if err := untagged(field.Type); err != nil {
+			if err := untaggedIn(field.Type, met); err != nil {
 				return err
 			}
 		default:

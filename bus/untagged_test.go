@@ -30,6 +30,11 @@ type (
 		X int `json:",omitempty"`
 	}
 	ownJSON struct{ X, Y int }
+	Endless struct {
+		*Endless
+
+		X int `json:"x"`
+	}
 )
 
 func (o ownJSON) MarshalJSON() ([]byte, error) {
@@ -49,6 +54,7 @@ func TestArgumentsHaveTags(t *testing.T) {
 			"embedded":        {&around{tagged: tagged{1}, Y: 2, Hidden: 3, inside: 4}, ""},
 			"a map":           {map[string]int{"x": 1}, ""},
 			"nothing":         {nil, ""},
+			"itself":          {Endless{X: 1}, ""},
 			"JSON of its own": {ownJSON{1, 2}, ""},
 			"none":            {bare{1}, `field X of bus_test.bare has no json tag`},
 			"none, embedded":  {aroundB{&bare{1}, 2}, `field X of bus_test.bare has no json tag`},
