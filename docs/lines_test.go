@@ -16,13 +16,13 @@ import (
 
 var update = flag.Bool("update", false, "write the tables that are made from the code")
 
-// TestLines holds the table of lines in the README to the examples: what their
-// authors have written, and what was generated for it. Comments, blank lines
-// and tests do not count, nor does what a foreign generator has made.
+// TestLines holds the table of lines in examples/README.md to the examples: what
+// their authors have written, and what was generated for it. Comments, blank
+// lines and tests do not count, nor does what a foreign generator has made.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	table := "\n" + linesTable(t) + "\n"
-	checkBetween(t, "README.md", "lines of the examples", table)
+	checkBetween(t, "examples/README.md", "lines of the examples", table)
 }
 
 // exampleLines counts what belongs to one example.
@@ -49,7 +49,7 @@ func linesTable(t *testing.T) string {
 	table := "| example | lines written | lines generated | generated for each written one |\n|---|---|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
 		sum := counted[name]
-		table += fmt.Sprintf("| [%s](examples/%s) | %d | %d | %.1f |\n", name, name, sum.written, sum.generated, float64(sum.generated)/float64(sum.written))
+		table += fmt.Sprintf("| [%s](%s) | %d | %d | %.1f |\n", name, name, sum.written, sum.generated, float64(sum.generated)/float64(sum.written))
 	}
 	return table
 }
