@@ -9,9 +9,9 @@ import (
 	"github.com/busline/busline/bus/claims"
 )
 
-// ActAs returns a context whose calls are made for the bearer of a token, a bare JWT, instead of whom the context is for
-// now; "" is for nobody. The token travels with each call and with those made to serve it, and every service verifies it.
-// What is no bare JWT, such as "Bearer …", is the 401 of each call.
+// ActAs returns a context whose calls are made on behalf of the bearer of a token, instead of whoever they would be
+// made for; with "" they are made on nobody's behalf. The token is a bare JWT, without "Bearer"; anything else makes
+// each call fail with 401. It travels with each call and with those made to serve it, and every service verifies it.
 func ActAs(ctx context.Context, token string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor{token})
 }
@@ -21,8 +21,8 @@ type actorKey struct{}
 // actor is a struct so that the token is not seen where a context is printed.
 type actor struct{ token string }
 
-// ActorOf returns the token of whom calls with ctx are made for: what [ActAs] set, else, in a handler, that of the
-// request. It is "" for nobody. It is a secret of its bearer; do not log it.
+// ActorOf returns the token that calls with ctx carry: the one that [ActAs] has set, else, in a handler, that of the
+// request; "" for none. It is a secret of its bearer: do not log it.
 func ActorOf(ctx context.Context) string {
 	if set, ok := ctx.Value(actorKey{}).(actor); ok {
 		return set.token
@@ -33,8 +33,8 @@ func ActorOf(ctx context.Context) string {
 	return ""
 }
 
-// ClaimsOf returns what the token of the request that ctx serves says of its bearer; false without a token, and outside
-// a handler. The claims are shared: do not change them. Whom [ActAs] names makes no difference.
+// ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, and outside a
+// handler. [ActAs] makes no difference to it. The claims are shared: do not change them.
 func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 	s := servingOf(ctx)
 	if s == nil || s.claims == nil {
@@ -65,8 +65,8 @@ func (c *Conn) closeVerifier() {
 	}
 }
 
-// VerifyToken returns the claims of a token, a bare JWT, as the services of this connection verify it: by the key set of
-// BUS_JWKS or [WithVerifier]. Any error is a 401.
+// VerifyToken returns the claims of a token, a bare JWT, verified as the services of this connection do it: by the key
+// set of BUS_JWKS or [WithVerifier]. Any error is a 401.
 func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, error) {
 	verified, err := c.verifier.Verify(ctx, token)
 	if err == nil {

@@ -12,11 +12,11 @@ import (
 // so only who got a request can answer it. A request's reply subject is <response subject>.<message id>, where its sender
 // listens anyway, to hear from the broker that nobody is there.
 
-// WithAllowResponses is for a plane whose broker enforces permissions with allow_responses, as the stricter profile of
-// docs/permissions.md has it. The connection answers each request on the reply subject of its own, which the broker then
-// permits, and takes answers to its own calls only there, so that they come from whom the broker has handed the call. All
-// services of a plane have to do the same: one that answers on the response subject is not heard. Default: acks
-// and responses travel to the response subject.
+// WithAllowResponses answers each request on the request's own reply subject, for a plane whose broker enforces
+// permissions with allow_responses: the stricter profile of docs/permissions.md. The broker permits an instance to
+// answer there only what it was handed, and the connection accepts answers to its own calls only there, so they can
+// only come from the instance that was given the call. All services of a plane have to use the option: one that answers
+// on the response subject is not heard. Default: acks and responses travel to the response subject.
 func WithAllowResponses() ConnectOption {
 	return func(c *connectConfig) { c.allowReplies = true }
 }

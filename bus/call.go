@@ -15,19 +15,22 @@ import (
 // Args are the arguments of a call by name.
 type Args map[string]any
 
-// Call calls a function endpoint by its address, "https://calculator.example/add", and decodes what it answers.
+// Call calls a function endpoint by its address, "https://calculator.example/add", and decodes the response into
+// result.
 //
-// The arguments, [Args] or a struct with a json tag for each field, travel as one JSON object; nil stands for none. The
-// names have to be those of the function: it ignores what it does not know, and takes what is missing as zero. The
-// result points to what fits the response: a struct or a map with a field for each return value, in any case of letters,
-// or a slice where a REST endpoint answers with a list; nil ignores what comes. By default the method is POST; another
-// stands in front of the address, "GET https://products.example/products/{id}": with GET, HEAD and DELETE the arguments
-// travel as query, unless there is a list or an object among them. {name} in the path takes the argument of that name,
-// {name+} one that may have slashes; an argument httpRequestBody is the whole body, the others then travel as query.
+// The arguments are [Args], or a struct with a json tag for each field, and travel as one JSON object; nil stands for
+// none. Their names have to be those of the function: it ignores names it does not know, and takes a missing argument
+// as zero. result points to something that fits the response: a struct or a map with a field for each result, in upper
+// or lower case, or a slice if a REST endpoint answers with a list; with nil the response body is ignored.
 //
-// A response of status 400 or above, and every failure on the way, is an [*Error]. The call takes as long as
-// ctx allows: within a handler what is left of the time budget, else 20 s unless ctx ends earlier or later; 600 s at
-// most.
+// The HTTP method is POST unless another one precedes the address, as in "GET https://products.example/products/{id}".
+// With GET, HEAD and DELETE the arguments travel in the query, unless one of them is a list or an object. {name} in the
+// path is replaced by the argument of that name, {name+} by one that may contain slashes. An argument httpRequestBody
+// is the whole body; the others then travel in the query.
+//
+// A response of status 400 or above, and every failure on the way, is an [*Error]. The call may take as long as ctx
+// allows: within a handler what is left of its time budget, else 20 s unless ctx has a deadline, and never more than
+// 600 s.
 func Call(ctx context.Context, conn *Conn, address string, arguments, result any) error {
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
 		return newError(http.StatusBadRequest, NotExecuted, nil, "the result of %s is to go into a %T: hand over a pointer that is not nil", address, result)

@@ -8,13 +8,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Close leaves the bus without losing a call: it takes no further requests, lets handlers finish and their own
-// calls be answered, sends what they answer, and closes. It waits no longer than ctx allows and reports what was
-// cut off then. Calling it again waits for the first one, which has told what there is to tell.
+// Close leaves the bus without losing a call: it takes no further requests, lets handlers finish and their own calls be
+// answered, sends their responses, and closes. It waits no longer than ctx allows, and the error says what was cut off.
+// A second Close waits for the first one and returns nil; the first has reported everything.
 //
-// Calls that are made once Close has begun fail with [ErrClosed], but for those of handlers that still run. When these
-// call back the host that is closing, directly or through others, another instance has to be there; only calls that an
-// instance makes to its own host are answered by itself. Do not call Close from a handler: it would wait for itself.
+// Calls that are made after Close has begun fail with [ErrClosed], except those of handlers that still run. If these
+// call back the host that is closing, directly or through others, another instance of it has to be there; only calls of
+// an instance to its own host are answered by itself. Do not call Close from a handler: it would wait for itself.
 func (c *Conn) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if begun := c.closing; begun != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Conn is one instance of a service, or a mere caller, on the bus: it has a hostname and an instance ID of its
-// own. Make one with [Connect]; all its methods may be used by many goroutines at once.
+// Conn is one instance of a service, or a mere caller, on the bus: it has a hostname and an instance ID of its own.
+// Make one with [Connect]. All its methods may be used by many goroutines at once.
 type Conn struct {
 	host, id, plane      string
 	ownHost              string // of this very instance: "k3xq27abcd.calculator.example"
@@ -221,34 +221,34 @@ func (c *Conn) Version() string { return c.version }
 // Logger returns the connection's logger, which adds the fields host and id.
 func (c *Conn) Logger() zerolog.Logger { return c.logger }
 
-// NATS returns the broker connection beneath, for what Busline does not do: JetStream, key-value buckets. It
-// may be shared with other connections of the process and must not be closed or drained. One that the broker closes for
-// good is replaced: ask for it again instead of keeping it, unless it is your own.
+// NATS returns the underlying broker connection, for what Busline does not do: JetStream, key-value buckets. It may be
+// shared with other connections of the process and must not be closed or drained. If the broker closes it for good it
+// is replaced, unless it is your own: call NATS again instead of keeping the result.
 func (c *Conn) NATS() *nats.Conn { return c.link.conn() }
 
 // Connected says whether the broker can be reached at this moment.
 func (c *Conn) Connected() bool { return c.link.conn().IsConnected() }
 
-// Stats counts what a connection has made and passed over since it was opened.
+// Stats counts calls and messages of a connection since it was opened.
 type Stats struct {
 	// Calls are the unicast and multicast calls made: each counts once, however often it was sent and whatever came of
 	// it, unless its address or its arguments were refused before. What the framework itself asks does not count.
 	Calls int64
-	// TurnedAway are the requests that were refused before they reached an endpoint: 503 when too many were handled or the
-	// instance was closing, 504 when their time was spent, 404 and 405 for what is not served, and others. What the framework
+	// TurnedAway are the requests that were refused before they reached an endpoint: 503 if too many handlers ran or the
+	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the framework
 	// itself asks does not count.
 	TurnedAway int64
-	// Dropped messages were not understood, or had no sender who could be answered. Each has a log line.
+	// Dropped are the messages that were not understood, or had no sender who could be answered. Each is logged.
 	Dropped int64
-	// Strangers are acks and responses that nobody waits for: they answer this connection's greetings, or came after
-	// their caller gave up.
+	// Strangers are the acks and responses that nobody waited for: they answer this connection's greetings, or came after
+	// the caller gave up.
 	Strangers int64
-	// Overflowed are messages that the broker client threw away because this process did not take them in fast enough. While
-	// that goes on the connection is not [Conn.Healthy].
+	// Overflowed are the messages that the broker client threw away because this process did not take them in fast enough.
+	// While that goes on the connection is not [Conn.Healthy].
 	Overflowed int64
-	// Relinked is how often the broker connection was made anew because the broker had closed it.
+	// Relinked is how often the broker connection was replaced because the broker had closed it.
 	Relinked int64
-	// Handlers is the number of requests that are handled at this moment.
+	// Handlers is the number of requests that are being handled at this moment.
 	Handlers int
 }
 

@@ -10,8 +10,8 @@ import (
 
 // Caller says who made the request that a handler is serving.
 type Caller struct {
-	// Host and ID are the hostname and the instance ID of the caller. They are its own word; what a service
-	// may publish is up to the broker's permissions.
+	// Host and ID are the hostname and the instance ID of the caller. They are what the caller says of itself; what a
+	// service may publish is up to the broker's permissions.
 	Host, ID string
 	// MsgID is the Bus-Msg-Id of the request, unique to it.
 	MsgID string
@@ -28,7 +28,7 @@ func CallerOf(ctx context.Context) (Caller, bool) {
 	return Caller{Host: s.request.FromHost, ID: s.request.FromID, MsgID: s.request.MsgID, Depth: s.request.CallDepth}, true
 }
 
-// TimeLeft returns how much of the time budget is left, zero or less when it is spent; false when ctx has no end.
+// TimeLeft returns how much of the time budget is left, zero or less if it is spent; false if ctx has no deadline.
 func TimeLeft(ctx context.Context) (time.Duration, bool) {
 	deadline, ok := ctx.Deadline()
 	if s := servingOf(ctx); s != nil && (!ok || s.deadline.Before(deadline)) {

@@ -8,10 +8,10 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// DocumentOf describes what [Serve] would serve on a host, as one OpenAPI 3.0.0 document for all ports and whatever a
-// caller may do, in JSON. Operations that ask for claims have the expression, as x-claims, which published documents have
-// not: it is meant for those who write the service. Hidden endpoints are not in it. It takes what Serve takes, registers
-// nothing, and has the same errors.
+// DocumentOf returns the OpenAPI 3.0.0 document, in JSON, of what [Serve] would serve on a host: all ports, regardless
+// of what a caller may do, without hidden endpoints. It is meant for the authors of the service: unlike published
+// documents it shows the expressions of [Claims], as x-claims. It takes what Serve takes, registers nothing, and has
+// the same errors.
 func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, error) {
 	endpoints, service, err := plan(interfaceOf[T](), impl, newServiceConfig(options))
 	if err != nil {
@@ -30,7 +30,8 @@ func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, err
 	return document, nil
 }
 
-// Document describes what the connection serves now, plain handlers included, as [DocumentOf] does.
+// Document returns the document of what the connection serves now, plain handlers included, in the form of
+// [DocumentOf].
 func (c *Conn) Document() ([]byte, error) {
 	document, err := writeDocument(openapi.Service{Host: c.host, Description: c.description}, c.documents.all())
 	if err != nil {

@@ -198,8 +198,8 @@ func (d *documents) descriptionOfAll() string {
 	return strings.Join(docs, "\n\n")
 }
 
-// BaseURL returns the address under which people reach the ingress, without a slash at the end: that of [WithBaseURL]
-// or BUS_BASE_URL, else the one that the ingress told with the request r, else http://127.0.0.1:8080.
+// BaseURL returns the address under which people reach the ingress, without a trailing slash: that of [WithBaseURL] or
+// BUS_BASE_URL, else the one that the ingress sent along with the request r, else http://127.0.0.1:8080.
 func (c *Conn) BaseURL(r *http.Request) string {
 	if c.baseURL != "" {
 		return c.baseURL

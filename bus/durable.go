@@ -67,19 +67,20 @@ func (s *serviceConfig) stored() *durable {
 	return s.durable
 }
 
-// Durable has events stored in a JetStream stream of their source, and had at least once by each service that subscribes
-// with this option too. The broker needs JetStream.
+// Durable stores events in a JetStream stream of their source, and delivers them at least once to each service that
+// subscribes with this option, too. The broker needs JetStream.
 //
-// For a source ([NewEvents], a generated source): firing stores the event, and returns when JetStream has confirmed that;
-// an error means that it is not stored, or, executed unknown, that it may be. Those who subscribe without the option get it
-// as before, at most once. See [EventID], [Keep] and [Replicas].
+// For a source ([NewEvents], a generated source): firing stores the event, and returns when JetStream has confirmed
+// that. An error means that it is not stored or, with executed unknown, that it may be. Services that subscribe without
+// the option still get it at most once. See [EventID], [Keep] and [Replicas].
 //
-// For [Subscribe]: what is fired from the first Subscribe of the service on is kept for it, also while no instance of it is
-// there, as long as the source keeps events. Its instances share them. An event is done when the handler returns nil.
-// After an error it comes again, later and later, see [Redeliver]; after one of status 400 to 499 (but for 408, 425 and
-// 429) or after the last attempt it is parked: logged, and stored in the stream <plane>_PARKED_<source> for 30 days. A handler has 20 s, or
-// what [TimeBudget] says; when its instance dies, the event comes to another after 30 s. So a handler can see an event twice, and
-// events in any order: [CallerOf] tells the MsgID of the event, the same each time. The actor of the chain is not stored.
+// For [Subscribe]: everything that is fired after the first Subscribe of the service is kept for it, even while no
+// instance of it is there, as long as the source keeps events. The instances of the service share the events. An event
+// is done when the handler returns nil. After an error it is delivered again, with growing waits, see [Redeliver].
+// After an error of status 400 to 499 (but not 408, 425 and 429), or after the last attempt, it is parked: logged, and
+// stored in the stream <plane>_PARKED_<source> for 30 days. A handler has 20 s, or what [TimeBudget] says; if its
+// instance dies, the event goes to another one after 30 s. So a handler may see an event twice, and events in any
+// order: the MsgID that [CallerOf] returns is the same each time. The actor of the chain is not stored.
 //
 // Default: events are not stored.
 func Durable() interface {
@@ -89,8 +90,9 @@ func Durable() interface {
 	return durableOption{}
 }
 
-// Redeliver sets how often a stored event is tried: attempts in all, with a wait of first after the first, four times
-// as long after each further one, and longest at most. Default: 10 attempts, 1 s, 10 minutes, which is 45 minutes in all.
+// Redeliver sets how often a stored event is tried: attempts in all, with a wait of first after the first one, four
+// times as long after each further one, and longest at most. Default: 10 attempts, 1 s, 10 minutes, which is 45 minutes
+// in all.
 func Redeliver(attempts int, first, longest time.Duration) ServeOption {
 	return serveOption(func(c *serviceConfig) {
 		stored := c.stored()
@@ -115,24 +117,25 @@ type fireOption func(*firingConfig)
 
 func (o fireOption) applyToFiring(c *firingConfig) { o(c) }
 
-// Keep sets how long and how much a source stores at most of what some service has not handled yet. What all have handled is deleted
-// at once, as is what nobody subscribes to. Older events are dropped; beyond the bytes firing fails (507). A stream that is
-// there is changed. Default: 7 days, 256 MiB, or what the stream has.
+// Keep limits how long, and how many bytes in all, a source stores events that some service has not handled yet. An
+// event is deleted as soon as all have handled it, or at once if nobody subscribes to it. Older events are dropped;
+// when the bytes are used up, firing fails (507). An existing stream is changed accordingly. Default: 7 days, 256 MiB,
+// or what the stream has.
 func Keep(age time.Duration, bytes int64) FireOption {
 	return fireOption(func(c *firingConfig) { c.limits.age, c.limits.bytes, c.limited = age, bytes, true })
 }
 
-// Replicas sets on how many servers of a cluster events are stored, 1 to 5; three survive the loss of one. A stream that
-// is there is changed. Default: 1, or what the stream has.
+// Replicas sets on how many servers of a cluster events are stored, 1 to 5; three survive the loss of one. An existing
+// stream is changed accordingly. Default: 1, or what the stream has.
 func Replicas(servers int) FireOption {
 	return fireOption(func(c *firingConfig) { c.limits.replicas, c.limited = servers, true })
 }
 
 type eventIDKey struct{}
 
-// EventID returns a context whose stored events have an id: "order-7". Firing the same event of the same source with
-// the same id again within two minutes, as after an error that leaves open whether it was stored, stores nothing and
-// is no error. Default: each firing is an event of its own.
+// EventID returns a context with an id for the stored event that is fired with it: "order-7". Firing the same event of
+// the same source with the same id again within two minutes, as after an error that leaves open whether it was stored,
+// stores nothing and is no error. Default: each firing is an event of its own.
 func EventID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, eventIDKey{}, id)
 }

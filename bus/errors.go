@@ -16,11 +16,11 @@ var (
 	ErrNoResponder = errors.New("no responder")
 	// ErrTimeout says that a server took the call and did not answer within the time budget.
 	ErrTimeout = errors.New("timeout")
-	// ErrInstanceLost says that an instance took the call, and that the broker has lost it since: it has crashed, or
-	// cannot be reached.
+	// ErrInstanceLost says that an instance took the call and is gone from the broker since: it has crashed, or cannot be
+	// reached.
 	ErrInstanceLost = errors.New("instance lost")
-	// ErrDisconnected says that the broker is out of reach: the call was not sent, or the broker went away while it was
-	// under way, and did not come back soon. Executed tells which.
+	// ErrDisconnected says that the broker is out of reach: the call was not sent, or the broker went away while the call
+	// was under way, and did not come back soon. Executed says which.
 	ErrDisconnected = errors.New("disconnected from the broker")
 	// ErrClosed says that the connection was closed with Close.
 	ErrClosed = errors.New("connection closed")
@@ -29,7 +29,7 @@ var (
 	ErrCallerLeft = errors.New("the caller stopped waiting")
 )
 
-// Executed tells whether a call that failed may have had an effect.
+// Executed says whether a call that failed may have had an effect.
 type Executed int
 
 const (
@@ -54,10 +54,10 @@ func (e Executed) String() string {
 	}
 }
 
-// Error is a call that failed, on either side of it. On the bus it travels as problem+json (RFC 9457), so that
-// the status, the detail and who failed survive any number of hops.
+// Error is the failure of a call, on the caller's side as on the server's. On the bus it travels as problem+json
+// (RFC 9457), so that the status, the detail and who failed survive any number of hops.
 //
-// An Error is not changed after it was made and may be shared.
+// An Error does not change once it is made and may be shared.
 type Error struct {
 	// Status is the HTTP status, 400 to 599.
 	Status int
@@ -67,13 +67,13 @@ type Error struct {
 	Host, ID string
 	// MsgID is the Bus-Msg-Id of the request that failed.
 	MsgID string
-	// TraceID is that of the trace that the request belongs to, "" for none.
+	// TraceID is the id of the trace that the request belongs to, "" for none.
 	TraceID string
 	// Instance is the path of the request, as the caller sent it.
 	Instance string
-	// Arguments tells what is wrong with which argument, on bad input.
+	// Arguments says which arguments are wrong, and why, on bad input.
 	Arguments []restmap.ArgumentError
-	// Executed tells whether a handler has run.
+	// Executed says whether a handler has run.
 	Executed Executed
 
 	allow    string // the Allow header of a 405
@@ -82,7 +82,7 @@ type Error struct {
 	cause    error
 }
 
-// Error returns one line: status, detail, and who said so, of which path.
+// Error returns one line: the status, the detail, and which host, path and instance it comes from.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
 	if e.Detail != "" {
@@ -101,8 +101,8 @@ func (e *Error) Unwrap() error { return e.cause }
 // handler returns it.
 func (e *Error) StatusCode() int { return e.Status }
 
-// Errorf makes the error that a handler returns to answer with a status, 400 to 599. Anything else is answered
-// 500. The format is that of fmt.Errorf, %w included; the text reaches the caller as the detail.
+// Errorf makes the error with which a handler answers a status, 400 to 599; any other status becomes 500. The format is
+// that of fmt.Errorf, %w included; the text reaches the caller as the detail.
 func Errorf(status int, format string, arguments ...any) error {
 	if status < 400 || status > 599 {
 		status = http.StatusInternalServerError
@@ -111,8 +111,8 @@ func Errorf(status int, format string, arguments ...any) error {
 	return &Error{Status: status, Detail: cause.Error(), Executed: WasExecuted, cause: cause}
 }
 
-// StatusOf returns the HTTP status that an error stands for: 200 for nil, that of the outermost error in the chain
-// that has a method StatusCode() int, 504 for a context whose deadline passed, 503 for one that was cancelled, else 500.
+// StatusOf returns the HTTP status that an error stands for: 200 for nil, that of the outermost error in the chain with
+// a method StatusCode() int, 504 for a context whose deadline has passed, 503 for one that was cancelled, else 500.
 func StatusOf(err error) int {
 	if err == nil {
 		return http.StatusOK
@@ -120,10 +120,10 @@ func StatusOf(err error) int {
 	return asError(err).Status
 }
 
-// IsInternal says whether the text of an error is for callers on the bus and for logs alone: nobody has written it to be read
-// outside, and it may hold an address or a password. So is that of status 500, and that of an error which has no status of
-// its own, whatever [StatusOf] makes of it, but for that of a context; it stays so over any number of hops. The ingress
-// withholds such a text. False for nil.
+// IsInternal says whether the text of an error is only for callers on the bus and for logs: nobody wrote it to be read
+// outside, and it may hold an address or a password. That is so for status 500, and for an error that has no status of
+// its own, whatever [StatusOf] makes of it, except the error of a context. It stays so over any number of hops. The
+// ingress withholds such a text. False for nil.
 func IsInternal(err error) bool { return err != nil && asError(err).isInternal() }
 
 func (e *Error) isInternal() bool { return e.internal || e.Status == http.StatusInternalServerError }

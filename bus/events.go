@@ -10,20 +10,20 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// EventPort is the port of events. An event lives on the host of the service that fires it, its source:
-// POST https://orders.example:417/on-ordered. Those who subscribe answer there, each service as a queue of its own.
-// No ingress passes the port on, and no document lists what is there.
+// EventPort is the port of events. An event lives on the host of the service that fires it, its source: POST
+// https://orders.example:417/on-ordered. The services that subscribe listen there, each as a queue of its own. The
+// ingress does not forward to the port, and no document lists what is there.
 const EventPort = 417
 
-// Events fires the events of one source over a connection: what a generated source (see reflectapi/apigen, -events) is
-// made of. It may be used by many goroutines at once.
+// Events fires the events of one source over a connection. Generated sources (see reflectapi/apigen, -events) use it.
+// It may be used by many goroutines at once.
 type Events struct {
 	conn  *Conn
 	host  string
 	store eventStore // nil: events are not stored
 }
 
-// FireOption says something about the events of a source, in [NewEvents].
+// FireOption configures the events of a source, in [NewEvents].
 type FireOption interface{ applyToFiring(*firingConfig) }
 
 // firingConfig is what the options of NewEvents set.
@@ -41,8 +41,8 @@ type eventStore interface {
 	permissions() (publish, subscribe []Permission)
 }
 
-// NewEvents prepares to fire the events of a host, as a rule that of the connection. With [Durable] they are also stored:
-// the stream is made here when there is none, and a broker without JetStream is an error. It takes 5 s at most.
+// NewEvents prepares to fire the events of a host, usually that of the connection. With [Durable] they are also stored:
+// the stream is created if there is none, and a broker without JetStream is an error. It takes at most 5 s.
 func NewEvents(conn *Conn, host string, options ...FireOption) (*Events, error) {
 	var config firingConfig
 	for _, option := range options {
@@ -86,22 +86,22 @@ type Event[Arguments any] struct {
 	call   Operation[Arguments, struct{}]
 }
 
-// NewEvent prepares the firing of one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
-// argument, or [Args]. A wrong path is the error of every firing.
+// NewEvent prepares to fire one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
+// argument, or [Args]. If the path is wrong, every Fire returns the error.
 func NewEvent[Arguments any](of *Events, path string) Event[Arguments] {
 	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(EventPort)+path)}
 }
 
-// Fire hands the event to the broker, and through it to an instance of each service that subscribes at this moment, at
-// most once. It returns when the broker has it, and does not wait for anybody to handle it: what becomes of it there is
-// not the source's concern, and no error. Those who handle it have a time budget of their own, 20 s.
+// Fire hands the event to the broker, and through it to one instance of each service that subscribes at this moment, at
+// most once. It returns when the broker has the event, and does not wait for anybody to handle it; a handler that fails
+// is no error here. The handlers have a time budget of their own, 20 s.
 //
-// An error says that it did not get there: the arguments cannot be written or exceed one message of the broker (413), the
-// connection is closed, the broker is away (503) or does not let us (403). Executed is [NotExecuted] then, unless the
-// broker went away before it had confirmed.
+// An error says that the event did not reach the broker: the arguments cannot be written or exceed one message of the
+// broker (413), the connection is closed or the broker is away (503), or the broker denies it (403). Executed is then
+// [NotExecuted], unless the broker went away before it had confirmed.
 //
-// Where the source has [Durable], the event is stored first, for those who subscribe with that option; an error then
-// says that it is not, or, executed unknown, that it may be. See also [EventID].
+// If the source has [Durable], the event is stored first, for those who subscribe with that option; an error then says
+// that it is not stored or, with executed unknown, that it may be. See also [EventID].
 func (e Event[Arguments]) Fire(ctx context.Context, arguments Arguments) error {
 	request, err := e.call.request(arguments)
 	if err != nil {
@@ -110,10 +110,11 @@ func (e Event[Arguments]) Fire(ctx context.Context, arguments Arguments) error {
 	return e.call.conn.fire(ctx, request, e.events.store)
 }
 
-// Outcomes fires the event, waits until it is handled, and yields what has become of it at each service, in no order: who
-// took it, and the error of who failed. It ends as [Conn.Publish] does, so that to leave the loop early cancels those who still
-// handle the event; services that subscribe with [Durable] are not among those who answer. Each range over it fires once. Nobody subscribes: nothing is yielded. Where the source has [Durable],
-// interceptors and metrics see two calls, one that stores and one that asks.
+// Outcomes fires the event, waits until it is handled, and yields the outcome at each service, in no particular order:
+// which instance took it and, if its handler failed, the error. It ends as [Conn.Publish] does; leaving the loop early
+// cancels the handlers that are still running. If nobody subscribes, nothing is yielded. Services that subscribe with
+// [Durable] do not answer. Each range over it fires the event once. If the source has [Durable], interceptors and
+// metrics see two calls, one that stores and one that asks.
 func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) iter.Seq2[Response[struct{}], error] {
 	return func(yield func(Response[struct{}], error) bool) {
 		if err := e.keep(ctx, arguments); err != nil {

@@ -14,17 +14,18 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// Subscribe has impl handle the events of a source, a host such as "orders.example". Each method is an event, whose name
-// begins with On: OnOrdered([ctx context.Context,] arguments…) error. With an interface as type parameter,
-// Subscribe[ordersapi.Events](conn, ordersapi.Host, impl), only its methods count; who wants some of them declares an
-// interface of these. They are live when it returns; on an error none is, and it names every fault that was found.
+// Subscribe has impl handle the events of a source, a host such as "orders.example". Each method handles one event, and
+// its name begins with On: OnOrdered([ctx context.Context,] arguments…) error. With an interface as type parameter,
+// Subscribe[ordersapi.Events](conn, ordersapi.Host, impl), only its methods count; to subscribe to some of the events,
+// declare an interface with only these. The subscriptions are live when Subscribe returns; on an error none is, and the
+// error names every fault that was found.
 //
-// The service of conn gets each event once, at most: its instances share them. With [NoQueue] every instance gets each. An
-// error of a handler is logged here, and nothing to the source. With [Durable] events are stored while the service is away, and
-// had at least once.
+// The service of conn gets each event at most once: its instances share them. With [NoQueue] every instance gets each
+// event. The error of a handler is logged on this side, and the source does not hear of it. With [Durable] events are
+// stored while the service is away, and delivered at least once.
 //
-// Options are those of [Serve], as far as they do not speak of ports, paths and methods. Handlers run concurrently, each
-// on a goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
+// It takes the options of [Serve], except those for ports, paths and methods. Handlers run concurrently, each on a
+// goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
 func Subscribe[T any](conn *Conn, source string, impl T, options ...ServeOption) error {
 	config := newServiceConfig(append([]ServeOption{Port(EventPort), Hidden()}, options...))
 	if err := conn.subscribeEvents(interfaceOf[T](), source, impl, config); err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Side tells which side of a call an interceptor sees.
+// Side says on which side of a call an interceptor runs.
 type Side int8
 
 const (
-	// ClientSide is that of who calls.
+	// ClientSide is the caller's.
 	ClientSide Side = iota + 1
-	// ServerSide is that of who is called.
+	// ServerSide is that of the instance that is called.
 	ServerSide
 )
 
@@ -26,16 +26,16 @@ func (s Side) String() string {
 	return "client"
 }
 
-// Endpoint is what is known of an endpoint since it was registered. It does not change, so that what an interceptor makes
-// for an endpoint can be kept under its pointer.
+// Endpoint is what is known of an endpoint from its registration on. It does not change, so an interceptor can use the
+// pointer as a key for what it keeps per endpoint.
 type Endpoint struct {
 	Name string // "Calculator.Add"; of an http.Handler its route, "GET /files/{path+}"
 	Path string // "/products/{id}"
 	Port int    // 443
 }
 
-// Exchange is a call as an [Interceptor] sees it: the request, and once it was carried on the response. It belongs to one
-// call, and is not to be used after that has ended. A test may make one of its exported fields.
+// Exchange is a call as an [Interceptor] sees it: the request and, once it was carried, the response. It belongs to one
+// call, and must not be used after that call has ended. A test may make one by its exported fields.
 type Exchange struct {
 	// Address is what was called: Port, Host (with the instance in front when one was addressed), Method and Path.
 	subject.Address

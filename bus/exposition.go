@@ -7,8 +7,9 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// ServeMetrics is an http.HandlerFunc that tells what the connection counts in the text format of Prometheus. It answers so to
-// GET :888/metrics on the bus, too. Durations are in seconds; a request or a call that is under way is not counted yet.
+// ServeMetrics is an http.HandlerFunc that writes the connection's metrics in the text format of Prometheus, as GET
+// :888/metrics does on the bus. Durations are in seconds; requests and calls that are still under way are not counted
+// yet.
 func (c *Conn) ServeMetrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", metrics.ContentType)
 	_, _ = io.WriteString(w, c.exposition()) // it fails when the client is gone

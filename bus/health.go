@@ -5,9 +5,9 @@ import "time"
 // overflowQuiet is how long nothing must have been thrown away before a connection counts as healthy again.
 const overflowQuiet = 10 * time.Second
 
-// Healthy says whether the connection can do its work: the broker can be reached, it has denied none of the connection's
-// subscriptions, and no message was thrown away in the last 10 s because this process did not take it in fast enough
-// (see the Overflowed of [Stats]). Who balances load asks for it; each cause has a line in the log.
+// Healthy says whether the connection can do its work: the broker can be reached, it has denied none of the
+// connection's subscriptions, and no message was thrown away in the last 10 s because this process did not take it in
+// fast enough (see Overflowed of [Stats]). It is meant for readiness probes; each cause is logged.
 func (c *Conn) Healthy() bool {
 	overflowing := c.lookForOverflow()
 	return !overflowing && c.Connected() && !c.isDenied()

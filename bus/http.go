@@ -10,13 +10,13 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Do makes a unicast call with an *http.Request whose URL is an address on the bus. One instance answers;
-// where the endpoint has no queue they all get the request, and
-// the first answer counts. The response has the status that the service chose, its
-// body is complete, and the headers Bus-From-Host and Bus-From-Id say who answered.
+// Do makes a unicast call with an *http.Request whose URL is an address on the bus. One instance answers; if the
+// endpoint has no queue, all instances get the request and the first answer counts. The response has the status that
+// the service chose, its body is complete, and the headers Bus-From-Host and Bus-From-Id say who answered.
 //
-// A path or a method that the host does not serve is a 404 or 405 response. That no response could be had is an
-// [*Error]: nobody there, no time left, the broker away. The request body is read and closed.
+// A path or a method that the host does not serve is a 404 or 405 response. If there is no response at all, because
+// nobody is there, no time is left or the broker is out of reach, that is an [*Error]. The request body is read and
+// closed.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	request, err := fromHTTP(r)
 	if err != nil {
@@ -29,20 +29,20 @@ func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	return toHTTP(response, r), nil
 }
 
-// RoundTrip is Do, so that any HTTP client can speak over the bus: http.Client{Transport: conn}. It implements
-// http.RoundTripper.
+// RoundTrip is Do. It implements http.RoundTripper, so any HTTP client can make its calls over the bus:
+// http.Client{Transport: conn}.
 func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(r) }
 
-// Publish makes a multicast call: every instance that serves the address answers, those of this process
-// included, and each answer is yielded as it comes, in no order; the header Bus-From-Id says whose it is.
-// On an endpoint with a queue one instance answers. Nobody there is no error: nothing is yielded. An instance
-// that took the request and gave no answer in time is yielded as an [*Error].
+// Publish makes a multicast call: every instance that serves the address answers, those of this process included. The
+// answers are yielded as they come, in no particular order; the header Bus-From-Id says which instance each is from. If
+// the endpoint has a queue, one instance answers. If nobody is there, nothing is yielded; that is not an error. An
+// instance that took the request and did not answer in time is yielded as an [*Error].
 //
-// The call starts when the sequence is ranged over, again each time, and ends when all instances that answered the last
-// time have done so again, when no further one has turned up for a while, or with the time budget. A while is 250 ms, and
-// less on the first call of an address that all instances known to the connection have acked. Whoever leaves the loop before
-// that, with break say, ends the call as the end of the context does: the instances that have acked and not answered are told,
-// and the contexts of their handlers end. The request body is read and closed at once.
+// The call starts when the sequence is ranged over, anew each time. It ends when all instances that answered the last
+// time have done so again, when no further one has turned up for 250 ms, or with the time budget; the first call of an
+// address ends sooner once all instances known to the connection have acked. Leaving the loop early, say with break,
+// ends the call just as the end of the context does: the instances that have acked and not answered are told, and the
+// contexts of their handlers end. The request body is read and closed at once.
 func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
 	request, err := fromHTTP(r)
 	return func(yield func(*http.Response, error) bool) {

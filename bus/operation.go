@@ -11,8 +11,8 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// Operation is one function endpoint as its callers see it, with its arguments and results as Go types: what a generated
-// client (see reflectapi/apigen) is made of. The address is taken apart once, when it is made. It may be used by many
+// Operation is one function endpoint as its callers see it, with its arguments and results as Go types. Generated
+// clients (see reflectapi/apigen) use it. The address is parsed once, when it is made. It may be used by many
 // goroutines at once.
 type Operation[Arguments, Results any] struct {
 	conn  *Conn
@@ -20,20 +20,20 @@ type Operation[Arguments, Results any] struct {
 	fault error // why no call can be made
 }
 
-// Response is what one instance answered.
+// Response is the answer of one instance.
 type Response[Results any] struct {
 	// Host and ID are those of the instance.
 	Host, ID string
 	// Status is the HTTP status, 200 unless the service says otherwise.
 	Status int
-	// Results are what the function returned, each under its name; the zero value when there was an error.
+	// Results are the results of the function, by name; the zero value if there was an error.
 	Results Results
 }
 
-// NewOperation prepares the calls of one endpoint over conn. The address is that of [Call]:
-// "POST https://calculator.example/add", "GET https://products.example/products/{id}". Arguments is a struct with a json
-// tag for each argument. Results is a struct with one for each result, or, when the endpoint answers with
-// httpResponseBody, the type of that. A wrong address is the error of every call.
+// NewOperation prepares calls of one endpoint over conn. The address is that of [Call]: "POST
+// https://calculator.example/add", "GET https://products.example/products/{id}". Arguments is a struct with a json tag
+// for each argument. Results is a struct with a json tag for each result or, if the endpoint answers with
+// httpResponseBody, the type of that. If the address is wrong, every call returns the error.
 func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[Arguments, Results] {
 	to, err := parseDestination(address)
 	if err == nil {
@@ -62,7 +62,7 @@ func hasAny(arguments reflect.Type) bool {
 	return false
 }
 
-// Call calls one instance. Time and errors are those of [Call].
+// Call calls one instance. Its time limit and its errors are those of [Call].
 func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Arguments) (Response[Results], error) {
 	if o.fault != nil {
 		return Response[Results]{}, unsent(o.fault)
@@ -87,9 +87,9 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	return readResponse[Results](response)
 }
 
-// Publish calls every instance that serves the endpoint and yields what each answers, as [Conn.Publish] does. An
-// instance that answers with an error is yielded as an [*Error], which says who it is, as the response beside it does.
-// Whoever leaves the loop early, with break say, cancels what the others do.
+// Publish calls every instance that serves the endpoint and yields the answer of each, as [Conn.Publish] does. If an
+// instance answers with an error, that is yielded as an [*Error] beside a Response that says which instance it was.
+// Leaving the loop early, say with break, cancels the handlers that are still running.
 func (o Operation[Arguments, Results]) Publish(ctx context.Context, arguments Arguments) iter.Seq2[Response[Results], error] {
 	return func(yield func(Response[Results], error) bool) {
 		request, err := o.request(arguments)

@@ -20,23 +20,24 @@ import (
 // endpoint is a plain noun (see [ServeOption]). An option wins over the environment.
 type ConnectOption func(*connectConfig)
 
-// InProcessBroker is a broker in this process; *broker.Broker of bus/broker is one, and so is a nats-server. It may be a
+// InProcessBroker is a broker in this process, such as *broker.Broker of bus/broker or a nats-server. It may be a
 // [QuietBroker], too.
 type InProcessBroker interface {
 	InProcessConn() (net.Conn, error)
 }
 
 // QuietBroker is an [InProcessBroker] that can tell when no message is on its way, as one in a testing/synctest bubble
-// can: see bustest.Virtual. [Conn.Close] then waits for such a moment to unsubscribe, instead of draining. To drain,
-// nats.go uses timers that it shares with the whole process, and no bubble may let go of a timer.
+// can: see bustest.Virtual. [Conn.Close] then waits for such a moment to unsubscribe, instead of draining: to drain,
+// nats.go uses timers that it shares with the whole process, and a timer must not leave its bubble.
 type QuietBroker interface {
 	InProcessBroker
 	// AwaitQuiet returns nil at a moment at which no message is on its way to or from any client, and none leaves
-	// before the goroutine that called it waits for something; or why there was no such moment while ctx lasted.
+	// before the goroutine that called it waits for something. The error says why there was no such moment while ctx
+	// lasted.
 	AwaitQuiet(ctx context.Context) error
 }
 
-// WithURL sets the broker's address, or several separated by commas. Default: BUS_NATS_URL, else
+// WithURL sets the address of the broker, or several addresses separated by commas. Default: BUS_NATS_URL, else
 // nats://127.0.0.1:4222.
 func WithURL(url string) ConnectOption {
 	return func(c *connectConfig) { c.linkConfig.url = url }
@@ -65,21 +66,21 @@ func WithNATS(connection *nats.Conn) ConnectOption {
 	}
 }
 
-// WithoutSharing gives the connection a broker connection of its own, and no short circuit to others. Default:
-// the connections of a process that reach the same broker as the same user share one.
+// WithoutSharing gives the connection a broker connection of its own, and no short circuit to others. Default: the
+// connections of a process that use the same broker as the same user share one.
 func WithoutSharing() ConnectOption {
 	return func(c *connectConfig) { c.ownLink = true }
 }
 
-// WithoutBatching has each message written to the broker connection as soon as the broker client does so. Default: what
-// several goroutines send at about the same time leaves in one write, which costs a call nothing that is made alone.
+// WithoutBatching writes each message to the broker connection as soon as the broker client does. Default: messages
+// that several goroutines send at about the same time leave in one write; a message sent alone is not delayed by it.
 func WithoutBatching() ConnectOption {
 	return func(c *connectConfig) { c.linkConfig.unbatched = true }
 }
 
-// WithoutServiceProtocol has the connection not answer the service protocol of NATS ($SRV.PING, $SRV.INFO, $SRV.STATS), so
-// that "nats micro ls" does not show it. Default: whoever serves something answers, where the broker's permissions let
-// it; see docs/nats.md.
+// WithoutServiceProtocol keeps the connection from answering the service protocol of NATS ($SRV.PING, $SRV.INFO,
+// $SRV.STATS), so that "nats micro ls" does not show it. Default: a connection that serves something answers, if the
+// broker's permissions allow it; see docs/nats.md.
 func WithoutServiceProtocol() ConnectOption {
 	return func(c *connectConfig) { c.unlisted = true }
 }
@@ -105,8 +106,8 @@ func WithDescription(description string) ConnectOption {
 	return func(c *connectConfig) { c.description = description }
 }
 
-// WithBaseURL sets the address under which people reach the ingress, shown in documents. Default: BUS_BASE_URL,
-// else the address under which the ingress was reached, else, for who asks on the bus itself, http://127.0.0.1:8080.
+// WithBaseURL sets the address under which people reach the ingress, shown in documents. Default: BUS_BASE_URL, else
+// the address under which the ingress was reached, else, for requests made on the bus itself, http://127.0.0.1:8080.
 func WithBaseURL(url string) ConnectOption {
 	return func(c *connectConfig) { c.baseURL = strings.TrimSuffix(url, "/") }
 }
@@ -117,70 +118,71 @@ func WithShortCircuit(on bool) ConnectOption {
 	return func(c *connectConfig) { c.shortCircuit = on }
 }
 
-// WithShortCircuitCheck is for tests: every call of this connection that stays in the process is also written as the text
-// that the broker would have carried, and read again, and report is told of each difference. An error names the call,
-// the part of the request, ack or response, and both values. The handler runs once, and the call goes on as it would
-// have. Report is called before the call returns, from any goroutine, by several at once. Default: nobody looks.
+// WithShortCircuitCheck compares, in tests, calls that stay in the process with what the broker would have carried.
+// Every such call of this connection is also written as text and read again, and report is called with each difference:
+// an error that names the call, the part (request, ack or response), and both values. The handler runs once, and the
+// call itself is not affected. report is called before the call returns, from any goroutine, possibly from several at
+// once. Default: no comparison.
 func WithShortCircuitCheck(report func(difference error)) ConnectOption {
 	return func(c *connectConfig) { c.checkCircuit = report }
 }
 
-// WithVerifier sets who verifies tokens. The verifier stays the caller's to close, after the connection. Default: one of
-// the connection's own when BUS_JWKS names a key set, with BUS_JWT_ISSUER and BUS_JWT_AUDIENCE; else none, and no token
-// is accepted. A nil verifier stands for the default.
+// WithVerifier sets the verifier of tokens. The caller closes it, after the connection. nil stands for the default.
+// Default: one of the connection's own if BUS_JWKS names a key set, with BUS_JWT_ISSUER and BUS_JWT_AUDIENCE; else
+// none, and no token is accepted.
 func WithVerifier(verifier *claims.Verifier) ConnectOption {
 	return func(c *connectConfig) { c.verifier = verifier }
 }
 
-// WithHandlerLimit sets how many handlers run at once; beyond it requests are answered 503. Default: 10 000.
+// WithHandlerLimit sets how many handlers run at once; further requests are answered 503. Default: 10 000.
 func WithHandlerLimit(limit int) ConnectOption {
 	return func(c *connectConfig) { c.handlerLimit = limit }
 }
 
-// WithMessageLimit sets the largest body in bytes, of a request or a response, that the connection sends or takes, from
-// 64 KiB to 512 MiB; beyond it the answer is 413. What exceeds the broker's own limit for a message travels in parts.
+// WithMessageLimit sets the largest body in bytes, of a request or a response, that the connection sends or accepts,
+// from 64 KiB to 512 MiB; a larger one is answered 413. A body that exceeds the broker's own limit travels in parts.
 // Default: 32 MiB.
 //
-// A connection keeps at most 16 times as much of messages that come in parts, and 8 times as much of the requests of one
-// sender; beyond that the answer is 503. What endpoints take of it says [BodyLimit].
+// Of messages that come in parts a connection keeps at most 16 times as much, and 8 times as much of the requests of
+// one sender; beyond that the answer is 503. How much of the limit an endpoint accepts is up to [BodyLimit].
 func WithMessageLimit(bytes int) ConnectOption {
 	return func(c *connectConfig) { c.messageLimit = bytes }
 }
 
-// WithAckWait sets how long a call waits for an ack before it takes it that no server is available. It matters
-// where the broker cannot tell at once that nobody is there. Default: 1 s.
+// WithAckWait sets how long a call waits for an ack before it concludes that no server is available. It matters where
+// the broker cannot tell at once that nobody is there. Default: 1 s.
 func WithAckWait(wait time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.ackWait = wait }
 }
 
-// WithLogger sets the logger; fields host and id are added to it. Default: to standard error, at BUS_LOG_LEVEL
-// (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text.
+// WithLogger sets the logger; the fields host and id are added to it. Default: one that writes to standard error, at
+// BUS_LOG_LEVEL (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text.
 func WithLogger(logger zerolog.Logger) ConnectOption {
 	return func(c *connectConfig) { c.logger = &logger }
 }
 
-// WithInterceptors has interceptors stand around all calls that the connection makes, and around all that it serves, the
-// first one outermost; several of these options add up. Default: none. See [Interceptor].
+// WithInterceptors wraps all calls that the connection makes and serves in interceptors, the first one outermost;
+// several of these options add up. Default: none. See [Interceptor].
 func WithInterceptors(interceptors ...Interceptor) ConnectOption {
 	return func(c *connectConfig) { c.interceptors = append(c.interceptors, interceptors...) }
 }
 
-// WithBodies has interceptors see the bodies of all requests and responses. Default: those of a call that stays in the
+// WithBodies lets interceptors see the bodies of all requests and responses. Default: those of a call that stays in the
 // process may be passed as Go values, which is faster, and are not seen.
 func WithBodies() ConnectOption {
 	return func(c *connectConfig) { c.bodies = true }
 }
 
 // WithTracerProvider sets where spans of calls go (OpenTelemetry). Default: to the provider of the process,
-// otel.GetTracerProvider, when one was set before Connect; else there are no spans, and the headers traceparent, tracestate and
-// baggage travel along the chain of calls as they came.
+// otel.GetTracerProvider, if one was set before Connect; else there are no spans, and the headers traceparent,
+// tracestate and baggage travel along the chain of calls unchanged.
 func WithTracerProvider(provider trace.TracerProvider) ConnectOption {
 	return func(c *connectConfig) { c.tracerProvider = provider }
 }
 
 // WithMeterProvider sets where the metrics http.server.request.duration and http.client.request.duration go
-// (OpenTelemetry). Default: to the provider of the process, otel.GetMeterProvider, when one was set before Connect. Whoever
-// asks GET :888/metrics is told in any case.
+// (OpenTelemetry). Default: to the provider of the process, otel.GetMeterProvider, if one was set before Connect. GET
+// :888/metrics does not depend on it.
 func WithMeterProvider(provider metric.MeterProvider) ConnectOption {
 	return func(c *connectConfig) { c.meterProvider = provider }
 }

@@ -31,17 +31,18 @@ type ResponsePermission struct {
 	Expires time.Duration // after the request was delivered
 }
 
-// Permissions returns what the user of this connection has to be allowed, and no more, so that the connection can do what
-// it does now: serve what was registered, be found, call the hosts that it has called, and those that are named besides.
-// A callee is "products.example", "products.example:444" for another port than 443, "*.example" for all hosts below a
-// domain, or "*" for all, which an ingress needs. The plane is the connection's; no other is allowed.
+// Permissions returns what the user of this connection has to be allowed, and no more, for the connection to do what it
+// does now: serve what was registered, be found, and call the hosts that it has called so far, as well as the callees
+// named. A callee is "products.example", "products.example:444" for another port than 443, "*.example" for all hosts
+// below a domain, or "*" for all hosts, which an ingress needs. Only the plane of the connection is allowed.
 //
 // Every instance of the host needs the same. Hosts that share one broker connection need the sum (see
-// [Permissions.With]). What goes on beside the bus, such as a bucket of JetStream, is not in it. With [WithAllowResponses]
-// it is the stricter of the two profiles in docs/permissions.md: nobody can answer what was asked of somebody else.
-// Responses are then allowed for the longest time budget, 10 minutes; less saves the broker memory.
+// [Permissions.With]). What goes on beside the bus, such as a JetStream bucket, is not included. With
+// [WithAllowResponses] the result is the stricter of the two profiles in docs/permissions.md: nobody can answer
+// requests that were meant for somebody else. Responses are then allowed for the longest time budget, 10 minutes; less
+// saves the broker memory.
 //
-// Call it when everything is registered, and before Close. An error names a callee that is none.
+// Call it when everything is registered, and before Close. The error names a callee that is not valid.
 func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 	named := make([]callee, 0, len(callees))
 	for _, text := range callees {
@@ -63,7 +64,7 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 	return granted.With(), nil
 }
 
-// With returns the permissions and the others in one, without what is allowed twice.
+// With returns the union of the permissions and the others.
 func (p Permissions) With(others ...Permissions) Permissions {
 	sum := p
 	for _, other := range others {

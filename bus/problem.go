@@ -17,8 +17,8 @@ type problem struct {
 	Internal bool `json:"internal,omitempty"` // see [IsInternal]; that of status 500 is so in any case
 }
 
-// ServeError writes err as problem+json (RFC 9457). It is for http.Handlers on the bus and for whoever passes an error of
-// a call on to an HTTP client. The status is that of [StatusOf].
+// ServeError writes err as problem+json (RFC 9457), with the status of [StatusOf]. Use it in an http.Handler on the
+// bus, or to pass the error of a call on to an HTTP client.
 func ServeError(w http.ResponseWriter, r *http.Request, err error) {
 	failed := *asError(err)
 	if failed.Instance == "" {

@@ -14,18 +14,17 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// Serve registers the exported methods of impl as endpoints of conn's host. They are live when it returns; on an
-// error none is, and the error names every fault that was found, with its remedy.
+// Serve registers the exported methods of impl as endpoints of conn's host. They are live when it returns; on an error
+// none is, and the error names every fault that was found, with its remedy.
 //
-// A method is a function, Name([ctx context.Context,] arguments…) ([results…] [, error]), or a web endpoint,
-// Name(w http.ResponseWriter, r *http.Request) [error]. Functions are served as RPC, /name under GET and POST,
-// or as REST when they are named like Create, Read, Update, Delete, List and use a magic argument
-// (httpRequestBody, httpResponseBody, httpStatusCode). With an interface as type parameter,
-// Serve[calculator.API](conn, impl), only its methods are served.
+// A method is a function, Name([ctx context.Context,] arguments…) ([results…] [, error]), or a web endpoint, Name(w
+// http.ResponseWriter, r *http.Request) [error]. Functions are served as RPC, /name under GET and POST, or as REST if
+// they are named like Create, Read, Update, Delete, List and use a magic argument (httpRequestBody, httpResponseBody,
+// httpStatusCode). With an interface as type parameter, Serve[calculator.API](conn, impl), only its methods are served.
 //
-// Every exported method counts, promoted ones of embedded types too: Without leaves out what is not meant for callers,
-// such as a Close. What tells the names of arguments and results must reach production: a binary built with -ldflags=-s
-// has none, unless its source is embedded (see [Source]); Serve then says so.
+// Every exported method counts, including those promoted from embedded types; [Without] leaves out what is not meant
+// for callers, such as a Close. The names of arguments and results must be known in production, too: a binary built
+// with -ldflags=-s does not have them unless its source is embedded (see [Source]), and Serve then says so.
 //
 // Handlers run concurrently, each on a goroutine of its own; impl must allow that.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
@@ -92,9 +91,9 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 	return endpoints
 }
 
-// Handle serves an http.Handler under a method and a path of conn's host: "GET", "/files/{path+}". The method ""
-// or "*" stands for any. {name} stands for one segment of the path, {name+} at the end for the rest; the handler
-// finds them with r.PathValue. The request's URL has the whole path. Live when it returns.
+// Handle serves an http.Handler under a method and a path of conn's host: "GET", "/files/{path+}". The method "" or "*"
+// stands for any. {name} stands for one segment of the path, {name+} at the end for the rest; the handler gets their
+// values from r.PathValue. The request's URL has the whole path. The endpoint is live when Handle returns.
 func (c *Conn) Handle(method, path string, handler http.Handler, options ...HandleOption) error {
 	if handler == nil {
 		return fmt.Errorf("handle %s %s on %s: the handler is nil", method, path, c.host)

@@ -9,16 +9,17 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// ServeOption says something about a service as a whole; [Method] narrows it down to one method.
+// ServeOption configures a service as a whole, in [Serve]; [Method] narrows it down to one method.
 type ServeOption interface{ applyToService(*serviceConfig) }
 
-// MethodOption says something about one method, inside [Method].
+// MethodOption configures one method, inside [Method].
 type MethodOption interface{ applyToMethod(*methodConfig) }
 
-// HandleOption says something about an http.Handler, in [Conn.Handle].
+// HandleOption configures an http.Handler, in [Conn.Handle].
 type HandleOption interface{ applyToEndpoint(*endpointConfig) }
 
-// EndpointOption may stand anywhere: in [Serve] it holds for all methods, unless Method says otherwise.
+// EndpointOption may be used in all three places; in [Serve] it applies to all methods for which Method does not say
+// otherwise.
 type EndpointOption interface {
 	ServeOption
 	MethodOption
@@ -76,14 +77,13 @@ func Resource(collection string) ServeOption {
 	return serveOption(func(c *serviceConfig) { c.resource = collection })
 }
 
-// Names gives the names of a method's arguments and results, in order and separated by commas, without those of
-// the context and the error: Names("Add", "x, y", "sum"). Default: from the source or the executable.
+// Names gives the names of a method's arguments and results, in order and separated by commas, without the context and
+// the error: Names("Add", "x, y", "sum"). Default: from the source or the executable.
 func Names(method, arguments, results string) ServeOption {
 	return describeOption(reflectapi.Names(method, arguments, results))
 }
 
-// Source hands over the source of the service, from which names and doc comments are read. It survives every
-// way of building:
+// Source passes the source of the service, from which names and doc comments are read. It works in every build:
 //
 //	//go:embed *.go
 //	var source embed.FS
@@ -91,7 +91,7 @@ func Names(method, arguments, results string) ServeOption {
 // Default: the source on disk, else the executable's debug data.
 func Source(files fs.FS) ServeOption { return describeOption(reflectapi.Source(files)) }
 
-// Without leaves methods out.
+// Without leaves methods out, by their Go names: they are not served.
 func Without(methods ...string) ServeOption { return describeOption(reflectapi.Without(methods...)) }
 
 func describeOption(option reflectapi.Option) ServeOption {
@@ -113,13 +113,13 @@ func Path(path string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Path = path })
 }
 
-// HTTPMethod sets the only HTTP method that a method is served under. Default: GET and POST for RPC, that of
-// the verb for REST, any for web endpoints.
+// HTTPMethod sets the only HTTP method under which a method is served. Default: GET and POST for RPC, that of the verb
+// for REST, any for web endpoints.
 func HTTPMethod(method string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.HTTPMethod = method })
 }
 
-// Both serves one method both ways, as RPC and as REST. Default: one of them.
+// Both serves a method both as RPC and as REST. Default: one of them.
 func Both() MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Both = true })
 }
@@ -136,31 +136,31 @@ func Port(port int) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.port = port })
 }
 
-// NoQueue has every instance answer each request, instead of one of them. Default: one.
+// NoQueue makes every instance answer each request, instead of one of them. Default: one.
 func NoQueue() EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.queue = false })
 }
 
-// Claims has endpoints ask for a token whose claims satisfy an expression: Claims(`"hr" in roles && level >= 3`); see
-// bus/claims for the language. Without a token the answer is 401, with other claims 403, and documents show an endpoint
-// to those alone who may call it. A claim that is absent makes a comparison false. Default: nothing is asked.
+// Claims requires a token whose claims satisfy an expression, Claims(`"hr" in roles && level >= 3`); see bus/claims for
+// the language. Without a token the answer is 401, with insufficient claims 403, and documents show the endpoints only
+// to those who may call them. A claim that is absent makes a comparison false. Default: no token is required.
 //
-// In [Method] it takes the place of what [Serve] asks. An empty expression is an error: see [Public].
+// In [Method] it replaces the Claims of [Serve]. An empty expression is an error: see [Public].
 func Claims(expression string) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.secured, c.claims = true, expression })
 }
 
-// Public has endpoints ask for nothing, in [Method] where [Serve] has Claims. Default: nothing is asked.
+// Public requires no token; use it in [Method] where [Serve] has Claims. Default: no token is required.
 func Public() EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.secured, c.claims = false, "" })
 }
 
-// Hidden leaves endpoints out of the documents. They can be called all the same. Default: shown.
+// Hidden leaves endpoints out of the documents. They can still be called. Default: shown.
 func Hidden() EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.hidden = true })
 }
 
-// Intercept has interceptors stand around what is served, inside those of the connection, and in [Method] inside those of
+// Intercept wraps what is served in interceptors, inside those of the connection, and in [Method] inside those of
 // [Serve]; the first one is the outermost. Default: none. See [Interceptor].
 func Intercept(interceptors ...Interceptor) EndpointOption {
 	return endpointOption(func(c *endpointConfig) {
@@ -168,20 +168,21 @@ func Intercept(interceptors ...Interceptor) EndpointOption {
 	})
 }
 
-// TimeBudget sets when the context of a handler ends at the latest, whatever its caller allows; a handler that ignores its
-// context is not cut off. It is answered when it returns, unless the time that its caller allows has ended before: that
-// ends the call for the caller, whatever the handler does. Default: what the caller allows, 20 s unless it says otherwise.
+// TimeBudget sets when the context of a handler ends at the latest, whatever its caller allows. A handler that ignores
+// its context is not cut off, and its answer is sent when it returns, unless the time that the caller allows has ended
+// before: that ends the call for the caller, whatever the handler does. Default: what the caller allows, 20 s unless it
+// says otherwise.
 func TimeBudget(longest time.Duration) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.timeBudget = longest })
 }
 
-// BodyLimit sets the largest request body in bytes; beyond it the answer is 413. Default: 4 MiB for functions,
-// 32 MiB for web endpoints and http.Handlers.
+// BodyLimit sets the largest request body in bytes; a larger one is answered 413. Default: 4 MiB for functions, 32 MiB
+// for web endpoints and http.Handlers.
 func BodyLimit(bytes int) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.bodyLimit = bytes })
 }
 
-// descriptionOption may stand in Method and Handle: one text does not fit all methods.
+// descriptionOption may be used in Method and Handle, not in Serve: one text does not fit all methods.
 type descriptionOption string
 
 func (o descriptionOption) applyToMethod(c *methodConfig)     { c.description = string(o) }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// CallRecord is what a tap tells of a call: who called whom, and what came of it. It has no body, no header, no query and
+// CallRecord is a call as a tap reports it: who called whom, and the outcome. It has no body, no header, no query and
 // no token.
 type CallRecord struct {
 	// Ended is when the call had ended.
@@ -23,7 +23,7 @@ type CallRecord struct {
 	Path   string `json:"path"`
 	// Status is what the call ended with.
 	Status int `json:"status"`
-	// Took is how long it took, in nanoseconds, on the side that tells of it.
+	// Took is how long it took, in nanoseconds, on the side that reports it.
 	Took time.Duration `json:"took"`
 	// MsgID and TraceID are those of the request; TraceID is empty without a trace.
 	MsgID   string `json:"msgId"`

@@ -9,8 +9,8 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// Traffic is what an instance has served and called since it was opened, as it counts it itself. It answers so to
-// GET :888/traffic, too: asked of every instance, it is the map of a plane.
+// Traffic is what an instance has served and called since it was opened, by its own count. An instance also answers it
+// to GET :888/traffic; asked of all instances, that is the map of a plane.
 type Traffic struct {
 	// Started is when the instance was opened.
 	Started time.Time `json:"started"`
@@ -29,13 +29,14 @@ type ServedCalls struct {
 	metrics.Counts
 }
 
-// MadeCalls are the calls that were made of one host, unicast and multicast.
+// MadeCalls are the calls made to one host, unicast and multicast.
 type MadeCalls struct {
 	Callee string `json:"callee"`
 	metrics.Counts
 }
 
-// Traffic returns what the connection has counted so far: calls of the framework itself and of its port 888 do not count.
+// Traffic returns what the connection has counted so far. Calls of the framework itself, and those to its port 888, are
+// not counted.
 func (c *Conn) Traffic() Traffic {
 	traffic := Traffic{Started: c.opened, Served: []ServedCalls{}, Made: []MadeCalls{}}
 	for _, e := range c.servedEndpoints() {

@@ -20,8 +20,8 @@ type Service struct {
 	cache cache
 }
 
-// New serves an instance of the messaging service on the host of conn. It is live when New returns. When it is no
-// longer wanted, the service is closed first and conn after it.
+// New serves an instance of the messaging service on the host of conn. It is live when New returns. To stop it, close
+// the service first and conn after it.
 func New(ctx context.Context, conn *bus.Conn, options ...Option) (*Service, error) {
 	config, err := newConfig(options)
 	if err != nil {
@@ -46,10 +46,9 @@ func New(ctx context.Context, conn *bus.Conn, options ...Option) (*Service, erro
 	return service, nil
 }
 
-// Close hands this instance's part of the cache over to the other instances, within ctx. The endpoints stay live
-// until the connection is closed, which comes next; what is stored through them meanwhile is handed over too.
-// The error tells how many entries were lost; that nobody was left to take them is none. Calling Close again
-// does nothing.
+// Close hands this instance's part of the cache over to the other instances, within ctx. The endpoints stay live until
+// the connection is closed, which comes next; what is stored through them meanwhile is handed over, too. The error says
+// how many entries were lost; if nobody was left to take them, that is no error. Calling Close again does nothing.
 func (s *Service) Close(ctx context.Context) error { return s.cache.Close(ctx) }
 
 // DefaultQueue is served on the host's queue: one instance answers each request.

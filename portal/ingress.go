@@ -14,19 +14,20 @@ import (
 )
 
 // Ingress lets outside HTTP onto the bus: it maps /<host>[:<port>]/<path> to https://<host>:<port>/<path>, where an
-// instance ID may stand in front of the host. It is an http.Handler that may be mounted anywhere, and may be used by
-// many goroutines at once. Make one with [NewIngress].
+// instance ID may precede the host. It is an http.Handler that may be mounted anywhere and used by many goroutines at
+// once. Make one with [NewIngress].
 //
-// Besides, it redirects / and /portal to the portal's page, and tells operators how it is at /-/healthy (it runs) and
-// /-/ready (the broker is there). At /-/metrics are its own metrics in the text format of Prometheus, at /-/metrics/all
-// those of every instance on its plane: they name services and callers that a document may hide, so that who lets the
-// whole world in keeps /-/ to the inside. /favicon.ico, which browsers ask for by themselves, is 404 without a call.
+// It also redirects / and /portal to the portal's page, and reports its health at /-/healthy (it runs) and /-/ready
+// (the broker is there). At /-/metrics are its own metrics in the text format of Prometheus, at /-/metrics/all those of
+// every instance on its plane: they name services and callers that a document may hide, so keep /-/ from the outside if
+// the ingress is open to the world. /favicon.ico, which browsers ask for by themselves, is 404 without a call.
 //
-// A Location or Content-Location that a service gives as a path from the root, or as a URL of its own host, is rewritten to
-// where the client finds it, below the prefix and the host of the path; so routers and redirects need not know of these.
+// A Location or Content-Location that a service gives as a path from the root, or as a URL of its own host, is
+// rewritten to the address that the client has to use, below the prefix and the host of the path; so routers and
+// redirects need not know about these.
 //
-// A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is internal,
-// as [bus.IsInternal] says, is for the service's log alone: from outside only the message's id is seen.
+// A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is
+// internal, as [bus.IsInternal] says, is only for the service's log: the outside sees only the id of the message.
 type Ingress struct {
 	conn    *bus.Conn
 	config  *ingressConfig
@@ -35,9 +36,9 @@ type Ingress struct {
 	handler http.Handler // serve, behind the rules for other origins
 }
 
-// NewIngress makes an ingress that calls with conn, which is best connected as "ingress": that is the host which
-// services see as their caller. The connection stays the caller's to close, after the server has stopped.
-// An error names the option that is wrong.
+// NewIngress makes an ingress that calls with conn, which is best connected as "ingress": that is the host that
+// services see as their caller. The caller closes the connection, after the server has stopped. An error names the
+// option that is wrong.
 func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
 	config, err := newIngressConfig(options)
 	if err != nil {

@@ -18,7 +18,7 @@ type RegisterOption interface{ applyToPortal(*portalConfig) }
 type ServerOption interface{ applyToServer(*serverConfig) }
 
 // WithPorts sets the ports of the bus that are open to the outside: the ingress carries calls to them, the portal
-// describes what is served on them. Give both the same. Default: 443 and 80.
+// describes what is served on them. Give both the same ports. Default: 443 and 80.
 func WithPorts(ports ...int) interface {
 	IngressOption
 	RegisterOption
@@ -38,8 +38,8 @@ type ingressOption func(*ingressConfig)
 
 func (o ingressOption) applyToIngress(c *ingressConfig) { o(c) }
 
-// WithTrustedProxies names the networks, such as "10.0.0.0/8", of the proxies in front of the ingress. What they say
-// in X-Forwarded headers is kept and added to; what anybody else says there is replaced. Default: none.
+// WithTrustedProxies names the networks, such as "10.0.0.0/8", of the proxies in front of the ingress. Their
+// X-Forwarded headers are kept and added to; those of anybody else are replaced. Default: none.
 func WithTrustedProxies(networks ...string) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.proxies = slices.Clone(networks) })
 }
@@ -61,9 +61,9 @@ func WithBodyLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.bodyLimit = bytes })
 }
 
-// WithInFlightLimit sets how many bytes of bodies, of requests and responses together, the ingress holds at a time. A
-// request that comes when there is no room is answered 503 with Retry-After: 1, and so is a GET whose response then has
-// none. Default: 64 MiB, or twice the body limit if that is more.
+// WithInFlightLimit sets how many bytes of bodies, of requests and responses together, the ingress holds at a time. If
+// there is no room, a request is answered 503 with Retry-After: 1, and so is a GET whose response has no room. Default:
+// 64 MiB, or twice the body limit if that is more.
 func WithInFlightLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
 }
@@ -79,7 +79,7 @@ func WithAddress(address string) ServerOption {
 }
 
 // WithBaseURL sets the address that people use, such as "https://api.example.com". Default: BUS_BASE_URL, else the
-// address listened on. What documents say is up to the connections: see bus.WithBaseURL.
+// address listened on. It does not change documents: see [bus.WithBaseURL] for these.
 func WithBaseURL(url string) ServerOption {
 	return serverOption(func(c *serverConfig) { c.baseURL = strings.TrimSuffix(url, "/") })
 }

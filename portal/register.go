@@ -27,21 +27,22 @@ func defaultPatience() patience {
 }
 
 // Register serves the portal on conn, which has to be connected as "portal": the page for a browser at /, and at
-// /openapi.json one document of all that is served on the plane under a public port.
+// /openapi.json one document of everything that is served on the plane under a public port.
 //
-// A caller's token travels on to each service, which leaves out what its bearer may not call.
+// A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //
-// The document is at most 2 s behind the bus, however many ask for it. A service whose document cannot be had in time,
-// cannot be read or speaks of others is left out; the document's description, which the page shows, names it.
+// The document is at most 2 s behind the bus, however many ask for it. A service is left out if its document does not
+// come in time, cannot be read, or describes other hosts; the description of the document, which the page shows, names
+// it.
 //
-// The page has two helpers beside it, which the document does not list: /instances.json, which instances run of the
-// services in a caller's document, and POST /multicast, by which the page calls all instances of a service, as its caller
-// and under the ports of the document alone.
+// The page has two helpers, which the document does not list: /instances.json, the running instances of the services in
+// a caller's document, and POST /multicast, with which the page calls all instances of a service, as its caller and
+// only under the ports of the document.
 //
-// At /live.json it tells who runs and who calls whom, how often and how fast, of what the document describes; see docs/map.md.
-// It asks the instances once a second at most, and only while somebody looks.
+// /live.json says which services run and who calls whom, how often and how fast, limited to what the document
+// describes; see docs/map.md. The portal asks the instances at most once a second, and only while somebody looks.
 //
-// All are live when Register returns. After an error close the connection.
+// All of it is live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if conn.Host() != hostPortal {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / leads to", conn.Host(), hostPortal)

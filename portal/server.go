@@ -50,8 +50,8 @@ type serverConfig struct {
 	logger  zerolog.Logger
 }
 
-// Listen takes the address that BUS_HTTP_ADDR names, 127.0.0.1:8080 by default. Requests are answered once
-// [Server.Serve] is called; until then they wait.
+// Listen opens the address that BUS_HTTP_ADDR names, 127.0.0.1:8080 by default. Requests wait until [Server.Serve] is
+// called.
 func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 	config := &serverConfig{
 		address: cmp.Or(os.Getenv("BUS_HTTP_ADDR"), defaultAddress),
@@ -86,12 +86,12 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace}
 }
 
-// BaseURL returns the address that people use, without a slash at the end: that of [WithBaseURL] or BUS_BASE_URL, else
+// BaseURL returns the address that people use, without a trailing slash: that of [WithBaseURL] or BUS_BASE_URL, else
 // http:// and the address listened on.
 func (s *Server) BaseURL() string { return s.baseURL }
 
-// Serve answers requests until ctx ends. Then it takes no further ones, waits for those in flight, as long as
-// [WithGracePeriod] allows, and returns nil when none was cut off. It closes the listener, and can be called once.
+// Serve answers requests until ctx ends. Then it takes no further ones, waits for those in flight for as long as
+// [WithGracePeriod] allows, and returns nil if none was cut off. It closes the listener, and can be called only once.
 func (s *Server) Serve(ctx context.Context) error {
 	var failure error
 	served := make(chan struct{})

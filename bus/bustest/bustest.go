@@ -46,8 +46,8 @@ type Bus struct {
 	checks   bool // whether connections check the short circuit
 }
 
-// New starts a broker in this process; it is stopped when the test ends. The options are those of the broker:
-// broker.JetStream(t.TempDir()), say.
+// New starts a broker in this process, which is stopped when the test ends. The options are those of the broker, say
+// broker.JetStream(t.TempDir()).
 func New(t testing.TB, options ...broker.Option) *Bus {
 	t.Helper()
 	started, err := broker.Start(options...)
@@ -58,14 +58,14 @@ func New(t testing.TB, options ...broker.Option) *Bus {
 	return &Bus{t: t, broker: started, provider: started, plane: "test-" + rand.Text(), log: newLog(t)}
 }
 
-// CheckShortCircuit has each call that stays in the process also go through the bytes that the broker would have
-// carried, and fails the test where a request, an ack or a response would have arrived differently, naming the call, the
-// part and both values. The handler runs once. It holds for connections that are made later; call it before any goroutine
-// does that.
+// CheckShortCircuit makes each call that stays in the process also be encoded and decoded as the broker would have
+// carried it, and fails the test if a request, an ack or a response would have arrived differently, naming the call,
+// the part and both values. The handler runs once. It applies to connections that are made later; call it before any
+// other goroutine connects.
 func (b *Bus) CheckShortCircuit() { b.checks = true }
 
-// Connect joins the test's bus. The connection logs to the test, and is closed when the test ends: handlers that
-// then run for more than 10 s fail it. Options come after those of the test and win.
+// Connect joins the test's bus. The connection logs to the test, and is closed when the test ends: handlers that then
+// run for more than 10 s fail the test. The options are applied after those of the test, and win.
 func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 	b.t.Helper()
 	conn, err := bus.Connect(b.t.Context(), host, append(b.Options(), options...)...)
@@ -82,8 +82,8 @@ func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 	return conn
 }
 
-// Options returns what Connect connects with, for code under test that calls bus.Connect itself. It has to close what
-// it opens before the test ends.
+// Options returns the options that Connect uses, for code under test that calls bus.Connect itself. That code has to
+// close what it opens before the test ends.
 func (b *Bus) Options() []bus.ConnectOption {
 	options := []bus.ConnectOption{
 		bus.WithBroker(b.provider),

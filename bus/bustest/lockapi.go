@@ -16,18 +16,18 @@ import (
 	"github.com/busline/busline/restmap/openapi/compare"
 )
 
-// LockAPI holds a service to the API that a committed file tells of, by custom testdata/<name>.api.json. What would break
-// callers fails the test, with a sentence each that says what breaks for whom: an operation that is gone, an argument
-// that is required now, a type that takes less, a result that is gone, a stricter constraint, other claims, another path.
-// What only adds to the API passes, and is logged.
+// LockAPI compares the API of a service with a committed file, by convention testdata/<name>.api.json. A change that
+// would break callers fails the test, with a sentence that says what breaks for whom: an operation that is gone, an
+// argument that is now required, a type that accepts less, a result that is gone, a stricter constraint, other claims,
+// another path. A mere addition to the API passes, and is logged.
 //
 //	func TestAPI(t *testing.T) {
 //		bustest.LockAPI[calculatorapi.Calculator](t, "testdata/calculator.api.json", calculatorsvc.Calculator{})
 //	}
 //
-// It takes what [bus.Serve] is given, and needs no bus. The file is the OpenAPI document of all ports, with the claims as
-// x-claims; hidden endpoints are not in it. It is written with BUSLINE_UPDATE=1 in the environment, and with
-// go test -update where the test binary has such a flag.
+// It takes what [bus.Serve] takes, and needs no bus. The file is the OpenAPI document of all ports, with the claims as
+// x-claims; hidden endpoints are not in it. It is written with BUSLINE_UPDATE=1 in the environment, and with go test
+// -update if the test binary has such a flag.
 func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
 	t.Helper()
 	document, err := bus.DocumentOf("service", impl, options...)
@@ -38,8 +38,8 @@ func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOptio
 	LockDocument(t, path, document)
 }
 
-// LockConn is [LockAPI] for all that a connection serves when it is called, with the options that were really given, and
-// with plain handlers.
+// LockConn is [LockAPI] for everything that a connection serves at the moment, with the options that it was really
+// given, and with plain handlers.
 func LockConn(t testing.TB, path string, conn *bus.Conn) {
 	t.Helper()
 	document, err := conn.Document()
@@ -50,7 +50,7 @@ func LockConn(t testing.TB, path string, conn *bus.Conn) {
 	LockDocument(t, path, document)
 }
 
-// LockDocument is [LockAPI] for an OpenAPI document of a service or of the portal that is at hand.
+// LockDocument is [LockAPI] for an OpenAPI document, of a service or of the portal, that the test already has.
 func LockDocument(t testing.TB, path string, document []byte) {
 	t.Helper()
 	now, err := openapi.ParseOwn(document)

@@ -6,9 +6,9 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// MaxCalls fails the test when conn makes more than limit calls while do runs: a handler that calls once for each item of
-// a list, say, where one call for all would do. It counts unicast and multicast calls of that connection, by
-// whichever goroutine; see the Calls of bus.Stats.
+// MaxCalls fails the test if conn makes more than limit calls while do runs: say, one for each item of a list where one
+// call would do for all. It counts the unicast and multicast calls of that connection by any goroutine; see the Calls
+// of [bus.Stats].
 func MaxCalls(t testing.TB, conn *bus.Conn, limit int, do func()) {
 	t.Helper()
 	before := conn.Stats().Calls

@@ -8,18 +8,20 @@ import (
 	"testing"
 )
 
-// Reporter returns t for what reports to it from the handlers of a service, such as mocks that are served on the bus:
+// Reporter wraps t for code that reports to it from the handlers of a service, such as mocks that are served on the
+// bus:
 //
 //	controller := gomock.NewController(bustest.Reporter(t))
 //
-// It fits github.com/golang/mock, go.uber.org/mock and whatever else takes a testing.TB or a part of one. Errorf and its
-// like fail the test, as ever. Fatalf and its like do so too, and then end the goroutine that they are called on: in a
-// handler, whose caller is answered 500 at once; on a goroutine of the test, as t.Fatalf does.
+// It fits github.com/golang/mock, go.uber.org/mock and anything else that takes a testing.TB or a part of one. Errorf
+// and its like fail the test, as usual. Fatalf and its like do so too, and then end the goroutine that they are called
+// on: in a handler, whose caller is answered 500 at once; on a goroutine of the test, as t.Fatalf does.
 //
-// With t itself a mock does the same for as long as the test runs, though the testing package wants FailNow on the test's
-// own goroutine alone. The difference is what is reported or logged when the test has ended. With t that is a panic, which
-// ends the test binary, or is what a handler's caller is answered, in place of what the mock had to say. With a Reporter it
-// goes to standard error, and a failure still fails the tests as a whole. All methods may be used by many goroutines at once.
+// With t itself a mock does the same for as long as the test runs, though the testing package permits FailNow only on
+// the test's own goroutine. The difference is in what is reported or logged after the test has ended. With t that is a
+// panic: it ends the test binary, or becomes the answer to a handler's caller, in place of what the mock had to say.
+// With a Reporter it goes to standard error, and a failure still fails the tests as a whole. All methods may be used by
+// many goroutines at once.
 func Reporter(t testing.TB) testing.TB {
 	t.Helper()
 	return &reporter{t}

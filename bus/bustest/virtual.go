@@ -16,23 +16,23 @@ import (
 //		…
 //	})
 //
-// The options are those of the broker. What b.Connect has opened is closed when the test ends. A connection that is then
-// still open fails it, with its host, and so does a goroutine that is left over, with the place at which it waits. A test
-// that waits for what never comes fails, too: when its clock has gone a week ahead, which takes some seconds, the test
+// The options are those of the broker. What b.Connect has opened is closed when the test ends. A connection that is still
+// open then fails the test, with its host, and so does a leaked goroutine, with the place at which it waits. A test that
+// waits for something that never comes fails, too: when its clock has gone a week ahead, which takes some seconds, the test
 // binary ends with the places at which it waits.
 //
 // Any number of them may run at once, beside other tests. Inside:
 //
 //   - Use the t that the function is given, and none of t.Run, t.Parallel and t.Deadline: subtests go around Virtual.
 //   - Connect with b.Connect, or with bus.Connect and b.Options, never to b.Broker() itself: these connections know that
-//     they must not drain, and Close of theirs loses nothing all the same. For that it waits until nothing runs; a loop
-//     of calls that never pauses, not for a moment of the clock, holds it up.
-//   - Of a raw NATS connection, Conn.NATS included, use neither Request, Flush and NextMsg nor Drain: they share timers
-//     with the whole process, and the next test that gets hold of one dies. FlushWithContext and RequestWithContext do.
-//   - No JetStream: it keeps time for the whole process, so that the clock would stand still. broker.JetStream fails the
+//     they must not drain. Their Close loses nothing all the same, because it waits until nothing runs; a loop of calls
+//     that never pauses on the clock holds it up.
+//   - Of a raw NATS connection, Conn.NATS included, do not use Request, Flush, NextMsg or Drain: they share timers with the
+//     whole process, and the next test that gets hold of one crashes. Use FlushWithContext and RequestWithContext.
+//   - No JetStream: its timers belong to the whole process, and the clock would stand still. broker.JetStream fails the
 //     test.
-//   - No sockets: who waits for one waits outside of the bubble, and the clock stands still meanwhile. The same holds for
-//     files, processes and mutexes, which do no harm as long as nobody waits for a clock to let go of them.
+//   - No sockets: a goroutine that waits for one waits outside the bubble, and the clock stands still meanwhile. The same
+//     holds for files, processes and mutexes, which do no harm as long as they are not held until the clock moves on.
 func Virtual(t *testing.T, test func(t *testing.T, b *Bus), options ...broker.Option) {
 	t.Helper()
 	inside := new(bubble)
