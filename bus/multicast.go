@@ -132,22 +132,6 @@ func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*w
 	}
 }
 
-// stopWaiting tells the caller what is missing, and those who work for it that they work for nobody.
-func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why ending, yield func(*wire.Response, error) bool) {
-	outcomes, silent := waiting.remainder()
-	if why != brokerGone {
-		c.callOff(ctx, &waiting.call, silent)
-	}
-	switch why {
-	case brokerGone:
-		waiting.cutOff(outcomes, yield)
-	case callerGone:
-		waiting.giveUp(ctx, yield)
-	default:
-		waiting.timeOut(outcomes, silent, yield)
-	}
-}
-
 // outcome is what has become of the call at one instance: a response, or why there will be none.
 type outcome struct {
 	response *wire.Response

@@ -1,0 +1,93 @@
+package bus
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/busline/busline/bus/wire"
+)
+
+// stopWaiting tells the caller what is missing, and those who work for it that they work for nobody.
+func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why ending, yield func(*wire.Response, error) bool) {
+	outcomes, silent := waiting.remainder()
+	if why != brokerGone {
+		c.callOff(ctx, &waiting.call, silent)
+	}
+	switch why {
+	case brokerGone:
+		waiting.cutOff(outcomes, yield)
+	case callerGone:
+		waiting.giveUp(ctx, yield)
+	default:
+		waiting.timeOut(outcomes, silent, yield)
+	}
+}
+
+// giveUp says what is missing when the caller stopped waiting.
+func (s *multicastSlot) giveUp(ctx context.Context, yield func(*wire.Response, error) bool) {
+	why := context.Cause(ctx)
+	if why == nil {
+		why = ErrClosed
+	}
+	failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.address.Host)
+	failed.MsgID = s.call.MsgID
+	yield(nil, failed)
+}
+
+// timeOut yields what has come in the last moment, and one error for each instance that acked and did not answer.
+func (s *multicastSlot) timeOut(outcomes []outcome, silent []peer, yield func(*wire.Response, error) bool) {
+	for _, came := range outcomes {
+		if !came.yield(yield) {
+			return
+		}
+	}
+	for _, ack := range silent {
+		failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "acked, but no response within the time budget")
+		failed.Host, failed.ID, failed.MsgID = ack.host, ack.id, s.call.MsgID
+		if !yield(nil, failed) {
+			return
+		}
+	}
+}
+
+// cutOff yields what has come before the broker went away, and then that it has.
+func (s *multicastSlot) cutOff(outcomes []outcome, yield func(*wire.Response, error) bool) {
+	failed := outlasted(s.call.address.Host)
+	failed.MsgID = s.call.MsgID
+	for _, each := range append(outcomes, outcome{failed: failed}) {
+		if !each.yield(yield) {
+			return
+		}
+	}
+}
+
+// remainder ends the call and returns the outcomes that were not taken yet, and those who owe one.
+func (s *multicastSlot) remainder() (outcomes []outcome, silent []peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed = true
+	return s.inbox[s.taken:], s.owed()
+}
+
+// seal ends the call, unless somebody has turned up in the meantime. It returns who has acked when those are not the ones
+// that were known, or nil, and whether the call is over before it has been quiet for long.
+func (s *multicastSlot) seal() (names map[string]int, hasty, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answered < s.acked || s.taken < len(s.inbox) {
+		return nil, false, false
+	}
+	s.sealed = true
+	if len(s.known) > 0 && s.missing == 0 && len(s.strangers) == 0 {
+		return nil, false, true
+	}
+	names = make(map[string]int, s.acked)
+	for _, places := range []map[string]int{s.known, s.strangers} {
+		for name, at := range places {
+			if s.members[at].acked {
+				enlist(names, name)
+			}
+		}
+	}
+	return names, s.hasty && !s.direct && s.acked > 0, true
+}
