@@ -57,7 +57,7 @@ func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExce
 
 // await returns the response, or why there is none.
 func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends time.Time) (*wire.Response, error) {
-	rounds := rounds{conn: c, slot: s, local: sent.local}
+	probe := unicastProbe{conn: c, slot: s, local: sent.local}
 	var outage <-chan struct{} // none of it ends a call that has stayed in the process
 	if !sent.local {
 		outage = c.link.outage.tooLong()
@@ -72,8 +72,8 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 		s.waited = remindedAfter
 	}
 	defer s.timer.Stop()
-	s.timer.Reset(min(rounds.first(), time.Until(ends)))
-	defer func() { rounds.end() }() // not without the closure: there is nothing to end yet
+	s.timer.Reset(min(probe.first(), time.Until(ends)))
+	defer func() { probe.end() }() // not without the closure: there is nothing to end yet
 	for {
 		select {
 		case <-s.news:
@@ -88,13 +88,13 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 			if !time.Now().Before(ends) {
 				return nil, s.gaveUp(ctx)
 			}
-			next, err := rounds.due()
+			next, err := probe.round()
 			if err != nil {
 				return nil, err
 			}
 			s.timer.Reset(min(next, time.Until(ends)))
-		case <-rounds.bad():
-			next, gone := rounds.review()
+		case <-probe.badNews():
+			next, gone := probe.review()
 			if gone != nil {
 				return s.lastWord(instanceLost(*gone, sent.MsgID))
 			}

@@ -102,10 +102,10 @@ func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*w
 		yield(nil, unsent(err))
 		return
 	}
-	waiting.asking = inquiry{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.outage.tooLong()}
+	waiting.probe = multicastProbe{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.outage.tooLong()}
 	left, noted := true, false // left: by whoever ranges over the answers, with break, return or a panic
 	defer func() {
-		waiting.asking.end()
+		waiting.probe.end()
 		if left {
 			_, silent := waiting.remainder()
 			c.callOff(ctx, sent, silent)

@@ -18,9 +18,9 @@ type multicastSlot struct {
 	ends  time.Time     // of the time budget
 	news  chan struct{} // room for one: there is something to take, or all that have acked have answered
 
-	timer  *time.Timer // of the caller, as all of this paragraph
-	set    time.Time   // what the timer is set to; zero when it does not run
-	asking inquiry
+	timer *time.Timer // of the caller, as all of this paragraph
+	set   time.Time   // what the timer is set to; zero when it does not run
+	probe multicastProbe
 
 	mu        sync.Mutex     // protects all below
 	members   []member       // first those who are known

@@ -36,7 +36,7 @@ func (g *Gathering) Call(ctx context.Context, id string) (answers int) {
 	s.call.MsgID = id
 	before := r.begin(s.host, s.call.subject, id)
 	s.expectAll(before)
-	s.asking = inquiry{conn: g.conn, slot: s, due: s.ends}
+	s.probe = multicastProbe{conn: g.conn, slot: s, due: s.ends}
 	for i := range g.acks {
 		s.acknowledge(g.acks[i])
 		s.respond(g.replies[i])

@@ -21,7 +21,7 @@ const (
 func (s *multicastSlot) next(ctx context.Context) (outcome, ending) {
 	for {
 		came, now := s.look()
-		wake := s.asking.due
+		wake := s.probe.due
 		switch {
 		case now == hasOutcome:
 			return came, goesOn
@@ -53,10 +53,10 @@ func (s *multicastSlot) sleep(ctx context.Context, wake time.Time) ending {
 		if !time.Now().Before(s.ends) {
 			return timeUp
 		}
-		s.asking.round()
-	case <-s.asking.bad():
-		s.asking.review()
-	case <-s.asking.outage:
+		s.probe.round()
+	case <-s.probe.badNews():
+		s.probe.review()
+	case <-s.probe.outage:
 		return brokerGone
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
