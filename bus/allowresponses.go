@@ -18,7 +18,7 @@ import (
 // only come from the instance that was given the call. All services of a plane have to use the option: one that answers
 // on the response subject is not heard. Default: acks and responses travel to the response subject.
 func WithAllowResponses() ConnectOption {
-	return func(c *connectConfig) { c.allowReplies = true }
+	return func(c *connectConfig) { c.allowResponses = true }
 }
 
 // backTo returns the subject on which a request is to be answered, for a sender that listens on response.

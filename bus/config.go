@@ -30,7 +30,7 @@ type connectConfig struct {
 	handlerLimit   int
 	messageLimit   int // bytes
 	ackWait        time.Duration
-	allowReplies   bool             // see WithAllowResponses
+	allowResponses bool             // see WithAllowResponses
 	unlisted       bool             // see WithoutServiceProtocol
 	verifier       *claims.Verifier // of tokens; nil: that of claimsConfig
 	claimsConfig   claims.Config    // of the environment
@@ -68,12 +68,36 @@ const (
 	dialTimeout           = 2 * time.Second // of one attempt
 )
 
-// newConnectConfig reads the environment, with [environmentLogger] when no option sets a logger; nothing else in this
+// newConnectConfig reads the environment, with [environmentLogger] if no option sets a logger; nothing else in this
 // package does.
 func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
-	config := &connectConfig{
+	config, err := environmentConfig()
+	if err != nil {
+		return nil, err
+	}
+	for _, option := range options {
+		option(config)
+	}
+	if config.logger == nil {
+		logger, err := environmentLogger()
+		if err != nil {
+			return nil, err
+		}
+		config.logger = &logger
+	}
+	return config, config.validate()
+}
+
+// environmentConfig returns the defaults, and what the environment says instead.
+func environmentConfig() (*connectConfig, error) {
+	shortCircuit, err := strconv.ParseBool(cmp.Or(os.Getenv("BUS_SHORT_CIRCUIT"), "1"))
+	if err != nil {
+		return nil, fmt.Errorf("BUS_SHORT_CIRCUIT %q: set it to 0 to have every call travel over the broker, or leave it out", os.Getenv("BUS_SHORT_CIRCUIT"))
+	}
+	return &connectConfig{
 		plane:        cmp.Or(os.Getenv("BUS_PLANE"), defaultPlane),
 		baseURL:      strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
+		shortCircuit: shortCircuit,
 		handlerLimit: defaultHandlerLimit,
 		messageLimit: defaultMessageLimit,
 		ackWait:      defaultAckWait,
@@ -92,23 +116,7 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 			key:            os.Getenv("BUS_NATS_KEY"),
 			connectTimeout: defaultConnectTimeout,
 		},
-	}
-	switched, err := strconv.ParseBool(cmp.Or(os.Getenv("BUS_SHORT_CIRCUIT"), "1"))
-	if err != nil {
-		return nil, fmt.Errorf("BUS_SHORT_CIRCUIT %q: set it to 0 to have every call travel over the broker, or leave it out", os.Getenv("BUS_SHORT_CIRCUIT"))
-	}
-	config.shortCircuit = switched
-	for _, option := range options {
-		option(config)
-	}
-	if config.logger == nil {
-		logger, err := environmentLogger()
-		if err != nil {
-			return nil, err
-		}
-		config.logger = &logger
-	}
-	return config, config.validate()
+	}, nil
 }
 
 func (c *connectConfig) validate() error {

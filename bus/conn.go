@@ -143,7 +143,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 	conn := &Conn{
 		host: host, id: id, ownHost: id + "." + host, plane: config.plane,
 		version: config.version, description: config.description, baseURL: config.baseURL,
-		ackWait: config.ackWait, allowResponses: config.allowReplies, unlisted: config.unlisted,
+		ackWait: config.ackWait, allowResponses: config.allowResponses, unlisted: config.unlisted,
 		logger:     config.logger.With().Str("host", host).Str("id", id).Logger(),
 		link:       link,
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},

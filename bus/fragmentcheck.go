@@ -2,7 +2,7 @@ package bus
 
 import "github.com/busline/busline/bus/wire"
 
-// arrivedRequest returns a request as the broker would have brought it: in parts, when it takes no message so large.
+// arrivedRequest returns a request as the broker would have brought it: in parts, if it takes no message so large.
 func arrivedRequest(sent *wire.Request, payload int) (*wire.Request, error) {
 	read := new(wire.Request)
 	if text := wire.AppendRequest(nil, sent); len(text) <= payload {
@@ -12,20 +12,18 @@ func arrivedRequest(sent *wire.Request, payload int) (*wire.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	var parts *assembly
-	for number := 1; number <= cut.count; number++ {
+	body, err := cut.join(func(number int) (wire.Fragment, []byte, error) {
 		part := new(wire.Request)
-		if err := wire.ParseRequest(wire.AppendRequest(nil, cut.request(number, sent, "i1aaaaaaaa."+sent.Host)), part); err != nil {
-			return nil, err
-		}
+		err := wire.ParseRequest(wire.AppendRequest(nil, cut.request(number, sent, "i1aaaaaaaa."+sent.Host)), part)
 		if number == 1 {
-			read = part
+			read = part // which has the whole head
 		}
-		if parts, err = parts.next(part.Fragment, part.Body); err != nil {
-			return nil, err
-		}
+		return part.Fragment, part.Body, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	read.Body, read.Fragment = parts.body(), wire.Fragment{}
+	read.Body, read.Fragment = body, wire.Fragment{}
 	return read, nil
 }
 
@@ -39,27 +37,35 @@ func arrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var parts *assembly
-	for number := 1; number <= cut.count; number++ {
+	body, err := cut.join(func(number int) (wire.Fragment, []byte, error) {
 		part := new(wire.Response)
-		if err := wire.ParseResponse(wire.AppendResponse(nil, cut.response(number, sent)), part); err != nil {
-			return nil, err
-		}
+		err := wire.ParseResponse(wire.AppendResponse(nil, cut.response(number, sent)), part)
 		if number == 1 {
-			read = part
+			read = part // which has the whole head
 		}
-		if parts, err = parts.next(part.Fragment, part.Body); err != nil {
-			return nil, err
-		}
+		return part.Fragment, part.Body, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	read.Body, read.Fragment = parts.body(), wire.Fragment{}
+	read.Body, read.Fragment = body, wire.Fragment{}
 	return read, nil
 }
 
-// next begins with the first part, or adds another one.
-func (a *assembly) next(part wire.Fragment, body []byte) (*assembly, error) {
-	if a == nil {
-		return newAssembly(part, body, maxMessageLimit)
+// join puts a body together of the parts that carry brings, by their numbers.
+func (d division) join(carry func(number int) (wire.Fragment, []byte, error)) ([]byte, error) {
+	fragment, body, err := carry(1)
+	if err != nil {
+		return nil, err
 	}
-	return a, a.add(part, body)
+	parts, err := newAssembly(fragment, body, maxMessageLimit)
+	for number := 2; number <= d.count && err == nil; number++ {
+		if fragment, body, err = carry(number); err == nil {
+			err = parts.add(fragment, body)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parts.body(), nil
 }
