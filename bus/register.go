@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"strconv"
 
-	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -190,63 +188,4 @@ func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 		}
 	}
 	return errors.Join(faults...)
-}
-
-// install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
-// the broker knows of them.
-func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
-	return c.installIn(ctx, c.router, endpoints, c.subscribeAll)
-}
-
-// surround makes what requests pass through.
-func (c *Conn) surround(endpoints []*endpoint) {
-	for _, e := range endpoints {
-		if e.Port != controlPort { // whose plans all connections share
-			e.served = new(metrics.Family)
-			e.chain = c.serverChain(e)
-			e.unseen = e.mapped.Style != restmap.Web && len(c.interceptors)+len(e.interceptors) == 0
-		}
-	}
-}
-
-// installIn does so with another router, and another way to subscribe.
-func (c *Conn) installIn(ctx context.Context, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
-	c.surround(endpoints)
-	if err := router.add(endpoints); err != nil {
-		return err
-	}
-	before := c.subscribed()
-	err := subscribe(endpoints)
-	if err == nil {
-		err = c.link.flush(ctx)
-	}
-	if err == nil {
-		err = c.checkSubscriptions()
-	}
-	if err != nil {
-		c.unsubscribe(before)
-		router.remove(endpoints)
-		_ = c.link.flush(ctx) // until the broker knows, calls would still be sent here, where nobody takes them
-	}
-	return err
-}
-
-func (c *Conn) endpointSubject(e *endpoint, host string, route restmap.Route) string {
-	return subject.Subscription(c.plane, strconv.Itoa(e.Port), host, route.Method, tokens(route.Pattern)...)
-}
-
-func (c *Conn) subscribeAll(endpoints []*endpoint) error {
-	for _, e := range endpoints {
-		if e.addressed {
-			continue
-		}
-		for _, route := range e.mapped.Routes {
-			through := &subscription{endpoint: e}
-			through.settle(c, e.hostOf(c), route)
-			if err := c.subscribe(c.endpointSubject(e, e.hostOf(c), route), e.brokerQueue(c), through.into(c)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

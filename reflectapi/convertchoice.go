@@ -1,0 +1,60 @@
+package reflectapi
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/invopop/jsonschema"
+)
+
+// alternatives converts the schemas that a value is tried against.
+func (c *converter) alternatives(in *jsonschema.Schema, out *Schema) {
+	out.AllOf, _ = c.choices(in.AllOf)
+	var anyNull, oneNull bool
+	out.AnyOf, anyNull = c.choices(in.AnyOf)
+	out.OneOf, oneNull = c.choices(in.OneOf)
+	out.Nullable = anyNull || oneNull
+	if in.Not != nil {
+		out.Not = c.convert(in.Not, nil)
+	}
+}
+
+// choices converts a list of schemas, null apart: 3.0.0 has no type for it.
+func (c *converter) choices(schemas []*jsonschema.Schema) (choices []*Schema, null bool) {
+	for _, schema := range schemas {
+		if isNull(schema) {
+			null = true
+		} else {
+			choices = append(choices, c.convert(schema, nil))
+		}
+	}
+	return choices, null
+}
+
+func isNull(schema *jsonschema.Schema) bool {
+	return reflect.DeepEqual(schema, &jsonschema.Schema{Type: "null"})
+}
+
+// withoutNull takes apart "this or null", which is what the nullable tag makes of a schema.
+func withoutNull(in *jsonschema.Schema) (without *jsonschema.Schema, orNull bool) {
+	if in == nil || len(in.OneOf) != 2 || !isNull(in.OneOf[1]) {
+		return in, false
+	}
+	if alone := (&jsonschema.Schema{OneOf: in.OneOf}); !reflect.DeepEqual(in, alone) {
+		return in, false
+	}
+	return in.OneOf[0], true
+}
+
+// nullable lets a schema accept null, too. A reference cannot say so itself, and an enum has
+// to list it.
+func nullable(s *Schema) *Schema {
+	if s.Ref != "" {
+		s = &Schema{AllOf: []*Schema{s}}
+	}
+	if len(s.Enum) > 0 && !slices.Contains(s.Enum, nil) {
+		s.Enum = append(s.Enum, nil)
+	}
+	s.Nullable = true
+	return s
+}
