@@ -19,16 +19,14 @@ type Request struct {
 	Body        []byte                   // whole, not compressed
 }
 
-// Decode makes the arguments of a call from a request: an addressable value of the
-// method's In type. It is for functions, not for [Web] endpoints. What comes later wins:
-// the query, the body, the path. What is missing is the zero value, what is unknown is
-// ignored.
+// Decode makes the arguments of a call from a request: an addressable value of the method's In type. It is for
+// functions, not for Web endpoints. Query, body and path are read in this order, and a later one wins. A missing
+// argument is the zero value, an unknown one is ignored.
 //
-// Arguments that break the constraints of their types are refused with 422, all of them at once. What counts is what
-// the method would see, so that what is missing is held to them, too, as the zero value.
+// Arguments that break the constraints of their types are refused with 422, all of them at once. What is checked is
+// what the method would see, so a missing argument is checked, too, as the zero value.
 //
-// What is wrong with the request is an [*InputError]. Any other error means that no JSON
-// could fill the types of the method.
+// A fault of the request is an [*InputError]. Any other error means that no JSON could fill the types of the method.
 func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 	in := reflect.New(e.Method.In).Elem()
 	if err := e.input.query(in, request.Query); err != nil {

@@ -50,9 +50,8 @@ func newOutput(method *reflectapi.Method) *output {
 	return p
 }
 
-// Encode makes a response from a method's results, a value of its Out type. It is for
-// functions, not for [Web] endpoints. An error means that the method returned what cannot
-// be sent: its own fault, not the caller's.
+// Encode makes a response from a method's results, a value of its Out type. It is for functions, not for Web endpoints.
+// An error means that the method returned something that cannot be sent: its own fault, not the caller's.
 func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	response := Response{Status: 200}
 	if i := e.output.statusIndex; i >= 0 {

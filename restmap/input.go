@@ -71,12 +71,11 @@ type Argument struct {
 	JSON bool   // it is written as JSON; else as text, a list by repeating its name
 }
 
-// Arguments returns the arguments of a function as its callers are told to give them with
-// an HTTP method, in the order of the function: those of the path; the one that is the
-// whole body; the rest as members of the body where the method comes with one that is
-// free, else in the query. It returns none for a [Web] endpoint.
+// Arguments returns the arguments of a function in its own order, and where callers should put them with an HTTP
+// method: those of the path in the path; the one that is the whole body there; the others as members of the body if the
+// method has one that is free, else in the query. It returns none for a Web endpoint.
 //
-// [Endpoint.Decode] is more generous, and takes the rest from the query or the body.
+// [Endpoint.Decode] is more generous, and reads the others from the query or the body.
 func (e *Endpoint) Arguments(httpMethod string) []Argument {
 	if e.input == nil {
 		return nil

@@ -16,9 +16,10 @@ type values struct {
 	anyCase   sync.Map // likewise, for names in any case
 }
 
-// TakeValues makes the arguments of a call, as [Endpoint.Decode] makes them of the JSON of these: a struct or a pointer to
-// one, a map[string]any, or nil. It returns false when they have to be written and read, as for other types, for more than
-// limit bytes of JSON, for what breaks a constraint, and where an argument or a result is not a member of the body. They share nothing with what was given.
+// TakeValues makes the arguments of a call from a struct or a pointer to one, a map[string]any, or nil, just as
+// [Endpoint.Decode] would from their JSON. It returns false if they have to be written as JSON and read again: for
+// other types, for more than limit bytes of JSON, for arguments that break a constraint, and where an argument or a
+// result is not a member of the body. The result shares nothing with what was given.
 func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
 	if e.input == nil || e.input.bodyIndex >= 0 || len(e.input.parameters) > 0 || e.input.onlyText() {
 		return reflect.Value{}, false
@@ -49,9 +50,9 @@ func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {
 	return in, copier != nil && copier.Copy(from, in, limit)
 }
 
-// GiveValues sets a settable struct to the results of a call, a value of the method's Out type, as the JSON that
-// [Endpoint.Encode] makes of them would do it. With anyCase, names may differ in case. It returns false when they have to
-// be written and read; the struct is then partly filled.
+// GiveValues sets a settable struct to the results of a call, a value of the method's Out type, just as the JSON of
+// [Endpoint.Encode] would. With anyCase, names may differ in case. It returns false if the results have to be written
+// as JSON and read again; the struct is then partly filled.
 func (e *Endpoint) GiveValues(out, into reflect.Value, anyCase bool, limit int) bool {
 	if e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || into.Kind() != reflect.Struct {
 		return false

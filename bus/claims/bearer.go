@@ -3,8 +3,8 @@ package claims
 import "strings"
 
 // Bearer returns the token in the value of an Authorization header. Without one, or with another scheme than Bearer,
-// present is false: that is no identity, and no error. A Bearer that is not followed by exactly one token is an *Error.
-// The scheme may be in any case. Whether the token is good is for [Verifier.Verify] to say.
+// present is false: that is no identity, but no error either. A Bearer that is not followed by exactly one token is an
+// [*Error]. The scheme may be in any case. Whether the token is valid is for [Verifier.Verify] to say.
 func Bearer(header string) (token string, present bool, err error) {
 	const scheme = "bearer"
 	header = strings.Trim(header, " \t")

@@ -11,12 +11,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Claims is what a verified token says of its bearer, by the names of its claims: what JSON holds, as encoding/json
-// would put it into a map[string]any, but for large integers. A number is a float64 when that holds it exactly, or when
-// it has a fraction or an exponent; any other integer is a [encoding/json.Number], so that 9007199254740993 is not taken for
+// Claims is what a verified token says of its bearer, by claim name: JSON values as encoding/json would put them into a
+// map[string]any, except for large integers. A number is a float64 if that holds it exactly, or if it has a fraction or
+// an exponent; any other integer is a [encoding/json.Number], so that 9007199254740993 is not taken for
 // 9007199254740992.
 //
-// The claims of one token are shared by all who verify it. Read them; clone the map to change it.
+// The claims of one token are shared by everybody who verifies it. Only read them; to change the map, clone it.
 type Claims map[string]any
 
 // errNumber is the cause of a payload whose number no float64 comes near.

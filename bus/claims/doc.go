@@ -1,4 +1,4 @@
-// Package claims verifies tokens, and asks rules about what they say. It knows neither the bus nor the broker.
+// Package claims verifies tokens, and evaluates rules over their claims. It knows neither the bus nor the broker.
 //
 //	Authorization: Bearer eyJhbGciOi…      Bearer: the token in the header
 //	        │
@@ -26,8 +26,8 @@
 // # Tokens
 //
 // A token is a JWT, signed with EdDSA, ES256, RS256 or PS256, never with a shared secret. It has to say when it
-// expires. Everything fails closed: without a verifier, without keys, or when anything about a token is odd, it is not
-// accepted. When a key set cannot be read again, the keys that were known stay.
+// expires. Everything fails closed: a token is not accepted without a verifier, without keys, or when anything about it is
+// odd. When a key set cannot be read again, the known keys stay.
 //
 // # Rules
 //
@@ -49,20 +49,20 @@
 //
 //	"admin" in roles                 false
 //	"admin" in roles || level > 3    true
-//	roles != "admin"                 false, as every comparison with what is not there
+//	roles != "admin"                 false, like every comparison with a claim that is absent
 //	"admin" not in roles             false, for the same reason
-//	not ("admin" in roles)           true: not turns what the comparison says
+//	not ("admin" in roles)           true: not negates the comparison
 //	level > "3"                      false
 //	level > limit                    false
-//	none(roles, # == "admin")        false: it is said of roles
+//	none(roles, # == "admin")        false: roles is absent
 //	admin                            false; a claim by itself is true only when it is true
 //	not banned                       true
 //	banned != true                   false
 //	roles == nil                     true: nil asks whether the claim is there
 //	(limit ?? 3) < level             true
 //
-// The safe way to demand that something is not so is therefore a comparison, banned != true or "banned" not in roles;
-// the way that lets in who has no such claim at all is not, with brackets.
+// So the safe way to demand that something is not the case is a comparison, banned != true or "banned" not in roles; to
+// let in callers without the claim, use not with brackets.
 //
 // A string is no list: "admin" in roles is false when roles is "administrator". A list is no string: title contains
 // "admin" is false when title is a list. A number is no string, and strings are compared byte for byte.

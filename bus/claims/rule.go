@@ -19,15 +19,15 @@ const (
 	maxEffort          = 1_000_000          // parts of the expression worked out for one answer, each some 10 ns
 )
 
-// Rule is a condition on claims. It may be asked by many goroutines at once. A nil *Rule allows nothing.
+// Rule is a condition on claims. It may be used by many goroutines at once. A nil *Rule allows nothing.
 type Rule struct {
 	expression string
 	condition  term
 }
 
-// Compile reads an expression, such as `"admin" in roles && level > 3`; the package comment describes the language. An
-// error names the expression and what to write instead: it is no expression, not a condition, calls what there is not,
-// compares what can never be equal, is longer than 4096 bytes or deeper than 64 brackets.
+// Compile parses an expression, such as `"admin" in roles && level > 3`; the package comment describes the language.
+// The error names the expression and what to write instead: it does not parse, is not a condition, calls an unknown
+// function, compares what can never be equal, is longer than 4096 bytes, or nests brackets more than 64 deep.
 func Compile(expression string) (*Rule, error) {
 	condition, err := compile(expression)
 	if err != nil {
@@ -90,9 +90,9 @@ func explain(err error) error {
 		located.Message, located.Line, located.Column+1)
 }
 
-// Allows tells whether the rule holds of the claims. It never fails: of a claim that is absent or of the wrong type no
-// comparison holds. Nil claims, those of a caller without a token, are allowed nothing. A rule that takes too long,
-// several loops within each other over long lists, does not hold.
+// Allows says whether the claims satisfy the rule. It never fails: a comparison with a claim that is absent or of the
+// wrong type is false. Nil claims, those of a caller without a token, are allowed nothing. A rule that takes too long,
+// such as several nested loops over long lists, is not satisfied.
 func (r *Rule) Allows(claims Claims) bool {
 	if r == nil || claims == nil {
 		return false

@@ -25,7 +25,7 @@ type Config struct {
 	Logger zerolog.Logger
 }
 
-// Verifier accepts tokens that a key of its key set has signed and that are good now. It keeps the key set fresh until
+// Verifier accepts tokens that a key of its key set has signed and that are valid now. It keeps the key set fresh until
 // it is closed. It may be used by many goroutines at once. A nil *Verifier accepts no token.
 type Verifier struct {
 	config  Config
@@ -34,9 +34,9 @@ type Verifier struct {
 	refresh refresher
 }
 
-// Open reads the key set and returns a verifier. A file that is not there, text that is no key set, one without a key
-// of use or with a private key, is an error. A URL that cannot be reached is none: until it can be, no token is accepted.
-// The context ends the first attempt to reach it. Close the verifier in the end.
+// Open reads the key set and returns a verifier. A file that does not exist, text that is not a key set, and a set
+// without a usable key or with a private key are errors. A URL that cannot be reached is not: no token is accepted
+// until it can be. ctx bounds the first attempt to reach it. Close the verifier when it is no longer needed.
 func Open(ctx context.Context, config Config) (*Verifier, error) {
 	source, err := newSource(config.KeySet, config.HTTPClient)
 	if err != nil {
@@ -51,11 +51,11 @@ func Open(ctx context.Context, config Config) (*Verifier, error) {
 }
 
 // Verify returns the claims of a token. An error is an [*Error], whose detail may be shown to the caller: the token is
-// malformed, longer than 8192 bytes, not signed by a key of the set, not yet or no longer good (30 s are forgiven), of
-// another issuer or for another audience; or there are no keys.
+// malformed, longer than 8192 bytes, not signed by a key of the set, not yet or no longer valid (with 30 s of leeway),
+// of another issuer or for another audience; or there are no keys.
 //
-// A key ID that is not in the set may be waited for, until the key set has been read again, at most once in 30 s, or
-// the context ends. A token that has been accepted is remembered, so that the next time costs little.
+// For a key ID that is not in the set it may wait, at most once in 30 s, until the key set has been read again or ctx
+// ends. An accepted token is remembered, so that verifying it again costs little.
 func (v *Verifier) Verify(ctx context.Context, token string) (Claims, error) {
 	switch {
 	case v == nil:
@@ -118,8 +118,8 @@ func (v *Verifier) check(claims Claims) (expiry time.Time, err error) {
 	return expiry, err
 }
 
-// Close stops the verifier and waits until nothing of it runs. No token is accepted after it. It may be called again,
-// and of nil.
+// Close stops the verifier and waits until none of its goroutines runs. No token is accepted afterwards. It may be
+// called again, and on nil.
 func (v *Verifier) Close() {
 	if v == nil {
 		return

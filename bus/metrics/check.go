@@ -9,8 +9,8 @@ const (
 	maxTook  = 1 << 62
 )
 
-// Check says what no series can have counted, nil when nothing speaks against the counts. It is for those that somebody
-// else has sent, and may be used for any.
+// Check says what no series can have counted, nil if the counts are consistent. Use it for counts that somebody else
+// has sent.
 func (c Counts) Check() error {
 	if len(c.Buckets) > len(bounds)+1 {
 		return fmt.Errorf("%d buckets, and there are %d", len(c.Buckets), len(bounds)+1)

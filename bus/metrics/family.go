@@ -25,9 +25,9 @@ func (f *Family) Of(label string) *Series {
 	return series
 }
 
-// Under returns the label to count under, and its series: the label that is asked for, or [Others] beyond the bound. What is
-// not certain, as the name of a host that nobody has answered for, gets half of the labels at most: who makes names up
-// displaces none that are real.
+// Under returns the label to count under, and its series: the given label, or [Others] beyond the bound. A label that
+// is not certain, such as the name of a host that has never answered, can take at most half of the labels, so that
+// made-up names do not displace real ones.
 func (f *Family) Under(label string, certain bool) (string, *Series) {
 	if all := f.series.Load(); all != nil {
 		if known := (*all)[label]; known != nil {

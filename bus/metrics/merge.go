@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Merger makes one exposition of several, in the text format of Prometheus, version 0.0.4: what belongs to one metric
-// comes together, as the format asks. The zero value is empty. It is used by one goroutine.
+// Merger combines several expositions into one, in the text format of Prometheus, version 0.0.4, with the samples of a
+// metric together as the format requires. The zero value is empty. Use it from one goroutine.
 type Merger struct {
 	metrics map[string]*mergedMetric
 	owner   map[string]string // the metric that a name of samples belongs to
@@ -25,9 +25,9 @@ type mergedMetric struct {
 	samples    []string // lines
 }
 
-// Add takes an exposition in, as a whole or, after an error, not at all. It is refused when a line is malformed or has a
-// time, when a metric has another type than before, when a series was there before, and when a sample does not have all
-// the labels that are asked for, so that nobody speaks for somebody else. Comments are dropped.
+// Add takes an exposition in, as a whole or, after an error, not at all. It is refused if a line is malformed or has a
+// timestamp, if a metric has another type than before, if a series was there before, or if a sample lacks one of the
+// required labels, so that nobody can speak for somebody else. Comments are dropped.
 func (m *Merger) Add(exposition string, asked ...Label) error {
 	if !utf8.ValidString(exposition) {
 		return errors.New("not UTF-8")

@@ -57,8 +57,8 @@ type Counts struct {
 	Failed  int64         `json:"failed"`  // that ended with a status of 500 or above
 }
 
-// Counts returns what has been counted. While calls are observed, one may be in a part of it already and in another not
-// yet.
+// Counts returns what has been counted. A call that is being observed at the same time may be in one part of it and not
+// yet in another.
 func (s *Series) Counts() Counts {
 	counts := Counts{Took: time.Duration(s.took.Load()), Refused: s.refused.Load(), Failed: s.failed.Load()}
 	last := 0
@@ -80,13 +80,13 @@ func (c Counts) Total() (calls int64) {
 	return calls
 }
 
-// Plus returns what both have counted.
+// Plus returns the sum of both.
 func (c Counts) Plus(other Counts) Counts {
 	return c.with(other, 1)
 }
 
-// Since returns what was counted after an earlier reading of the same series. Of one that has begun anew in between, as
-// that of an instance with the same name does, it returns all.
+// Since returns what was counted after an earlier reading of the same series. If the series has started anew in
+// between, as with a new instance of the same name, it returns all.
 func (c Counts) Since(earlier Counts) Counts {
 	since := c.with(earlier, -1)
 	if slices.Min(append(since.Buckets, int64(since.Took), since.Refused, since.Failed)) < 0 {
@@ -107,8 +107,9 @@ func (c Counts) with(other Counts, sign int64) Counts {
 	}
 }
 
-// Quantile returns how long a share of the calls took at most, 0.99 of them say, as exactly as the buckets tell: within
-// one it is taken that calls are spread evenly. Of no calls it is zero, of those beyond the last bound that bound.
+// Quantile returns how long a share of the calls took at most, say 0.99 of them, as exactly as the buckets permit:
+// within a bucket calls are assumed to be spread evenly. It is zero if there are no calls, and the last bound for those
+// beyond it.
 func (c Counts) Quantile(share float64) time.Duration {
 	rank := share * float64(c.Total())
 	if rank <= 0 {
