@@ -58,7 +58,7 @@ func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExce
 // await returns the response, or why there is none.
 func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends time.Time) (*wire.Response, error) {
 	probe := unicastProbe{conn: c, slot: s, local: sent.local}
-	var outage <-chan struct{} // none of it ends a call that has stayed in the process
+	var outage <-chan struct{} // nil: no outage ends a call that has stayed in the process
 	if !sent.local {
 		outage = c.link.outage.tooLong()
 	}
@@ -118,11 +118,11 @@ func (c *Conn) outcome(s *unicastSlot) (*wire.Response, error) {
 	return response, nobody
 }
 
-// isSoon waits for the outcome, or the reminder, and for hardly anything else. What else ends a call is known by
-// channels that all calls have in common, whose locks they would wait for. False is for the end of the context.
+// isSoon waits for the outcome, the reminder or the end of the context, for which it returns false. Whatever else ends a
+// call is announced on channels that all calls share, and calls would contend for their locks.
 func (s *unicastSlot) isSoon(ctx context.Context) bool {
 	ended := endOf(ctx)
-	if ended == nil { // which spares the select
+	if ended == nil { // no select is needed
 		<-s.news
 		return true
 	}
@@ -134,8 +134,8 @@ func (s *unicastSlot) isSoon(ctx context.Context) bool {
 	}
 }
 
-// endOf returns the Done of a context, unless that is a handler's, who has not asked for it so far: to make it for so short
-// a time costs more than to hear of its end a little later. The time that is left is known without it.
+// endOf returns the Done of a context; nil for that of a handler who has not asked for it so far: making it for so short a
+// time costs more than noticing the end a little later. The time that is left is known without it.
 func endOf(ctx context.Context) <-chan struct{} {
 	if handler, ok := ctx.(*serving); ok {
 		return handler.doneIfMade()

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// backlog are requests that were taken in and acked, until they are handled. It starts a few at a time and lets those run
-// first that can. So where handlers compute, as many are started as the processors can do with, and the goroutines that
-// ack, send and receive need not line up behind thousands of them; where they wait for something else, all are started.
+// backlog holds requests that were acked and admitted until they are handled. It starts a few at a time and then yields to
+// whatever can run. So if handlers compute, only as many are started as the processors can cope with, and the goroutines
+// that ack, send and receive do not queue behind thousands of them; if handlers wait for something else, all are started.
 type backlog struct {
 	workers *workers
 
@@ -16,7 +16,7 @@ type backlog struct {
 	starting bool
 }
 
-// add has a request handled soon.
+// add queues a request.
 func (b *backlog) add(in *incoming) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -27,7 +27,7 @@ func (b *backlog) add(in *incoming) {
 	}
 }
 
-// do starts what there is.
+// do starts the queued requests.
 func (b *backlog) do() {
 	few := make([]*incoming, 4*runtime.GOMAXPROCS(0))
 	for count := b.take(few); count > 0; count = b.take(few) {
@@ -38,7 +38,7 @@ func (b *backlog) do() {
 	}
 }
 
-// take moves the oldest requests to a slice, and returns how many. None is the end of starting.
+// take moves the oldest requests to a slice, and returns how many. If there are none, starting is over.
 func (b *backlog) take(to []*incoming) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,18 +18,18 @@ type peer struct{ host, id string }
 
 func senderOf(message *wire.Response) peer { return peer{message.FromHost, message.FromID} }
 
-// running are the requests whose handlers run, to be found when their callers leave. It holds nothing else: what is
-// said of any other request is forgotten at once.
+// running holds the requests whose handlers run, to be found when their callers leave. A cancel for any other request has
+// no effect.
 type running struct{ shards [16]runningShard } // by the last byte of the message id, so that requests do not wait for each other
 
-// runningShard is looked through when a caller leaves, which is rare. Each request knows its place, so that it costs no search
-// to come and to go.
+// runningShard is searched when a caller leaves, which is rare. Each request knows its place, so that adding and removing
+// it needs no search.
 type runningShard struct {
 	mu       sync.Mutex // protects requests, and their places
 	requests []*serving
 }
 
-// requestKey names a request by who sent it, so that nobody else can cancel it.
+// requestKey identifies a request by its sender, so that nobody else can cancel it.
 type requestKey struct{ host, id, msgID string }
 
 func (r *running) shard(msgID string) *runningShard { return &r.shards[shardOf(msgID, len(r.shards))] }
@@ -85,8 +85,8 @@ func (at *runningShard) find(key requestKey) *serving {
 	return nil
 }
 
-// callOff tells instances that have acked a request that its caller has stopped waiting. It awaits nothing: whether
-// they hear of it makes no difference to the caller. An instance whose ack comes later still is not told.
+// callOff tells the instances that have acked a request that its caller has stopped waiting. It waits for no answer:
+// whether they hear of it makes no difference to the caller. An instance whose ack comes even later is not told.
 func (c *Conn) callOff(ctx context.Context, sent *outgoing, from []peer) {
 	for _, at := range from {
 		if err := c.sendCancel(ctx, sent.MsgID, at); err != nil {

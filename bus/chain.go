@@ -20,7 +20,7 @@ func (c *Conn) serverChain(e *endpoint) Handler {
 // such endpoints.
 func controlChain(e *endpoint) Handler { return compose(e.serve, checkClaims(e), limitRequest(e)) }
 
-// serve is the end of the chain. What is deferred around it finds that it did not return.
+// serve is the end of the chain. x.crashed tells what is deferred around it that it did not return.
 func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
 	x.crashed, x.in.entered = true, true
 	x.Response, err = e.run(ctx, x.in)
@@ -28,7 +28,7 @@ func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
 	return err
 }
 
-// pass has a request pass through the chain of its endpoint.
+// pass sends a request through the chain of its endpoint.
 func (in *incoming) pass() (*wire.Response, error) {
 	in.Side, in.Endpoint, in.in = ServerSide, &in.endpoint.Endpoint, in
 	if err := in.endpoint.chain(&in.serving, &in.Exchange); err != nil {
@@ -39,7 +39,7 @@ func (in *incoming) pass() (*wire.Response, error) {
 
 var errNoAnswer = errors.New("an interceptor returned neither an error nor a response")
 
-// answered is the [Interceptor] that makes an error of an outcome that is none.
+// answered is the [Interceptor] that returns an error if there is neither an error nor a response.
 func answered(next Handler) Handler {
 	return func(ctx context.Context, x *Exchange) error {
 		err := next(ctx, x)
@@ -82,8 +82,8 @@ func (c *Conn) carry(ctx context.Context, request *outgoing, again bool) (_ *wir
 	return c.roundTrip(ctx, request)
 }
 
-// anew returns a request that an interceptor sends again. A handler that was given Go values may still fill in its results:
-// so this one is text, and its answer, too.
+// anew returns a copy of a request that an interceptor sends again. A handler that was given Go values may still fill in
+// the results of the first attempt, so this one and its answer travel as text.
 func (c *Conn) anew(request *outgoing) (*outgoing, error) {
 	err := c.write(request)
 	again := *request

@@ -10,7 +10,7 @@ import (
 
 // Close leaves the bus without losing a call: it takes no further requests, lets handlers finish and their own calls be
 // answered, sends their responses, and closes. It waits no longer than ctx allows, and the error says what was cut off.
-// A second Close waits for the first one and returns nil; the first has reported everything.
+// A second Close waits for the first one, as long as its own ctx allows, and has nothing to report then.
 //
 // Calls that are made after Close has begun fail with [ErrClosed], except those of handlers that still run. If these
 // call back the host that is closing, directly or through others, another instance of it has to be there; only calls of
@@ -109,8 +109,8 @@ func (c *Conn) drainSubscriptions(ctx context.Context) {
 	}
 }
 
-// unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. Without such a moment
-// it leaves them to [Conn.abandon].
+// unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. If there is no such
+// moment it leaves them to [Conn.abandon].
 func (c *Conn) unsubscribeInQuiet(ctx context.Context) {
 	if !c.Connected() || c.link.quiet.AwaitQuiet(ctx) != nil {
 		return

@@ -2,11 +2,11 @@ package bus
 
 import "sync"
 
-// gate counts what is under way, lets no more than limit work at once, and once shut tells when the last has left.
-// Who is inside works until it rests or leaves.
+// gate counts calls or requests that are under way, lets at most limit of them work at once, and once shut tells when the
+// last has left. Whatever is inside works until it rests or leaves.
 type gate struct {
 	mu      sync.Mutex // protects all below
-	limit   int        // of those who work; 0: none
+	limit   int        // of those that work; 0: none
 	working int
 	inside  int
 	shut    bool
@@ -25,7 +25,7 @@ const (
 
 func newGate(limit int) *gate { return &gate{limit: limit} }
 
-// enter asks to come in; who is admitted must rest and then leave.
+// enter asks for admission; whoever is admitted must rest and then leave.
 func (g *gate) enter() admission {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -40,8 +40,8 @@ func (g *gate) enter() admission {
 	return admitted
 }
 
-// accompany comes in on behalf of somebody who is inside this gate or another one of the connection, whether or not the gate
-// is shut or full.
+// accompany admits a request made by one that is inside this gate, or another one of the connection, even if the gate is
+// shut or full.
 func (g *gate) accompany() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,14 +49,14 @@ func (g *gate) accompany() {
 	g.working++
 }
 
-// rest makes room for somebody else, before leaving or for as long as somebody only waits.
+// rest makes room for another one, before leaving or while it only waits.
 func (g *gate) rest() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.working--
 }
 
-// resume is for who has waited, whether or not the gate is full.
+// resume ends a rest, even if the gate is full.
 func (g *gate) resume() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +70,7 @@ func (g *gate) leave() {
 	g.tell()
 }
 
-// tell tells that nobody is inside any more, once: somebody may be accompanied in later. The lock is held.
+// tell announces once that nobody is inside any more; others may still come in by accompany. The lock is held.
 func (g *gate) tell() {
 	if g.shut && g.inside == 0 && !g.told {
 		g.told = true

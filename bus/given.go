@@ -8,20 +8,20 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// given are the arguments and the results of a call as Go values. When the call stays in the process, and the function takes
-// and returns nothing by reference, they are copied. Else they are written as text and read again.
+// given are the arguments and the results of a call as Go values. If the call stays in the process, and the function takes
+// and returns nothing by reference, they are copied. Otherwise they are written as text and read again.
 type given struct {
 	to        *destination
 	arguments any
 	taken     reflect.Value      // the callee's copy of the arguments
-	results   reflect.Value      // a settable struct that nobody else has, or what only text can fill, or nothing
+	results   reflect.Value      // a settable struct that nobody else refers to; the zero Value if only text can fill the result
 	anyCase   bool               // of the names of results
 	check     *shortCircuitCheck // nil outside of tests
 	response  wire.Response      // where there is none for it elsewhere
 	filled    *wire.Response     // the response whose results they are; nil when its body has them
 }
 
-// none is what results become that nobody wants. They have to be as good as others all the same.
+// none takes the results of a caller that wants none. They have to be valid all the same.
 type none struct{}
 
 // newRequest makes the request of a call, by value when it may stay in the process. Then the caller adds what takes the
@@ -39,7 +39,7 @@ func (c *Conn) newRequest(to *destination, arguments any) (*outgoing, error) {
 	return request, nil
 }
 
-// write turns values into text, for a request that does not get across with them.
+// write turns values into text, for a request that cannot carry them.
 func (c *Conn) write(request *outgoing) error {
 	if request.given == nil {
 		return nil
@@ -58,7 +58,7 @@ func (c *Conn) write(request *outgoing) error {
 	return c.limitMessage(request.Body)
 }
 
-// take copies the arguments of a request for the endpoint that has been found, when that will do.
+// take copies the arguments of a request for its endpoint; false if they have to travel as text.
 func (in *incoming) take(g *given, limit int) bool {
 	if !in.found() || len(in.values) > 0 {
 		return false
@@ -70,7 +70,8 @@ func (in *incoming) take(g *given, limit int) bool {
 	return ok
 }
 
-// give copies the results of a call, when that will do. They are there when the caller sees the response.
+// give copies the results of a call; false if they have to travel as text. They are there before the caller sees the
+// response.
 func (in *incoming) give(out reflect.Value) bool {
 	g := in.given
 	if g == nil {
@@ -91,8 +92,8 @@ func (in *incoming) give(out reflect.Value) bool {
 	return true
 }
 
-// answeredBy says whether the results are those of a response. An interceptor may have put another one with its body,
-// which is none, in its place.
+// answeredBy says whether the results belong to a response. An interceptor may have replaced the response by another one
+// with the same, absent body.
 func (g *given) answeredBy(response *wire.Response) bool {
 	return g != nil && g.filled != nil && (g.filled == response || response.Status == g.filled.Status && response.Body == nil)
 }

@@ -163,7 +163,7 @@ func (s *multicastSlot) absent() {
 	s.wake()
 }
 
-// denied believes that the broker has not taken the request unless somebody has acked it.
+// denied believes that the broker has refused the request, unless somebody has acked it.
 func (s *multicastSlot) denied(subject string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

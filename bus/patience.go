@@ -12,12 +12,12 @@ const (
 	replaceWindow = 500 * time.Millisecond // how long a host that was there before may be away
 )
 
-// patience says how often to try a host that nobody answers for: once more when it has never been heard of,
-// for a while when it has: it is likely being replaced.
+// patience says how often to try a host that nobody answers for: once more if it is unknown, for a while if it has answered
+// before, as it is likely being replaced.
 type patience struct {
 	next  time.Duration
 	until time.Time
-	tried time.Time // when the last attempt began: one that the window cut off may have been answered before
+	tried time.Time // when the last attempt began; one within the window may have come just too early
 }
 
 func newPatience() *patience {

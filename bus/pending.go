@@ -6,42 +6,42 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// pending holds a slot for each request that is on its way, by message id. A slot is opened before its request
+// pending holds a slot for each request that waits for an answer, by message id. A slot is opened before its request
 // leaves, and closed by whoever opened it, on every path.
 type pending struct {
 	shards [16]shard // by the last byte of the id, so that calls do not wait for each other
 
-	reminder reminder // of those who wait
+	reminder reminder // of the callers that wait
 
 	watching sync.Mutex        // protects watches
-	watches  map[string]func() // told that nobody is there, by the token of the question
+	watches  map[string]func() // called when nobody is there, by the token of the probe
 
 	unused   sync.Pool            // of *unicastSlot
 	acks     sync.Pool            // of *wire.Response, to parse the next one into
-	stranger func(*wire.Response) // told of acks and responses without a slot
+	stranger func(*wire.Response) // called with acks and responses without a slot
 	limit    int                  // of the body of a response, in bytes
-	memory   *partsMemory         // of those that come in parts
+	memory   *partsMemory         // of responses that come in parts
 }
 
-// shard is a part of the slots.
+// shard holds some of the slots.
 type shard struct {
-	mu        sync.Mutex // protects what is below, and is held while a slot is told of something
+	mu        sync.Mutex // protects what is below, and is held while a method of a slot is called
 	slots     map[string]slot
 	arriving  map[string]arriving // by message id; nothing without a slot
 	reminders reminders
 }
 
-// slot takes what arrives for one request. Its methods are called from the goroutines that read from the
-// broker: they do not block. None is called any more once the slot is closed.
+// slot receives what arrives for one request. Its methods are called on the goroutines that read from the broker: they
+// must not block. None is called any more once the slot is closed.
 type slot interface {
-	// expects says whether an ack or a response may come from that instance.
+	// expects says whether an ack or a response may come from its sender.
 	expects(response *wire.Response) bool
 	// acknowledge takes an ack, and does not keep it.
 	acknowledge(ack *wire.Response) (inTime bool)
 	respond(response *wire.Response)
-	// absent tells that nobody subscribes: the request has reached no one.
+	// absent is called when nobody subscribes: the request has reached no one.
 	absent()
-	// denied tells that the broker does not take what is published to a subject. The request may have gone elsewhere.
+	// denied is called when the broker refuses messages to a subject. The request may have gone to another one.
 	denied(subject string)
 }
 
@@ -53,7 +53,7 @@ func newPending(stranger func(*wire.Response), limit int, memory *partsMemory) *
 
 func (p *pending) shard(id string) *shard { return &p.shards[shardOf(id, len(p.shards))] }
 
-// shardOf spreads message ids over so many shards by their last byte, which is random.
+// shardOf spreads message ids over count shards by their last byte, which is random.
 func shardOf(id string, count int) int {
 	if id == "" {
 		return 0
@@ -79,15 +79,15 @@ func (p *pending) close(id string) {
 	at.forget(id)
 }
 
-// deliver hands an ack or a response to its slot. What nobody waits for, or an instance that was not asked has
-// sent, goes to stranger.
+// deliver hands an ack or a response to its slot. If nobody waits for it, or it is from an instance that was not asked, it
+// goes to stranger.
 func (p *pending) deliver(response *wire.Response) {
 	if !p.take(response) {
 		p.stranger(response)
 	}
 }
 
-// take is false for what nobody waits for.
+// take hands a message to its slot; false if nobody waits for it.
 func (p *pending) take(response *wire.Response) bool {
 	at := p.shard(response.MsgID)
 	at.mu.Lock()
@@ -106,10 +106,10 @@ func (p *pending) take(response *wire.Response) bool {
 	return true
 }
 
-// usualFields is for how many fields of a header there is room without more memory.
+// usualFields is how many header fields fit without another allocation.
 const usualFields = 2
 
-// newResponse returns what an ack or a response can be parsed into.
+// newResponse returns memory to parse an ack or a response into.
 func (p *pending) newResponse() *wire.Response {
 	if unused, ok := p.acks.Get().(*wire.Response); ok {
 		return unused
@@ -122,7 +122,7 @@ func (p *pending) newResponse() *wire.Response {
 	return &made.Response
 }
 
-// reuseResponse takes back what nobody has kept, unless it is large.
+// reuseResponse takes back a response that nobody has kept, unless it is large.
 func (p *pending) reuseResponse(response *wire.Response) {
 	if cap(response.Header) > usualFields {
 		return
@@ -131,20 +131,20 @@ func (p *pending) reuseResponse(response *wire.Response) {
 	p.acks.Put(response)
 }
 
-// absent takes the broker's word that nobody is there for a request, or for a question.
+// absent takes the broker's notice that nobody is there for a request, or for a probe.
 func (p *pending) absent(id string) {
 	if p.shard(id).absent(id) {
 		return
 	}
 	p.watching.Lock()
-	told := p.watches[id]
+	absent := p.watches[id]
 	p.watching.Unlock()
-	if told != nil {
-		told()
+	if absent != nil {
+		absent()
 	}
 }
 
-// absent is false when there is no such request.
+// absent is false if there is no such request.
 func (at *shard) absent(id string) bool {
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -155,7 +155,7 @@ func (at *shard) absent(id string) bool {
 	return s != nil
 }
 
-// denied tells all that wait: the broker does not say which request it means.
+// denied is for all slots: the broker does not say which request it means.
 func (p *pending) denied(subject string) {
 	for i := range p.shards {
 		p.shards[i].denied(subject)
@@ -170,11 +170,11 @@ func (at *shard) denied(subject string) {
 	}
 }
 
-// watch has told be called when nobody is there for the question of that token.
-func (p *pending) watch(token string, told func()) {
+// watch has absent called when nobody is there for the probe of that token.
+func (p *pending) watch(token string, absent func()) {
 	p.watching.Lock()
 	defer p.watching.Unlock()
-	p.watches[token] = told
+	p.watches[token] = absent
 }
 
 func (p *pending) unwatch(token string) {

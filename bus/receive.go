@@ -6,9 +6,9 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// receive takes one request in: it acks, and then refuses it or finds a place for it among those that are handled. True
-// says that the latter is to be done now, with do, on a goroutine that may be held up. A fault is what was found wrong with
-// the message before.
+// receive takes one request in: it acks it, and then refuses it or admits it to the handlers. If it returns true, the
+// caller has to run the handler now, with do, on a goroutine that may block. fault is what was already found wrong with the
+// message.
 func (c *Conn) receive(in *incoming, fault error) (taken bool) {
 	if fault == nil {
 		if !in.found() {
@@ -39,7 +39,7 @@ func (c *Conn) receive(in *incoming, fault error) (taken bool) {
 	return fault == nil && !inParts
 }
 
-// objection says why a request is not even to be started.
+// objection says why a request must not even be started.
 func (c *Conn) objection(in *incoming, fault error) error {
 	switch {
 	case fault != nil:
@@ -55,7 +55,7 @@ func (c *Conn) objection(in *incoming, fault error) error {
 	}
 }
 
-// takeIn finds a place for a request among those that are handled.
+// takeIn admits a request to the handlers, or says why not.
 func (c *Conn) takeIn(in *incoming) error {
 	switch c.admit(in) {
 	case gateFull:
@@ -66,7 +66,7 @@ func (c *Conn) takeIn(in *incoming) error {
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
 	default:
 		in.prepare(c)
-		c.running.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack already, and cancel
+		c.running.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
 		return nil
 	}
 }
@@ -81,7 +81,7 @@ func (in *incoming) do() {
 	c.link.reuse(in)
 }
 
-// admit lets a request in. One that a handler of this instance makes is part of what that handler does.
+// admit lets a request in. One that a handler of this instance has made counts as part of that handler.
 func (c *Conn) admit(in *incoming) admission {
 	room := c.room(in.endpoint)
 	if in.own {
@@ -100,7 +100,7 @@ func (c *Conn) room(e *endpoint) *gate {
 
 // handle runs the handler and answers, whatever the handler does: return, panic, or exit its goroutine.
 func (c *Conn) handle(in *incoming, room *gate) {
-	var response *wire.Response // none: the handler did not return
+	var response *wire.Response // nil: the handler did not return
 	defer func() {
 		if response == nil {
 			response = c.refuse(in, crash(recover()))

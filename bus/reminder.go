@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// reminder tells callers that they have waited for a while. Most have their outcome by then, and have needed no timer of
-// their own.
+// reminder wakes callers that have waited for a while. Most have their outcome by then, and have needed no timer of their
+// own.
 type reminder struct {
 	callers *pending
-	going   atomic.Bool // it will come around again
+	going   atomic.Bool // another round is scheduled
 }
 
 const (
-	// reminderInterval is how often it comes around, while somebody waits for it.
+	// reminderInterval is the time between two rounds, while somebody waits for one.
 	reminderInterval = 10 * time.Millisecond
 
-	// remindedAfter is when a caller is told, the second time: it may be one interval less when others wait already.
+	// remindedAfter is after how long a caller is woken, in the second round: up to one interval earlier if others wait already.
 	remindedAfter = 2 * reminderInterval
 )
 
-// isRemindable says whether a caller has the time to be reminded, and waits long enough for an ack that an interval more or
-// less makes no difference. Who has parts to send has something else to wait for.
+// isRemindable says whether a caller has enough time left to be reminded, and waits long enough for an ack that an interval
+// more or less makes no difference. A caller with parts to send has something else to wait for.
 func (s *unicastSlot) isRemindable(left time.Duration) bool {
 	return s.departing == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
 }
 
-// reminders are the message ids of calls that have waited, and may have ended since: those who are told when it comes around
-// next, and those the time after. The lock of their shard protects them.
+// reminders are the message ids of calls to be woken in the next round, and in the one after it. The calls may have ended
+// since. The lock of their shard protects them.
 type reminders struct{ next, later []string }
 
-// expect has a call be reminded.
+// expect registers a call to be reminded.
 func (r *reminder) expect(id string) {
 	at := r.callers.shard(id)
 	at.mu.Lock()
@@ -54,7 +54,7 @@ func (r *reminder) comeAround() {
 		return
 	}
 	r.going.Store(false)
-	if r.isExpected() { // by somebody who has come in between, and believed that it was going
+	if r.isExpected() { // by a caller that came in between and found it going
 		r.start()
 	}
 }
@@ -74,7 +74,7 @@ func (at *shard) isToRemind() bool {
 	return len(at.reminders.next)+len(at.reminders.later) > 0
 }
 
-// remind tells those who have waited for a whole interval.
+// remind wakes the callers that have waited for a whole interval.
 func (at *shard) remind() {
 	at.mu.Lock()
 	defer at.mu.Unlock()

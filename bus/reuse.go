@@ -2,11 +2,11 @@ package bus
 
 import "sync"
 
-// A call that was answered leaves its memory to a later one, which saves the collector a good part of its work. What somebody
-// outside of this package may keep is not used again: the context of a handler with the request that it knows of, an answer
-// that came over the broker, and the exchange of a call that an interceptor of the user's has seen.
+// An answered call leaves its memory to a later one, which saves the garbage collector a good part of its work. Memory that
+// code outside this package may have kept is not used again: the context of a handler with its request, an answer that came
+// over the broker, and the exchange of a call that a user's interceptor has seen.
 
-// unused returns memory out of a pool, or else new one.
+// unused returns memory from a pool, or new memory.
 func unused[T any](pool *sync.Pool) *T {
 	if ended, ok := pool.Get().(*T); ok {
 		return ended
@@ -14,7 +14,7 @@ func unused[T any](pool *sync.Pool) *T {
 	return new(T)
 }
 
-// reuse takes back a request that was answered, when its results are read.
+// reuse takes back an answered request once its results are read.
 func (c *Conn) reuse(answered *outgoing) {
 	if !answered.reusable || len(c.interceptors) > 0 {
 		return
@@ -27,7 +27,7 @@ func (c *Conn) reuse(answered *outgoing) {
 	c.requests.Put(answered)
 }
 
-// newIncoming returns a request that is to be read into what its Request points to.
+// newIncoming returns memory for a request, which is to be parsed into its Request.
 func (c *Conn) newIncoming() *incoming {
 	in := unused[incoming](&c.link.handled)
 	in.arrival = new(arrival)
@@ -36,7 +36,7 @@ func (c *Conn) newIncoming() *incoming {
 	return in
 }
 
-// reuse takes back a request that was answered.
+// reuse takes back an answered request.
 func (l *link) reuse(in *incoming) {
 	if in.endpoint.unseen && !in.crashed && !in.lent && in.kept == nil {
 		*in = incoming{}

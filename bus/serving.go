@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// serving is the context of a handler. It knows the request: a call made with it continues the chain, one deeper, with
-// what is left of the time. Most handlers never ask it when it ends; what tells that is made for those who do.
+// serving is the context of a handler. It knows the request: a call made with it continues the chain, one level deeper,
+// with what is left of the time. Most handlers never ask for Done; the context behind it is made for those that do.
 type serving struct {
 	conn     *Conn
 	request  *wire.Request
@@ -19,10 +19,10 @@ type serving struct {
 	claims   claims.Claims // of the request's token, nil for none; set before the handler runs
 	place    int           // among those that run: see running
 
-	mu    sync.Mutex // protects all below
-	inner context.Context
+	mu    sync.Mutex              // protects all below
+	inner context.Context         // nil until Done is asked for
 	stop  context.CancelCauseFunc // of inner
-	cause error                   // why it has ended, when that was before there was an inner
+	cause error                   // why it has ended, if that was before there was an inner
 }
 
 // Deadline returns the end of the time budget.
@@ -49,7 +49,8 @@ func (s *serving) Err() error {
 	}
 }
 
-// Value returns what it is. Any other key may be how package context finds what to tell of the end.
+// Value returns the serving itself for its own key. Any other key may be one by which package context looks for its own
+// contexts.
 func (s *serving) Value(key any) any {
 	switch key.(type) {
 	case servingKey:
@@ -68,7 +69,7 @@ func servingOf(ctx context.Context) *serving {
 	return s
 }
 
-// context returns what tells of the end.
+// context returns the inner context, which is made now if there is none.
 func (s *serving) context() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +87,7 @@ func (s *serving) context() context.Context {
 	return s.inner
 }
 
-// doneIfMade returns nil when nobody has asked for Done so far.
+// doneIfMade returns nil if nobody has asked for Done so far.
 func (s *serving) doneIfMade() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +97,7 @@ func (s *serving) doneIfMade() <-chan struct{} {
 	return s.inner.Done()
 }
 
-// end ends the context before its time, or frees what it holds when the handler has ended.
+// end ends the context early, or frees its resources when the handler has returned.
 func (s *serving) end(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +108,7 @@ func (s *serving) end(cause error) {
 	}
 }
 
-// left says whether the context has ended because the caller does not wait any more.
+// left says whether the context has ended because the caller has stopped waiting.
 func (s *serving) left() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,12 +15,12 @@ import (
 // not wake the caller. It is used for one call after the other.
 type unicastSlot struct {
 	host    string // as called, with the instance in front when one was addressed
-	subject string // that the request goes to
-	report  error  // what the broker had said before: see denied.go
+	subject string // of the request
+	report  error  // the broker's last report before the call: see denied.go
 	ackWait time.Duration
 	news    chan struct{} // room for one: there is an outcome
 	timer   *time.Timer   // of the caller
-	waited  time.Duration // by the caller, before the timer was set
+	waited  time.Duration // by the caller before the timer was set
 
 	mu       sync.Mutex // protects all below, and departing until the request leaves
 	acks     []peer     // the instances that have acked: several, without a queue
@@ -30,7 +30,7 @@ type unicastSlot struct {
 	departing *departing // nil when the request travels whole
 }
 
-// newSlot returns a slot that nobody uses.
+// newSlot returns an unused slot.
 func (p *pending) newSlot(host string, ackWait time.Duration) *unicastSlot {
 	s, ok := p.unused.Get().(*unicastSlot)
 	if !ok {
@@ -41,7 +41,7 @@ func (p *pending) newSlot(host string, ackWait time.Duration) *unicastSlot {
 	return s
 }
 
-// reuse takes a slot back that is closed, so that nobody knows it any more.
+// reuse takes back a slot that is closed, so that nothing refers to it any more.
 func (p *pending) reuse(s *unicastSlot) {
 	select {
 	case <-s.news:
@@ -52,7 +52,7 @@ func (p *pending) reuse(s *unicastSlot) {
 	p.unused.Put(s)
 }
 
-// maxAcks bounds what acks without end would fill.
+// maxAcks bounds the memory that endless acks could take.
 const maxAcks = 4096
 
 func (s *unicastSlot) expects(response *wire.Response) bool {
@@ -76,7 +76,7 @@ func (s *unicastSlot) acknowledge(ack *wire.Response) bool {
 	return true
 }
 
-// owing returns the instances that work for nobody once the caller has left.
+// owing returns the instances that would work in vain if the caller left.
 func (s *unicastSlot) owing() []peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *unicastSlot) respond(response *wire.Response) {
 	}
 }
 
-// absent believes that nobody is there unless somebody has acked the whole.
+// absent believes that nobody is there, unless somebody has acked the whole request.
 func (s *unicastSlot) absent() {
 	if s.taken() {
 		s.reachesNobody(errLeft)
@@ -108,7 +108,7 @@ func (s *unicastSlot) absent() {
 	}
 }
 
-// denied believes that the broker has not taken the request unless somebody has acked it.
+// denied believes that the broker has refused the request, unless somebody has acked it.
 func (s *unicastSlot) denied(subject string) {
 	if subject == s.subject {
 		s.reachesNobody(errDenied)
@@ -132,7 +132,7 @@ func (s *unicastSlot) wake() {
 	}
 }
 
-// outcome returns the response, or why there will be none; neither while both may still come.
+// outcome returns the response, or why there will be none; neither while that is open.
 func (s *unicastSlot) outcome() (*wire.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (s *unicastSlot) lastWord(err error) (*wire.Response, error) {
 	return nil, err
 }
 
-// lose notes that an instance that has acked is gone, and says whether that was the last one.
+// lose notes that an instance that has acked is gone, and says whether it was the last one.
 func (s *unicastSlot) lose(gone peer) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

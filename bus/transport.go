@@ -17,25 +17,25 @@ type transport interface {
 	send(request *outgoing) error
 }
 
-// outgoing is a request about to leave, with where it goes.
+// outgoing is a request about to leave, and where it goes.
 type outgoing struct {
 	wire.Request
 	address subject.Address
 	subject string       // of the address, on the connection's plane
 	reply   string       // the subject on which the broker says that nobody is there; it ends with the message id
-	waiting *unicastSlot // of the attempt; nil: nobody waits for an answer to this very request
+	waiting *unicastSlot // of the attempt; nil: nobody waits for an answer to it
 	local   bool         // it has stayed in the process; set once it was sent
-	given   *given       // in place of the body; nil when that is written
+	given   *given       // Go values instead of the body; nil when the body is written
 
-	head *wire.RequestHead // what it begins with like others; nil: not known
+	head *wire.RequestHead // the prepared beginning; nil: none
 
-	reusable bool // nobody but who makes the call knows it when it was answered
+	reusable bool // once it is answered, only the maker of the call refers to it
 
 	seen   Exchange                    // the call as interceptors see it
-	carry  func(context.Context) error // in place of a unicast call
+	carry  func(context.Context) error // instead of a unicast call
 	left   bool                        // some attempt at the call was begun
 	latest ended                       // what became of the latest one
-	ran    bool                        // an attempt before may have reached a handler
+	ran    bool                        // an earlier attempt may have reached a handler
 }
 
 // exchange begins a call.
@@ -46,6 +46,6 @@ func (o *outgoing) exchange() *Exchange {
 
 // replier carries acks and responses back to the instances that sent the requests.
 type replier interface {
-	// reply takes what the message begins with like others, nil when that is not known.
+	// reply sends a response. head is its prepared beginning, nil for none.
 	reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error
 }

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// job is something to do that may take its time.
+// job is work that may block.
 type job interface{ do() }
 
-// workers do jobs on goroutines that have done others before. The stack of such a goroutine has grown already, which
-// costs more than many a handler.
+// workers run jobs on goroutines that have run others before: the stack of such a goroutine has grown already, and growing
+// it costs more than many a handler.
 type workers struct {
 	mu     sync.Mutex // protects all below
-	idle   []chan job // one for each goroutine that waits; who has waited for the shortest time is the last
-	least  int        // of those since the last review: so many are not needed
+	idle   []chan job // one for each goroutine that waits; the last one has waited for the shortest time
+	least  int        // how few were idle since the last review: so many are not needed
 	review *time.Timer
 	closed bool
 }
 
 const (
-	// maxIdle is how many goroutines wait for a job. Further ones end when they have nothing to do.
+	// maxIdle is how many goroutines wait for a job at most. Further ones end when they have nothing to do.
 	maxIdle = 64
 
-	// idleTime is how long they wait for one, at least.
+	// idleTime is how long they wait for one at least.
 	idleTime = 250 * time.Millisecond
 )
 
-// start has a job done by somebody else.
+// start runs a job on another goroutine.
 func (w *workers) start(next job) {
 	w.mu.Lock()
 	last := len(w.idle) - 1
@@ -42,9 +42,9 @@ func (w *workers) start(next job) {
 	free <- next
 }
 
-// work is a goroutine. One that a handler ends is not missed.
+// work is such a goroutine. If a handler exits it, nothing is lost.
 func (w *workers) work(next job) {
-	jobs := make(chan job, 1) // who hands over a job does not wait
+	jobs := make(chan job, 1) // so that start does not block
 	for next != nil {
 		next.do()
 		if !w.rest(jobs) {
@@ -54,7 +54,7 @@ func (w *workers) work(next job) {
 	}
 }
 
-// rest is false when a goroutine is not needed any more.
+// rest makes a goroutine idle; false if it is not needed any more.
 func (w *workers) rest(jobs chan job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +84,7 @@ func (w *workers) reduce() {
 	}
 }
 
-// end ends so many of the goroutines that wait. The lock is held.
+// end ends count of the goroutines that wait. The lock is held.
 func (w *workers) end(count int) {
 	for _, jobs := range w.idle[:count] {
 		close(jobs)
