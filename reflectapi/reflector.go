@@ -1,6 +1,7 @@
 package reflectapi
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strconv"
@@ -31,6 +32,8 @@ func opaque(t reflect.Type) *jsonschema.Schema {
 		return nil
 	case t == reflect.TypeFor[time.Time]():
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case t == reflect.TypeFor[json.Number]():
+		return &jsonschema.Schema{Type: "number"} // its kind is that of text
 	case writesJSON(t):
 		return &jsonschema.Schema{}
 	case writesText(t):

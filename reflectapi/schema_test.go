@@ -85,6 +85,10 @@ func TestSchemaOfType(t *testing.T) {
 		"map of any":   {map[string]any(nil), `{"type":"object"}`, nil},
 		"pointer":      {new(int), `{"type":"integer","format":"int64","nullable":true}`, nil},
 		"two pointers": {new(*int), `{"type":"integer","format":"int64","nullable":true}`, nil},
+		"number":       {json.Number(""), `{"type":"number"}`, nil},
+		"limited number": {struct {
+			N json.Number `json:"n" jsonschema:"minimum=1"`
+		}{}, `{"type":"object","properties":{"n":{"type":"number","minimum":1}},"required":["n"]}`, nil},
 		"raw message":  {json.RawMessage(nil), `{"nullable":true}`, nil},
 		"own JSON":     {big.Int{}, `{"nullable":true}`, nil},
 		"own text":     {netip.Addr{}, `{"type":"string"}`, nil},

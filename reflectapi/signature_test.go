@@ -6,9 +6,8 @@ import (
 	"reflect"
 	"testing"
 
-	codec "github.com/go-json-experiment/json"
-
 	"github.com/busline/busline/reflectapi/testdata/greeting"
+	"github.com/busline/busline/restmap/strictjson"
 )
 
 // Page is generic.
@@ -51,14 +50,14 @@ func TestNamesInJSON(t *testing.T) {
 	t.Parallel()
 	m := method(t, describe(t, Texts{}), "Unicode")
 	in := reflect.New(m.In)
-	if err := codec.Unmarshal([]byte(`{"größe":4}`), in.Interface(), dialect); err != nil {
+	if err := strictjson.Unmarshal([]byte(`{"größe":4}`), in.Interface()); err != nil {
 		t.Fatal(err)
 	}
 	out, err := m.Call(t.Context(), in.Elem())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err := codec.Marshal(out.Interface(), dialect); err != nil || string(data) != `{"größer":5}` {
+	if data, err := strictjson.Marshal(out.Interface()); err != nil || string(data) != `{"größer":5}` {
 		t.Errorf("%s, %v", data, err)
 	}
 }

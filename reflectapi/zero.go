@@ -6,6 +6,7 @@ import (
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	legacy "github.com/go-json-experiment/json/v1"
 )
 
@@ -26,11 +27,17 @@ func zeroJSON(t reflect.Type) (zero any, known bool) {
 		}
 	}()
 	data, err := jsonv2.Marshal(reflect.New(t).Interface(),
-		legacy.FormatDurationAsNano(true), legacy.FormatByteArrayAsArray(true), legacy.OmitEmptyWithLegacySemantics(true))
+		legacy.FormatDurationAsNano(true), legacy.FormatByteArrayAsArray(true), legacy.OmitEmptyWithLegacySemantics(true),
+		jsonv2.WithMarshalers(jsonv2.MarshalToFunc(zeroNumber)))
 	if err != nil || json.Unmarshal(data, &zero) != nil {
 		return nil, false
 	}
 	return zero, true
+}
+
+// zeroNumber writes the zero value of a json.Number. A zero map has no members, so that it is never a name.
+func zeroNumber(encoder *jsontext.Encoder, _ json.Number) error {
+	return encoder.WriteToken(jsontext.Int(0))
 }
 
 // optional tells a member that is left out of JSON when it has its zero value, or that only answers have: there, being

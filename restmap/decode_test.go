@@ -57,6 +57,7 @@ func (Inputs) Store(id int, httpRequestBody line, dry bool)                  {}
 func (Inputs) Count(httpRequestBody map[string][]int)                        {}
 func (Inputs) Sum(httpRequestBody []int)                                     {}
 func (Inputs) File(path string, size int)                                    {}
+func (Inputs) Number(n json.Number, many []json.Number)                      {}
 func (Inputs) Text(text string)                                              {}
 
 func (Inputs) Maps(m map[kindOfKey]string, lists map[string][]int, any map[string]any, days map[time.Time]time.Duration, numbers map[int8]bool, deep map[string]point) {
@@ -135,6 +136,8 @@ func TestDecode(t *testing.T) {
 			want: []any{1500 * time.Millisecond, day, []byte{1, 2}, netip.MustParseAddr("::1"), level(2), big.NewInt(12)}},
 		{name: "other special texts", method: "Special", query: "wait=1500&lvl=%22high%22",
 			want: []any{1500 * time.Nanosecond, time.Time{}, []byte(nil), netip.Addr{}, level(2), (*big.Int)(nil)}},
+		{name: "numbers", method: "Number", query: "n=-1.50e3&many=1&many=%2D2", want: []any{json.Number("-1.50e3"), []json.Number{"1", "-2"}}},
+		{name: "numbers in JSON", method: "Number", contentType: jsonType, body: `{"n":1.50,"many":[1e400]}`, want: []any{json.Number("1.50"), []json.Number{"1e400"}}},
 		{name: "lists", method: "Lists", query: "tags=a&tags=b,c&ids=1&ids=2&days=2024-05-06T07:08:09Z&days=2024-05-06T07:08:09Z",
 			want: []any{[]string{"a", "b,c"}, []int64{1, 2}, []time.Time{day, day}}},
 		{name: "lists with gaps", method: "Lists", query: "tags=&tags=b&ids=&days=", want: []any{[]string{"b"}, []int64(nil), []time.Time(nil)}},
@@ -223,6 +226,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "special texts", method: "Special", query: "wait=soon&when=now&data=%23&addr=x&lvl=low&n=x",
 			want: "addr (query): expects a valid Addr; data (query): expects a base64 string; lvl (query): expects a valid level; " +
 				"n (query): expects a valid Int; wait (query): expects a duration as in 1.5s, or its nanoseconds; when (query): expects a date and time (RFC 3339)"},
+		{name: "no numbers", method: "Number", query: "n=abc&many=1&many=null", want: "many (query): expects a number; n (query): expects a number"},
+		{name: "text for a number in JSON", method: "Number", contentType: jsonType, body: `{"n":"1"}`, want: "n (body): expects a number"},
 		{name: "an element", method: "Lists", query: "ids=1&ids=x&days=now", want: "days (query): expects a date and time (RFC 3339); ids (query): expects an integer"},
 		{name: "broken JSON in a query", method: "Objects", query: "p={", want: "p (query): is not valid JSON: it ends too early"},
 		{name: "JSON of another type in a query", method: "Objects", query: "p={%22x%22:%221%22}", want: "p.x (query): expects a number"},

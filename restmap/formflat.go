@@ -1,6 +1,7 @@
 package restmap
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ func isFlat(t reflect.Type) bool {
 		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
 		reflect.Float32, reflect.Float64:
-		return t != reflect.TypeFor[time.Duration]() && !readsText(t) && !readsJSON(t)
+		return t != reflect.TypeFor[time.Duration]() && t != reflect.TypeFor[json.Number]() && !readsText(t) && !readsJSON(t)
 	default:
 		return false
 	}

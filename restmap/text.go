@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -64,6 +65,8 @@ func setText(v reflect.Value, text string) error {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return setDuration(v, text)
+	case t == reflect.TypeFor[json.Number]():
+		return setNumber(v, text)
 	case readsText(t):
 		reader, _ := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
 		if reader.UnmarshalText([]byte(text)) != nil {
@@ -136,6 +139,14 @@ func setDuration(v reflect.Value, text string) error {
 		d = time.Duration(nanoseconds)
 	}
 	v.SetInt(int64(d))
+	return nil
+}
+
+// setNumber takes a number as JSON has it, and keeps its digits.
+func setNumber(v reflect.Value, text string) error {
+	if !strings.ContainsAny(text[:1], "-0123456789") || setJSON(v, []byte(text)) != nil {
+		return expects(v.Type(), nil)
+	}
 	return nil
 }
 

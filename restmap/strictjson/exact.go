@@ -25,12 +25,8 @@ func isLongInteger(word []byte) bool {
 	return len(word) > exactDigits
 }
 
-// exactIntegers has an integer beyond 2^53 become an int64 or a *big.Int where the Go type is
+// unmarshalAny has an integer beyond 2^53 become an int64 or a *big.Int where the Go type is
 // any, so that it keeps its digits. All other numbers are a float64, as people know it.
-func exactIntegers() json.Options {
-	return json.WithUnmarshalers(json.UnmarshalFromFunc(unmarshalAny))
-}
-
 func unmarshalAny(decoder *jsontext.Decoder, into *any) error {
 	if decoder.PeekKind() != '0' {
 		return errors.ErrUnsupported // the library knows what to do, and comes back for what is inside

@@ -27,6 +27,8 @@ func Expected(t reflect.Type, cause error) string {
 		return "an integer, the nanoseconds"
 	case t == reflect.TypeFor[[]byte]():
 		return "a base64 string"
+	case t == reflect.TypeFor[stdjson.Number]():
+		return "a number"
 	case readsItself(t) && t.Name() != "":
 		return "a valid " + t.Name()
 	case errors.Is(cause, strconv.ErrRange):

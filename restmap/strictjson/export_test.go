@@ -1,12 +1,21 @@
 package strictjson
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+)
 
 // What the JSON library alone makes of a value and of a text.
-var (
-	MarshalStrictly          = marshal
-	UnmarshalAnyCaseStrictly = unmarshalAnyCase
-)
+var UnmarshalAnyCaseStrictly = unmarshalAnyCase
+
+// MarshalStrictly is Marshal without plans.
+func MarshalStrictly(v any) ([]byte, error) {
+	if v == nil {
+		return json.Marshal(v)
+	}
+	return json.Marshal(v, PlanOf(reflect.TypeOf(v)).write)
+}
 
 // MarshalPlain is Marshal without the library behind it.
 func (p *Plan) MarshalPlain(v reflect.Value) ([]byte, bool) { return p.marshalPlain(v) }

@@ -3,6 +3,8 @@ package strictjson
 import (
 	"reflect"
 	"sync"
+
+	"github.com/go-json-experiment/json"
 )
 
 // Plan is how values of one Go type become JSON and back, worked out once. It deals by itself with what is plain, which
@@ -17,7 +19,10 @@ import (
 // reads is what Unmarshal reads, and what it writes is to the byte what the library writes.
 //
 // A plan does not change once made, and may be used by several goroutines at once.
-type Plan struct{ root *node }
+type Plan struct {
+	root                  *node
+	write, read, readLong json.Options // of the library; the last one reads long integers exactly
+}
 
 // plans are those of the types that were asked for. There is one for each type at most, which stays as it is, and types
 // stay for as long as the program runs.
@@ -29,7 +34,7 @@ func PlanOf(t reflect.Type) *Plan {
 	if known, ok := plans.Load(t); ok {
 		return known.(*Plan) //nolint:forcetypeassert // nothing else is stored
 	}
-	made, _ := plans.LoadOrStore(t, &Plan{make(compiler).node(t)})
+	made, _ := plans.LoadOrStore(t, newPlan(t))
 	return made.(*Plan) //nolint:forcetypeassert // nothing else is stored
 }
 
@@ -57,7 +62,7 @@ func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
 	if v.CanAddr() {
 		v = v.Addr() // spares the library a copy
 	}
-	return marshal(v.Interface())
+	return json.Marshal(v.Interface(), p.write)
 }
 
 // marshalPlain writes a value; false when it is not plain.

@@ -42,6 +42,8 @@ func (c compiler) make(t reflect.Type) node {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return node{kind: plainTime, writable: true, fixed: timeSize}
+	case t == reflect.TypeFor[stdjson.Number]():
+		return node{} // a number, though its kind is that of text
 	case t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && hasMethods(t):
 		return node{} // it reads or writes itself; of a pointer that is up to what it points to
 	}

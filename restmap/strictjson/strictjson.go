@@ -22,33 +22,28 @@ import (
 
 // dialect is what both directions have in common: where encoding/json and its
 // successor differ about a Go type, the one that people know decides.
-func dialect() [4]json.Options {
-	return [...]json.Options{
+func dialect() json.Options {
+	return json.JoinOptions(
 		legacy.FormatDurationAsNano(true),
 		legacy.FormatByteArrayAsArray(true),
 		legacy.OmitEmptyWithLegacySemantics(true),
 		json.Deterministic(true),
-	}
+	)
 }
 
 // Marshal returns v as JSON, the same bytes for equal values. As in encoding/json,
 // omitempty leaves out zero numbers and false, a time.Duration is its nanoseconds,
-// and a [N]byte an array of numbers. Unlike there, a nil slice is [] and a nil map {},
+// a json.Number a number, and a [N]byte an array of numbers. Unlike there, a nil slice is [] and a nil map {},
 // and <, > and & stand for themselves.
 //
-// It fails for what JSON cannot hold: NaN, an infinity, invalid UTF-8, a cycle.
+// It fails for what JSON cannot hold: NaN, an infinity, invalid UTF-8, a cycle, a json.Number
+// that is none.
 // It may be called from several goroutines at once.
 func Marshal(v any) ([]byte, error) {
 	if value := reflect.ValueOf(v); value.IsValid() {
 		return PlanOf(value.Type()).Marshal(value)
 	}
-	return marshal(v)
-}
-
-// marshal is Marshal for what no plan writes.
-func marshal(v any) ([]byte, error) {
-	options := dialect()
-	return json.Marshal(v, options[:]...)
+	return []byte("null"), nil
 }
 
 // Unmarshal reads the one JSON value that data holds into the value that v points to.
@@ -86,6 +81,5 @@ func unmarshalAnyCase(data []byte, v any) error {
 	if err != nil {
 		return err
 	}
-	options := dialect()
-	return text.unmarshal(v, append(options[:], json.MatchCaseInsensitiveNames(true), legacy.MatchCaseSensitiveDelimiter(true))...)
+	return text.unmarshal(v, json.MatchCaseInsensitiveNames(true), legacy.MatchCaseSensitiveDelimiter(true))
 }

@@ -1,6 +1,10 @@
 package strictjson
 
-import "github.com/go-json-experiment/json"
+import (
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+)
 
 // Text is a JSON text that keeps to the limits of this package, and what it holds: enough to tell what its values may
 // take in memory before any is made. Bytes alone tell nothing of that: {}, are three, and an element of a slice may be a
@@ -27,16 +31,22 @@ func Scan(data []byte) (Text, error) {
 }
 
 // Unmarshal is the package's Unmarshal for a text that is scanned already.
-func (t Text) Unmarshal(v any) error {
-	options := dialect()
-	return t.unmarshal(v, options[:]...)
-}
+func (t Text) Unmarshal(v any) error { return t.unmarshal(v) }
 
-func (t Text) unmarshal(v any, options ...json.Options) error {
-	if t.long {
-		options = append(options, exactIntegers())
+// unmarshal has more options than those that the type of v asks for.
+func (t Text) unmarshal(v any, more ...json.Options) error {
+	plan := PlanOf(reflect.TypeFor[any]()) // v is at fault then
+	if into := reflect.TypeOf(v); into != nil && into.Kind() == reflect.Pointer {
+		plan = PlanOf(into.Elem())
 	}
-	if err := json.Unmarshal(t.data, v, options...); err != nil {
+	options := plan.read
+	if t.long {
+		options = plan.readLong
+	}
+	if len(more) > 0 {
+		options = json.JoinOptions(append(more, options)...)
+	}
+	if err := json.Unmarshal(t.data, v, options); err != nil {
 		return translate(err, t.data)
 	}
 	return nil

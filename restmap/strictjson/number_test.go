@@ -1,0 +1,99 @@
+package strictjson_test
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// numbered has a json.Number in all places.
+type numbered struct {
+	Plain   stdjson.Number                    `json:"plain"`
+	Omitted stdjson.Number                    `json:"omitted,omitempty"`
+	Quoted  stdjson.Number                    `json:"quoted,string"`
+	Pointer *stdjson.Number                   `json:"pointer"`
+	List    []stdjson.Number                  `json:"list"`
+	Map     map[stdjson.Number]stdjson.Number `json:"map"`
+	Any     any                               `json:"any"`
+}
+
+// TestNumber holds json.Number to what encoding/json makes of it.
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	ten := stdjson.Number("10")
+	for name, value := range map[string]numbered{
+		"numbers": {
+			Plain: "12.50", Omitted: "-0", Quoted: "1e400", Pointer: &ten, List: []stdjson.Number{"1", "2.0"},
+			Map: map[stdjson.Number]stdjson.Number{"3": "12345678901234567890123"}, Any: nil,
+		},
+		"zero values": {List: []stdjson.Number{}, Map: map[stdjson.Number]stdjson.Number{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, err := stdjson.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := strictjson.Marshal(value); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("Marshal(%+v) = %s, %v, want %s", value, got, err, want)
+			}
+			var got, same numbered
+			if err := stdjson.Unmarshal(want, &same); err != nil {
+				t.Fatal(err)
+			}
+			if err := strictjson.Unmarshal(want, &got); err != nil || !reflect.DeepEqual(got, same) {
+				t.Errorf("Unmarshal(%s) = %+v, %v, want %+v", want, got, err, same)
+			}
+		})
+	}
+}
+
+// TestNumberInAny has numbers where no type tells of them.
+func TestNumberInAny(t *testing.T) {
+	t.Parallel()
+	for _, value := range []any{
+		stdjson.Number("1.50"), []any{stdjson.Number("1")}, map[string]any{"a": stdjson.Number("7")},
+		struct{ A any }{stdjson.Number("2")}, map[int]any{1: []any{stdjson.Number("")}},
+	} {
+		want, err := stdjson.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := strictjson.Marshal(value); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("Marshal(%#v) = %s, %v, want %s", value, got, err, want)
+		}
+	}
+}
+
+func TestNumberRefuses(t *testing.T) {
+	t.Parallel()
+	for _, number := range []stdjson.Number{"x", " 1", "1 ", "1,2", "null", "01", "+1", "NaN", "0x1", "{}"} {
+		if got, err := strictjson.Marshal(numbered{Plain: number}); err == nil {
+			t.Errorf("Marshal of %q = %s, want an error", number, got)
+		}
+	}
+	for data, want := range map[string]string{
+		`{"plain":"1"}`: "/plain expects a number", `{"plain":true}`: "/plain expects a number", `{"list":[1,{}]}`: "/list/1 expects a number",
+		`{"quoted":1}`: "/quoted expects a number", `{"quoted":"x"}`: "/quoted expects a number", `{"plain":-}`: "/plain is not valid JSON at byte 10",
+		`{"plain":`: "/plain is not valid JSON: it ends too early",
+	} {
+		if err := strictjson.Unmarshal([]byte(data), new(numbered)); err == nil || err.Error() != want {
+			t.Errorf("Unmarshal(%s): %v, want %s", data, err, want)
+		}
+	}
+}
+
+// TestNumberKeepsLongIntegers reads a number beside an any, each with all its digits.
+func TestNumberKeepsLongIntegers(t *testing.T) {
+	t.Parallel()
+	var got numbered
+	if err := strictjson.Unmarshal([]byte(`{"plain":9007199254740993,"any":9007199254740993}`), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Plain != "9007199254740993" || got.Any != int64(9007199254740993) {
+		t.Errorf("read %+v", got)
+	}
+}
