@@ -102,17 +102,19 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) StatusCode() int { return e.Status }
 
 // Errorf makes the error with which a handler answers a status, 400 to 599; any other status becomes 500. The format is
-// that of fmt.Errorf, %w included; the text reaches the caller as the detail.
+// that of fmt.Errorf, %w included; the text reaches the caller as the detail. An [Error] in it contributes its own detail,
+// without its status and the name of the service that failed.
 func Errorf(status int, format string, arguments ...any) error {
 	if status < 400 || status > 599 {
 		status = http.StatusInternalServerError
 	}
 	cause := fmt.Errorf(format, arguments...)
-	return &Error{Status: status, Detail: cause.Error(), Executed: WasExecuted, cause: cause}
+	return &Error{Status: status, Detail: sentence(cause), Executed: WasExecuted, cause: cause}
 }
 
 // StatusOf returns the HTTP status that an error stands for: 200 for nil, that of the outermost error in the chain with
-// a method StatusCode() int, 504 for a context whose deadline has passed, 503 for one that was cancelled, else 500.
+// a method StatusCode() int, 504 for a context whose deadline has passed, 503 for one that was cancelled or for its cause
+// [ErrCallerLeft], else 500.
 func StatusOf(err error) int {
 	if err == nil {
 		return http.StatusOK
@@ -144,7 +146,7 @@ func asError(err error) *Error {
 			return direct
 		}
 		wrapped := *known
-		wrapped.Detail, wrapped.cause = err.Error(), err
+		wrapped.Detail, wrapped.cause = sentence(err), err
 		return &wrapped
 	case *restmap.InputError:
 		return &Error{Status: known.Status, Detail: known.Detail, Arguments: known.Arguments, cause: err}
@@ -155,13 +157,13 @@ func asError(err error) *Error {
 	if status < 400 || status > 599 {
 		status = http.StatusInternalServerError
 	}
-	return &Error{Status: status, Detail: err.Error(), cause: err}
+	return &Error{Status: status, Detail: sentence(err), cause: err}
 }
 
 // isPlainEnd says whether an error is that of a context and nothing else, as a handler returns it that heeds its own. There is
 // nothing to hide in it, and nothing to look for in a log.
 func isPlainEnd(err error) bool {
-	return err == context.DeadlineExceeded || err == context.Canceled //nolint:errorlint // what wraps it says more
+	return err == context.DeadlineExceeded || err == context.Canceled || err == ErrCallerLeft //nolint:errorlint // what wraps it says more
 }
 
 // statusOfContext returns the status of an error that has none of its own.
@@ -169,7 +171,7 @@ func statusOfContext(err error) int {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, ErrCallerLeft):
 		return http.StatusServiceUnavailable
 	default:
 		return http.StatusInternalServerError

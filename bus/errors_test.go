@@ -38,6 +38,7 @@ func TestStatusOf(t *testing.T) {
 		"and the other way round":           {bus.Errorf(http.StatusBadGateway, "asked: %w", conflictError{}), 502},
 		"a deadline":                        {fmt.Errorf("waiting: %w", context.DeadlineExceeded), 504},
 		"a cancellation":                    {context.Canceled, 503},
+		"a caller who has left":             {fmt.Errorf("waiting: %w", bus.ErrCallerLeft), 503},
 		"anything else":                     {errors.New("the disk is full"), 500},
 		"a status that stands for no error": {bus.Errorf(200, "fine"), 500},
 	} {
@@ -61,6 +62,8 @@ func TestIsInternal(t *testing.T) {
 		"a deadline":               {late, true},
 		"a cancellation":           {fmt.Errorf("reading: %w", context.Canceled), true},
 		"that of a context":        {context.Canceled, false},
+		"the cause of a context":   {bus.ErrCallerLeft, false},
+		"a cause that is wrapped":  {fmt.Errorf("reading: %w", bus.ErrCallerLeft), true},
 		"a deadline with a status": {bus.Errorf(http.StatusGatewayTimeout, "the warehouse is closed: %w", late), false},
 		"an application's":         {conflictError{late}, false},
 		"a status that is wrapped": {fmt.Errorf("loading: %w", bus.Errorf(http.StatusGatewayTimeout, "late")), false},
@@ -96,7 +99,7 @@ func TestTheTextOfAWrappedErrorTravels(t *testing.T) {
 		serve(t, conn, wrapper{})
 		err := bus.Call(t.Context(), conn, "https://wrapper.example/wrapped", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != 404 || failed.Detail != "loading order 7: 404 Not Found: no product 7" {
+		if failed == nil || failed.Status != 404 || failed.Detail != "loading order 7: no product 7" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -140,21 +143,23 @@ func TestTheTextOfADriverIsInternal(t *testing.T) {
 // the reason, so that it is logged for debugging alone.
 func TestWhatACallerLeavesIsNoFault(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		logged := new(lines)
-		callee := b.connect("patient.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
-		serve(t, callee, patient{})
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second/2, cancel) // not before it has an ack
-		err := bus.Call(ctx, b.connect("caller.example"), "https://patient.example/wait", nil, nil)
-		if bus.StatusOf(err) != 503 || bus.IsInternal(err) {
-			t.Errorf("the call: %v", err)
-		}
-		synctest.Wait()
-		if line := logged.line(t, "request failed"); line["level"] != "debug" || line["detail"] != "waiting: context canceled" {
-			t.Errorf("logged is %v", line)
-		}
-	})
+	for path, detail := range map[string]string{"wait": "waiting: context canceled", "explain": "waiting: the caller stopped waiting"} {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			logged := new(lines)
+			callee := b.connect("patient.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
+			serve(t, callee, patient{})
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second/2, cancel) // not before it has an ack
+			err := bus.Call(ctx, b.connect("caller.example"), "https://patient.example/"+path, nil, nil)
+			if bus.StatusOf(err) != 503 || bus.IsInternal(err) {
+				t.Errorf("the call: %v", err)
+			}
+			synctest.Wait()
+			if line := logged.line(t, "request failed"); line["level"] != "debug" || line["detail"] != detail || line["status"] != 503.0 {
+				t.Errorf("logged is %v", line)
+			}
+		})
+	}
 }
 
 // patient waits for the end of its context.
@@ -163,6 +168,11 @@ type patient struct{}
 func (patient) Wait(ctx context.Context) error {
 	<-ctx.Done()
 	return fmt.Errorf("waiting: %w", ctx.Err())
+}
+
+func (patient) Explain(ctx context.Context) error {
+	<-ctx.Done()
+	return fmt.Errorf("waiting: %w", context.Cause(ctx))
 }
 
 // TestTheErrorOfAContextIsNoFault has a handler return what its context says when its time is over: that is no fault to be

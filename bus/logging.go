@@ -37,7 +37,7 @@ func (c *Conn) logServed(x *Exchange, err error) {
 	case isCrash:
 		line.Str("panic", failed.reason).Bytes("stack", failed.stack).Msg("handler panicked")
 	case err != nil:
-		line.Str("detail", asError(err).Detail).Msg("request failed")
+		line.Str("detail", asError(err).reason()).Msg("request failed")
 	default:
 		line.Msg("request served")
 	}
