@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -35,6 +36,7 @@ type connectConfig struct {
 	verifier       *claims.Verifier // of tokens; nil: that of claimsConfig
 	claimsConfig   claims.Config    // of the environment
 	logger         *zerolog.Logger
+	slog           *slog.Logger         // behind logger; nil: that is no other's
 	tracerProvider trace.TracerProvider // nil: that of the process
 	meterProvider  metric.MeterProvider // the same
 	interceptors   []Interceptor

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ type Conn struct {
 	allowResponses       bool
 	unlisted             bool // it does not answer the service protocol of NATS
 	logger               zerolog.Logger
+	slog                 *slog.Logger // behind logger; nil: that is no other's
 
 	verifier    *claims.Verifier // nil accepts no token
 	ownVerifier bool             // ours to close
@@ -145,6 +147,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		version: config.version, description: config.description, baseURL: config.baseURL,
 		ackWait: config.ackWait, allowResponses: config.allowResponses, unlisted: config.unlisted,
 		logger:     config.logger.With().Str("host", host).Str("id", id).Logger(),
+		slog:       config.slog,
 		link:       link,
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
 		responders: newResponders(),

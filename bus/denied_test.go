@@ -36,6 +36,12 @@ func (l *lines) Write(line []byte) (int, error) {
 	return l.text.Write(line)
 }
 
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func (l *lines) count(part string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

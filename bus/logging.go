@@ -85,7 +85,7 @@ func (c *Conn) logMade(x *Exchange, err error) {
 
 // logs says whether there is anybody to read, so that nothing is put together in vain.
 func (c *Conn) logs(level zerolog.Level) bool {
-	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel()
+	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.slog == nil || c.slog.Enabled(context.Background(), slogLevel(level)))
 }
 
 // told is what is told of calls on both sides.

@@ -156,9 +156,10 @@ func WithAckWait(wait time.Duration) ConnectOption {
 }
 
 // WithLogger sets the logger; the fields host and id are added to it. Default: one that writes to standard error, at
-// BUS_LOG_LEVEL (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text.
+// BUS_LOG_LEVEL (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text. See [WithSlog] for one of
+// log/slog.
 func WithLogger(logger zerolog.Logger) ConnectOption {
-	return func(c *connectConfig) { c.logger = &logger }
+	return func(c *connectConfig) { c.logger, c.slog = &logger, nil }
 }
 
 // WithInterceptors wraps all calls that the connection makes and serves in interceptors, the first one outermost;

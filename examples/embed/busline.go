@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
 )
@@ -74,7 +72,7 @@ func (b *busline) openDoor(ctx context.Context) error {
 func (b *busline) connect(ctx context.Context, host string) (*bus.Conn, error) {
 	conn, err := bus.Connect(ctx, host,
 		bus.WithNATS(b.app.nats),
-		bus.WithLogger(zerolog.New(slogWriter{b.app.logger})),
+		bus.WithSlog(b.app.logger),
 	)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 )
 
 // Run is run with the broker at the URL, and any free port.
@@ -52,6 +51,3 @@ func (l *Library) Leave() error { return l.added.close() }
 
 // Close closes the app, which has to have left.
 func (l *Library) Close() error { return l.app.close() }
-
-// SlogWriter returns the writer that takes zerolog's lines to a slog.Logger.
-func SlogWriter(logger *slog.Logger) zerolog.LevelWriter { return slogWriter{logger} }

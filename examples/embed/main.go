@@ -13,7 +13,7 @@
 //	http://127.0.0.1:8090/bus/library.example/api/books/dune   its chi router, on the bus
 //	ready http://127.0.0.1:8090
 //
-// What was added for Busline is in busline.go and slog.go, and in the lines of main.go and app.go that a comment with its
+// What was added for Busline is in busline.go, and in the lines of main.go and app.go that a comment with its
 // name marks. All the rest is as it was.
 //
 // HTTP_ADDR=127.0.0.1:8091 listens elsewhere. NATS_URL=nats://127.0.0.1:4222 uses a broker that runs already, that of

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"bytes"
 	"log"
 	"log/slog"
 	"net/http"
@@ -13,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
-
-	program "github.com/busline/busline/examples/embed"
 )
 
 // TestGlobals holds that Busline leaves alone what a process has but once.
@@ -70,33 +67,5 @@ func TestLogger(t *testing.T) {
 		if !strings.Contains(line, part) {
 			t.Errorf("no %q in %s", part, line)
 		}
-	}
-}
-
-// TestSlogWriter holds the lines that zerolog writes to those that slog writes of them.
-func TestSlogWriter(t *testing.T) {
-	t.Parallel()
-	var written bytes.Buffer
-	noTime := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}
-	to := program.SlogWriter(slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{ReplaceAttr: noTime})))
-	from := zerolog.New(to).With().Str("host", "library.example").Logger()
-	from.Debug().Msg("below the level of the app")
-	from.Info().Int("n", 3).Bool("a", true).Msg("info")
-	from.Warn().Err(http.ErrHandlerTimeout).Msg("warn")
-	from.Error().Str("message", "field").Msg("error")
-	want := `level=INFO msg=info a=true host=library.example n=3
-level=WARN msg=warn error="http: Handler timeout" host=library.example
-level=ERROR msg=error host=library.example
-`
-	if written.String() != want {
-		t.Errorf("slog writes\n%s\nwant\n%s", written.String(), want)
-	}
-	if _, err := to.Write([]byte("not JSON")); err == nil {
-		t.Error("a line that is no JSON is taken")
 	}
 }
