@@ -82,21 +82,13 @@ func (c *Conn) drain(ctx context.Context) error {
 // drainSubscriptions ends all subscriptions but those for responses, once what was delivered before has come. When the
 // broker goes away meanwhile nothing more comes.
 func (c *Conn) drainSubscriptions(ctx context.Context) {
-	subscriptions, connection := c.subscriptionsFrom(responseSubscriptions), c.link.conn()
+	connection := c.link.conn()
 	lost := connection.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	defer connection.RemoveStatusListener(lost)
 	if !c.Connected() {
 		return
 	}
-	var draining sync.WaitGroup
-	for _, s := range subscriptions {
-		draining.Add(1)
-		ended := sync.OnceFunc(draining.Done)
-		s.SetClosedHandler(func(string) { ended() })
-		if s.Drain() != nil { // it is closed already
-			ended()
-		}
-	}
+	draining := c.beginDraining()
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -107,6 +99,24 @@ func (c *Conn) drainSubscriptions(ctx context.Context) {
 	case <-lost:
 	case <-ctx.Done():
 	}
+}
+
+// beginDraining has those subscriptions deliver what is on its way, and then end. A registration that is taken back at the
+// same time ends them, too. The broker client reports no end of a subscription that has ended already, so this holds the
+// lock until all of them are set to report theirs.
+func (c *Conn) beginDraining() *sync.WaitGroup {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	draining := new(sync.WaitGroup)
+	for _, each := range c.subscriptions[min(responseSubscriptions, len(c.subscriptions)):] {
+		draining.Add(1)
+		ended := sync.OnceFunc(draining.Done)
+		each.made.SetClosedHandler(func(string) { ended() })
+		if each.made.Drain() != nil { // it is closed already
+			ended()
+		}
+	}
+	return draining
 }
 
 // unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. If there is no such

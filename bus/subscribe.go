@@ -63,16 +63,6 @@ func (c *Conn) subscribed() []*listening {
 	return slices.Clone(c.subscriptions)
 }
 
-// subscriptionsFrom returns those that were made at some place or later.
-func (c *Conn) subscriptionsFrom(first int) (made []*nats.Subscription) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, each := range c.subscriptions[min(first, len(c.subscriptions)):] {
-		made = append(made, each.made)
-	}
-	return made
-}
-
 // unsubscribe ends all subscriptions but those to keep.
 func (c *Conn) unsubscribe(keep []*listening) {
 	c.mu.Lock()
