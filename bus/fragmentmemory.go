@@ -12,8 +12,14 @@ const (
 	memoryOfSender = 8  // of one instance that sends requests to it; of responses it has asked for what it gets
 )
 
-// partCost is what keeping a part costs beside its bytes.
-const partCost = 256
+const (
+	// partCost is what keeping a part costs beside its bytes.
+	partCost = 256
+
+	// requestCost is what keeping the first part of a request costs besides, or the note that it was refused: a timer, places
+	// in maps, and the room that the strings of its head share with those of messages that have gone.
+	requestCost = 3 << 10
+)
 
 // partsMemory bounds the bytes that messages in parts hold.
 type partsMemory struct {

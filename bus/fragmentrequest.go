@@ -58,7 +58,8 @@ func (u *unfinished) beginGood(in *incoming) error {
 	if err != nil {
 		return err
 	}
-	return u.keep(in, &unfinishedRequest{parts: parts, in: in}, in.size)
+	size := 2*in.size - len(in.Request.Body) // the head is there twice
+	return u.keep(in, &unfinishedRequest{parts: parts, in: in}, size)
 }
 
 // keep notes down what has come of a request, and asks for the memory that it takes.
@@ -81,7 +82,7 @@ func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) er
 		return nil
 	}
 	kept.held = holding{memory: u.memory, sender: name.id + "." + name.host}
-	if err := kept.held.grow(size); err != nil {
+	if err := kept.held.grow(size + requestCost); err != nil {
 		return err
 	}
 	kept.abandon = time.AfterFunc(wire.MaxTimeBudget, func() { u.expire(name, kept) }) // see acked
@@ -161,7 +162,7 @@ func (r *unfinishedRequest) add(part *wire.Request, size int) error {
 func (r *unfinishedRequest) refuse() {
 	r.parts, r.in = nil, nil
 	r.held.free()
-	_ = r.held.grow(0) // there is room: more was given back
+	_ = r.held.grow(requestCost) // there is room: more was given back
 }
 
 // remove forgets a request. The lock is held.
