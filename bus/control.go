@@ -125,13 +125,13 @@ func newAllowed(address subject.Address) (*outgoing, error) {
 	}, nil, nil)
 }
 
-// parseAllowed reads the answer; false when it is none.
-func parseAllowed(body []byte) (methods []string, ok bool) {
+// parseAllowed reads the answer; an error when it is none.
+func parseAllowed(body []byte) (methods []string, err error) {
 	var answer struct {
 		Methods []string `json:"methods"`
 	}
-	err := strictjson.Unmarshal(body, &answer)
-	return answer.Methods, err == nil
+	err = strictjson.Unmarshal(body, &answer)
+	return answer.Methods, err
 }
 
 // announce tells every instance of the plane something, and awaits nothing.

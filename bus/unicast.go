@@ -34,6 +34,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 		return nil, err
 	}
 	var retry *patience // made when nobody is there, which few calls see
+	mayTell := true
 	for {
 		response, err := c.attempt(ctx, request, ends)
 		c.callees.note(request.address, response)
@@ -47,15 +48,15 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 		if retry == nil {
 			retry = newPatience()
 		}
-		if !left { // else it is served, or was
-			methods, present := c.askAllowed(ctx, request.address, ends)
-			if present && !slices.Contains(methods, request.Method) {
+		if !left && mayTell { // else it is served, or was
+			methods, err := c.askAllowed(ctx, request.address, ends)
+			if err == nil && !slices.Contains(methods, request.Method) {
 				return c.absentResponse(request, methods), nil
 			}
+			mayTell = err == nil || errors.Is(err, errAbsent) // who was asked and does not say is not asked again
 		}
 		if !retry.pause(ctx, left || c.responders.heardOf(request.address.Host), ends) {
-			return nil, newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
-				"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
+			return nil, c.noResponder(request)
 		}
 		request.reusable = false
 		again := *request // the one that has left is not changed any more, nor used again
@@ -96,18 +97,36 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 	return nil
 }
 
-// askAllowed asks a host under which methods it serves a path; false when nobody is there.
-func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, present bool) {
+// noResponder is the error of a request that nobody takes.
+func (c *Conn) noResponder(request *outgoing) *Error {
+	failed := newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
+		"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
+	failed.MsgID = request.MsgID
+	return failed
+}
+
+// errUntold says that a host does not tell what it serves.
+var errUntold = errors.New("the host does not tell what it serves")
+
+// askAllowed asks a host under which methods it serves a path; errAbsent when nobody is there.
+func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, err error) {
 	if address.Port == controlPort && address.Path == allowPath {
-		return nil, false // who does not answer that is not there
+		return nil, errAbsent // who does not answer that is not there
 	}
 	question, err := newAllowed(address)
-	if err != nil || c.seal(ctx, question) != nil {
-		return nil, false
+	if err == nil {
+		err = c.seal(ctx, question)
 	}
+	if err != nil {
+		return nil, err
+	}
+	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // it calls nobody: a host answers it at any depth
 	response, err := c.attempt(ctx, question, ends)
-	if err != nil || response.Status != http.StatusOK {
-		return nil, false
+	switch {
+	case err != nil:
+		return nil, err
+	case response.Status != http.StatusOK:
+		return nil, errUntold
 	}
 	c.responders.heard(response.FromHost)
 	return parseAllowed(response.Body)
@@ -117,7 +136,8 @@ func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends tim
 func (c *Conn) absentResponse(request *outgoing, methods []string) *wire.Response {
 	refused := absent(request.address, methods)
 	refused.Host, refused.Instance = request.address.Host, request.address.Path
+	refused.MsgID, refused.TraceID = request.MsgID, traceIDOf(request.Header)
 	response := refused.response()
-	response.OpCode, response.FromHost = wire.OpRes, request.address.Host
+	response.OpCode, response.FromHost, response.MsgID = wire.OpRes, request.address.Host, request.MsgID
 	return response
 }

@@ -1,0 +1,128 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// deepCaller calls an address that nobody serves, as the end of a chain of calls.
+type deepCaller struct{ conn *bus.Conn }
+
+func (d deepCaller) Reach(ctx context.Context, hops int, address string) (status int, err error) {
+	if hops == 0 {
+		return bus.StatusOf(bus.Call(ctx, d.conn, address, nil, nil)), nil
+	}
+	var out struct{ Status int }
+	err = bus.Call(ctx, d.conn, "https://deep.example/reach", bus.Args{"hops": hops - 1, "address": address}, &out)
+	return out.Status, err
+}
+
+// TestAbsenceIsToldAtAnyDepth holds that the deepest handler there can be hears what is wrong with an address, too.
+func TestAbsenceIsToldAtAnyDepth(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("deep.example")
+		serve(t, conn, deepCaller{conn})
+		newCalculator(t, w)
+		for address, want := range map[string]int{
+			calculatorURL + "/nothing": 404, "DELETE " + calculatorURL + "/add": 405, "https://nobody.example/add": 503,
+		} {
+			for _, depth := range []int{1, wire.MaxCallDepth} {
+				var out struct{ Status int }
+				err := bus.Call(t.Context(), conn, "https://deep.example/reach", bus.Args{"hops": depth - 1, "address": address}, &out)
+				if err != nil || out.Status != want {
+					t.Errorf("%s, called at depth %d: %d, %v; want %d", address, depth, out.Status, err, want)
+				}
+			}
+		}
+	})
+}
+
+// TestAbsenceTellsOfItsCall holds that the caller's own word about a path has what a server's would have.
+func TestAbsenceTellsOfItsCall(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		const trace = "0af7651916cd43dd8448eb211c80319c"
+		for address, status := range map[string]int{
+			calculatorURL + "/nothing": 404, "https://calculator.example/add": 405, "https://nobody.example/add": 503,
+		} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Traceparent", "00-"+trace+"-b7ad6b7169203331-01")
+			response, err := caller.Do(request)
+			if status == 503 {
+				if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.MsgID == "" {
+					t.Errorf("%s: %+v names no message", address, failed)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(response.Body)
+			msgID := response.Header.Get("Bus-Msg-Id")
+			if err != nil || response.StatusCode != status || msgID == "" ||
+				!strings.Contains(string(body), `"msgId":"`+msgID+`"`) || !strings.Contains(string(body), `"traceId":"`+trace+`"`) {
+				t.Errorf("%s: message %q: %s, %v", address, msgID, body, err)
+			}
+		}
+	})
+}
+
+// TestAHostIsAskedOnce calls a host that takes the question what it serves and says nothing, or nonsense.
+func TestAHostIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]*wire.Response{
+		"silence":  nil,
+		"nonsense": {Status: 200, OpCode: res, Body: []byte("yes")},
+		"an error": {Status: 500, OpCode: res},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bubble) {
+				server := newScripted(t, b.world, scriptedHost, ack, res)
+				questions := make(chan *wire.Request, 1024)
+				if _, err := server.raw.Subscribe(subject.Subscription(b.Plane(), "888", scriptedHost, "GET", "allow"), func(asked *nats.Msg) {
+					var question wire.Request
+					if err := wire.ParseRequest(asked.Data, &question); err != nil {
+						t.Error(err)
+						return
+					}
+					questions <- &question
+					if answer != nil {
+						said := *answer
+						said.FromHost, said.FromID, said.MsgID = scriptedHost, scriptedID, question.MsgID
+						_ = server.raw.Publish(subject.Response(b.Plane(), question.FromHost, question.FromID), wire.AppendResponse(nil, &said))
+					}
+				}); err != nil {
+					t.Fatal(err)
+				}
+				flush(t, server.raw)
+				caller := b.connect("caller.example")
+				if err := bus.Call(t.Context(), caller, scriptedURL, nil, nil); err != nil { // from now on it is tried for longer
+					t.Fatal(err)
+				}
+				err := bus.Call(t.Context(), caller, "https://scripted.example/nothing", nil, nil)
+				if bus.StatusOf(err) != 503 || !errors.Is(err, bus.ErrNoResponder) {
+					t.Errorf("got %v", err)
+				}
+				if len(questions) != 1 {
+					t.Errorf("asked %d times", len(questions))
+				}
+			})
+		})
+	}
+}
