@@ -69,14 +69,17 @@ func (s *multicastSlot) acknowledge(ack *wire.Response) bool {
 	return true
 }
 
-// place returns where the sender stands among the members; -1 when there are too many. The lock is held.
+// place returns where the sender stands among the members; -1 when there are too many. A second instance that names a
+// queue which another one has answered for stands for itself: it owes an answer, too. The lock is held.
 func (s *multicastSlot) place(response *wire.Response) int {
 	var room [128]byte
 	name := appendResponderName(room[:0], response)
-	if at, known := s.known[string(name)]; known {
-		return at
+	at, met := s.find(name)
+	if met && s.members[at].acked && s.members[at].ack != senderOf(response) {
+		name = appendInstanceName(room[:0], response)
+		at, met = s.find(name)
 	}
-	if at, known := s.strangers[string(name)]; known {
+	if met {
 		return at
 	}
 	if len(s.strangers) >= maxResponders {
@@ -85,9 +88,17 @@ func (s *multicastSlot) place(response *wire.Response) int {
 	if s.strangers == nil {
 		s.strangers = make(map[string]int)
 	}
-	at := len(s.members)
+	at = len(s.members)
 	s.strangers[string(name)], s.members = at, append(s.members, member{})
 	return at
+}
+
+// find returns the place of a name. The lock is held.
+func (s *multicastSlot) find(name []byte) (at int, met bool) {
+	if at, met = s.known[string(name)]; !met {
+		at, met = s.strangers[string(name)]
+	}
+	return at, met
 }
 
 // heard notes who owes a response. The lock is held.

@@ -242,7 +242,11 @@ func (r *responders) heardOf(host string) bool {
 // appendResponderName appends the queue that answers: the host, or else the instance, whatever it says.
 func appendResponderName(to []byte, response *wire.Response) []byte {
 	if response.Queue != response.FromHost {
-		to = append(append(to, response.FromID...), '.')
+		return appendInstanceName(to, response)
 	}
 	return append(to, response.FromHost...)
+}
+
+func appendInstanceName(to []byte, response *wire.Response) []byte {
+	return append(append(append(to, response.FromID...), '.'), response.FromHost...)
 }
