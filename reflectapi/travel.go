@@ -65,7 +65,13 @@ func (c *transportCheck) structObstacle(t reflect.Type, where string) string {
 	if rivals := rivalsFor(t); rivals != "" {
 		return rivals
 	}
+	if refusal := refusedByCodec(t); refusal != "" {
+		return refusal
+	}
 	for _, f := range fields {
+		if f.Quoted && !mayBeQuoted(f.Type) {
+			return fmt.Sprintf("field %v.%s is of type %v: the json option string is for numbers alone", t, f.Name, f.Type)
+		}
 		if obstacle := c.obstacle(f.Type, fmt.Sprintf("field %v.%s", t, f.Name)); obstacle != "" {
 			return obstacle
 		}

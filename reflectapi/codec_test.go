@@ -1,0 +1,74 @@
+package reflectapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+type (
+	trailing struct {
+		Name string `json:"name,"` //nolint:revive,staticcheck // what is tested
+	}
+	doubled struct {
+		Count int `json:"count,omitempty,omitempty"` //nolint:staticcheck // what is tested
+	}
+	Number   int
+	promoted struct {
+		Number
+		Name string
+	}
+	quotedText struct {
+		Name string `json:",string"`
+	}
+	quotedList struct {
+		Inner []struct {
+			Counts []int `json:",string"` //nolint:staticcheck // what is tested
+		}
+	}
+)
+
+// taker takes a value of a type.
+type taker[T any] struct{}
+
+func (taker[T]) Take(value T) (ok bool) { return true }
+
+// TestCodecRefuses finds out at registration what the codec would say of every value.
+func TestCodecRefuses(t *testing.T) {
+	t.Parallel()
+	for want, impl := range map[string]any{
+		"Go struct field Name has malformed `json` tag: invalid trailing ',' character":                                                taker[trailing]{},
+		"Go struct field Count has duplicate appearance of `omitempty` tag option":                                                     taker[*doubled]{},
+		"embedded Go struct field Number of non-struct type must be explicitly given a JSON name":                                      taker[map[string]promoted]{},
+		"argument 1 cannot travel as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is for num": taker[quotedText]{},
+		".Counts is of type []int: the json option string is for numbers alone; change it, or leave it out with bus.Without(\"Take\")": taker[quotedList]{},
+	} {
+		if _, err := reflectapi.Describe(impl); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%T: got %v, want %s", impl, err, want)
+		}
+	}
+}
+
+// quoted is what may be quoted.
+type quoted struct {
+	Int    int     `json:",string"`
+	Float  float64 `json:"float,string,omitempty"`
+	Number *uint16 `json:",string"`
+}
+
+// selfRead reads itself, and takes no empty object.
+type selfRead struct {
+	Name string
+}
+
+func (*selfRead) UnmarshalJSON([]byte) error { panic("a value is read at registration") }
+
+func TestCodecTakes(t *testing.T) {
+	t.Parallel()
+	for _, impl := range []any{taker[quoted]{}, taker[[]selfRead]{}} {
+		if _, err := reflectapi.Describe(impl); err != nil {
+			t.Errorf("%T: %v", impl, err)
+		}
+	}
+}
