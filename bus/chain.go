@@ -79,7 +79,11 @@ func (c *Conn) carry(ctx context.Context, request *outgoing, again bool) (_ *wir
 			return nil, err
 		}
 	}
-	return c.roundTrip(ctx, request)
+	response, err := c.roundTrip(ctx, request)
+	if failed, ok := errors.AsType[*Error](err); ok && failed.TraceID == "" {
+		failed.TraceID = traceIDOf(request.Header)
+	}
+	return response, err
 }
 
 // anew returns a copy of a request that an interceptor sends again. A handler that was given Go values may still fill in

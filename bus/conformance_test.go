@@ -217,7 +217,7 @@ func TestErrorsKeepTheirStatusAndSender(t *testing.T) {
 			if failed.Host != calculatorHost {
 				t.Errorf("%s: failed at %s", test.address, failed.Host)
 			}
-			if test.status != 404 && (failed.ID != callee.ID() || failed.MsgID == "") {
+			if failed.ID != callee.ID() || failed.MsgID == "" {
 				t.Errorf("%s: failed at %s %s, message %q", test.address, failed.Host, failed.ID, failed.MsgID)
 			}
 		}
@@ -243,12 +243,12 @@ func TestNobodyThere(t *testing.T) {
 		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add", "https://nobody.example:888/allow"} {
 			err := bus.Call(t.Context(), caller, address, nil, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
-			if !ok || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) || failed.Executed != bus.NotExecuted {
-				t.Errorf("%s: %v", address, err)
+			if !ok || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) || failed.Executed != bus.NotExecuted || failed.MsgID == "" {
+				t.Errorf("%s: %v, message %q", address, err, failed.MsgID)
 			}
 		}
 		response, body := do(t, caller, "DELETE", calculatorURL+"/add", "", "")
-		if response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD, POST" {
+		if response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD, POST" || !strings.Contains(body, `"id":"`+callee.ID()+`","msgId":"`) {
 			t.Errorf("wrong method: %d %q %s", response.StatusCode, response.Header.Get("Allow"), body)
 		}
 		response, body = do(t, caller, "GET", calculatorURL+":444/add", "", "")

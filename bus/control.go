@@ -9,14 +9,10 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/restmap/strictjson"
 )
 
 // hostAll is the host that every service answers on, besides its own.
 const hostAll = "all"
-
-// allowPath is where a host tells under which methods a path is served.
-const allowPath = "/allow"
 
 // control is what the framework itself tells and asks every instance, on port 888 of its host and of "all". It is
 // served like any other struct; the context tells by whom.
@@ -115,23 +111,6 @@ func planDirectory() ([]*endpoint, error) {
 		e.chain = controlChain(e)
 	}
 	return endpoints, err
-}
-
-// newAllowed asks a host under which methods it serves a path.
-func newAllowed(address subject.Address) (*outgoing, error) {
-	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
-	return newOutgoing(http.MethodGet, &url.URL{
-		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(controlPort), Path: allowPath, RawQuery: query.Encode(),
-	}, nil, nil)
-}
-
-// parseAllowed reads the answer; an error when it is none.
-func parseAllowed(body []byte) (methods []string, err error) {
-	var answer struct {
-		Methods []string `json:"methods"`
-	}
-	err = strictjson.Unmarshal(body, &answer)
-	return answer.Methods, err
 }
 
 // announce tells every instance of the plane something, and awaits nothing.

@@ -28,6 +28,9 @@ func ServeError(w http.ResponseWriter, r *http.Request, err error) {
 		failed.sentBy(s.conn, s.request)
 		failed.Executed = WasExecuted // this handler, whatever happened to a call that it made
 	}
+	if failed.TraceID == "" {
+		failed.TraceID = traceIDIn(r.Header.Get("Traceparent"))
+	}
 	header := w.Header()
 	for _, field := range failed.header() {
 		header.Set(field.Name, field.Value)

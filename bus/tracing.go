@@ -135,9 +135,11 @@ func (h headerCarrier) Keys() []string {
 }
 
 // traceIDOf returns the trace that a header names (W3C Trace Context, 3.2), "" for none.
-func traceIDOf(header wire.Header) string {
+func traceIDOf(header wire.Header) string { return traceIDIn(header.Get("Traceparent")) }
+
+// traceIDIn returns the trace of such a field's value, "" for none.
+func traceIDIn(parent string) string {
 	const from, to, shortest = 3, 35, 55 // of version-traceid-spanid-flags
-	parent := header.Get("Traceparent")
 	if len(parent) < shortest {
 		return ""
 	}

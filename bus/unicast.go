@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -49,9 +48,9 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 			retry = newPatience()
 		}
 		if !left && mayTell { // else it is served, or was
-			methods, err := c.askAllowed(ctx, request.address, ends)
-			if err == nil && !slices.Contains(methods, request.Method) {
-				return c.absentResponse(request, methods), nil
+			allowed, by, err := c.askAllowed(ctx, request.address, ends)
+			if err == nil && !slices.Contains(allowed, request.Method) {
+				return c.absentResponse(request, allowed, by), nil
 			}
 			mayTell = err == nil || errors.Is(err, errAbsent) // who was asked and does not say is not asked again
 		}
@@ -95,49 +94,4 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 		c.link.workers.start(in)
 	}
 	return nil
-}
-
-// noResponder is the error of a request that nobody takes.
-func (c *Conn) noResponder(request *outgoing) *Error {
-	failed := newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
-		"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
-	failed.MsgID = request.MsgID
-	return failed
-}
-
-// errUntold says that a host does not tell what it serves.
-var errUntold = errors.New("the host does not tell what it serves")
-
-// askAllowed asks a host under which methods it serves a path; errAbsent when nobody is there.
-func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, err error) {
-	if address.Port == controlPort && address.Path == allowPath {
-		return nil, errAbsent // who does not answer that is not there
-	}
-	question, err := newAllowed(address)
-	if err == nil {
-		err = c.seal(ctx, question)
-	}
-	if err != nil {
-		return nil, err
-	}
-	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // it calls nobody: a host answers it at any depth
-	response, err := c.attempt(ctx, question, ends)
-	switch {
-	case err != nil:
-		return nil, err
-	case response.Status != http.StatusOK:
-		return nil, errUntold
-	}
-	c.responders.heard(response.FromHost)
-	return parseAllowed(response.Body)
-}
-
-// absentResponse is what the host itself would have answered, had the broker delivered the request.
-func (c *Conn) absentResponse(request *outgoing, methods []string) *wire.Response {
-	refused := absent(request.address, methods)
-	refused.Host, refused.Instance = request.address.Host, request.address.Path
-	refused.MsgID, refused.TraceID = request.MsgID, traceIDOf(request.Header)
-	response := refused.response()
-	response.OpCode, response.FromHost, response.MsgID = wire.OpRes, request.address.Host, request.MsgID
-	return response
 }

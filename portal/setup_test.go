@@ -123,6 +123,7 @@ type problem struct {
 	Host     string `json:"host"`
 	ID       string `json:"id"`
 	MsgID    string `json:"msgId"`
+	TraceID  string `json:"traceId"`
 	Extra    []int  `json:"extra"`
 }
 
