@@ -81,8 +81,8 @@ func (d division) response(number int, whole *wire.Response) *wire.Response {
 	return &part
 }
 
-// longestHost is as long as a host can be, an instance in front included (RFC 1035, 2.3.4).
-const longestHost = 253
+// longestHost is as long as a host can be: a hostname with an instance in front, see [subject.ValidCalled].
+const longestHost = 32 + len(".") + 253
 
 // widest is the longest that Bus-Fragment can be.
 func widest() wire.Fragment { return wire.Fragment{Number: maxParts, Count: maxParts} }

@@ -43,7 +43,7 @@ func (a Address) valid() error {
 	if err := ValidPort(a.Port); err != nil {
 		return err
 	}
-	if err := ValidHost(a.Host); err != nil {
+	if err := ValidCalled(a.Host); err != nil {
 		return err
 	}
 	if err := ValidMethod(a.Method); err != nil {

@@ -79,6 +79,30 @@ func TestValidHost(t *testing.T) {
 		`host "x.`+label[:62]+`"…: longer than 253 bytes`)
 }
 
+func TestValidCalled(t *testing.T) {
+	t.Parallel()
+	label := strings.Repeat("x", 63)
+	longest := strings.Join([]string{label, label, label, label[:61]}, ".")
+	for _, host := range []string{"h", "k3xq27abcd.a.b", longest, "k3xq27abcd." + longest, strings.Repeat("a1", 16) + "." + longest} {
+		if err := subject.ValidCalled(host); err != nil {
+			t.Error(err)
+		}
+		address := subject.Address{Port: 443, Host: host, Method: "GET", Path: "/add"}
+		name, err := address.Subject("bus")
+		if err != nil {
+			t.Error(err)
+		}
+		if _, got, err := subject.Parse(name); err != nil || got != address {
+			t.Errorf("%s is %+v, %v", name, got, err)
+		}
+	}
+	for _, host := range []string{"", "A.b", "x" + longest, "k3-q27abcd." + longest, "x.k3xq27abcd." + longest, "x.y." + longest} {
+		if subject.ValidCalled(host) == nil {
+			t.Errorf("%s can be called", host)
+		}
+	}
+}
+
 func TestValidID(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("a1", 16)

@@ -11,7 +11,7 @@ const (
 )
 
 // ValidHost returns an error unless host is a lower-case DNS name: labels of a-z, 0-9 and inner hyphens, of at
-// most 63 bytes each, joined by dots, 253 bytes at most. A host that addresses an instance is one too.
+// most 63 bytes each, joined by dots, 253 bytes at most.
 func ValidHost(host string) error {
 	if len(host) > maxHostLength {
 		return malformed("host %s: longer than %d bytes", quote(host), maxHostLength)
@@ -23,6 +23,17 @@ func ValidHost(host string) error {
 		}
 	}
 	return nil
+}
+
+// ValidCalled returns an error unless host can be called: a hostname, or one with an instance ID and a dot in front, which do
+// not count among its 253 bytes.
+func ValidCalled(host string) error {
+	if len(host) > maxHostLength {
+		if id, rest, ok := strings.Cut(host, "."); ok && len(rest) <= maxHostLength && ValidID(id) == nil {
+			host = rest
+		}
+	}
+	return ValidHost(host)
 }
 
 func validLabel(label string) bool {
