@@ -3,7 +3,9 @@ package reflectapi_test
 import (
 	"context"
 	"io"
+	"mime/multipart"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -137,7 +139,9 @@ type misfits interface {
 	Complex(c complex128)
 	Address(a uintptr)
 	Reader(r io.Reader)
-	ReaderResult() (r io.Reader)
+	ReaderResult() (r io.ReadCloser)
+	Upload(files []*multipart.FileHeader)
+	File(f *os.File)
 	LateContext(x int, ctx context.Context)
 	ContextResult() (ctx context.Context)
 	EarlyError() (err error, x int)
@@ -199,6 +203,7 @@ func (*ownError) Error() string { return "" }
 func TestMisfits(t *testing.T) {
 	t.Parallel()
 	const web = "a web method is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result"
+	const stream = ": take or return a []byte, or make it a web method (w http.ResponseWriter, r *http.Request)"
 	messages := map[string]string{
 		"Channel":         "argument 1 cannot travel as JSON: it is of type chan int",
 		"ChannelResult":   "result 1 cannot travel as JSON: it is of type <-chan int",
@@ -206,8 +211,10 @@ func TestMisfits(t *testing.T) {
 		"Pointer":         "argument 1 cannot travel as JSON: it is of type unsafe.Pointer",
 		"Complex":         "argument 1 cannot travel as JSON: it is of type complex128",
 		"Address":         "argument 1 cannot travel as JSON: it is of type uintptr",
-		"Reader":          "argument 1 cannot travel as JSON: it is of type io.Reader, and nothing tells which type to read back: use a struct, or any",
-		"ReaderResult":    "result 1 cannot travel as JSON: it is of type io.Reader, and nothing tells which type to read back: use a struct, or any",
+		"Reader":          "argument 1 cannot travel as JSON: it is of type io.Reader" + stream,
+		"ReaderResult":    "result 1 cannot travel as JSON: it is of type io.ReadCloser" + stream,
+		"Upload":          "argument 1 cannot travel as JSON: an element of it is of type multipart.FileHeader" + stream,
+		"File":            "argument 1 cannot travel as JSON: it is of type os.File" + stream,
 		"LateContext":     "argument 2 is a context.Context: it can only be the first argument",
 		"ContextResult":   "result 1 is a context.Context: it can only be the first argument",
 		"EarlyError":      "result 1 is an error: it can only be the last result",

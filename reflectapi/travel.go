@@ -4,6 +4,9 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"io"
+	"mime/multipart"
+	"os"
 	"reflect"
 	"slices"
 
@@ -29,6 +32,9 @@ func (c *transportCheck) obstacle(t reflect.Type, where string) string {
 		return ""
 	}
 	c.seen[t] = true
+	if isStream(t) {
+		return fmt.Sprintf("%s is of type %v: take or return a []byte, or make it a web method (w http.ResponseWriter, r *http.Request)", where, t)
+	}
 	switch t.Kind() {
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Uintptr, reflect.Complex64, reflect.Complex128:
 		return fmt.Sprintf("%s is of type %v", where, t)
@@ -52,6 +58,15 @@ func (c *transportCheck) obstacle(t reflect.Type, where string) string {
 		return c.structObstacle(t, where)
 	}
 	return ""
+}
+
+// isStream tells what is read or written, as a file or an upload is. The fields of a multipart.FileHeader would travel, and
+// what is in the file would not.
+func isStream(t reflect.Type) bool {
+	if t.Kind() != reflect.Interface {
+		return t == reflect.TypeFor[multipart.FileHeader]() || t == reflect.TypeFor[os.File]()
+	}
+	return t.Implements(reflect.TypeFor[io.Reader]()) || t.Implements(reflect.TypeFor[io.Writer]())
 }
 
 func (c *transportCheck) structObstacle(t reflect.Type, where string) string {

@@ -220,6 +220,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "an infinity", method: "Texts", query: "f=-Inf", want: "f (query): expects a number"},
 		{name: "null", method: "Texts", query: "i8=null&b=null", want: "b (query): expects true or false; i8 (query): expects an integer"},
 		{name: "a name twice", method: "Texts", query: "s=a&s=b", want: "s (query): is given more than once"},
+		{name: "lists that are not of text", method: "Odd", query: "pair=1&pair=2", want: "pair (query): is given more than once; write pair as one JSON value"},
+		{name: "anything twice", method: "Open", query: "x=1&x=2", want: "x (query): is given more than once; write x as one JSON value"},
 		{name: "an object twice", method: "Objects", query: "p={}&p={}", want: "p (query): is given more than once"},
 		{name: "a part twice", method: "Objects", query: "p.x=1&p.x=1", want: "p.x (query): is given more than once"},
 		{name: "invalid UTF-8", method: "Texts", query: "s=%ff", want: "s (query): is not valid UTF-8"},

@@ -95,12 +95,22 @@ func (d *formDecoding) take(name string, texts []string) {
 	}
 	switch {
 	case len(texts) > 1 && !part.list:
-		d.fault(name, "is given more than once")
+		d.fault(name, "is given more than once"+remedy(part.typ, argument))
 	case part.decodable && (dotted || texts[0] != ""):
 		d.mention(field)
 		d.values[name] = texts
 	default:
 		d.set(name, field, texts)
+	}
+}
+
+// remedy says how to give what may be a list, of a type of which no form can be taken part by part.
+func remedy(t reflect.Type, argument string) string {
+	switch pointed(t).Kind() {
+	case reflect.Slice, reflect.Array, reflect.Interface:
+		return "; write " + argument + " as one JSON value"
+	default:
+		return ""
 	}
 }
 
