@@ -37,8 +37,8 @@ type Conn struct {
 
 	link      *link
 	nats      *natsTransport
-	transport transport // what unicast calls leave through: the short circuit, or nats
-	circuit   bool      // it is the former
+	transport transport // for unicast calls: the short circuit, or nats
+	circuit   bool      // transport is the short circuit
 
 	pending      *pending
 	unfinished   *unfinished
@@ -47,8 +47,8 @@ type Conn struct {
 	callers      *callers
 	destinations *destinations
 	untagged     table[reflect.Type, error] // by the type of arguments
-	requests     sync.Pool                  // of *outgoing that were answered
-	givens       sync.Pool                  // of *given that belonged to them
+	requests     sync.Pool                  // of *outgoing, to be used again
+	givens       sync.Pool                  // of *given, the same
 	router       *router
 	events       eventSources
 	heads        [2]responseHeads // of endpoints with a queue, and without
@@ -67,18 +67,18 @@ type Conn struct {
 	meters       *meters  // nil: no metrics but ours
 	interceptors []Interceptor
 	calling      Handler        // what a call passes through
-	called       metrics.Family // by host, what came of our calls
+	called       metrics.Family // by host, the outcomes of our calls
 	turnedAway   turnedAway
 	tap          *tap
 	bodies       bool // interceptors want to see them
 	opened       time.Time
 
 	registering sync.Mutex // one registration at a time; protects serving
-	serving     bool       // something was registered
+	serving     bool       // something is registered
 
 	mu            sync.Mutex // protects what stands below
 	subscriptions []*listening
-	endpoints     []*endpoint // that were registered, but for what the framework itself serves
+	endpoints     []*endpoint // that are registered, except those of the framework itself
 	overflow      overflow
 	examined      error         // of the broker: see checkSubscriptions
 	closing       chan struct{} // of the first Close: closed when it is done
@@ -169,7 +169,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 	conn.unfinished = newUnfinished(conn, config.messageLimit)
 	conn.pending = newPending(conn.stranger, config.messageLimit, conn.unfinished.memory)
 	conn.base, conn.stop = context.WithCancel(context.Background())
-	conn.examined = link.conn().LastError() // what there is has nothing to do with us
+	conn.examined = link.conn().LastError() // an earlier error has nothing to do with us
 	link.join(conn)
 	return conn
 }
@@ -274,7 +274,7 @@ func (c *Conn) drop(subject string, why error) {
 	c.logger.Warn().Str("subject", subject).Err(why).Msg("message dropped")
 }
 
-// stranger takes acks and responses without a slot. An ack of a multicast that has ended is learnt from.
+// stranger takes acks and responses without a slot. The ack of a multicast that has ended teaches who may answer the next.
 func (c *Conn) stranger(response *wire.Response) {
 	c.strangers.Add(1)
 	if response.OpCode == wire.OpAck {

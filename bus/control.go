@@ -14,8 +14,8 @@ import (
 // hostAll is the host that every service answers on, besides its own.
 const hostAll = "all"
 
-// control is what the framework itself tells and asks every instance, on port 888 of its host and of "all". It is
-// served like any other struct; the context tells by whom.
+// control is what every instance serves for the framework itself, on port 888 of its host and of "all". It is served like
+// any other struct; the context knows by which connection.
 type control struct{}
 
 // Ping says who is there: discovery is a multicast to https://all:888/ping.
@@ -30,18 +30,18 @@ func (control) Traffic(ctx context.Context) (started time.Time, served []ServedC
 	return traffic.Started, traffic.Served, traffic.Made
 }
 
-// Metrics says so in the text format of Prometheus.
+// Metrics writes the metrics in the text format of Prometheus.
 func (control) Metrics(w http.ResponseWriter, r *http.Request) {
 	servingOf(r.Context()).conn.ServeMetrics(w, r)
 }
 
-// Hello says that the caller serves something new: what was known of who answers is no longer complete.
+// Hello says that the caller serves something new, so what was known about who answers may be incomplete.
 func (control) Hello(ctx context.Context) { greeted(ctx, true) }
 
 // Bye says that the caller has left.
 func (control) Bye(ctx context.Context) { greeted(ctx, false) }
 
-// Cancel says that the caller waits no more for the answer to its request of that id.
+// Cancel says that the caller no longer waits for the answer to its request with that id.
 func (control) Cancel(ctx context.Context, id string) {
 	caller, _ := CallerOf(ctx)
 	conn, key := servingOf(ctx).conn, requestKey{caller.Host, caller.ID, id}
@@ -113,7 +113,7 @@ func planDirectory() ([]*endpoint, error) {
 	return endpoints, err
 }
 
-// announce tells every instance of the plane something, and awaits nothing.
+// announce sends a greeting to every instance of the plane, and waits for no answer.
 func (c *Conn) announce(what string) {
 	to := &url.URL{Scheme: "https", Host: hostAll + ":" + strconv.Itoa(controlPort), Path: "/" + what}
 	request, err := newOutgoing(http.MethodPost, to, nil, nil)

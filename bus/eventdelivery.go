@@ -30,7 +30,7 @@ type delivery struct {
 	ended bool
 }
 
-// What JetStream is told of an event.
+// The answers to JetStream.
 const (
 	jsAck        = "+ACK"
 	jsPutOff     = "-NAK"
@@ -38,7 +38,7 @@ const (
 	jsInProgress = "+WPI"
 )
 
-// beatsPerWait is how often JetStream hears of a handler that runs, while it waits for one.
+// beatsPerWait is how often JetStream is told, within its ack wait, that a handler still runs.
 const beatsPerWait = 3
 
 func newDelivery(from *storedEvents, message *nats.Msg) *delivery {
@@ -49,7 +49,7 @@ func newDelivery(from *storedEvents, message *nats.Msg) *delivery {
 	return d
 }
 
-// begin has JetStream told, as long as the handler may run, that it does.
+// begin keeps telling JetStream that the handler runs, as long as it may.
 func (d *delivery) begin(deadline time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,7 +66,7 @@ func (d *delivery) begin(deadline time.Time) {
 	})
 }
 
-// reply takes what the handler has answered.
+// reply takes the answer of the handler.
 func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Response) error {
 	if response.OpCode != wire.OpRes {
 		return nil
@@ -110,7 +110,7 @@ func (d *delivery) pause() time.Duration {
 	return pause
 }
 
-// putOff has the event come again, to any instance.
+// putOff has the event delivered again, to any instance.
 func (d *delivery) putOff(pause time.Duration) error {
 	if pause <= 0 {
 		return d.tell(jsPutOff)
@@ -118,7 +118,7 @@ func (d *delivery) putOff(pause time.Duration) error {
 	return d.tell(jsPutOff + ` {"delay": ` + strconv.FormatInt(pause.Nanoseconds(), 10) + `}`)
 }
 
-// refuse puts off what is not even begun.
+// refuse puts off an event that no handler has seen.
 func (d *delivery) refuse(pause time.Duration) {
 	if err := d.putOff(pause); err != nil {
 		d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("an event cannot be put off, and comes again later")
@@ -139,14 +139,15 @@ const (
 // parkingRoom is how many bytes an event has to leave of the largest message, for the header that it is parked with.
 const parkingRoom = 2 << 10
 
-// park stores an event where somebody can look at it, and only then has JetStream forget it. When that fails it comes again.
+// park stores an event where somebody can look at it, and only then lets JetStream forget it. If that fails the event comes
+// again.
 func (d *delivery) park(in *incoming, reason string) error {
 	c, s := d.from.conn, d.from
 	parked := nats.NewMsg(subject.ParkedEvent(c.plane, s.source, s.consumer, d.message.Subject[strings.LastIndexByte(d.message.Subject, '.')+1:]))
 	parked.Data = d.message.Data
 	parked.Header.Set(parkedReason, oneLine(reason))
 	parked.Header.Set(parkedAttempts, strconv.Itoa(d.attempt))
-	told := c.logger.Error().Str("source", s.source).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
+	line := c.logger.Error().Str("source", s.source).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
 		Int("attempts", d.attempt).Str("reason", reason)
 	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
 	defer cancel()
@@ -155,10 +156,10 @@ func (d *delivery) park(in *incoming, reason string) error {
 		_, err = manager.PublishMsg(ctx, parked, jetstream.WithMsgID(s.consumer+" "+d.message.Reply))
 	}
 	if err != nil {
-		told.AnErr("cause", err).Str("stream", s.parked()).Msg("an event that could not be handled cannot be parked, and comes again")
+		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event that could not be handled cannot be parked, and comes again")
 		return errors.Join(err, d.putOff(s.config.longest))
 	}
-	told.Str("stream", s.parked()).Str("subject", parked.Subject).Msg("an event could not be handled, and is parked")
+	line.Str("stream", s.parked()).Str("subject", parked.Subject).Msg("an event could not be handled, and is parked")
 	return d.tell(jsTerminate + " parked")
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// incoming is a request that has reached this instance, and the way back to its caller. All that a request needs is one
-// piece of memory.
+// incoming is a request that has reached this instance, and the way back to its caller. Everything that a request needs is
+// in one piece of memory.
 type incoming struct {
 	Exchange
 	through *subscription
@@ -20,17 +20,17 @@ type incoming struct {
 	own     bool               // made by a handler of this instance, which is closing
 	entered bool               // it has reached the endpoint
 	size    int                // in bytes, as it came from the broker
-	kept    *unfinishedRequest // of several parts: until the first is acked, and again once all have come; else nil
+	kept    *unfinishedRequest // if it has several parts: until the first is acked, and again once all have come; else nil
 	match                      // the endpoint that serves it, once found
 
-	given *given // by a caller in the process; nil when the request was written
+	given *given // Go values of a caller in the process; nil when the request was written
 
 	*arrival
 	response wire.Response // what a function endpoint has answered
 	lent     bool          // response, to a caller in the process
 }
 
-// arrival is what a handler may keep of a request: its context, and what that tells of.
+// arrival is the part of a request that a handler may keep: its context, and what that refers to.
 type arrival struct {
 	serving serving                 // the context of the handler
 	read    wire.Request            // what Request points to
@@ -40,8 +40,8 @@ type arrival struct {
 // subscription says why a message was delivered. The zero value stands for messages to this very instance.
 type subscription struct {
 	endpoint *endpoint
-	everyone bool            // it brings what the framework asks every instance
-	subject  string          // of the only address that it brings requests for; "" when there are several
+	everyone bool            // for requests of the framework to every instance
+	subject  string          // of its address, if it has but one; else ""
 	address  subject.Address // that address
 	match    match           // what serves it
 }
@@ -50,9 +50,8 @@ func (s *subscription) into(c *Conn) receiver {
 	return func(message *nats.Msg) *incoming { return c.receiveRequest(message, s) }
 }
 
-// brings says whether a message that belongs to found is to be handled when it comes through s. Where patterns
-// overlap, the broker delivers one copy for the queue and one for each subscription without a queue: exactly
-// one of them counts.
+// brings says whether a message for the endpoint found is to be handled when it comes through s. Where patterns overlap,
+// the broker delivers one copy for the queue and one for each subscription without a queue: exactly one of them counts.
 func (s *subscription) brings(found *endpoint) bool {
 	if s.endpoint == nil || s.endpoint == found {
 		return true
@@ -60,8 +59,8 @@ func (s *subscription) brings(found *endpoint) bool {
 	return s.endpoint.queue && found.queue
 }
 
-// settle notes the address when there is but one, and the route of it, which nothing that is registered later can come
-// before: no path is more specific than one without parameters, and no method than one that is named.
+// settle notes the address if there is but one, and its route. Nothing that is registered later can take precedence: no path
+// is more specific than one without parameters, and no method than one that is named.
 func (s *subscription) settle(c *Conn, host string, route restmap.Route) {
 	if route.Method == anyMethod || hasParameters(route.Pattern) {
 		return
@@ -73,13 +72,13 @@ func (s *subscription) settle(c *Conn, host string, route restmap.Route) {
 	}
 }
 
-// plain says whether a request is for the only address there is, in so many words.
+// plain says whether a request is for the only address there is, spelled exactly like it.
 func (s *subscription) plain(request *wire.Request, published string) bool {
 	return s.subject != "" && published == s.subject && request.Method == s.address.Method &&
 		request.Host == s.address.Host && pathOf(request.Target) == s.address.Path
 }
 
-// ofFramework says whether all that it brings is asked by the framework itself.
+// ofFramework says whether it brings only requests of the framework itself.
 func (s *subscription) ofFramework() bool {
 	return s.everyone || s.endpoint != nil && s.endpoint.Port == controlPort
 }

@@ -15,7 +15,7 @@ func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
 	return c.installIn(ctx, c.router, endpoints, c.subscribeAll)
 }
 
-// surround makes what requests pass through.
+// surround composes the chain that the requests of each endpoint pass through.
 func (c *Conn) surround(endpoints []*endpoint) {
 	for _, e := range endpoints {
 		if e.Port != controlPort { // whose plans all connections share
@@ -26,7 +26,7 @@ func (c *Conn) surround(endpoints []*endpoint) {
 	}
 }
 
-// installIn does so with another router, and another way to subscribe.
+// installIn is install with another router, and another way to subscribe.
 func (c *Conn) installIn(ctx context.Context, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
 	c.surround(endpoints)
 	if err := router.add(endpoints); err != nil {

@@ -16,7 +16,7 @@ import (
 // link is one broker connection with the connections of this process that share it. Its last user closes it.
 type link struct {
 	current  atomic.Pointer[nats.Conn] // another one once the broker has closed it: see relink.go
-	owned    bool                      // dialled by us, hence ours to close, and to make anew
+	owned    bool                      // dialled by us, hence ours to close and to replace
 	quiet    QuietBroker               // nil unless the broker is one
 	local    *locals
 	intake   *intake
@@ -25,7 +25,7 @@ type link struct {
 	services *serviceProtocol
 	outage   *outage
 	denials  denials
-	denying  sync.RWMutex // held while it is found out which subscriptions the broker denies; to write by who expects some
+	denying  sync.RWMutex // held while subscriptions are checked for denials; for writing if some are expected
 	logger   zerolog.Logger
 
 	redial   func() (*nats.Conn, error) // tries once
@@ -49,7 +49,7 @@ var links = struct { //nolint:gochecknoglobals // docs/decisions/0002
 	open map[linkConfig]*link
 }{open: map[linkConfig]*link{}}
 
-// acquireLink returns the link that the configuration asks for. Who asks first dials, and the others wait for it.
+// acquireLink returns the link that the configuration asks for. The first to ask dials, the others wait for it.
 func acquireLink(ctx context.Context, name string, config *connectConfig) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, config.linkConfig.connectTimeout)
 	defer cancel()
@@ -90,7 +90,7 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 	links.mu.Lock()
 	defer links.mu.Unlock()
 	key := config.linkConfig
-	key.connectTimeout = 0 // how long one waits does not tell brokers apart
+	key.connectTimeout = 0 // it does not tell brokers apart
 	if shared := links.open[key]; shared != nil && !config.ownLink {
 		shared.users++
 		return shared, false
@@ -107,8 +107,8 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 	return made, true
 }
 
-// release gives the link back; the last one closes the broker connection, if it is ours. One that could not be dialled,
-// or that the broker has closed, is not found again.
+// release gives the link back; its last user closes the broker connection, if that is ours. A link that could not be
+// dialled, or whose connection is closed, is not shared again.
 func (l *link) release() {
 	if l.giveBack() > 0 || l.unwatch == nil {
 		return
@@ -137,7 +137,7 @@ func (l *link) giveBack() int {
 	return l.users
 }
 
-// failed says whether the link was dialled and is of no use.
+// failed says whether the link was dialled and is unusable.
 func (l *link) failed() bool {
 	select {
 	case <-l.dialled:
@@ -187,7 +187,7 @@ func (l *link) publish(subject, reply string, payload []byte) error {
 	}
 }
 
-// exceeded is the error for a message of that many bytes, which the broker does not take.
+// exceeded is the error for a message that is too large for the broker.
 func (l *link) exceeded(size int) error {
 	return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
 		"a message of %d bytes exceeds the broker's limit of %d", size, l.payload())

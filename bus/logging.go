@@ -8,8 +8,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// logging is the [Interceptor] that writes a line for each call: as an error what nobody meant to happen here, for
-// debugging all else. No line has a body, a query or a token.
+// logging is the [Interceptor] that writes a line for each call: at level error if nobody meant it to end so, else at level
+// debug. No line has a body, a query or a token.
 func (c *Conn) logging(next Handler) Handler {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
@@ -23,7 +23,7 @@ func (c *Conn) logging(next Handler) Handler {
 	}
 }
 
-// logServed tells of a request that a handler has seen. Of one whose goroutine has exited tells who answers it.
+// logServed logs a request that was served. If its goroutine has exited, whoever answers it logs it instead.
 func (c *Conn) logServed(x *Exchange, err error) {
 	level := zerolog.DebugLevel
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *Conn) logServed(x *Exchange, err error) {
 	if x.crashed && err == nil || !c.logs(level) {
 		return
 	}
-	line := c.logger.WithLevel(level).EmbedObject(told{x, x.Status(err)}).Str("caller", x.Request.FromHost).Str("callerId", x.Request.FromID).Str("endpoint", x.Endpoint.Name)
+	line := c.logger.WithLevel(level).EmbedObject(callFields{x, x.Status(err)}).Str("caller", x.Request.FromHost).Str("callerId", x.Request.FromID).Str("endpoint", x.Endpoint.Name)
 	switch failed, isCrash := errors.AsType[*crashed](err); {
 	case isCrash:
 		line.Str("panic", failed.reason).Bytes("stack", failed.stack).Msg("handler panicked")
@@ -43,7 +43,7 @@ func (c *Conn) logServed(x *Exchange, err error) {
 	}
 }
 
-// levelOf returns how a request is logged that has failed.
+// levelOf returns the level at which a failed request is logged.
 func (in *incoming) levelOf(failed *Error) zerolog.Level {
 	switch {
 	case in.isFault(failed):
@@ -55,7 +55,7 @@ func (in *incoming) levelOf(failed *Error) zerolog.Level {
 	}
 }
 
-// isFault says whether nobody meant a request to fail so. Then the log is where its reason is looked for.
+// isFault says whether nobody meant a request to fail so, and its reason has to be in the log.
 func (in *incoming) isFault(failed *Error) bool {
 	switch {
 	case !failed.isInternal(), errors.Is(failed, errAborted):
@@ -67,12 +67,12 @@ func (in *incoming) isFault(failed *Error) bool {
 	}
 }
 
-// logMade tells of a call of our own. What has failed is for the caller to judge.
+// logMade logs a call of our own. Whether its failure is a fault is for the caller to judge.
 func (c *Conn) logMade(x *Exchange, err error) {
 	if !c.logs(zerolog.DebugLevel) {
 		return
 	}
-	line := c.logger.WithLevel(zerolog.DebugLevel).EmbedObject(told{x, x.Status(err)}).Str("callee", x.Host).Int("port", x.Port)
+	line := c.logger.WithLevel(zerolog.DebugLevel).EmbedObject(callFields{x, x.Status(err)}).Str("callee", x.Host).Int("port", x.Port)
 	if x.Multicast {
 		line.Int("answers", x.Answers)
 	}
@@ -83,21 +83,21 @@ func (c *Conn) logMade(x *Exchange, err error) {
 	line.Msg("call made")
 }
 
-// logs says whether there is anybody to read, so that nothing is put together in vain.
+// logs says whether a line of this level is written at all, so that none is built in vain.
 func (c *Conn) logs(level zerolog.Level) bool {
 	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.slog == nil || c.slog.Enabled(context.Background(), slogLevel(level)))
 }
 
-// told is what is told of calls on both sides.
-type told struct {
+// callFields are the fields of log lines of calls, on both sides.
+type callFields struct {
 	call   *Exchange
 	status int
 }
 
 // MarshalZerologObject adds the fields.
-func (t told) MarshalZerologObject(line *zerolog.Event) {
-	x := t.call
-	line.Str("msgId", x.messageID()).Str("method", x.Method).Str("path", x.Path).Int("status", t.status).Dur("duration", x.Elapsed())
+func (f callFields) MarshalZerologObject(line *zerolog.Event) {
+	x := f.call
+	line.Str("msgId", x.messageID()).Str("method", x.Method).Str("path", x.Path).Int("status", f.status).Dur("duration", x.Elapsed())
 	if trace := x.TraceID(); trace != "" {
 		line.Str("traceId", trace)
 	}

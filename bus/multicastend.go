@@ -7,7 +7,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// stopWaiting tells the caller what is missing, and those who work for it that they work for nobody.
+// stopWaiting yields what is missing to the caller, and tells the handlers that still run that nobody waits for them.
 func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why ending, yield func(*wire.Response, error) bool) {
 	outcomes, silent := waiting.remainder()
 	if why != brokerGone {
@@ -61,7 +61,7 @@ func (s *multicastSlot) cutOff(outcomes []outcome, yield func(*wire.Response, er
 	}
 }
 
-// remainder ends the call and returns the outcomes that were not taken yet, and those who owe one.
+// remainder ends the call and returns the outcomes that were not taken yet, and the instances that owe one.
 func (s *multicastSlot) remainder() (outcomes []outcome, silent []peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +69,8 @@ func (s *multicastSlot) remainder() (outcomes []outcome, silent []peer) {
 	return s.inbox[s.taken:], s.owed()
 }
 
-// seal ends the call, unless somebody has turned up in the meantime. It returns who has acked when those are not the ones
-// that were known, or nil, and whether the call is over before it has been quiet for long.
+// seal ends the call; ended is false if somebody has turned up in the meantime. names are those who have acked, nil if they
+// are the ones that were known. hasty says that the call has ended before it had been quiet for long.
 func (s *multicastSlot) seal() (names map[string]int, hasty, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ func (t *natsTransport) send(request *outgoing) error {
 	return err
 }
 
-// newReply returns a reply subject, and the message id that it ends with: 26 characters, which are 130 bits of chance.
+// newReply returns a reply subject, and the message id that it ends with: 26 characters with 130 random bits.
 func (t *natsTransport) newReply() (reply, msgID string) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	var id [26]byte
@@ -52,8 +52,8 @@ func (t *natsTransport) reply(to *incoming, head *wire.ResponseHead, response *w
 	return err
 }
 
-// publishRequest publishes a request, or a part of one, unless it does not fit into one message. A head, if there is one,
-// spares writing again what others begin with, too.
+// publishRequest publishes a request, or a part of one; fits is false if it is too large for one message. A prepared head,
+// if there is one, saves writing what is the same for all requests of an operation.
 func (t *natsTransport) publishRequest(to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
 	if t.link.refuses(len(request.Body)) { // it is not even written
 		return false, nil
@@ -67,7 +67,7 @@ func (t *natsTransport) publishRequest(to, reply string, head *wire.RequestHead,
 	return t.publish(to, reply, buffer)
 }
 
-// publishResponse does the same for an ack, a response, or a part of one.
+// publishResponse does so with an ack, a response, or a part of one.
 func (t *natsTransport) publishResponse(to string, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
 	if t.link.refuses(len(response.Body)) {
 		return false, nil
@@ -91,7 +91,7 @@ func (t *natsTransport) buffer() *[]byte {
 	return new([]byte)
 }
 
-// publish sends what was written to a buffer, unless that is more than one message of the broker holds.
+// publish sends the content of a buffer; fits is false if it is too large for one message of the broker.
 func (t *natsTransport) publish(to, reply string, buffer *[]byte) (fits bool, err error) {
 	err = t.link.publish(to, reply, *buffer)
 	if cap(*buffer) <= maxPooled {

@@ -14,7 +14,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// survive is the last resort: whatever a message may bring about while it is taken in, the process goes on.
+// survive is the last resort: if taking a message in panics, the process goes on.
 func (c *Conn) survive(message *nats.Msg, reason any) {
 	if reason != nil {
 		c.logger.Error().Bytes("stack", debug.Stack()).Msg("a message was not understood; this is a fault in Busline")
@@ -25,7 +25,7 @@ func (c *Conn) survive(message *nats.Msg, reason any) {
 // receiveResponse takes what arrives on the response subject.
 func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
 	if len(message.Data) == 0 {
-		return nil // somebody has asked whether this instance lives: see probe.go
+		return nil // a probe of whether this instance lives: see probe.go
 	}
 	response := c.pending.newResponse()
 	if err := c.link.intake.reader.ParseResponse(message.Data, response); err != nil {
@@ -47,8 +47,8 @@ func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
 	return nil
 }
 
-// receiveAbsence takes what arrives on <response subject>.<message id>: the broker's word that nobody
-// subscribes to the subject of that message, or else an answer (see allowresponses.go).
+// receiveAbsence takes what arrives on <response subject>.<message id>: the broker's notice that nobody subscribes to the
+// subject of that message, or an answer (see allowresponses.go).
 func (c *Conn) receiveAbsence(message *nats.Msg) *incoming {
 	if len(message.Data) != 0 {
 		return c.receiveResponse(message)
@@ -94,8 +94,8 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 
 var errNoSender = errors.New("the message does not tell a valid Bus-From-Host, Bus-From-Id and Bus-Msg-Id")
 
-// addressOf returns the address that a request was published to. The subject decides, because that is what the
-// broker's permissions speak of; a request that says otherwise is refused.
+// addressOf returns the address that a request was published to. The subject decides, because the broker's permissions are
+// about subjects; a request that says otherwise is refused.
 func addressOf(request *wire.Request, published string) (subject.Address, error) {
 	_, rest, _ := strings.Cut(published, ".")
 	digits, _, _ := strings.Cut(rest, ".")

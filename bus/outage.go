@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// outageGrace is how long what is under way waits for a broker that is away: calls for their answers, and handlers
-	// that are done for a chance to answer. A connection that was cut is back well within it.
+	// outageGrace is how long calls under way wait for their answers while the broker is away, and finished handlers to send
+	// theirs. A connection that was cut is back well within it.
 	outageGrace = 2 * time.Second
-	// settlingTime is how long after an outage nobody is taken for lost: other instances may still be reconnecting.
+	// settlingTime is how long after an outage no instance is taken for lost: it may still be reconnecting.
 	settlingTime = 2 * time.Second
 )
 
-// outage tells those who wait for the broker how it is doing. A call looks at it once.
+// outage tells those that wait for the broker whether it is there. A call looks at it once.
 type outage struct {
 	over atomic.Pointer[chan struct{}] // closed when the broker has been away too long; a new one once it is back
 
@@ -48,7 +48,7 @@ func (o *outage) news() <-chan struct{} {
 	return o.changed
 }
 
-// begin says that the broker is away. Who waits for it does so for a grace, or not at all when it will not come back.
+// begin says that the broker is away. Those that wait for it do so for the grace, which is 0 if it will not come back.
 func (o *outage) begin(grace time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -105,7 +105,7 @@ func (o *outage) recent() bool {
 	return o.down || !o.back.IsZero() && time.Since(o.back) < settlingTime
 }
 
-// outlasted is the error for a call that the broker went away from.
+// outlasted is the error for a call during which the broker went away for too long.
 func outlasted(host string) *Error {
 	return newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrDisconnected,
 		"the broker went away while the call to %s was under way, and did not come back within %s", host, outageGrace)
@@ -126,7 +126,7 @@ func (l *link) awaitBroker(ctx context.Context) error {
 	}
 }
 
-// awaitBroker holds a response back while the broker is away: for as long as its caller waits for one.
+// awaitBroker holds a response back while the broker is away, for as long as its caller waits for one.
 func (c *Conn) awaitBroker(in *incoming) {
 	if in.backTo == "" || c.Connected() {
 		return
@@ -135,5 +135,5 @@ func (c *Conn) awaitBroker(in *incoming) {
 	defer cancel()
 	ctx, give := context.WithTimeout(ctx, outageGrace)
 	defer give()
-	_ = c.link.awaitBroker(ctx) // when the time is up the response is lost, and respond logs it
+	_ = c.link.awaitBroker(ctx) // if the time is up the response is lost, and respond logs it
 }

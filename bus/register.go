@@ -29,7 +29,7 @@ func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
 	return conn.serve(interfaceOf[T](), impl, newServiceConfig(options))
 }
 
-// interfaceOf returns the interface whose methods are served; nil for all methods of what T is.
+// interfaceOf returns T if it is an interface whose methods are to be served; nil stands for all methods of the value.
 func interfaceOf[T any]() reflect.Type {
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Interface && t.NumMethod() > 0 {
 		return t
@@ -55,7 +55,7 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 	return nil
 }
 
-// plan discovers the methods of impl and makes their endpoints.
+// plan finds the methods of impl and makes their endpoints.
 func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, service *reflectapi.Service, err error) {
 	if service, err = describe(as, impl, config); err != nil {
 		return nil, nil, err
@@ -75,7 +75,7 @@ func describe(as reflect.Type, impl any, config *serviceConfig) (*reflectapi.Ser
 	return reflectapi.Describe(impl, config.describe...)
 }
 
-// endpointsOf makes the endpoints of methods that have their routes.
+// endpointsOf makes the endpoints of mapped methods.
 func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config *serviceConfig) (endpoints []*endpoint) {
 	for _, m := range mapped {
 		planned := newEndpoint(config.method(m.Method.Name).endpointConfig, service.Name+"."+m.Name, m)
@@ -112,7 +112,7 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 	return nil
 }
 
-// register makes endpoints live, all or none, and tells the others that there is something new.
+// register makes endpoints live, all or none, and announces them.
 func (c *Conn) register(endpoints []*endpoint) error {
 	c.registering.Lock()
 	defer c.registering.Unlock()
@@ -152,7 +152,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	return nil
 }
 
-// remember keeps what Traffic tells of.
+// remember keeps the endpoints that Traffic reports.
 func (c *Conn) remember(endpoints []*endpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,29 +163,37 @@ func (c *Conn) remember(endpoints []*endpoint) {
 	}
 }
 
+// validEndpoints says what is wrong with endpoints, all of it at once.
 func (c *Conn) validEndpoints(endpoints []*endpoint) error {
 	var faults []error
 	for _, e := range endpoints {
-		if err := subject.ValidPort(e.Port); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w; see bus.Port", e.Name, err))
-		}
-		if e.Port == controlPort {
-			faults = append(faults, fmt.Errorf("%s: port %d is the framework's own; use another, such as 444 for what is internal", e.Name, controlPort))
-		}
-		for _, route := range e.mapped.Routes {
-			if route.Method == http.MethodHead {
-				faults = append(faults, fmt.Errorf("%s: HEAD is answered where GET is; serve GET", e.Name))
-			}
-			if to := c.endpointSubject(e, e.hostOf(c), route); len(to) > subject.MaxLength {
-				faults = append(faults, fmt.Errorf("%s: the subject of its path has %d bytes, more than %d: shorten the path", e.Name, len(to), subject.MaxLength))
-			}
-		}
-		if err := e.compileClaims(); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", e.Name, err))
-		}
-		if e.bodyLimit < 0 || e.timeBudget < 0 {
-			faults = append(faults, fmt.Errorf("%s: a body limit or a time budget below zero", e.Name))
+		for _, fault := range c.endpointFaults(e) {
+			faults = append(faults, fmt.Errorf("%s: %w", e.Name, fault))
 		}
 	}
 	return errors.Join(faults...)
+}
+
+func (c *Conn) endpointFaults(e *endpoint) (faults []error) {
+	if err := subject.ValidPort(e.Port); err != nil {
+		faults = append(faults, fmt.Errorf("%w; see bus.Port", err))
+	}
+	if e.Port == controlPort {
+		faults = append(faults, fmt.Errorf("port %d is the framework's own; use another, such as 444 for what is internal", controlPort))
+	}
+	for _, route := range e.mapped.Routes {
+		if route.Method == http.MethodHead {
+			faults = append(faults, errors.New("HEAD is answered where GET is; serve GET"))
+		}
+		if to := c.endpointSubject(e, e.hostOf(c), route); len(to) > subject.MaxLength {
+			faults = append(faults, fmt.Errorf("the subject of its path has %d bytes, more than %d: shorten the path", len(to), subject.MaxLength))
+		}
+	}
+	if err := e.compileClaims(); err != nil {
+		faults = append(faults, err)
+	}
+	if e.bodyLimit < 0 || e.timeBudget < 0 {
+		faults = append(faults, errors.New("a body limit or a time budget below zero; see bus.BodyLimit and bus.TimeBudget"))
+	}
+	return faults
 }

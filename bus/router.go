@@ -19,11 +19,11 @@ import (
 type router struct {
 	mu     sync.RWMutex // protects all below
 	ports  map[int]*node
-	exact  map[exactRoute]*spot // those with a method and without parameters, which nothing comes before
+	exact  map[exactRoute]*spot // those with a method and without parameters: nothing is more specific
 	routes map[int]int          // by port, how many there are
 }
 
-// exactRoute is what the path and the method of a request have to be for a route that is found at once.
+// exactRoute identifies a route that is found without a search.
 type exactRoute struct {
 	port         int
 	method, path string
@@ -71,7 +71,7 @@ func newRouter() *router {
 	return &router{ports: make(map[int]*node), exact: make(map[exactRoute]*spot), routes: make(map[int]int)}
 }
 
-// add takes in all endpoints or none. It reports every pair that no path can tell apart.
+// add adds all endpoints or none. It reports every pair that no path can tell apart.
 func (r *router) add(endpoints []*endpoint) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func conflict(added, taken *endpoint, route restmap.Route) error {
 		added.Name, taken.Name, method, route.Pattern.Example(), added.Port)
 }
 
-// leaf returns the routes at the end of a pattern, made where there were none.
+// leaf returns the routes at the end of a pattern, and makes the way there.
 func (r *router) leaf(port int, pattern restmap.Pattern) *spots {
 	at := r.ports[port]
 	if at == nil {
@@ -200,7 +200,7 @@ func (s spots) choose(method string) *spot {
 	return s.of(anyMethod)
 }
 
-// find walks down the segments, most specific first, and back up where accept finds nothing.
+// find walks down the segments, most specific first, and back up if accept finds nothing.
 func (n *node) find(segments, values []string, accept func(spots) *spot) match {
 	if n == nil {
 		return match{}
@@ -212,7 +212,7 @@ func (n *node) find(segments, values []string, accept func(spots) *spot) match {
 	if m := n.literal[first].find(others, values, accept); m.found() {
 		return m
 	}
-	if first != "" { // {name} stands for something
+	if first != "" { // {name} matches no empty segment
 		if m := n.param.find(others, append(values, first), accept); m.found() {
 			return m
 		}
@@ -221,7 +221,7 @@ func (n *node) find(segments, values []string, accept func(spots) *spot) match {
 	return match{accept(n.rest), append(values, strings.Join(segments, "/"))}
 }
 
-// methods returns under which methods a path is served, sorted; HEAD comes with GET.
+// methods returns the methods under which a path is served, sorted; GET implies HEAD.
 func (r *router) methods(port int, path string) []string {
 	segments, err := subject.Segments(path)
 	if err != nil {

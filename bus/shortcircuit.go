@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// shortCircuit keeps a call in the process when one of its instances can answer it, and passes the message
-// itself instead of its text. Neither side changes a message once it was handed over.
+// shortCircuit keeps a call in the process if an instance there can answer it, and passes the message itself instead of
+// its text. Neither side changes a message once it was handed over.
 type shortCircuit struct {
 	caller *Conn
 	beyond transport          // for everything else
@@ -48,10 +48,10 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 	in.copied(request)
 	request.local = true
 	if in.given != nil && !in.endpoint.unseen {
-		request.reusable = false // an interceptor there may answer before the handler, which then still has the values
+		request.reusable = false // an interceptor there may answer before the handler has returned, which still uses the values
 	}
 	if s.check != nil {
-		request.reusable = false // its answer is looked at, too
+		request.reusable = false // its answer is checked, too
 		in.back = checkedReplier{in.back, s.check, request}
 		s.check.message(s.caller, in, request)
 	}
@@ -115,8 +115,8 @@ func (l *locals) remove(c *Conn) {
 	}
 }
 
-// pick returns a random instance that serves the address, with the route, or the one that it names, or nil. The lock is
-// held.
+// pick returns a random instance that serves the address, with its route; or the instance that the address names; or nil.
+// The lock is held.
 func (l *locals) pick(plane string, address subject.Address) (*Conn, match) {
 	if among := l.instances[localHost{plane, address.Host}]; len(among) > 0 {
 		first := rand.IntN(len(among)) //nolint:gosec // balancing is no secret
