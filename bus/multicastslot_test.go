@@ -7,8 +7,9 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// TestGatheringAllocates holds that what a caller does for each answer takes no memory once it knows who answers.
-func TestGatheringAllocates(t *testing.T) { //nolint:paralleltest // testing.AllocsPerRun cannot run beside others
+// TestGatheringAllocatesLittle holds that the answers of a multicast take no memory of their own once the caller knows who
+// answers.
+func TestGatheringAllocatesLittle(t *testing.T) { //nolint:paralleltest // testing.AllocsPerRun cannot run beside others
 	const instances = 16
 	gathering := bus.NewGathering(instances)
 	call := 0
