@@ -15,7 +15,7 @@ import (
 
 // callees are what a connection has called, for [Conn.Permissions].
 type callees struct {
-	latest atomic.Pointer[callee] // that is known, as most calls go where the one before went
+	latest atomic.Pointer[callee] // that is known: most calls go to the same one as the call before
 
 	mu     sync.RWMutex // protects called
 	called map[callee]*callee
@@ -27,13 +27,13 @@ type callee struct {
 	port int
 }
 
-// maxCallees bounds what is remembered. Who calls more of them, as an ingress does, names them.
+// maxCallees bounds what is remembered. Callers of more hosts, such as an ingress, name them.
 const maxCallees = 4096
 
 func newCallees() *callees { return &callees{called: make(map[callee]*callee)} }
 
-// note remembers where a call went. Only its response, nil while there is none, tells whether the first label of the
-// address is an instance's.
+// note remembers where a call went. Only the response, nil while there is none, shows whether the first label of the address
+// is an instance.
 func (l *callees) note(called subject.Address, response *wire.Response) {
 	to := callee{called.Host, called.Port}
 	if latest := l.latest.Load(); latest != nil && *latest == to {
@@ -49,7 +49,7 @@ func (l *callees) note(called subject.Address, response *wire.Response) {
 	_, maybeInstance := l.called[callee{parent, called.Port}]
 	full := len(l.called) >= maxCallees
 	l.mu.RUnlock()
-	if known != nil && response != nil && !isInstance { // so that nothing can be learnt of that address any more
+	if known != nil && response != nil && !isInstance { // there is nothing left to learn about that address
 		l.latest.Store(known)
 	}
 	if known != nil || full || response == nil && maybeInstance {
@@ -64,7 +64,7 @@ func (l *callees) note(called subject.Address, response *wire.Response) {
 	}
 }
 
-// sorted returns what was called and what is named besides, each once.
+// sorted returns the callees so far and those that are named, each once.
 func (l *callees) sorted(named []callee) []callee {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

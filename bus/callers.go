@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// callers are the response subjects of those who have called, so that one need not be made for each request.
+// callers caches the response subjects of callers, so that they are not built for each request.
 type callers struct {
 	plane string
 
@@ -16,15 +16,15 @@ type callers struct {
 	subjects map[peer]string
 }
 
-// maxCallers bounds what is remembered. Beyond it all is forgotten, which costs each caller one more look.
+// maxCallers bounds the cache. When it is full it is emptied.
 const maxCallers = 4096
 
 func newCallers(plane string) *callers {
 	return &callers{plane: plane, subjects: make(map[peer]string)}
 }
 
-// responseSubject returns where the sender of a request listens; false when the request does not tell a valid one. Who
-// only greets, as everybody does, is not remembered.
+// responseSubject returns where the sender of a request listens; false if the request does not name a valid one. A sender that
+// only greets, as everybody does, is not cached.
 func (c *callers) responseSubject(request *wire.Request, greets bool) (string, bool) {
 	from := peer{request.FromHost, request.FromID}
 	c.mu.RLock()

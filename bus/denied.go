@@ -13,14 +13,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// denial is a subject that the broker does not let a connection publish or subscribe to. The broker tells it as a text,
-// later, to nobody in particular; here is where it is understood.
+// denial is a subject that the broker does not let a connection publish or subscribe to. The broker reports it later, as text,
+// and without naming the message; this is the only place that parses it.
 type denial struct {
 	publish bool
 	subject string
 }
 
-// denialOf reads what the broker client reports; false for anything else.
+// denialOf parses an error of the broker client; false for any other error.
 func denialOf(err error) (denied denial, ok bool) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return denial{}, false
@@ -47,13 +47,13 @@ func (d denial) verb() string {
 	return "subscribe"
 }
 
-// denials are what the broker has denied on the present connection.
+// denials are the subjects that the broker has denied on the present connection.
 type denials struct {
 	mu   sync.Mutex // protects seen
 	seen map[denial]struct{}
 }
 
-// maxDenials bounds what is remembered; beyond it everything is forgotten, and may be told of once more.
+// maxDenials bounds what is remembered; beyond it everything is forgotten, and may be logged once more.
 const maxDenials = 1024
 
 // add says whether it is the first time.
@@ -77,14 +77,14 @@ func (d *denials) has(denied denial) bool {
 	return known
 }
 
-// forget starts afresh with a connection that was made again: it may be allowed more.
+// forget starts afresh after a reconnect, which may allow more.
 func (d *denials) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.seen = nil
 }
 
-// deny takes what the broker says on a connection of ours: calls to that subject end at once.
+// deny handles a report on a connection of our own: calls to that subject end at once.
 func (l *link) deny(denied denial) {
 	if l.services.expects(denied) {
 		l.logger.Debug().Str("subject", denied.subject).Msg(l.denied(denied).Error())
@@ -101,8 +101,8 @@ func (l *link) deny(denied denial) {
 	}
 }
 
-// givenReport returns the last error of a connection that was given with WithNATS. Its callbacks are not ours, so that
-// this is all that is known of it; of one of our own it returns nothing.
+// givenReport returns the last error of a connection given with WithNATS. Its callbacks are not ours, so this is all that is
+// known about it. It returns nil for a connection of our own.
 func (l *link) givenReport() error {
 	if l.owned {
 		return nil
@@ -110,15 +110,15 @@ func (l *link) givenReport() error {
 	return l.conn().LastError()
 }
 
-// deniedSince says whether the broker of a given connection has denied a subject since an earlier report. One that stands
-// there since before may tell of what has been allowed in the meantime.
+// deniedSince says whether the broker has denied a subject on a given connection after an earlier report. The earlier one does
+// not count: what it denied may have been allowed in the meantime.
 func (l *link) deniedSince(before error, subject string) bool {
 	last := l.givenReport()
 	denied, ok := denialOf(last)
 	return ok && last != before && denied == denial{publish: true, subject: subject} //nolint:errorlint // the very same report
 }
 
-// denies says whether the broker is known not to let us publish to a subject, until it is reached anew.
+// denies says whether the broker is known not to let us publish to a subject, which holds until the next reconnect.
 func (l *link) denies(subject string) bool {
 	to := denial{publish: true, subject: subject}
 	if last, ok := denialOf(l.givenReport()); ok && last == to {
@@ -132,7 +132,7 @@ func (l *link) denied(denied denial) error {
 	return fmt.Errorf("the broker does not let %s %s to %s; see docs/permissions.md", l.user(), denied.verb(), denied.subject)
 }
 
-// user is who we are to the broker.
+// user says as whom the broker knows us.
 func (l *link) user() string {
 	connection := l.conn()
 	if name := connection.Opts.User; name != "" {
@@ -147,14 +147,14 @@ func (l *link) user() string {
 	return "this connection"
 }
 
-// forbidden is the error for a call that the broker does not take. Nothing has run.
+// forbidden is the error for a call that the broker denies. Nothing has run.
 func (c *Conn) forbidden(subject string) *Error {
 	err := c.link.denied(denial{publish: true, subject: subject})
 	return newError(http.StatusForbidden, NotExecuted, nats.ErrPermissionViolation, "%s", err)
 }
 
-// checkSubscriptions says which of the subscriptions that were made since the last time the broker denies: the last one.
-// The broker has to have answered a flush, and has then told of all.
+// checkSubscriptions returns an error if the broker has denied a subscription since the last check; it names the last one. Call
+// it after a flush: the broker has then reported all of them.
 func (c *Conn) checkSubscriptions() error {
 	last := c.link.conn().LastError()
 	c.mu.Lock()

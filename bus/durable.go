@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// durable is how stored events are had. What stores them hangs on the option, so that a program without it has nothing
-// of JetStream.
+// durable is the configuration of stored events. The code that stores them is reached only through the option, so that a
+// program that does not use it does not link JetStream.
 type durable struct {
 	open      func(ctx context.Context, c *Conn, source string, config firingConfig) (eventStore, error)
 	subscribe func(ctx context.Context, c *Conn, source string, endpoints []*endpoint, config *durable) error
@@ -49,7 +49,7 @@ func (d *durable) check() error {
 	}
 }
 
-// durableOption may stand on both sides.
+// durableOption may be used on both sides.
 type durableOption struct{}
 
 func (durableOption) applyToService(c *serviceConfig) { c.stored().subscribe = subscribeStored }
@@ -59,7 +59,7 @@ func (durableOption) applyToFiring(c *firingConfig) {
 	c.durable.open = openEventStream
 }
 
-// stored returns how stored events are had, noted down when it is new.
+// stored returns the configuration of stored events, and makes it if there is none.
 func (s *serviceConfig) stored() *durable {
 	if s.durable == nil {
 		s.durable = newDurable()

@@ -11,8 +11,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// fire hands an event to the broker and returns when the broker has it. Nobody waits for what answers it: the acks and
-// responses of those who get it are strangers.
+// fire hands an event to the broker and returns when the broker has it. Nobody waits for answers: the acks and responses of
+// those who get it are strangers.
 func (c *Conn) fire(ctx context.Context, event *outgoing, store eventStore) error {
 	return c.firing(ctx, event, func(ctx context.Context) error {
 		if store != nil {
@@ -26,7 +26,7 @@ func (c *Conn) fire(ctx context.Context, event *outgoing, store eventStore) erro
 	})
 }
 
-// firing has an event pass through the interceptors, seals it, and carries it.
+// firing sends an event through the interceptors, seals it, and carries it.
 func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.Context) error) error {
 	nested, err := c.enter(ctx)
 	if err != nil {
@@ -49,8 +49,8 @@ func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.C
 	return nil
 }
 
-// fireStored fires an event that is stored, also to those who do not ask for that. It is safe then, whether or not it has
-// reached them.
+// fireStored stores an event, and then also fires it to those who subscribe without Durable. It is stored then, so it is no
+// error if it does not reach them.
 func (c *Conn) fireStored(ctx context.Context, event *outgoing, store eventStore) error {
 	if err := store.keep(ctx, event); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (c *Conn) storeEvent(ctx context.Context, event *outgoing, store eventStore
 	return c.firing(ctx, event, func(ctx context.Context) error { return store.keep(ctx, event) })
 }
 
-// sealEvent gives an event all that depends on who fires it and when. What serves it is no part of what it is fired for: it
-// has a whole time budget, and only the depth, the actor and the trace of the chain.
+// sealEvent gives an event all that depends on who fires it and when. Its handlers are not part of the call that fires it: they
+// have a whole time budget, and share only the depth, the actor and the trace of the chain.
 func (c *Conn) sealEvent(ctx context.Context, event *outgoing) error {
 	if ctx.Err() != nil {
 		return newError(statusOfContext(ctx.Err()), NotExecuted, context.Cause(ctx), "the context ended before the event was fired")
@@ -102,7 +102,7 @@ func (c *Conn) confirm(ctx context.Context, event *outgoing, before error) error
 	return nil
 }
 
-// answeredBy is the host that answers come from: that of the address, or, for an event, any.
+// answeredBy is the host that answers must come from: that of the address or, for an event, any.
 func answeredBy(called subject.Address) string {
 	if called.Port == EventPort {
 		return hostAll
@@ -110,7 +110,7 @@ func answeredBy(called subject.Address) string {
 	return called.Host
 }
 
-// noConnection is the error for whoever has none.
+// noConnection is the error for a call without a connection.
 func noConnection(address string) *Error {
 	return newError(http.StatusServiceUnavailable, NotExecuted, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
 }

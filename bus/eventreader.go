@@ -13,13 +13,12 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// storedEvents is how an instance has the stored events of one source. They are asked for, as many at a time as can be
-// handled at once, and no more are asked for before these have come: so none waits here while another instance could
-// handle it.
+// storedEvents fetches the stored events of one source for an instance. It asks for as many at a time as can be handled at
+// once, and for no more before these have come, so that none waits here while another instance could handle it.
 //
 //	ask ──▶ JetStream ──▶ inbox ──▶ receive ──▶ handler ──▶ acked, put off, or parked (eventdelivery.go)
 //
-// The inbox is a subscription like all others, so that Close drains it, and handles what has come.
+// The inbox is a subscription like any other, so Close drains it, and the events that have come are handled.
 type storedEvents struct {
 	conn     *Conn
 	source   string
@@ -31,12 +30,12 @@ type storedEvents struct {
 	mu       sync.Mutex // protects all below
 	asked    int        // events that may still come
 	inFlight int
-	again    *time.Timer // asks, when what was asked for must have come
-	missing  bool        // the consumer has to be made anew
-	warned   bool        // that something is wrong
+	again    *time.Timer // asks again when a request must have been answered
+	missing  bool        // the consumer has to be created again
+	warned   bool        // a warning was logged since the last event
 }
 
-// subscribeStored makes the stream, when there is none, and the consumer of this service, and starts to have events.
+// subscribeStored creates the stream, if there is none, and the consumer of this service, and starts to ask for events.
 func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*endpoint, config *durable) error {
 	s := &storedEvents{
 		conn: c, source: source, consumer: hostToken(c.host), config: config, through: make(map[string]*subscription),
@@ -57,7 +56,7 @@ func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*e
 	return nil
 }
 
-// open subscribes to the inbox, and only when that is allowed makes what goes on storing events from then on.
+// open subscribes to the inbox, and only if that is allowed creates the consumer, for which events are stored from then on.
 func (s *storedEvents) open(ctx context.Context, endpoints []*endpoint) error {
 	s.route(endpoints)
 	if err := s.conn.subscribe(s.inbox, "", s.receive); err != nil {
@@ -78,7 +77,7 @@ func (s *storedEvents) open(ctx context.Context, endpoints []*endpoint) error {
 // storedInbox is in the subject on which stored events come to an instance: "bus.r.example.mailer.<id>.e.orders_example".
 const storedInbox = "e"
 
-// route notes what handles which event.
+// route notes which endpoint handles which event.
 func (s *storedEvents) route(endpoints []*endpoint) {
 	for _, e := range endpoints {
 		e.run = runStored(e.run)
@@ -147,7 +146,7 @@ func (s *storedEvents) done() {
 	s.ask()
 }
 
-// runStored refuses what cannot be handled, or has been tried often enough.
+// runStored wraps the run of an endpoint: it refuses events that cannot be parsed, or were tried often enough.
 func runStored(run func(context.Context, *incoming) (*wire.Response, error)) func(context.Context, *incoming) (*wire.Response, error) {
 	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
 		d, ok := in.back.(*delivery)

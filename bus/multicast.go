@@ -9,16 +9,16 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// multicast makes one call to every instance that serves the address, and yields what each answers, as it
-// comes. It goes over the broker even to instances of this process, so that each gets it once. An instance that
-// has acked and does not answer in time is yielded as an error. Nobody there: nothing is yielded.
+// multicast calls every instance that serves the address, and yields the answers as they come. It goes over the broker even
+// to instances of this process, so that each gets it once. An instance that has acked and does not answer in time is yielded
+// as an error. If nobody is there, nothing is yielded.
 func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire.Response, error] {
 	return func(yield func(*wire.Response, error) bool) {
 		sent := *request
-		sent.Header = slices.Clip(sent.Header) // what is added is not that of other ranges
+		sent.Header = slices.Clip(sent.Header) // fields that are added are not seen by other ranges
 		x := sent.exchange()
 		x.Multicast = true
-		stopped := false // nothing is yielded any more
+		stopped := false // nothing must be yielded any more
 		counted := func(response *wire.Response, err error) bool {
 			if err == nil {
 				x.Answers++
@@ -29,7 +29,7 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 		}
 		sent.carry = func(ctx context.Context) error {
 			if stopped {
-				return nil // an interceptor calls again
+				return nil // an interceptor has called next again
 			}
 			c.collect(ctx, &sent, counted)
 			return nil
@@ -65,7 +65,7 @@ func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.
 	c.gather(ctx, waiting, yield)
 }
 
-// newSlot returns a slot for a call that nobody else uses. Each range over a multicast is a call of its own.
+// newSlot returns an unused slot for a call. Each range over a multicast is a call of its own.
 func (r *responders) newSlot(c *Conn, request *outgoing, budget time.Duration) *multicastSlot {
 	s, ok := r.unused.Get().(*multicastSlot)
 	if !ok {
@@ -73,12 +73,12 @@ func (r *responders) newSlot(c *Conn, request *outgoing, budget time.Duration) *
 		s.timer.Stop()
 	}
 	s.conn, s.call, s.host, s.began = c, *request, answeredBy(request.address), time.Now()
-	s.call.Header = slices.Clip(s.call.Header) // what is added is not the other calls'
+	s.call.Header = slices.Clip(s.call.Header) // fields that are added are not seen by other calls
 	s.ends, s.lastAck = s.began.Add(budget), s.began
 	return s
 }
 
-// reuse takes a slot back that is closed, so that nobody knows it any more.
+// reuse takes back a slot that is closed, so that nothing refers to it any more.
 func (r *responders) reuse(s *multicastSlot) {
 	s.timer.Stop()
 	select {
@@ -92,6 +92,7 @@ func (r *responders) reuse(s *multicastSlot) {
 	r.unused.Put(s)
 }
 
+// gather sends the request and yields the answers until the call has ended.
 func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*wire.Response, error) bool) {
 	sent := &waiting.call
 	before := c.responders.begin(waiting.host, sent.subject, sent.MsgID)
@@ -125,14 +126,14 @@ func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*w
 			left = false
 			c.stopWaiting(ctx, waiting, why, yield)
 			return
-		case c.responders.conclude(waiting, before): // a call that ends otherwise has not seen all
+		case c.responders.conclude(waiting, before): // only now has it seen all responders
 			left = false
 			return
 		}
 	}
 }
 
-// outcome is what has become of the call at one instance: a response, or why there will be none.
+// outcome is the result of the call at one instance: a response, or why there will be none.
 type outcome struct {
 	response *wire.Response
 	failed   *Error

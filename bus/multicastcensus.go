@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// census is a list of instances that are known to be there: those that acked the greeting of this connection, which
-// goes to every instance of the plane, and those that have greeted since. Eight bytes stand for each, since a connection may meet thousands and call few; two
-// that look alike are taken for one.
+// census lists the instances that are known to be there: those that acked the greeting of this connection, which goes to
+// every instance of the plane, and those that have greeted since. Each takes eight bytes, as a connection may meet thousands
+// and call few; two with the same mark are taken for one.
 type census struct {
 	seed  maphash.Seed
 	marks []uint64 // sorted; the upper half stands for the host
@@ -24,7 +24,7 @@ func (c *census) mark(at peer) uint64 {
 
 func (c *census) markHost(host string) uint64 { return maphash.String(c.seed, host) >> 32 << 32 }
 
-// add is false when there are too many.
+// add is false if there are too many.
 func (c *census) add(at peer) bool {
 	mark := c.mark(at)
 	place, known := slices.BinarySearch(c.marks, mark)
@@ -44,7 +44,7 @@ func (c *census) remove(at peer) {
 	}
 }
 
-// covered says whether the host has instances and these are all that are known.
+// covered says whether the host has known instances, and all of them are among these.
 func (c *census) covered(host string, by []peer) bool {
 	sameHost := func(mark, host uint64) int { return cmp.Compare(mark>>32<<32, host) }
 	first, found := slices.BinarySearchFunc(c.marks, c.markHost(host), sameHost)

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Who has called an address before knows who will answer. Who calls it for the first time, or when somebody known stays
-// away, listens until it has been quiet for a while: see docs/decisions/0011.
+// A caller that has called an address before knows who will answer. One that calls it for the first time, or misses somebody
+// it knows, listens until it has been quiet for a while: see docs/decisions/0011.
 const (
-	// multicastQuiet is how long no new ack has to come before a caller takes it that all instances have heard.
+	// multicastQuiet is how long no new ack must have come before a caller concludes that all instances have acked.
 	multicastQuiet = 250 * time.Millisecond
 
-	// hastyQuiet is enough at the least when nothing speaks for more.
+	// hastyQuiet is the shortest time that is enough if nothing speaks for more.
 	hastyQuiet = 12 * time.Millisecond
 
-	// hastyFactor is how many times as long as for the slowest ack a hasty caller listens for another one.
+	// hastyFactor times as long as the slowest ack took, a hasty caller listens for another one.
 	hastyFactor = 8
 )
 
 // haste lets a first call end before it has been quiet for [multicastQuiet]. The lock of the slot protects it.
 type haste struct {
 	hasty bool
-	lag   time.Duration // by which this process, or the broker, was late when the caller looked at the clock
+	lag   time.Duration // by how much this process, or the broker, was late when the caller looked at the clock
 }
 
-// silence is how long no new ack has to come. The lock is held.
+// silence is how long no new ack must have come. The lock is held.
 func (s *multicastSlot) silence() time.Duration {
 	if !s.hasty || s.acked == 0 {
 		return multicastQuiet
@@ -33,14 +33,14 @@ func (s *multicastSlot) silence() time.Duration {
 	return min(max(hastyQuiet, hastyFactor*slowest), multicastQuiet)
 }
 
-// quietFrom is when it will have been quiet for long enough unless something comes.
+// quietFrom is when it will have been quiet for long enough, unless something comes.
 func (s *multicastSlot) quietFrom() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastAck.Add(s.silence())
 }
 
-// believes finds out whether it has been quiet, or only this process or the broker slow: false when the call is to be
+// believes finds out whether it has really been quiet, or this process or the broker was slow; false if the call has to be
 // looked at again.
 func (s *multicastSlot) believes(ctx context.Context) bool {
 	due := s.quietFrom()
@@ -52,7 +52,7 @@ func (s *multicastSlot) believes(ctx context.Context) bool {
 	return !time.Now().Before(s.lastAck.Add(s.silence()))
 }
 
-// catchUp returns when everything is looked at that had reached the broker; false when that takes too long.
+// catchUp returns when everything that had reached the broker has been looked at; false if that takes too long.
 func (s *multicastSlot) catchUp(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, earlier(s.ends, time.Now().Add(multicastQuiet)))
 	defer cancel()

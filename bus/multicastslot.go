@@ -7,13 +7,13 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// multicastSlot collects the acks and the responses of one multicast. An ack does not wake the caller. It is used for one
-// call after the other.
+// multicastSlot collects the acks and the responses of one multicast. An ack does not wake the caller. A slot serves one call
+// after the other.
 type multicastSlot struct {
-	host  string // of those who answer; "all" for an event, which any host may
+	host  string // of those who may answer; "all" for an event, which any host may answer
 	call  outgoing
 	conn  *Conn
-	known map[string]int // who answered the last time, with their places among members; not changed
+	known map[string]int // who answered the last time, and their places among members; not changed
 	began time.Time
 	ends  time.Time     // of the time budget
 	news  chan struct{} // room for one: there is something to take, or all that have acked have answered
@@ -23,17 +23,17 @@ type multicastSlot struct {
 	probe multicastProbe
 
 	mu        sync.Mutex     // protects all below
-	members   []member       // first those who are known
+	members   []member       // those who are known come first
 	strangers map[string]int // the places of all others, by name
 	acked     int            // of the members
 	answered  int            // of them
-	missing   int            // of those known, who have not answered
+	missing   int            // those known who have not answered
 	inbox     []outcome
 	taken     int // of the inbox
 	lastAck   time.Time
 	nobody    bool // the broker knows of no subscriber
 	direct    bool // a single instance was addressed, and has acked
-	doubts    bool // those who were known need not be all
+	doubts    bool // there may be others than those known
 	sealed    bool // the call has ended
 
 	haste
@@ -101,7 +101,7 @@ func (s *multicastSlot) find(name []byte) (at int, met bool) {
 	return at, met
 }
 
-// heard notes who owes a response. The lock is held.
+// heard notes that a member owes a response. The lock is held.
 func (s *multicastSlot) heard(at int, response *wire.Response) {
 	if from := &s.members[at]; !from.acked {
 		from.acked, from.ack = true, senderOf(response)
@@ -111,7 +111,7 @@ func (s *multicastSlot) heard(at int, response *wire.Response) {
 	}
 }
 
-// respond keeps the first response of each responder. One without an ack before it counts.
+// respond keeps the first response of each responder, even without an ack before it.
 func (s *multicastSlot) respond(response *wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *multicastSlot) respond(response *wire.Response) {
 	s.wake()
 }
 
-// settle takes what has become of the call at a member. The lock is held.
+// settle keeps the outcome of the call at a member. The lock is held.
 func (s *multicastSlot) settle(at int, came outcome) {
 	s.members[at].answered = true
 	s.answered++

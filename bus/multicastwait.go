@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ending is why a caller waits no longer.
+// ending is why a caller stops waiting.
 type ending int
 
 const (
@@ -17,7 +17,7 @@ const (
 	callerGone // or the connection closes
 )
 
-// next returns what has come next, or why nothing more will.
+// next waits for the next outcome, or returns why there will be no more.
 func (s *multicastSlot) next(ctx context.Context) (outcome, ending) {
 	for {
 		came, now := s.look()
@@ -42,7 +42,7 @@ func (s *multicastSlot) next(ctx context.Context) (outcome, ending) {
 
 // sleep returns when there is something to look at, after wake at the latest.
 func (s *multicastSlot) sleep(ctx context.Context, wake time.Time) ending {
-	if s.set.IsZero() || wake.Before(s.set) { // else it goes off early, which costs less than to set it for each answer
+	if s.set.IsZero() || wake.Before(s.set) { // else it fires early, which costs less than setting it for each answer
 		s.timer.Reset(time.Until(wake))
 		s.set = wake
 	}
@@ -76,19 +76,19 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// progress is how a multicast stands.
+// progress is the state of a multicast.
 type progress int
 
 const (
 	hasOutcome progress = iota
-	isOwed              // somebody has acked and not answered: only news matter, or who is gone, or the end
+	isOwed              // somebody has acked and not answered: only news, a lost instance or the end matters
 	isOpen              // all that have acked have answered; there may be others
 	isQuiet             // there seem to be no others
 	isKnown             // all that answered the last time have done so again
 	isComplete
 )
 
-// look takes the next outcome out of the inbox, or says how the call stands.
+// look takes the next outcome out of the inbox, or returns the state of the call.
 func (s *multicastSlot) look() (came outcome, now progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *multicastSlot) relies() bool {
 	return len(s.known) > 0 && s.missing == 0 && !s.direct && !s.doubts
 }
 
-// doubt has the call wait for others than those who were known: somebody has come or gone. False when it does so anyway.
+// doubt makes the call wait for others than the known responders, as somebody has come or gone; false if it does so anyway.
 func (s *multicastSlot) doubt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *multicastSlot) doubt() bool {
 	return s.doubts != before
 }
 
-// mayBeGreeted says whether a request of the framework is being handled: it may say that somebody has come.
+// mayBeGreeted says whether a request of the framework is being handled, which may be a greeting.
 func (s *multicastSlot) mayBeGreeted() bool {
 	_, working := s.conn.controls.count()
 	return working > 0

@@ -9,11 +9,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// nats.go reconnects for ever, but closes a connection for good when the broker says something that it does not know: that
-// a line is too long, for one, which somebody has caused who publishes on [Conn.NATS]. Then the connection is made anew,
-// with all subscriptions.
+// nats.go reconnects for ever, but closes a connection for good if the broker reports an error that it does not know: that a
+// line is too long, for example, which code that publishes on [Conn.NATS] may cause. The connection is then replaced, with all
+// subscriptions.
 
-// How long to wait between attempts to make a connection anew.
+// How long to wait between attempts to replace a connection.
 const (
 	firstRedial   = 100 * time.Millisecond
 	longestRedial = 5 * time.Second
@@ -64,7 +64,7 @@ func (l *link) follow(ctx context.Context) (closed bool) {
 	}
 }
 
-// relink makes the broker connection anew, until it succeeds or ctx ends.
+// relink replaces the broker connection; it tries until it succeeds or ctx ends.
 func (l *link) relink(ctx context.Context) error {
 	l.logger.Error().Err(l.conn().LastError()).Msg("the broker connection was closed; it is made anew")
 	for pause := firstRedial; ; pause = min(2*pause, longestRedial) {
@@ -85,8 +85,8 @@ func (l *link) relink(ctx context.Context) error {
 	}
 }
 
-// move has all connections of this process that share the link subscribe on another broker connection, and only then
-// send on it: who calls has to hear the answers.
+// move makes all connections that share the link subscribe on another broker connection, and only then send on it: a caller
+// has to hear the answers.
 func (l *link) move(ctx context.Context, to *nats.Conn) error {
 	for _, member := range l.members() {
 		if err := member.resubscribe(to); err != nil {
@@ -139,7 +139,7 @@ func (l *link) members() []*Conn {
 	return slices.Clone(l.joined)
 }
 
-// awaitOpen waits while a connection of ours is made anew.
+// awaitOpen waits while a connection of our own is being replaced.
 func (l *link) awaitOpen(ctx context.Context) error {
 	for l.owned && l.err == nil && l.conn().IsClosed() {
 		news := l.outage.news()

@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// responders remembers who has answered what, so that a multicast can end when all have, instead of waiting for
-// a silence. A responder is a queue: an instance, on an endpoint without one.
+// responders remembers who has answered which multicast, so that the next one can end when all have answered, instead of
+// waiting for silence. A responder is a queue, or an instance if the endpoint has no queue.
 type responders struct {
 	mu      sync.Mutex         // protects all below
 	known   map[string]*roster // by subject
@@ -18,9 +18,9 @@ type responders struct {
 	ordered []string                 // the ids in begun: a ring, once it is full
 	oldest  int                      // of the ring
 	census  census
-	patient bool // haste has been wrong, or may be: no call is hasty any more
+	patient bool // haste was wrong once, or may be: no call is hasty any more
 
-	latest atomic.Pointer[string] // host that was heard, as most answers come from where the one before came
+	latest atomic.Pointer[string] // host that was heard: most answers come from the same one as the answer before
 
 	unused sync.Pool // of *multicastSlot
 }
@@ -28,10 +28,10 @@ type responders struct {
 // roster is who has answered at a subject: queue names, numbered from 0.
 type roster struct {
 	names map[string]int
-	lent  bool // a call has the names: they are not changed any more
+	lent  bool // a call uses the names: they must not be changed any more
 }
 
-// multicastCall is where a multicast went.
+// multicastCall is a multicast that was made.
 type multicastCall struct {
 	host, subject string
 	hasty         bool // it ended before it had been quiet for long
@@ -45,7 +45,7 @@ type acquaintance struct {
 	subjects  map[string]struct{} // of the host, in known
 }
 
-// Bounds of what is remembered. Beyond them the oldest, or any, is forgotten, which costs a caller one wait.
+// Bounds of what is remembered. Beyond them the oldest entry, or any, is forgotten, which costs a caller one wait.
 const (
 	maxKnownSubjects = 4096
 	maxKnownHosts    = 4096
@@ -62,7 +62,7 @@ func newResponders() *responders {
 	}
 }
 
-// host returns what is known of a host, noted down when it is new. The lock is held.
+// host returns what is known of a host, and adds it if it is new. The lock is held.
 func (r *responders) host(name string) *acquaintance {
 	if r.hosts[name] == nil {
 		for other, known := range r.hosts {
@@ -86,8 +86,7 @@ type memory struct {
 	hasty     bool           // nothing speaks against haste
 }
 
-// begin returns what is known of a subject of a host, and remembers the id of a multicast to it for acks that come
-// late.
+// begin returns what is known of a subject of a host, and remembers the id of the multicast for acks that come late.
 func (r *responders) begin(host, subject, id string) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +108,8 @@ func (r *responders) begin(host, subject, id string) memory {
 	return before
 }
 
-// conclude ends a call that has seen all, and learns who they are; false when somebody has turned up in the meantime. What
-// comes from then on is late.
+// conclude ends a call that has seen all responders, and learns who they are; false if somebody has turned up in the
+// meantime. Whatever comes from then on is late.
 func (r *responders) conclude(call *multicastSlot, before memory) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,8 +127,8 @@ func (r *responders) conclude(call *multicastSlot, before memory) bool {
 	return ended
 }
 
-// replace says who has answered a multicast that ended. It leaves alone what was learnt from late acks since it began,
-// and learns nothing when somebody has come or gone since. The lock is held.
+// replace sets who has answered a multicast that ended. It keeps what was learnt from late acks since that began, and changes
+// nothing if somebody has come or gone since. The lock is held.
 func (r *responders) replace(subject string, before memory, names map[string]int) {
 	if before.host.greetings != before.greetings {
 		return
@@ -158,7 +157,7 @@ func enlist(names map[string]int, name string) {
 	}
 }
 
-// late learns from an ack that came after its multicast had ended, or that nobody waited for: of a greeting.
+// late learns from an ack that came after its multicast had ended, and from the acks of a greeting.
 func (r *responders) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,14 +187,14 @@ func (r *responders) late(ack *wire.Response) {
 	enlist(known.names, name)
 }
 
-// areAll says whether these are all instances of a host that this connection knows of. "all" is no host of any instance.
+// areAll says whether these are all the instances of a host that this connection knows of. No instance has the host "all".
 func (r *responders) areAll(host string, instances []peer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.patient && r.census.covered(host, instances)
 }
 
-// greeted takes note of an instance that came or went, and drops what is known of the subjects of its host, and of "all".
+// greeted notes that an instance came or went, and forgets what is known of the subjects of its host, and of "all".
 func (r *responders) greeted(by peer, stays bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,7 +238,7 @@ func (r *responders) heardOf(host string) bool {
 	return r.hosts[host] != nil && r.hosts[host].answered
 }
 
-// appendResponderName appends the queue that answers: the host, or else the instance, whatever it says.
+// appendResponderName appends the queue that answers if it is the host's; otherwise the instance, whatever queue it names.
 func appendResponderName(to []byte, response *wire.Response) []byte {
 	if response.Queue != response.FromHost {
 		return appendInstanceName(to, response)
