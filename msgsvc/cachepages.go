@@ -7,7 +7,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// CacheStore stores the query argument value under the query argument key. Every instance then finds it.
+// CacheStore keeps the query argument value under the query argument key. Any instance finds it.
 func (s *Service) CacheStore(w http.ResponseWriter, r *http.Request) error {
 	key, err := queryArgument(r, "key")
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Service) CacheStore(w http.ResponseWriter, r *http.Request) error {
 	return writeText(w, "key: %s\nvalue: %s\nStored by %s\n", key, value, s.conn.ID())
 }
 
-// CacheLoad finds what was stored under the query argument key, through any instance.
+// CacheLoad finds what was stored under the query argument key, through whichever instance.
 func (s *Service) CacheLoad(w http.ResponseWriter, r *http.Request) error {
 	key, err := queryArgument(r, "key")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// Home calls the other endpoints in each of the four ways, and shows who answered.
+// Home calls the other endpoints in each of the four ways that there are, and shows who answered.
 func (s *Service) Home(w http.ResponseWriter, r *http.Request) error {
 	t := newTour(r.Context(), s.conn)
 	fmt.Fprintf(t, "Processed by: %s\n", s.conn.ID())
