@@ -21,8 +21,9 @@ import (
 // httpStatusCode). With an interface as type parameter, Serve[calculator.API](conn, impl), only its methods are served.
 //
 // Every exported method counts, including those promoted from embedded types; [Without] leaves out what is not meant
-// for callers, such as a Close. The names of arguments and results must be known in production, too: a binary built
-// with -ldflags=-s does not have them unless its source is embedded (see [Source]), and Serve then says so.
+// for callers, such as a Close, about which a warning is logged. The names of arguments and results must be known in
+// production, too: a binary built with -ldflags=-s does not have them unless its source is embedded (see [Source]), and
+// Serve then says so.
 //
 // Handlers run concurrently, each on a goroutine of its own; impl must allow that.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
@@ -49,7 +50,7 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
 	c.documents.describe(service.Doc, endpoints)
-	for _, warning := range service.Warnings {
+	for _, warning := range append(service.Warnings, unmeant(as, service, config)...) {
 		c.logger.Warn().Str("service", service.Name).Msg(warning)
 	}
 	return nil

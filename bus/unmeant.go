@@ -1,0 +1,58 @@
+package bus
+
+import (
+	"context"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// unmeant warns of methods that a struct mostly has for the program that it is in, and that its callers now have, too: a
+// line for each. Whoever serves an interface, or names the method, means it.
+func unmeant(as reflect.Type, service *reflectapi.Service, config *serviceConfig) (warnings []string) {
+	if as != nil {
+		return nil
+	}
+	for _, method := range service.Methods {
+		if _, named := config.methods[method.Name]; named || !isOwnBusiness(service.Type, method.Name) {
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("method %s is served, and callers may call it: leave it out with bus.Without(%q), or say "+
+			"bus.Method(%q) if it is meant for them", method.Name, method.Name, method.Name))
+	}
+	return warnings
+}
+
+// isOwnBusiness tells the methods of interfaces that have nothing to do with what a service offers.
+func isOwnBusiness(t reflect.Type, method string) bool {
+	for _, each := range []reflect.Type{
+		reflect.TypeFor[io.Closer](),
+		reflect.TypeFor[interface{ Close() }](),
+		reflect.TypeFor[interface {
+			Close(ctx context.Context) error
+		}](),
+		reflect.TypeFor[interface {
+			Shutdown(ctx context.Context) error
+		}](),
+		reflect.TypeFor[http.Handler](),
+		reflect.TypeFor[error](),
+		reflect.TypeFor[fmt.Stringer](),
+		reflect.TypeFor[fmt.GoStringer](),
+		reflect.TypeFor[json.Marshaler](),
+		reflect.TypeFor[json.Unmarshaler](),
+		reflect.TypeFor[encoding.TextMarshaler](),
+		reflect.TypeFor[encoding.TextUnmarshaler](),
+		reflect.TypeFor[encoding.BinaryMarshaler](),
+		reflect.TypeFor[encoding.BinaryUnmarshaler](),
+	} {
+		if each.Method(0).Name == method && t.Implements(each) {
+			return true
+		}
+	}
+	return false
+}

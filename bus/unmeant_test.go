@@ -1,0 +1,61 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+)
+
+// store was a struct of a program before it was a service.
+type store struct{}
+
+func (*store) Load(key string) (value string)                 { return key }
+func (*store) Close() error                                   { return nil }
+func (*store) Shutdown(context.Context) error                 { return nil }
+func (*store) String() string                                 { return "store" }
+func (*store) ServeHTTP(http.ResponseWriter, *http.Request)   {}
+func (*store) MarshalText() (text []byte, err error)          { return nil, nil }
+func (*store) Error(ctx context.Context, of int) (err string) { return "" }
+
+// shelfAPI is what callers are offered.
+type shelfAPI interface {
+	Load(key string) (value string)
+	Close() error
+}
+
+// TestServeWarnsOfWhatIsNotMeant serves methods that are a program's own business.
+func TestServeWarnsOfWhatIsNotMeant(t *testing.T) {
+	t.Parallel()
+	all := []string{"Close", "MarshalText", "ServeHTTP", "Shutdown", "String"}
+	b := bustest.New(t)
+	for name, test := range map[string]struct {
+		serve func(*bus.Conn) error
+		want  []string
+	}{
+		"a struct": {func(c *bus.Conn) error { return bus.Serve(c, new(store)) }, all},
+		"some of its methods": {func(c *bus.Conn) error {
+			return bus.Serve(c, new(store), bus.Without("Close", "String", "MarshalText"), bus.Method("Shutdown"), bus.Method("ServeHTTP", bus.Port(444)))
+		}, nil},
+		"an interface": {func(c *bus.Conn) error { return bus.Serve[shelfAPI](c, new(store)) }, nil},
+	} {
+		logged := new(lines)
+		if err := test.serve(b.Connect("store.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))); err != nil {
+			t.Fatal(err)
+		}
+		for _, method := range test.want {
+			line := fmt.Sprintf("method %s is served, and callers may call it: leave it out with bus.Without(", method)
+			if logged.count(line) != 1 {
+				t.Errorf("%s: no warning of %s in %s", name, method, logged)
+			}
+		}
+		if lines := logged.count("\n"); lines != len(test.want) {
+			t.Errorf("%s: %d warnings, want %d: %s", name, lines, len(test.want), logged)
+		}
+	}
+}
