@@ -9,7 +9,7 @@ import (
 
 // ServeMetrics is an http.HandlerFunc that writes the connection's metrics in the text format of Prometheus, as GET
 // :888/metrics does on the bus. Durations are in seconds; requests and calls that are still under way are not counted
-// yet.
+// yet. [MetricsHandler] is for several connections.
 func (c *Conn) ServeMetrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", metrics.ContentType)
 	_, _ = io.WriteString(w, c.exposition()) // it fails when the client is gone
