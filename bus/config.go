@@ -27,6 +27,7 @@ type connectConfig struct {
 	description    string
 	baseURL        string
 	shortCircuit   bool
+	circuitFault   error       // of the environment, unless an option sets it
 	checkCircuit   func(error) // told of differences between the transports; nil: nobody looks
 	handlerLimit   int
 	messageLimit   int // bytes
@@ -73,10 +74,7 @@ const (
 // newConnectConfig reads the environment, with [environmentLogger] if no option sets a logger; nothing else in this
 // package does.
 func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
-	config, err := environmentConfig()
-	if err != nil {
-		return nil, err
-	}
+	config := environmentConfig()
 	for _, option := range options {
 		option(config)
 	}
@@ -91,15 +89,13 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 }
 
 // environmentConfig returns the defaults, and what the environment says instead.
-func environmentConfig() (*connectConfig, error) {
-	shortCircuit, err := strconv.ParseBool(cmp.Or(os.Getenv("BUS_SHORT_CIRCUIT"), "1"))
-	if err != nil {
-		return nil, fmt.Errorf("BUS_SHORT_CIRCUIT %q: set it to 0 to have every call travel over the broker, or leave it out", os.Getenv("BUS_SHORT_CIRCUIT"))
-	}
+func environmentConfig() *connectConfig {
+	shortCircuit, circuitFault := environmentCircuit()
 	return &connectConfig{
 		plane:        cmp.Or(os.Getenv("BUS_PLANE"), defaultPlane),
 		baseURL:      strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
 		shortCircuit: shortCircuit,
+		circuitFault: circuitFault,
 		handlerLimit: defaultHandlerLimit,
 		messageLimit: defaultMessageLimit,
 		ackWait:      defaultAckWait,
@@ -118,12 +114,24 @@ func environmentConfig() (*connectConfig, error) {
 			key:            os.Getenv("BUS_NATS_KEY"),
 			connectTimeout: defaultConnectTimeout,
 		},
-	}, nil
+	}
+}
+
+// environmentCircuit reads BUS_SHORT_CIRCUIT.
+func environmentCircuit() (on bool, err error) {
+	set := cmp.Or(os.Getenv("BUS_SHORT_CIRCUIT"), "1")
+	if on, err = strconv.ParseBool(set); err != nil {
+		return false, fmt.Errorf("BUS_SHORT_CIRCUIT %q: set it to 0 to have every call travel over the broker, or leave it out", set)
+	}
+	return on, nil
 }
 
 func (c *connectConfig) validate() error {
 	if len(c.faults) > 0 {
 		return errors.Join(c.faults...)
+	}
+	if c.circuitFault != nil {
+		return c.circuitFault
 	}
 	if err := subject.ValidPlane(c.plane); err != nil {
 		return fmt.Errorf("plane %q (BUS_PLANE or bus.WithPlane): %w", c.plane, err)
@@ -140,7 +148,7 @@ func (c *connectConfig) validate() error {
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s: an ack takes some time; see bus.WithAckWait", c.ackWait)
 	}
-	if (c.linkConfig.cert == "") != (c.linkConfig.key == "") {
+	if c.linkConfig.nats == nil && (c.linkConfig.cert == "") != (c.linkConfig.key == "") {
 		return errors.New("BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing")
 	}
 	return nil

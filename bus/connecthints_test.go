@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -45,5 +48,39 @@ func TestShortCircuitSwitch(t *testing.T) { //nolint:paralleltest // the environ
 		if err == nil {
 			closeConn(t, conn)
 		}
+	}
+}
+
+// TestOptionsWinOverFaultyVariables holds that what an option says instead is not asked of the environment.
+func TestOptionsWinOverFaultyVariables(t *testing.T) { //nolint:paralleltest // the environment is that of the process
+	b := newBus(t)
+	given, err := nats.Connect("", nats.InProcessServer(b.Broker()), nats.ReconnectBufSize(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer given.Close()
+	for _, test := range []struct {
+		name, value string
+		instead     bus.ConnectOption
+	}{
+		{"BUS_SHORT_CIRCUIT", "perhaps", bus.WithShortCircuit(true)},
+		{"BUS_PLANE", "a.b", bus.WithPlane(b.Plane())},
+		{"BUS_BASE_URL", "nonsense", bus.WithBaseURL("https://api.example.com")},
+		{"BUS_NATS_CERT", "alone.pem", bus.WithNATS(given)},
+		{"BUS_LOG_LEVEL", "loud", bus.WithLogger(zerolog.Nop())},
+		{"BUS_LOG_FORMAT", "xml", bus.WithLogger(zerolog.Nop())},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(test.name, test.value)
+			if conn, err := bus.Connect(t.Context(), "caller.example", bus.WithBroker(b.Broker())); err == nil {
+				closeConn(t, conn)
+				t.Errorf("%s=%s passes without an option", test.name, test.value)
+			}
+			conn, err := bus.Connect(t.Context(), "caller.example", bus.WithBroker(b.Broker()), test.instead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeConn(t, conn)
+		})
 	}
 }

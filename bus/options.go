@@ -115,7 +115,7 @@ func WithBaseURL(url string) ConnectOption {
 // WithShortCircuit says whether a call to an instance in the same process stays in the process. Default: yes,
 // unless BUS_SHORT_CIRCUIT is 0.
 func WithShortCircuit(on bool) ConnectOption {
-	return func(c *connectConfig) { c.shortCircuit = on }
+	return func(c *connectConfig) { c.shortCircuit, c.circuitFault = on, nil }
 }
 
 // WithShortCircuitCheck compares, in tests, calls that stay in the process with what the broker would have carried.
