@@ -82,7 +82,7 @@ func (d division) response(number int, whole *wire.Response) *wire.Response {
 }
 
 // longestHost is as long as a host can be: a hostname with an instance in front, see [subject.ValidCalled].
-const longestHost = 32 + len(".") + 253
+const longestHost = 10 + len(".") + 253
 
 // widest is the longest that Bus-Fragment can be.
 func widest() wire.Fragment { return wire.Fragment{Number: maxParts, Count: maxParts} }

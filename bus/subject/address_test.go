@@ -83,7 +83,7 @@ func TestValidCalled(t *testing.T) {
 	t.Parallel()
 	label := strings.Repeat("x", 63)
 	longest := strings.Join([]string{label, label, label, label[:61]}, ".")
-	for _, host := range []string{"h", "k3xq27abcd.a.b", longest, "k3xq27abcd." + longest, strings.Repeat("a1", 16) + "." + longest} {
+	for _, host := range []string{"h", "k3xq27abcd.a.b", longest, "k3xq27abcd." + longest} {
 		if err := subject.ValidCalled(host); err != nil {
 			t.Error(err)
 		}
@@ -96,7 +96,7 @@ func TestValidCalled(t *testing.T) {
 			t.Errorf("%s is %+v, %v", name, got, err)
 		}
 	}
-	for _, host := range []string{"", "A.b", "x" + longest, "k3-q27abcd." + longest, "x.k3xq27abcd." + longest, "x.y." + longest} {
+	for _, host := range []string{"", "A.b", "x" + longest, "k3-q27abcd." + longest, "x.k3xq27abcd." + longest, "x." + longest} {
 		if subject.ValidCalled(host) == nil {
 			t.Errorf("%s can be called", host)
 		}

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
+const idLength = 10 // of the instance IDs that NewID makes
+
 // NewID returns a new instance ID: 10 of a-z and 2-7, first a letter, almost 50 bits from crypto/rand.
 func NewID() string {
-	const length = 10
 	for {
-		id := strings.ToLower(rand.Text()[:length])
+		id := strings.ToLower(rand.Text()[:idLength])
 		if id[0] >= 'a' {
 			return id
 		}

@@ -25,13 +25,11 @@ func ValidHost(host string) error {
 	return nil
 }
 
-// ValidCalled returns an error unless host can be called: a hostname, or one with an instance ID and a dot in front, which do
-// not count among its 253 bytes.
+// ValidCalled returns an error unless host can be called: a hostname, or one with an instance ID and a dot in front. An ID of
+// 10 bytes, like those of [NewID], does not count among the 253 bytes.
 func ValidCalled(host string) error {
-	if len(host) > maxHostLength {
-		if id, rest, ok := strings.Cut(host, "."); ok && len(rest) <= maxHostLength && ValidID(id) == nil {
-			host = rest
-		}
+	if id, rest, ok := strings.Cut(host, "."); ok && len(host) > maxHostLength && len(id) == idLength && ValidID(id) == nil {
+		return ValidHost(rest)
 	}
 	return ValidHost(host)
 }
