@@ -1,5 +1,11 @@
 package main
 
+import (
+	"net/http"
+
+	"github.com/busline/busline/bus"
+)
+
 func phone(v *visit) error {
 	fits := v.awaits("nothing is wider than the screen", `document.documentElement.scrollWidth <= innerWidth`)
 	return do(v.startExamples, func() error { return v.resize(phoneWidth, phoneHeight) },
@@ -15,5 +21,23 @@ func phone(v *visit) error {
 		v.opens("#/compare"), v.sees(".compare", "A sees"), fits,
 		v.opens("#/map"), v.sees(".map-tables", "calculator.example"), fits,
 		v.clicks("#caller"), v.sees("dialog", "Who calls"), fits,
+		v.opens("#/products.example:443/POST/products"), v.sees(".operation", "at least 1 character,"), fits,
+		v.startLong, v.opens("#/"+longHost+":443/POST/"+longWord), v.sees(".operation h2", longWord), fits,
+		v.opens("#/"+longHost+"/"), v.sees(".operation", "1 instance"), fits,
 	)
+}
+
+// What no line of a phone has room for, and no blank divides.
+const (
+	longWord = "averylongnameofanoperationthatnoblankandnohyphendivides"
+	longHost = "averylongnameofaservice.averylongnameofaregion.averylongnameofadomain.example"
+)
+
+// startLong has a service of a long name, with an operation of a long path.
+func (s *stage) startLong() error {
+	conn, err := s.join(longHost)
+	if err != nil {
+		return err
+	}
+	return conn.Handle(http.MethodPost, "/"+longWord, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), bus.Description(longWord))
 }

@@ -1,5 +1,7 @@
 // Schemas for people: what a value looks like in words, and an example of one.
 
+import {many} from './element.js';
+
 const deepest = 4; // of an example; schemas may contain themselves
 
 /**
@@ -49,11 +51,11 @@ export function limits({schema}) {
     schema.minimum !== undefined && `${schema.exclusiveMinimum ? 'more than' : 'at least'} ${schema.minimum}`,
     schema.maximum !== undefined && `${schema.exclusiveMaximum ? 'less than' : 'at most'} ${schema.maximum}`,
     schema.multipleOf !== undefined && `a multiple of ${schema.multipleOf}`,
-    schema.minLength !== undefined && `at least ${schema.minLength} characters`,
-    schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
+    schema.minLength !== undefined && `at least ${many(schema.minLength, 'character')}`,
+    schema.maxLength !== undefined && `at most ${many(schema.maxLength, 'character')}`,
     schema.pattern && `like ${schema.pattern}`,
-    schema.minItems !== undefined && `at least ${schema.minItems} items`,
-    schema.maxItems !== undefined && `at most ${schema.maxItems} items`,
+    schema.minItems !== undefined && `at least ${many(schema.minItems, 'item')}`,
+    schema.maxItems !== undefined && `at most ${many(schema.maxItems, 'item')}`,
     schema.uniqueItems && 'no item twice',
     schema.default !== undefined && `default ${JSON.stringify(schema.default)}`,
     schema.readOnly && 'only in results',
