@@ -31,6 +31,8 @@ func (c *converter) object(in *jsonschema.Schema, out *Schema, t reflect.Type) {
 		out.AdditionalProperties = c.patternProperties(in.PatternProperties, elementOf(t))
 	case in.AdditionalProperties != nil && len(in.PatternProperties) == 0:
 		out.AdditionalProperties = c.convert(in.AdditionalProperties, elementOf(t))
+	case in.Type == "object" && t != nil && t.Kind() == reflect.Map && len(in.PatternProperties) == 0:
+		out.AdditionalProperties = anything() // jsonschema says nothing of the elements of a map[string]any
 	}
 }
 

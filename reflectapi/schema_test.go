@@ -82,7 +82,7 @@ func TestSchemaOfType(t *testing.T) {
 		"map":          {map[string]int(nil), `{"type":"object","additionalProperties":{"type":"integer","format":"int64"}}`, nil},
 		"map by int":   {map[int]*Color(nil), `{"type":"object","additionalProperties":{"type":"string","nullable":true}}`, nil},
 		"map by uint":  {map[uint8]bool(nil), `{"type":"object","additionalProperties":{"type":"boolean"}}`, nil},
-		"map of any":   {map[string]any(nil), `{"type":"object"}`, nil},
+		"map of any":   {map[string]any(nil), `{"type":"object","additionalProperties":{"nullable":true}}`, nil},
 		"pointer":      {new(int), `{"type":"integer","format":"int64","nullable":true}`, nil},
 		"two pointers": {new(*int), `{"type":"integer","format":"int64","nullable":true}`, nil},
 		"number":       {json.Number(""), `{"type":"number"}`, nil},
