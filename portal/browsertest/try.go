@@ -34,7 +34,7 @@ func trying(v *visit) error {
 		v.opens("#/products.example:443/GET/products/{id}"), v.fills(`[name="id"]`, "7"), v.clicks(sends),
 		v.sees(".response .status", "404"), v.sees(".response .notice", "7"),
 		v.back, v.awaits("what was typed is there", `document.querySelector(".body > textarea").value === '{"x": '`),
-		v.opens("#/trouble.example:443/POST/panic"), v.clicks(sends), v.sees(".response .status", "500"), v.sees(".response .notice", "in the log"),
+		v.opens("#/trouble.example:443/POST/panic"), v.sees(".trial", "nothing to fill in"), v.clicks(sends), v.sees(".response .status", "500"), v.sees(".response .notice", "in the log"),
 		v.opens("#/messaging.example:443/GET/cache-store"), v.fills(`[name="query"]`, "key=a b&value=<b>"), v.clicks(sends),
 		v.sees(".response pre", "value: <b>"),
 	)

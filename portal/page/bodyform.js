@@ -2,7 +2,7 @@ import {button, element, newID} from './element.js';
 import {fieldFor, membersOf} from './fields.js';
 import {compact, indent} from './json.js';
 import {parseTree} from './jsontree.js';
-import {example, fields} from './schema.js';
+import {example, fields, isMap} from './schema.js';
 
 /**
  * The body of a request: a form made from its schema, or the JSON itself. Each keeps what was typed when somebody
@@ -20,8 +20,10 @@ export class BodyForm {
   constructor({type, schema}, signature) {
     this.#type = type;
     const members = fields(schema, signature).map((member) => [member.name, fieldFor(member.name, member.schema, {required: member.required})]);
-    const whole = members.length === 0 && fieldFor('', schema, {required: true});
-    this.#form = whole ? {...whole, node: [whole.node]} : {...membersOf(members, true), node: members.map(([, field]) => field.node)};
+    const none = members.length === 0 && schema.schema.type === 'object' && !isMap(schema.schema);
+    const whole = members.length === 0 && !none && fieldFor('', schema, {required: true});
+    const nodes = none ? [element('p', {className: 'quiet'}, 'There is nothing to fill in: the body is {}.')] : members.map(([, field]) => field.node);
+    this.#form = whole ? {...whole, node: [whole.node]} : {...membersOf(members, true), node: nodes};
     const sample = JSON.stringify(example(schema, signature));
     this.#text = element('textarea', {
       rows: 8, spellcheck: false, hidden: true, 'aria-label': `Body, ${type}`, placeholder: indent(sample), id: newID('body'),
