@@ -18,11 +18,15 @@ type inFlight struct {
 	held int64
 }
 
-// take counts more bytes, unless that exceeds the limit. What is alone always fits.
-func (f *inFlight) take(more int64) bool {
+// smallShare is what part of the limit a small body has at most: 64 KiB of 64 MiB, as much as the header of any request.
+const smallShare = 1 << 10
+
+// take counts more bytes for who has some, unless that exceeds the limit. What is alone always fits, and so does what is
+// small: or few clients that send large bodies slowly would keep everybody out.
+func (f *inFlight) take(has, more int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.held > 0 && f.held+more > f.limit {
+	if f.held > 0 && f.held+more > f.limit && has+more > f.limit/smallShare {
 		return false
 	}
 	f.held += more
@@ -51,7 +55,7 @@ type load struct {
 
 // take makes the load heavier, if there is room.
 func (l *load) take(more int64) bool {
-	taken := l.of.take(more)
+	taken := l.of.take(l.held, more)
 	if taken {
 		l.held += more
 	}

@@ -115,6 +115,39 @@ func TestResponsesInFlight(t *testing.T) {
 	}
 }
 
+// TestSmallBodiesAlwaysHaveRoom fills an ingress with a body that comes slowly, and makes small calls meanwhile.
+func TestSmallBodiesAlwaysHaveRoom(t *testing.T) {
+	t.Parallel()
+	const limit, small = 1 << 20, 1 << 10
+	door := open(t, portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
+	door.serve("echo.example", 443, echo)
+	door.serve("short.example", 443, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("a", small)) })
+	reader, writer := io.Pipe()
+	var slow sync.WaitGroup
+	slow.Go(func() {
+		door.ingress.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/echo.example/", reader))
+	})
+	if _, err := writer.Write(make([]byte, limit)); err != nil {
+		t.Fatal(err)
+	}
+	for _, chunked := range []bool{false, true} {
+		if got := post(door, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {
+			t.Errorf("in chunks %t: status %d: %s", chunked, got.StatusCode, got.text)
+		}
+		if got := post(door, "/short.example/", small+1, chunked); got.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("a byte more, in chunks %t: status %d: %s", chunked, got.StatusCode, got.text)
+		}
+	}
+	if got := door.get("/short.example/"); got.StatusCode != http.StatusOK {
+		t.Errorf("a GET: status %d: %s", got.StatusCode, got.text)
+	}
+	if held := portal.Held(door.ingress); held != limit {
+		t.Errorf("%d bytes are held, want those of the slow one", held)
+	}
+	_ = writer.Close()
+	slow.Wait()
+}
+
 // deafClient does not read until it is released.
 type deafClient struct {
 	*httptest.ResponseRecorder
