@@ -42,9 +42,11 @@ func TestCloseWhileServing(t *testing.T) {
 func closeWhileServing(t *testing.T, w *world, pause int) {
 	t.Helper()
 	conn := w.connect("many.example")
-	served := make(chan error, 1)
-	go func() { served <- bus.Serve(conn, many{}) }()
-	for range pause { // so that Close finds Serve at another place each time
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = bus.Serve(conn, many{}) }) // it fails unless it is in time
+
+	// Close finds Serve at another place each time
+	for range pause {
 		runtime.Gosched()
 	}
 	hung, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -52,5 +54,5 @@ func closeWhileServing(t *testing.T, w *world, pause int) {
 	if err := errors.Join(conn.Close(hung), hung.Err()); err != nil {
 		t.Error(err)
 	}
-	<-served // it has failed, or was in time
+	serving.Wait()
 }
