@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -83,6 +84,26 @@ func (e *Error) notExecuted() string {
 	return ""
 }
 
+// takeBackNotExecuted has the response of a handler not claim that nothing has run: it may pass on the problem of a service that
+// it has called, as a proxy does.
+func takeBackNotExecuted(response *wire.Response) {
+	if response.Status < http.StatusBadRequest || !isProblem(response) {
+		return
+	}
+	var members map[string]json.RawMessage
+	if strictjson.Unmarshal(response.Body, &members) != nil || members["executed"] == nil {
+		return
+	}
+	delete(members, "executed")
+	if body, err := strictjson.Marshal(members); err == nil {
+		response.Body = body
+	}
+}
+
+func isProblem(response *wire.Response) bool {
+	return strings.HasPrefix(response.Header.Get("Content-Type"), restmap.ProblemType)
+}
+
 // response turns the error into the response that a service answers with.
 func (e *Error) response() *wire.Response {
 	return &wire.Response{Status: e.Status, Header: e.header(), Body: e.body()}
@@ -99,7 +120,7 @@ func responseError(res *wire.Response) *Error {
 		failed.cause = errTimeBudget()
 	}
 	var told problem
-	if strings.HasPrefix(res.Header.Get("Content-Type"), restmap.ProblemType) && strictjson.Unmarshal(res.Body, &told) == nil {
+	if isProblem(res) && strictjson.Unmarshal(res.Body, &told) == nil {
 		failed.Detail, failed.Instance, failed.Arguments = told.Detail, told.Instance, told.Errors
 		failed.TraceID, failed.internal = told.TraceID, told.Internal
 		if told.Executed == NotExecuted.String() {

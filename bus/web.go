@@ -37,7 +37,11 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 		if err := handler(recorder, request); err != nil {
 			return nil, executed(err)
 		}
-		return recorder.response()
+		response, err := recorder.response()
+		if err == nil {
+			takeBackNotExecuted(response)
+		}
+		return response, err
 	}
 }
 

@@ -1,0 +1,47 @@
+package bus_test
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+// TestAProxyHasRun has a handler pass on, byte for byte, what another service has refused: that one has not run, but the handler
+// has, and may have done anything before.
+func TestAProxyHasRun(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		serve(t, w.connect(calculatorHost), calculator{})
+		proxy, caller := w.connect("proxy.example"), w.connect("caller.example")
+		err := proxy.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			there := r.Clone(r.Context())
+			there.URL.Host, there.URL.Path = calculatorHost, "/no-such-path"
+			response, err := proxy.Do(there)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer response.Body.Close()
+			maps.Copy(w.Header(), response.Header)
+			w.WriteHeader(response.StatusCode)
+			_, _ = io.Copy(w, response.Body)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = bus.Call(t.Context(), caller, "GET https://"+calculatorHost+"/no-such-path", nil, nil)
+		refused, _ := errors.AsType[*bus.Error](err)
+		if refused == nil || refused.Executed != bus.NotExecuted {
+			t.Fatalf("what is refused: %+v", refused)
+		}
+		err = bus.Call(t.Context(), caller, "GET https://proxy.example/", nil, nil)
+		passed, _ := errors.AsType[*bus.Error](err)
+		if passed == nil || passed.Executed != bus.WasExecuted || passed.Status != http.StatusNotFound || passed.Detail != refused.Detail || passed.Host != refused.Host {
+			t.Errorf("what is passed on: %+v, want what is refused, %+v, as executed", passed, refused)
+		}
+	})
+}
