@@ -15,10 +15,10 @@ import (
 // the service chose, its body is complete, and the headers Bus-From-Host and Bus-From-Id say who answered.
 //
 // A path or a method that the host does not serve is a 404 or 405 response. If there is no response at all, because
-// nobody is there, no time is left or the broker is out of reach, that is an [*Error]. The request body is read and
-// closed.
+// nobody is there, no time is left or the broker is out of reach, that is an [*Error]. The request body is read, no
+// further than [WithMessageLimit] allows, and closed.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
-	request, err := fromHTTP(r)
+	request, err := c.fromHTTP(r)
 	if err != nil {
 		return nil, unsent(err)
 	}
@@ -44,7 +44,7 @@ func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(
 // ends the call just as the end of the context does: the instances that have acked and not answered are told, and the
 // contexts of their handlers end. The request body is read and closed at once.
 func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
-	request, err := fromHTTP(r)
+	request, err := c.fromHTTP(r)
 	return func(yield func(*http.Response, error) bool) {
 		if err != nil {
 			yield(nil, unsent(err))
@@ -64,16 +64,22 @@ func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
 	}
 }
 
-// fromHTTP turns an HTTP request into a message. A body has to be there as a whole.
-func fromHTTP(r *http.Request) (*outgoing, error) {
+// fromHTTP turns an HTTP request into a message. A body has to be there as a whole; of one that is too large no more is read
+// than it takes to know, as it may come from outside and have no end.
+func (c *Conn) fromHTTP(r *http.Request) (*outgoing, error) {
 	var body []byte
 	if r.Body != nil {
-		read, err := io.ReadAll(r.Body)
+		read, err := io.ReadAll(io.LimitReader(r.Body, int64(c.unfinished.limit)+1))
 		if closed := r.Body.Close(); err == nil {
 			err = closed
 		}
 		if err != nil {
 			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the request body cannot be read: %s", err)
+		}
+		if len(read) > c.unfinished.limit {
+			return nil, newError(http.StatusRequestEntityTooLarge, NotExecuted, nil,
+				"a body of at least %d bytes exceeds the limit of %d for messages; see bus.WithMessageLimit",
+				max(int64(len(read)), r.ContentLength), c.unfinished.limit)
 		}
 		if r.ContentLength > int64(len(read)) {
 			return nil, newError(http.StatusBadRequest, NotExecuted, nil,

@@ -1,0 +1,52 @@
+package bus_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+// endless is a body without an end, and counts what is read of it.
+type endless struct {
+	most, read int
+	closed     bool
+}
+
+func (e *endless) Read(data []byte) (int, error) {
+	if e.read += len(data); e.read > e.most {
+		return 0, errors.New("read on")
+	}
+	return len(data), nil
+}
+
+func (e *endless) Close() error {
+	e.closed = true
+	return nil
+}
+
+// TestABodyWithoutEnd gives a call what a proxy gets from outside: it is refused when it is known to be too large, and not read
+// until no memory is left.
+func TestABodyWithoutEnd(t *testing.T) {
+	t.Parallel()
+	const limit = 64 << 10
+	conn := newBus(t).Connect("proxy.example", bus.WithMessageLimit(limit))
+	request := func(length int64) (*http.Request, *endless) {
+		made, body := mustRequest(t, "https://proxy.example/"), &endless{most: 4 * limit}
+		made.Method, made.Body, made.ContentLength = http.MethodPost, body, length
+		return made, body
+	}
+	for _, length := range []int64{-1, 10 * limit} {
+		made, body := request(length)
+		_, err := conn.Do(made) //nolint:bodyclose // there is no response
+		checkFailed(t, "a unicast call", err, http.StatusRequestEntityTooLarge, bus.NotExecuted)
+		made, other := request(length)
+		for _, err := range conn.Publish(made) {
+			checkFailed(t, "a multicast call", err, http.StatusRequestEntityTooLarge, bus.NotExecuted)
+		}
+		if !body.closed || !other.closed {
+			t.Error("a body is not closed")
+		}
+	}
+}
