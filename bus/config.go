@@ -75,7 +75,10 @@ const (
 // package does.
 func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	config := environmentConfig()
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return nil, noOption(i)
+		}
 		option(config)
 	}
 	if config.logger == nil {

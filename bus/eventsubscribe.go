@@ -27,7 +27,8 @@ import (
 // It takes the options of [Serve], except those for ports, paths and methods. Handlers run concurrently, each on a
 // goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
 func Subscribe[T any](conn *Conn, source string, impl T, options ...ServeOption) error {
-	config := newServiceConfig(append([]ServeOption{Port(EventPort), Hidden()}, options...))
+	config := newServiceConfig([]ServeOption{Port(EventPort), Hidden()})
+	config.apply(options)
 	if err := conn.subscribeEvents(interfaceOf[T](), source, impl, config); err != nil {
 		return fmt.Errorf("subscribe %T of %s to the events of %s: %w", impl, conn.host, source, err)
 	}

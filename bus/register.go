@@ -70,6 +70,9 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 
 // describe finds the methods of impl, or of the interface as what impl is served.
 func describe(as reflect.Type, impl any, config *serviceConfig) (*reflectapi.Service, error) {
+	if config.fault != nil {
+		return nil, config.fault
+	}
 	if as != nil {
 		return reflectapi.DescribeAs(as, impl, config.describe...)
 	}
@@ -102,7 +105,10 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 		return fmt.Errorf("handle on %s: %w", c.host, err)
 	}
 	settings := newEndpointConfig()
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, noOption(i))
+		}
 		option.applyToEndpoint(&settings)
 	}
 	planned := newEndpoint(settings, mapped.Name, mapped)

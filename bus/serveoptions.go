@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"cmp"
+	"fmt"
 	"io/fs"
 	"slices"
 	"time"
@@ -33,6 +35,7 @@ type serviceConfig struct {
 	endpoints endpointConfig
 	methods   map[string][]MethodOption
 	durable   *durable // of Subscribe: how stored events are had; nil: they are not
+	fault     error    // what is wrong with the options themselves
 }
 
 // methodConfig is what the options of one method set.
@@ -43,11 +46,22 @@ type methodConfig struct {
 
 func newServiceConfig(options []ServeOption) *serviceConfig {
 	config := &serviceConfig{endpoints: newEndpointConfig(), methods: make(map[string][]MethodOption)}
-	for _, option := range options {
-		option.applyToService(config)
-	}
+	config.apply(options)
 	return config
 }
+
+func (s *serviceConfig) apply(options []ServeOption) {
+	for i, option := range options {
+		if option == nil {
+			s.fault = cmp.Or(s.fault, noOption(i))
+			continue
+		}
+		option.applyToService(s)
+	}
+}
+
+// noOption is the fault of an option that is nil: nobody can know what it was to be, and it may have been Claims.
+func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
 
 // method returns the configuration of one method: that of the service, then its own.
 func (s *serviceConfig) method(name string) methodConfig {
@@ -100,7 +114,13 @@ func describeOption(option reflectapi.Option) ServeOption {
 
 // Method sets options of one method, by its Go name.
 func Method(name string, options ...MethodOption) ServeOption {
-	return serveOption(func(c *serviceConfig) { c.methods[name] = append(c.methods[name], options...) })
+	return serveOption(func(c *serviceConfig) {
+		if i := slices.Index(options, nil); i >= 0 {
+			c.fault = cmp.Or(c.fault, fmt.Errorf("bus.Method(%q): %w", name, noOption(i)))
+			return
+		}
+		c.methods[name] = append(c.methods[name], options...)
+	})
 }
 
 type methodOption func(*methodConfig)
