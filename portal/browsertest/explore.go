@@ -50,6 +50,7 @@ func rendering(v *visit) error {
 		v.sees(".operation", "Create adds a product and returns its id."), v.sees(".operation", "Asks for no token."),
 		v.sees(".operation .status", "201"), v.sees(".operation .status", "other"),
 		v.awaits("the title", `document.title === "POST products.example/products · Busline"`),
+		v.reload, v.awaits("the same title", `document.title === "POST products.example/products · Busline"`),
 		v.opens(arithmeticHash), v.sees(".operation", "Arithmetic(x int, op string, y int) (result int)"),
 		v.fills(`[name="x"]`, "5"), v.fills(`[name="op"]`, "*"), v.fills(`[name="y"]`, "6"), v.clicks(`.trial [type="submit"]`),
 		v.sees(".response", "200"), v.takes("light"),

@@ -24,7 +24,7 @@ export class Explorer {
   #last = null; // the operation that is shown
   #trials = new Map(); // by id of the operation, the latest last
 
-  /** @param {Object} actions what states offer: {again, changeToken, dropToken} */
+  /** @param {Object} actions what states offer: {again, changeToken, dropToken}, and entitle, for when the title has changed */
   constructor(caller, bus, actions) {
     this.#caller = caller;
     this.#state = bus.state;
@@ -91,6 +91,7 @@ export class Explorer {
       this.#put('start', [this.#state.leftOut, told, this.#state.instances], () => startView(this.#state));
     }
     this.title = method ? `${method.toUpperCase()} ${host}${path}` : host || many(services.length, 'service');
+    this.actions.entitle(this);
   }
 
   #showState(phase) {

@@ -13,7 +13,12 @@ const other = new Caller('token-b'); // who the caller is compared with
 const bus = new Bus(caller);
 const otherBus = new Bus(other);
 const panel = new TokenPanel(caller, bus);
-const actions = {again: () => bus.look(), changeToken: () => panel.open(), dropToken: () => caller.change('')};
+const actions = {
+  again: () => bus.look(),
+  changeToken: () => panel.open(),
+  dropToken: () => caller.change(''),
+  entitle: (view) => view.node.isConnected && entitle(view),
+};
 const explorer = new Explorer(caller, bus, actions);
 const compare = new Compare([caller, other], [bus, otherBus]);
 const map = new MapView(() => caller.headers);
@@ -24,6 +29,11 @@ const views = new Map([['', explorer], ['map', map], ['compare', compare]]);
 
 const main = document.getElementById('main');
 
+/** Names the page after what a view shows, which may be known later than where it is. */
+function entitle(view) {
+  document.title = view.title ? `${view.title} · Busline` : 'Busline';
+}
+
 /** Shows what the address asks for. */
 function navigate() {
   const route = readRoute(location.hash);
@@ -33,7 +43,7 @@ function navigate() {
   }
   otherBus.wake(view === compare);
   view.show(route);
-  document.title = view.title ? `${view.title} · Busline` : 'Busline';
+  entitle(view);
   for (const link of document.querySelectorAll('.views a')) {
     const here = views.get(readRoute(link.hash).view) === view;
     link.toggleAttribute('aria-current', here);
