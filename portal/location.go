@@ -66,7 +66,7 @@ func (p *servicePlace) ownURL(reference string) (name, path string, ok bool) {
 		return "", "", false
 	}
 	host, path := cutReference(rest)
-	host, port, hasPort := strings.Cut(strings.ToLower(host), ":")
+	host, port, hasPort := strings.Cut(lowered(host), ":")
 	_, calledPort, _ := strings.Cut(p.called, ":")
 	switch {
 	case hasPort:
