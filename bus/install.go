@@ -2,6 +2,8 @@ package bus
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/busline/busline/bus/metrics"
@@ -45,7 +47,15 @@ func (c *Conn) installIn(ctx context.Context, router *router, endpoints []*endpo
 		router.remove(endpoints)
 		_ = c.link.flush(ctx) // until the broker knows, calls would still be sent here, where nobody takes them
 	}
-	return err
+	return c.closedMeanwhile(err)
+}
+
+// closedMeanwhile has the error of a registration say that the connection is closing, which has most likely caused it.
+func (c *Conn) closedMeanwhile(err error) error {
+	if err == nil || errors.Is(err, ErrClosed) || !c.isClosing() {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrClosed, err)
 }
 
 func (c *Conn) endpointSubject(e *endpoint, host string, route restmap.Route) string {
