@@ -241,7 +241,7 @@ type Stats struct {
 	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the framework
 	// itself asks does not count.
 	TurnedAway int64
-	// Dropped are the messages that were not understood, or had no sender who could be answered. Each is logged.
+	// Dropped are the messages that were not understood, or told no valid sender or message id. Each is logged.
 	Dropped int64
 	// Strangers are the acks and responses that nobody waited for: they answer this connection's greetings, or came after
 	// the caller gave up.

@@ -134,7 +134,7 @@ func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 		addSubject: {
 			"", "nonsense", "GET /add HTTP/1.1\n\n", strings.Repeat("A", 1<<17),
 			strings.Replace(good, "evil.example", "a b.> *", 1), strings.Replace(good, "e1aaaaaaaa", "*", 1),
-			strings.Replace(good, "e1aaaaaaaa", "", 1), strings.Replace(good, "m1", "m 1", 1),
+			strings.Replace(good, "e1aaaaaaaa", "", 1),
 			strings.Replace(good, "Code: Req", "Code: Ack", 1), strings.Replace(good, "Code: Req", "Code: Quux", 1),
 		},
 		response:            {"HTTP/1.1 200 OK\n\n", good}, // one that is empty asks whether the instance lives
@@ -169,6 +169,45 @@ func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 	}
 	if len(evil.answers) != 0 {
 		t.Errorf("%d dropped messages were answered", len(evil.answers))
+	}
+}
+
+// TestRequestsWithoutMessageIDAreRefused sends requests whose sender is known and whose message id is not: each is answered
+// once, without an id and an ack before it, and counts as dropped.
+func TestRequestsWithoutMessageIDAreRefused(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	_, callee := newCalculator(t, w)
+	evil := newHostile(t, w)
+	good := request("GET /add?x=1&y=2 HTTP/1.1", calculatorHost)
+	texts := map[string]string{
+		"absent":              strings.Replace(good, "Bus-Msg-Id: m1\n", "", 1),
+		"empty":               strings.Replace(good, "m1", "", 1),
+		"with a blank":        strings.Replace(good, "m1", "m 1", 1),
+		"with a dot":          strings.Replace(good, "m1", "m.1", 1),
+		"too long":            strings.Replace(good, "m1", strings.Repeat("m", 65), 1),
+		"given twice":         strings.Replace(good, "m1", "m1\nBus-Msg-Id: m2", 1),
+		"absent, later part":  strings.Replace(good, "Bus-Msg-Id: m1", "Bus-Fragment: 2/2", 1),
+		"absent, and no code": strings.Replace(strings.Replace(good, "Bus-Msg-Id: m1\n", "", 1), "Bus-Op-Code: Req\n", "", 1),
+	}
+	for name, text := range texts {
+		if err := evil.raw.Publish(evil.plane+"."+addSubject, []byte(strings.ReplaceAll(text, "\n", "\r\n"))); err != nil {
+			t.Fatal(err)
+		}
+		response, body := evil.read()
+		if _, echoed := response.Header["Bus-Msg-Id"]; echoed || response.StatusCode != http.StatusBadRequest || response.Header.Get("Bus-Op-Code") != "Res" {
+			t.Errorf("%s: answered %d with %v", name, response.StatusCode, response.Header)
+		}
+		if !strings.Contains(body, "Bus-Msg-Id") || !strings.Contains(body, `"executed":"no"`) {
+			t.Errorf("%s: %s", name, body)
+		}
+	}
+	evil.send(addSubject, good)
+	if got := callee.Stats(); got.Dropped != int64(len(texts)) || got.TurnedAway != 0 {
+		t.Errorf("%d of %d were dropped, %d turned away", got.Dropped, len(texts), got.TurnedAway)
+	}
+	if len(evil.answers) != 0 {
+		t.Errorf("%d more answers", len(evil.answers))
 	}
 }
 

@@ -69,7 +69,10 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	fault := c.link.intake.reader.ParseRequest(message.Data, request)
 	to, known := c.callers.responseSubject(request, through.ofFramework())
 	if !known || request.MsgID == "" {
-		c.drop(message.Subject, errors.Join(errNoSender, fault)) // nobody to answer, or no request at all
+		c.drop(message.Subject, errors.Join(errNoSender, fault))
+		if known {
+			c.answerNameless(in, to, fault)
+		}
 		return nil
 	}
 	if fault == nil && request.Fragment.Number > 1 {
@@ -90,6 +93,17 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 		return nil
 	}
 	return in
+}
+
+// answerNameless tells the sender of a request what is wrong with it, if it has no valid message id: the response has none,
+// either, and no ack comes before it. Where answers are allowed only on the reply subject, which ends with the id, there is
+// none.
+func (c *Conn) answerNameless(in *incoming, to string, fault error) {
+	if c.allowResponses {
+		return
+	}
+	in.backTo = to
+	c.respond(in, c.refusal(in, unsent(fault)).response())
 }
 
 var errNoSender = errors.New("the message does not tell a valid Bus-From-Host, Bus-From-Id and Bus-Msg-Id")

@@ -27,7 +27,18 @@ func appendHeader(dst []byte, header Header) []byte {
 func appendSender(dst []byte, host, id string) []byte {
 	dst = appendText(append(dst, crlf+HeaderFromHost+is...), host)
 	dst = appendText(append(dst, crlf+HeaderFromID+is...), id)
-	return append(dst, crlf+HeaderMsgID+is...)
+	return append(dst, msgIDName...)
+}
+
+// msgIDName is what the sender ends with.
+const msgIDName = crlf + HeaderMsgID + is
+
+// appendAnswered appends the message ID of an answer behind its name. If there is none the field is left out, name and all.
+func appendAnswered(dst []byte, id string) []byte {
+	if id == "" {
+		return dst[:len(dst)-len(msgIDName)]
+	}
+	return appendText(dst, id)
 }
 
 // appendLength appends how long the body is, unless there is none.

@@ -57,7 +57,8 @@
 //	Bus-Fragment       not on acks    "2/3": this is the second of three parts; absent = whole
 //	Bus-From-Host      all            host of the sender; required
 //	Bus-From-Id        all            instance ID of the sender; required
-//	Bus-Msg-Id         all            1 to 64 of A-Z, a-z, 0-9, "-", "_", echoed by the server; required
+//	Bus-Msg-Id         all            1 to 64 of A-Z, a-z, 0-9, "-", "_", echoed by the server; required. A response to a request
+//	                                  without a valid one is written without it
 //	Bus-Op-Code        all            "Req", "Ack" or "Res"; required
 //	Bus-Queue          ack, response  queue of the responding instance; may be absent
 //	Bus-Time-Budget    request        milliseconds left, at most 9 digits, minus allowed; absent = 20000

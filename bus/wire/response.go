@@ -11,7 +11,7 @@ type Response struct {
 	OpCode   OpCode   // OpAck or OpRes
 	FromHost string   // of the server: "calculator.example"
 	FromID   string   // of the server: "m5pw7c2sda"
-	MsgID    string   // of the request
+	MsgID    string   // of the request; "" is not written: the request had none that is valid
 	Queue    string   // of the server's subscription: "calculator.example"; may be "" after a parse
 	Fragment Fragment // set on a part of a response, of which Body is then a part, too
 	Header   Header   // all fields that are not reserved
@@ -29,7 +29,7 @@ func AppendResponse(dst []byte, res *Response) []byte {
 	dst = appendLength(dst, body)
 	dst = appendFragment(dst, res.Fragment)
 	dst = appendSender(dst, res.FromHost, res.FromID)
-	dst = appendText(dst, res.MsgID)
+	dst = appendAnswered(dst, res.MsgID)
 	dst = appendKind(dst, res)
 	dst = appendHeader(dst, res.Header)
 	return appendBody(dst, body)

@@ -117,3 +117,17 @@ func TestAppendResponseWithoutBody(t *testing.T) {
 		}
 	}
 }
+
+// TestAppendResponseWithoutMessageID leaves the field out, whoever writes it.
+func TestAppendResponseWithoutMessageID(t *testing.T) {
+	t.Parallel()
+	res := usualResponse()
+	want := strings.Replace(string(wire.AppendResponse(nil, res)), "\r\nBus-Msg-Id: "+res.MsgID, "", 1)
+	head := wire.NewResponseHead(res)
+	res.MsgID = ""
+	for _, got := range [][]byte{wire.AppendResponse(nil, res), head.AppendResponse(nil, res)} {
+		if string(got) != want {
+			t.Errorf("wrote %q, want %q", got, want)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func (h *ResponseHead) AppendResponse(dst []byte, res *Response) []byte {
 	} else {
 		dst = appendSender(dst, res.FromHost, res.FromID)
 	}
-	dst = appendText(dst, res.MsgID)
+	dst = appendAnswered(dst, res.MsgID)
 	if h.model.OpCode == res.OpCode && h.model.Queue == res.Queue {
 		dst = append(dst, h.kind...)
 	} else {
