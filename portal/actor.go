@@ -7,9 +7,9 @@ import (
 	"github.com/busline/busline/bus/claims"
 )
 
-// actor returns the token of a request, which is good, or "" when it has none. A bad token is an error wherever the
-// request goes: it is never taken for none. An Authorization of another scheme is no identity, and passes as any header
-// does.
+// actor returns the bearer token of a request, or "" if it has none. A malformed or invalid token is always an error,
+// never treated as absent. An Authorization header of another scheme is no identity, and is passed on like any other
+// header.
 func (i *Ingress) actor(r *http.Request) (token string, err error) {
 	given := r.Header.Values("Authorization")
 	if len(given) > 1 {

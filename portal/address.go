@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	hostAll    = "all"    // every service answers on it, for the framework's own purposes
-	hostPortal = "portal" // where the page is served
+	hostAll    = "all"    // every service listens on it, for the framework's own purposes
+	hostPortal = "portal" // serves the page
 )
 
-// addressOf turns the path /calculator.example:443/add into the address https://calculator.example:443/add, when the
-// port is open to the outside. The path is taken as it is spelled: nothing is decoded, cleaned or redirected, so that
-// what is checked here is what is called.
+// addressOf turns the path /calculator.example:443/add into the address https://calculator.example:443/add, if the port
+// is public. The path is taken literally: nothing is decoded, cleaned or redirected, so that the path checked here is
+// the path that is called.
 func addressOf(path string, open []int) (*url.URL, error) {
 	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	host, digits, hasPort := strings.Cut(service, ":")

@@ -9,8 +9,8 @@ import (
 //
 //	Proxy-Status: busline; next-hop="k3f9x2m7qp.calculator.example"; msg-id="4Q5CBU6RBMRM4XQVWYTLP2S7CA"
 //
-// It is the header in which a proxy speaks of where it has a response from (RFC 9209). What a service says there itself
-// stands before it.
+// That is the header in which a proxy says where a response comes from (RFC 9209). An entry that the service itself has
+// set there comes before this one.
 func sayWhoAnswered(to, response http.Header) {
 	host, id, message := response.Get("Bus-From-Host"), response.Get("Bus-From-Id"), response.Get("Bus-Msg-Id")
 	if host != "" && id != "" {

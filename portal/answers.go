@@ -11,19 +11,20 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// Limits of what comes back from a multicast.
+// Limits of what a multicast returns.
 const (
 	maxAnswers      = 256
 	maxAnswerBytes  = 64 << 10 // of one body
 	maxAnswersBytes = 4 << 20  // of all bodies
 )
 
-// answerMargin is how much earlier than its request a multicast ends, so that there is time to tell what has come.
+// answerMargin is how much earlier than its request a multicast ends, which leaves time to write the answers received
+// so far.
 const answerMargin = time.Second
 
-// answerList is what came back from a multicast.
+// answerList is the result of a multicast.
 type answerList struct {
-	Answers  []callAnswer `json:"answers"`  // in the order in which they came
+	Answers  []callAnswer `json:"answers"`  // in order of arrival
 	Complete bool         `json:"complete"` // false: more may have come than are listed
 	bytes    int          // of all bodies
 }
@@ -37,13 +38,13 @@ type callAnswer struct {
 	Header       map[string]string `json:"header,omitempty"`
 	Body         string            `json:"body,omitempty"`
 	Length       int               `json:"length"`            // of the body, in bytes
-	Cut          bool              `json:"cut,omitempty"`     // the body is longer than what is here
-	Binary       bool              `json:"binary,omitempty"`  // the body is no text, and is not here
+	Cut          bool              `json:"cut,omitempty"`     // the body is longer than the part shown here
+	Binary       bool              `json:"binary,omitempty"`  // the body is not text, and is left out
 	Failure      string            `json:"failure,omitempty"` // why there is no answer
 	Milliseconds float64           `json:"milliseconds"`      // from the start of the call
 }
 
-// gather makes the call and collects what is answered, within bounds. The path is that of the page, which problems name.
+// gather makes the call and collects the answers, within the limits above. path is that of the page; problems name it.
 func (h *multicastHandler) gather(request *http.Request, path string) (*answerList, error) {
 	ctx := request.Context()
 	if ends, ok := ctx.Deadline(); ok {
@@ -68,7 +69,7 @@ func (h *multicastHandler) gather(request *http.Request, path string) (*answerLi
 	return list, nil
 }
 
-// read reads one answer. It fails when it is the call that has failed, and no instance.
+// read reads one answer. It returns an error if the call as a whole has failed, rather than one instance.
 func (l *answerList) read(path string, response *http.Response, err error) (callAnswer, error) {
 	if err != nil {
 		failed, ok := errors.AsType[*bus.Error](err)
@@ -94,7 +95,7 @@ func (l *answerList) read(path string, response *http.Response, err error) (call
 	return came, nil
 }
 
-// failedAnswer is an instance that took the call and gave no answer.
+// failedAnswer is the answer for an instance that acknowledged the call and did not respond.
 func failedAnswer(failed *bus.Error) callAnswer {
 	came := callAnswer{Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID, Status: failed.Status, Failure: failed.Detail}
 	if bus.IsInternal(failed) {
@@ -103,7 +104,7 @@ func failedAnswer(failed *bus.Error) callAnswer {
 	return came
 }
 
-// show puts as much of a body into an answer as there is room for, if it is text.
+// show copies as much of a text body into an answer as the limits allow.
 func (l *answerList) show(came *callAnswer, body []byte) {
 	room := min(maxAnswerBytes, maxAnswersBytes-l.bytes)
 	switch {
@@ -121,7 +122,7 @@ func (l *answerList) show(came *callAnswer, body []byte) {
 	came.Body = string(body)
 }
 
-// telling returns the headers of an answer that say something to people.
+// telling returns the headers of an answer that are worth showing to people.
 func telling(header http.Header) map[string]string {
 	told := make(map[string]string)
 	for _, name := range []string{"Allow", "Cache-Control", "Content-Type", "Etag", "Location", "Retry-After", "Www-Authenticate"} {

@@ -7,15 +7,15 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// maxAge is how far a snapshot is behind the bus at most: gathering begins no earlier before a reader asks, or while it
-// waits.
+// maxAge is the largest age of a snapshot when a reader gets it, measured from the start of gathering. A snapshot is
+// gathered while the reader waits, if there is none that recent.
 const maxAge = 2 * time.Second
 
-// catalog knows what of the bus is shown to one caller. However many readers there are, it looks once at a time.
+// catalog holds what one caller may see of the bus. However many readers it has, it gathers one snapshot at a time.
 type catalog struct {
 	conn     *bus.Conn
-	token    string // of the caller, "" for nobody
-	ports    []int  // that are described
+	token    string // of the caller, "" for an anonymous one
+	ports    []int  // the public ones, which it describes
 	patience patience
 
 	snapshots shared[*snapshot]
@@ -27,8 +27,8 @@ func newCatalog(conn *bus.Conn, config *portalConfig, token string) *catalog {
 	return c
 }
 
-// read returns what is served, as it was no more than 2 s ago.
+// read returns a snapshot that is at most 2 s old.
 func (c *catalog) read(ctx context.Context) (*snapshot, error) { return c.snapshots.read(ctx) }
 
-// outdated says whether nothing in the catalog, nor under way to it, is of use to a reader.
+// outdated says whether neither the latest snapshot nor one being gathered is of use to a reader.
 func (c *catalog) outdated() bool { return c.snapshots.outdated() }

@@ -7,16 +7,16 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// maxCatalogs bounds for how many callers at a time a catalog is kept. What one more asks for is made anew.
+// maxCatalogs bounds how many callers have a catalog at a time.
 const maxCatalogs = 128
 
-// catalogs has a catalog for each caller, by token: two callers never share what one of them may not see. A catalog that
-// has grown old is forgotten.
+// catalogs has a catalog for each caller, by token, so that callers with different rights never share one. Catalogs
+// that nobody uses are forgotten.
 type catalogs struct {
 	conn   *bus.Conn
 	config *portalConfig
 
-	mu      sync.Mutex // protects all below
+	mu      sync.Mutex // protects all fields below
 	byToken map[string]*catalog
 	swept   time.Time
 }
@@ -25,7 +25,8 @@ func newCatalogs(conn *bus.Conn, config *portalConfig) *catalogs {
 	return &catalogs{conn: conn, config: config, byToken: make(map[string]*catalog)}
 }
 
-// of returns the catalog of a caller, "" for nobody. When there are too many, any but that of nobody makes room.
+// of returns the catalog of a caller, "" for an anonymous one. If there are too many, any other except the anonymous
+// one is evicted.
 func (c *catalogs) of(token string) *catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +47,7 @@ func (c *catalogs) of(token string) *catalog {
 	return made
 }
 
-// sweep forgets, from time to time, what nobody is given any more. The lock is held.
+// sweep forgets outdated catalogs, from time to time. The lock is held.
 func (c *catalogs) sweep(now time.Time) {
 	if now.Sub(c.swept) < maxAge {
 		return

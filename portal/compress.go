@@ -10,12 +10,12 @@ import (
 	"github.com/andybalholm/brotli"
 )
 
-// minCompressed is the size in bytes below which compressing saves nothing: what is less fits one packet.
+// minCompressed is the size in bytes below which compression saves nothing: a smaller body fits into one packet.
 const minCompressed = 1400
 
-// newResponseBody returns what the response's body is to be written to: as it is, or compressed when that is worth it
-// and the client accepts br or gzip. It completes the header, which is to be written next. A response of the bus always
-// has a Content-Length.
+// newResponseBody returns the writer for the response's body, which compresses it if that is worthwhile and the client
+// accepts br or gzip. It completes the header, which has to be written next. A response from the bus always has a
+// Content-Length.
 func newResponseBody(w http.ResponseWriter, r *http.Request, response *http.Response) io.WriteCloser {
 	header, length := w.Header(), response.Header.Get("Content-Length")
 	if !worthCompressing(response.Header, response.StatusCode, length) {
@@ -32,7 +32,7 @@ func newResponseBody(w http.ResponseWriter, r *http.Request, response *http.Resp
 	return compressor
 }
 
-// worthCompressing says whether a body is text of some size that may be transformed and is not encoded yet.
+// worthCompressing says whether a body is text, large enough, not encoded yet, and may be transformed.
 func worthCompressing(header http.Header, status int, length string) bool {
 	size, err := strconv.Atoi(length)
 	return err == nil && size >= minCompressed && status != http.StatusPartialContent &&
@@ -41,7 +41,8 @@ func worthCompressing(header http.Header, status int, length string) bool {
 		isText(mediaType(header))
 }
 
-// mediaType is that of a body, without its parameters: "text/html"; "" when there is none or it is malformed.
+// mediaType returns the media type of a body without parameters, such as "text/html"; "" if there is none or it is
+// malformed.
 func mediaType(header http.Header) string {
 	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
 	if err != nil {

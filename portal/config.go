@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// ingressConfig is what an ingress works with: defaults, then options.
+// ingressConfig is the configuration of an ingress: defaults, then options.
 type ingressConfig struct {
 	ports      []int
 	proxies    []string       // as given
@@ -31,7 +31,7 @@ func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 		validPorts(config.ports), config.parseProxies(), validOrigins(config.origins), config.validLimits())
 }
 
-// validPorts refuses what must not be open to the outside.
+// validPorts returns an error for ports that must not be public.
 func validPorts(ports []int) error {
 	const control, last = 888, 65535
 	reserved := map[int]string{
@@ -63,7 +63,7 @@ func (c *ingressConfig) parseProxies() error {
 	return nil
 }
 
-// validOrigins refuses what no browser would send, which would allow nobody.
+// validOrigins returns an error for an origin that no browser sends, because it would allow nobody.
 func validOrigins(origins []string) error {
 	for _, origin := range origins {
 		parsed, err := url.Parse(origin)

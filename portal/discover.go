@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// maxVersion is how long the version of an instance may be, in bytes, to be shown.
+// maxVersion is the largest length in bytes of an instance's version that is shown.
 const maxVersion = 100
 
 // place is one port of a host.
@@ -25,11 +25,11 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.host, q.host), cmp.Compare(p.port, q.port))
 }
 
-// instance is one that runs.
+// instance is a running instance of a service.
 type instance struct {
 	ID      string `json:"id"`
 	Version string `json:"version,omitempty"`
-	Ports   []int  `json:"ports"` // those that are public
+	Ports   []int  `json:"ports"` // the public ones
 }
 
 // presence is what runs on the plane and is public.
@@ -38,9 +38,9 @@ type presence struct {
 	instances map[string][]instance // by host, sorted by ID
 }
 
-// discover asks every instance on the plane where it serves something, and returns what is public. An instance that
-// gives no answer is missing: another one of its host answers, or it is not there for anybody. When not even the portal
-// itself answers, the broker is away.
+// discover asks every instance on the plane which hosts and ports it serves, and returns the public ones. An instance
+// that does not answer is left out: another one of its host answers, or nobody could use it. If not even the portal's
+// own instance answers, the broker cannot be reached.
 func (c *catalog) discover(ctx context.Context) (*presence, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience.discovery)
 	defer cancel()
@@ -61,7 +61,7 @@ func (c *catalog) discover(ctx context.Context) (*presence, error) {
 	return found, nil
 }
 
-// welcome reads the answer of one instance. The portal does not describe itself.
+// welcome reads the answer of one instance. The portal's own answers are left out.
 func (c *catalog) welcome(found *presence, from peer, body []byte) {
 	var answer struct {
 		Version string `json:"version"`

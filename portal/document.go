@@ -6,13 +6,13 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// documentHandler serves the aggregated document, to each caller as it may see it.
+// documentHandler serves the aggregated document, with what the caller may see.
 type documentHandler struct {
 	conn     *bus.Conn
 	catalogs *catalogs
 }
 
-// ServeHTTP serves the document as JSON. It is not to be kept by anybody: the bus changes.
+// ServeHTTP serves the document as JSON. It must not be cached, because the bus changes.
 func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
 	if err != nil {

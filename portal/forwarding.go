@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// forwarding is what services learn of where a request came from. The X-Forwarded headers that tell it are the
-// ingress's word, and that of the proxies it trusts.
+// forwarding is what services learn about the origin of a request. The ingress itself writes the X-Forwarded headers
+// that carry it, and keeps only those of trusted proxies.
 type forwarding struct {
-	client string // addresses, the client's first: "203.0.113.7, 10.0.0.2"
+	client string // addresses, that of the client first: "203.0.113.7, 10.0.0.2"
 	host   string // as the client called it: "api.example.com"
 	proto  string // "https"
-	prefix string // of the path under which the ingress is found: "/bus", or ""
+	prefix string // of the path under which the ingress is mounted: "/bus", or ""
 
 	trusted bool // the peer is a trusted proxy
 }
 
-// forwarding works out where a request came from.
+// forwarding determines the origin of a request.
 func (c *ingressConfig) forwarding(r *http.Request) *forwarding {
 	peer := peerAddress(r)
 	from := &forwarding{host: r.Host, proto: "http", prefix: mountPrefix(r)}
@@ -35,7 +35,7 @@ func (c *ingressConfig) forwarding(r *http.Request) *forwarding {
 	return from
 }
 
-// believe takes over what a trusted proxy says, where it makes sense.
+// believe adopts the X-Forwarded headers of a trusted proxy, where they are valid.
 func (f *forwarding) believe(said http.Header) {
 	if client := strings.Join(said.Values("X-Forwarded-For"), ", "); client != "" {
 		f.client = client + ", " + f.client
@@ -51,8 +51,8 @@ func (f *forwarding) believe(said http.Header) {
 	}
 }
 
-// writeTo puts the X-Forwarded headers into a request for the bus, instead of what a client claims there. Others of
-// their kind stay when a trusted proxy set them.
+// writeTo sets the X-Forwarded headers of a request for the bus, replacing those of the client. Other headers of this
+// kind are kept only if a trusted proxy has set them.
 func (f *forwarding) writeTo(header http.Header) {
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return tellsOrigin(name) && !f.trusted })
 	for name, value := range map[string]string{
@@ -66,8 +66,8 @@ func (f *forwarding) writeTo(header http.Header) {
 	}
 }
 
-// tellsOrigin says whether a header claims to know where a request came from.
-// An underscore is as good as a hyphen: some servers take the one for the other.
+// tellsOrigin says whether a header claims to describe the origin of a request. An underscore counts as a hyphen,
+// because some servers treat the two alike.
 func tellsOrigin(name string) bool {
 	name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 	return strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "X-Real-Ip"
@@ -83,8 +83,8 @@ func (c *ingressConfig) trusts(peer netip.Addr) bool {
 	return false
 }
 
-// peerAddress returns the address at the other end of the connection; the zero value when it is none, as on a Unix
-// socket.
+// peerAddress returns the remote address of the connection, or the zero value if that is not an IP address, as on a
+// Unix socket.
 func peerAddress(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -93,7 +93,7 @@ func peerAddress(r *http.Request) netip.Addr {
 	return peer.Addr().Unmap().WithZone("")
 }
 
-// requestPath returns the path as the client sent it, before an outer handler took a prefix off.
+// requestPath returns the path as the client sent it, before an outer handler removed a prefix.
 func requestPath(r *http.Request) string {
 	if sent, err := url.ParseRequestURI(r.RequestURI); err == nil {
 		return sent.EscapedPath()
@@ -101,7 +101,7 @@ func requestPath(r *http.Request) string {
 	return r.URL.EscapedPath()
 }
 
-// mountPrefix returns what an outer handler, http.StripPrefix say, has taken off the path; "" when nothing.
+// mountPrefix returns the prefix that an outer handler such as http.StripPrefix has removed from the path, or "".
 func mountPrefix(r *http.Request) string {
 	prefix, stripped := strings.CutSuffix(requestPath(r), r.URL.EscapedPath())
 	if !stripped {
@@ -110,8 +110,8 @@ func mountPrefix(r *http.Request) string {
 	return cleanPrefix(prefix)
 }
 
-// cleanPrefix makes a prefix that is either empty or begins with one slash and ends with none. With two, a browser would
-// take it for another host.
+// cleanPrefix returns a prefix that is empty, or begins with exactly one slash and ends without one. A browser would
+// take what follows two slashes for a host.
 func cleanPrefix(prefix string) string {
 	if prefix = strings.Trim(prefix, "/"); prefix == "" {
 		return ""

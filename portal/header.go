@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// inward returns the headers of a client's request that go onto the bus. What concerns the connection alone (RFC 9110,
-// 7.6.1) stays behind, and so does every name that the bus keeps for itself: nobody outside speaks for a service.
+// inward returns the headers of a client's request that are passed on to the bus. Hop-by-hop headers (RFC 9110, 7.6.1)
+// are dropped, and so is every name reserved for the bus, so that no client can speak for a service.
 func inward(from http.Header) http.Header {
 	to := make(http.Header, len(from))
 	named := namedInConnection(from)
@@ -20,8 +20,8 @@ func inward(from http.Header) http.Header {
 	return to
 }
 
-// outward adds the headers of a service's response that are for the client. Whether pages of other origins may read it
-// is the ingress's decision, and its length is known when it is written.
+// outward adds the headers of a service's response that are passed on to the client. The ingress itself decides on
+// cross-origin access, and the length is set when the body is written.
 func outward(to, from http.Header) {
 	for name, values := range from {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
@@ -34,7 +34,7 @@ func outward(to, from http.Header) {
 	}
 }
 
-// namedInConnection returns the headers that the Connection header declares to be about the connection.
+// namedInConnection returns the headers that the Connection header lists as hop-by-hop.
 func namedInConnection(header http.Header) map[string]bool {
 	named := make(map[string]bool)
 	for _, list := range header.Values("Connection") {
@@ -45,7 +45,7 @@ func namedInConnection(header http.Header) map[string]bool {
 	return named
 }
 
-// connectionOnly says whether a header is about the connection by definition. The name is canonical.
+// connectionOnly says whether a header is hop-by-hop by definition. The name is canonical.
 func connectionOnly(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
@@ -56,7 +56,7 @@ func connectionOnly(name string) bool {
 	}
 }
 
-// ofTheBus says whether a header is, or may be taken by a lenient reader for, one of the bus's own.
+// ofTheBus says whether a header is reserved for the bus, or could be mistaken for such a header by a lenient parser.
 func ofTheBus(name string) bool {
 	const prefix = "bus-"
 	return len(name) >= len(prefix) && strings.EqualFold(strings.ReplaceAll(name[:len(prefix)], "_", "-"), prefix)

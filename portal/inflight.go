@@ -9,8 +9,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// inFlight counts the bytes of bodies that an ingress holds: of requests until they are answered, of responses until
-// the client has them.
+// inFlight counts the bytes of bodies in memory of an ingress: request bodies until they are answered, response bodies
+// until the client has received them.
 type inFlight struct {
 	limit int64
 
@@ -18,11 +18,13 @@ type inFlight struct {
 	held int64
 }
 
-// smallShare is what part of the limit a small body has at most: 64 KiB of 64 MiB, as much as the header of any request.
+// smallShare: a body of at most 1/smallShare of the limit counts as small. That is 64 KiB of 64 MiB, as much as any
+// request's header.
 const smallShare = 1 << 10
 
-// take counts more bytes for who has some, unless that exceeds the limit. What is alone always fits, and so does what is
-// small: or few clients that send large bodies slowly would keep everybody out.
+// take counts more bytes for a request that already holds some, unless that exceeds the limit. A request that is alone
+// always fits, and so does a small one: otherwise a few clients that slowly send large bodies would keep all others
+// out.
 func (f *inFlight) take(has, more int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -33,27 +35,27 @@ func (f *inFlight) take(has, more int64) bool {
 	return true
 }
 
-// add counts more bytes, or fewer, whatever the limit.
+// add counts more bytes, or fewer if negative, regardless of the limit.
 func (f *inFlight) add(more int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held += more
 }
 
-// now returns how many bytes are held.
+// now returns how many bytes are in memory.
 func (f *inFlight) now() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.held
 }
 
-// load is what one request has the ingress hold. It is used by one goroutine.
+// load counts the bytes that one request keeps in memory. Use it from one goroutine.
 type load struct {
 	of   *inFlight
 	held int64
 }
 
-// take makes the load heavier, if there is room.
+// take adds bytes to the load, if there is room.
 func (l *load) take(more int64) bool {
 	taken := l.of.take(l.held, more)
 	if taken {
@@ -62,8 +64,8 @@ func (l *load) take(more int64) bool {
 	return taken
 }
 
-// exchange has the response take the place of the request, which is not held any longer. What has no room is dropped
-// where the client can ask again: the answer to anything but a GET tells what has been done, and nobody else knows.
+// exchange replaces the request's body by the response's in the count. A response without room is dropped only if the
+// client can repeat the request, a GET: the response to any other says what has been done, and would be lost.
 func (l *load) exchange(r *http.Request, response *http.Response) error {
 	response.Request = nil // which holds the body that was sent
 	l.drop()
@@ -78,13 +80,13 @@ func (l *load) exchange(r *http.Request, response *http.Response) error {
 	return nil
 }
 
-// drop holds nothing any longer.
+// drop releases all bytes of the load.
 func (l *load) drop() {
 	l.of.add(-l.held)
 	l.held = 0
 }
 
-// reader counts what is read from a request's body. It fails when there is no room.
+// reader counts the bytes that are read from a request's body, and fails if there is no room.
 func (l *load) reader(body io.Reader) io.Reader { return &loadReader{body, l} }
 
 type loadReader struct {
@@ -100,7 +102,7 @@ func (r *loadReader) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// fullError turns a request away that may come back in a second.
+// fullError is the refusal of a request that may be repeated after a second.
 type fullError struct{ failed *bus.Error }
 
 func (e *fullError) Error() string { return e.failed.Error() }

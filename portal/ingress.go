@@ -53,20 +53,20 @@ func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
 // ServeHTTP carries one request to the bus and its response back.
 func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 {
-		// net/http hides whether there was a Content-Length too, by which somebody on the way may have told another end
-		// of this request (RFC 9112, 6.3): what follows on the connection is read by nobody
+		// net/http does not say whether the request had a Content-Length as well, by which an intermediary may have
+		// found a different end of it (RFC 9112, 6.3). So the connection is closed, and what follows on it is not read.
 		w.Header().Set("Connection", "close")
 	}
 	i.handler.ServeHTTP(w, r)
 }
 
-// serve decides what a request is for.
+// serve dispatches a request by its path.
 func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 	if err := i.config.checkRequest(r); err != nil {
 		i.refuse(w, r, err)
 		return
 	}
-	path := "/" + strings.TrimPrefix(r.URL.EscapedPath(), "/") // http.StripPrefix may have taken the slash
+	path := "/" + strings.TrimPrefix(r.URL.EscapedPath(), "/") // http.StripPrefix may have removed the slash
 	switch {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r)
@@ -79,8 +79,8 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// carry makes the call that a request stands for. Its time begins when the body has arrived, and ends when the client
-// goes away.
+// carry calls a service for a request. The time budget starts when the body has arrived; the call is cancelled when the
+// client disconnects.
 func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 	to, err := addressOf(path, i.config.ports)
 	if err != nil {
@@ -96,7 +96,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 	defer load.drop()
 	body, err := i.config.readBody(w, r, load)
 	budget := i.config.budget(r)
-	// the time to answer begins now, however long the body took; not every server can set it
+	// the response has its full time from now on, however long the body took; not every server supports this
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(budget + writeTimeout))
 	if err != nil {
 		i.refuse(w, r, err)
@@ -121,7 +121,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 	i.relay(w, r, response)
 }
 
-// request is what goes onto the bus.
+// request returns the request to send on the bus.
 func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, body []byte) *http.Request {
 	to.RawQuery = r.URL.RawQuery
 	request := &http.Request{
@@ -135,7 +135,7 @@ func (i *Ingress) request(ctx context.Context, r *http.Request, to *url.URL, bod
 	return request.WithContext(ctx)
 }
 
-// relay passes the response of a service on.
+// relay writes the response of a service to the client.
 func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.Response) {
 	if response.StatusCode < http.StatusOK || response.StatusCode > maxStatus {
 		i.refuse(w, r, bus.Errorf(http.StatusBadGateway, "the service answered with status %d", response.StatusCode))
@@ -152,10 +152,10 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 	body := newResponseBody(w, r, response)
 	w.WriteHeader(response.StatusCode)
 	if r.Method != http.MethodHead {
-		_, _ = io.Copy(body, response.Body) // it fails when the client is gone, and there is nobody left to tell
+		_, _ = io.Copy(body, response.Body) // fails only if the client has gone, and nobody is left to be told
 		_ = body.Close()
 	}
 }
 
-// maxStatus is the largest status that HTTP knows (RFC 9110, 15).
+// maxStatus is the largest status code in HTTP (RFC 9110, 15).
 const maxStatus = 599

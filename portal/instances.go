@@ -8,13 +8,13 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// instanceList is which instances run.
+// instanceList lists the running instances.
 type instanceList struct {
-	Plane string                `json:"plane"` // the first word of every subject
+	Plane string                `json:"plane"` // the first token of every subject
 	Hosts map[string][]instance `json:"hosts"`
 }
 
-// describeInstances lists the instances of the hosts of which the caller sees something, and of no others.
+// describeInstances lists the instances of the hosts of which the caller may see something, and no others.
 func (c *catalog) describeInstances(found *presence, members []openapi.Member) ([]byte, error) {
 	list := instanceList{Plane: c.conn.Plane(), Hosts: make(map[string][]instance)}
 	for _, member := range members {
@@ -25,10 +25,11 @@ func (c *catalog) describeInstances(found *presence, members []openapi.Member) (
 	return json.Marshal(list)
 }
 
-// instancesHandler serves which instances run, to each caller as it may see it. The page offers them to be called.
+// instancesHandler serves the list of running instances that the caller may see. The page offers them as targets of a
+// call.
 type instancesHandler struct{ catalogs *catalogs }
 
-// ServeHTTP serves an [instanceList] as JSON, as recent as the document is.
+// ServeHTTP serves an [instanceList] as JSON. It is as recent as the document.
 func (h *instancesHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
 	if err != nil {
@@ -38,10 +39,10 @@ func (h *instancesHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serveJSON(w, current.instances)
 }
 
-// serveJSON serves what is not to be kept by anybody: the bus changes, and shows to each caller what is its own.
+// serveJSON serves JSON that must not be cached: the bus changes, and each caller sees something else.
 func serveJSON(w http.ResponseWriter, text []byte) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "private, no-store")
-	_, _ = w.Write(text) // a handler of the bus cannot fail here
+	_, _ = w.Write(text) // the ResponseWriter of a bus handler does not fail here
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// Limits of a request, where no option says otherwise.
+// Limits of a request, unless options set others.
 const (
 	maxURILength      = 8 << 10
 	maxHeaderBytes    = 64 << 10
-	maxHeaderFields   = 240 // a message on the bus has 256 at most, and some are the bus's own
+	maxHeaderFields   = 240 // a message on the bus has 256 at most, including those of the bus itself
 	defaultBodyLimit  = 32 << 20
 	defaultInFlight   = 64 << 20
 	defaultTimeBudget = 20 * time.Second
 )
 
-// checkRequest refuses what can be told before the body is read.
+// checkRequest refuses what can be refused before the body is read.
 func (c *ingressConfig) checkRequest(r *http.Request) error {
 	if !carried(r.Method) {
 		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not carried; use capital letters, and neither CONNECT nor TRACE", r.Method)
@@ -39,8 +39,8 @@ func (c *ingressConfig) checkRequest(r *http.Request) error {
 	return nil
 }
 
-// carried says whether a method means anything on the bus. CONNECT and TRACE are about the way to a server, not about
-// what it serves (RFC 9110, 9.3.6 and 9.3.8), and PRI is how HTTP/2 begins, which is not spoken here.
+// carried says whether the bus carries a method. CONNECT and TRACE concern the connection to a server, not what it
+// serves (RFC 9110, 9.3.6 and 9.3.8), and PRI begins an HTTP/2 connection, which is not supported here.
 func carried(method string) bool {
 	for i := range len(method) {
 		if method[i] < 'A' || 'Z' < method[i] {
@@ -50,7 +50,7 @@ func carried(method string) bool {
 	return method != "" && method != http.MethodConnect && method != http.MethodTrace && method != "PRI"
 }
 
-// checkHeader counts the header as it is written, with a colon, a blank and a line end for each field.
+// checkHeader checks the size of the header as it is written, with a colon, a space and a line end for each field.
 func checkHeader(r *http.Request) error {
 	const perField = len(": \r\n")
 	size, fields := len("Host")+len(r.Host)+perField, 1
@@ -69,8 +69,8 @@ func checkHeader(r *http.Request) error {
 	return nil
 }
 
-// readBody reads the request's body, and no more than is allowed. It counts as it comes, not as it is announced: who
-// announces much and sends nothing takes no room. More than there is room for is not read at all.
+// readBody reads the request's body up to the limit. It counts bytes as they arrive and not as announced, so that a
+// client that announces a large body and sends nothing takes no room. It stops reading when there is no room.
 func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *load) ([]byte, error) {
 	if !load.take(max(0, r.ContentLength)) {
 		return nil, load.of.full(bus.NotExecuted)
@@ -96,9 +96,9 @@ func tooLarge(limit int64) error {
 	return bus.Errorf(http.StatusRequestEntityTooLarge, "the request body exceeds the limit of %d bytes; send it in parts", limit)
 }
 
-// budget is how long a call may take. A client may ask for less, in whole seconds: "Request-Timeout: 5".
+// budget returns how long a call may take. A client can ask for less, in whole seconds: "Request-Timeout: 5".
 func (c *ingressConfig) budget(r *http.Request) time.Duration {
-	const bits = 32 // more seconds than any budget has, and no overflow
+	const bits = 32 // enough for any budget, and cannot overflow
 	seconds, err := strconv.ParseUint(r.Header.Get("Request-Timeout"), 10, bits)
 	if err != nil || seconds == 0 {
 		return c.timeBudget

@@ -10,30 +10,30 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// A picture of the traffic is made once a second at most, and what each reader was shown last is kept.
+// A picture of the traffic is made at most once a second, and the last view of each reader is kept.
 const (
 	liveAge   = time.Second
-	viewerAge = time.Minute // how long a reader who does not come again is remembered
-	maxSeen   = 4096        // hosts that a reader was shown
+	viewerAge = time.Minute // how long a reader is remembered after its last request
+	maxSeen   = 4096        // hosts that one reader has been shown
 )
 
-// live knows the traffic of the plane while somebody looks.
+// live knows the traffic of the plane while readers ask for it.
 type live struct {
 	pictures shared[*picture]
 	catalogs *catalogs
 	now      func() time.Time
 
-	mu      sync.Mutex // protects all below
+	mu      sync.Mutex // protects all fields below
 	viewers map[string]*viewer
 }
 
-// viewer is what a caller, by token, was shown.
+// viewer is what one caller, identified by its token, has been shown.
 type viewer struct {
-	used time.Time // the lock of live protects it
+	used time.Time // protected by the lock of live
 
-	mu       sync.Mutex           // protects all below
-	seen     map[string]time.Time // hosts, and when last
-	picture  *picture             // that the body is of
+	mu       sync.Mutex           // protects all fields below
+	seen     map[string]time.Time // hosts, and when they were last shown
+	picture  *picture             // from which the body was made
 	snapshot *snapshot
 	body     []byte
 }
@@ -54,7 +54,7 @@ func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 	}
 }
 
-// ServeHTTP serves what the caller may know of the traffic, as JSON.
+// ServeHTTP serves the traffic that the caller may see, as JSON.
 func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token := bus.ActorOf(r.Context())
 	current, err := l.pictures.read(r.Context())
@@ -75,10 +75,10 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "private, no-store")
-	_, _ = w.Write(body) // a handler of the bus cannot fail here
+	_, _ = w.Write(body) // the ResponseWriter of a bus handler does not fail here
 }
 
-// viewer returns what is known of a caller. When there are too many, any other makes room.
+// viewer returns the state of a caller. If there are too many, any other is evicted.
 func (l *live) viewer(token string) *viewer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *live) viewer(token string) *viewer {
 	return known
 }
 
-// draw returns what is shown, which is made once for all readers with the same token.
+// draw returns the caller's view as JSON, made once for all readers with the same token.
 func (v *viewer) draw(current *picture, described *snapshot) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

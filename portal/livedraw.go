@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// drawing is a view in the making.
+// drawing is a view under construction.
 type drawing struct {
 	*picture
 
@@ -19,8 +19,8 @@ type drawing struct {
 	edges   map[callPair]map[servedKey]calls
 }
 
-// draw shows of a picture what somebody sees who has this visibility. Of hosts that nobody serves the names are told that
-// known has: those that were visible before.
+// draw returns what a caller with this visibility may see of a picture. Hosts that nobody serves are named only if they
+// are in known: the hosts that the caller has been shown before.
 func draw(p *picture, visible visibility, known map[string]time.Time) liveView {
 	d := &drawing{picture: p, visible: visible, edges: make(map[callPair]map[servedKey]calls)}
 	d.view = liveView{
@@ -40,7 +40,7 @@ func draw(p *picture, visible visibility, known map[string]time.Time) liveView {
 	return d.view
 }
 
-// addService shows a host, and remembers who calls it.
+// addService adds a host, and notes who calls it.
 func (d *drawing) addService(host string) {
 	var sum calls
 	callers := make(map[string]struct{})
@@ -78,7 +78,7 @@ func (d *drawing) addCalls(of callPair, each *servedCalls) {
 	operations[key] = operations[key].plus(each.total, each.recent)
 }
 
-// addEdges shows who calls whom; where that is too much, what is called most now.
+// addEdges adds who calls whom. If there are too many edges, those with the most recent calls are kept.
 func (d *drawing) addEdges() {
 	all := make([]liveEdge, 0, len(d.edges))
 	for pair, operations := range d.edges {
@@ -117,8 +117,8 @@ func (d *drawing) edge(pair callPair, operations map[servedKey]calls) liveEdge {
 	return made
 }
 
-// addLost shows calls that never arrived. Nobody is there to tell who may know of a host that is not served: it has a name
-// for those who have been shown it before. All others read only that a service which they see calls somebody.
+// addLost adds calls that never arrived. No service is there to say who may know of a host that is not served, so it is
+// named only to callers that have been shown it before. Others learn only that a service they can see calls some host.
 func (d *drawing) addLost(known map[string]time.Time) {
 	sums := make(map[callPair]int64)
 	for _, each := range d.lost {

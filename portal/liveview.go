@@ -10,35 +10,35 @@ import (
 const (
 	maxShownEdges      = 5_000
 	maxShownOperations = 10_000
-	maxShownCallers    = 256 // of one host; the others are one
+	maxShownCallers    = 256 // of one host; the rest are combined into one
 )
 
-// liveView is the traffic as a caller is shown it, the answer at /live.json.
+// liveView is the traffic that a caller may see, the response of /live.json.
 type liveView struct {
 	Taken    time.Time     `json:"taken"`
-	Window   float64       `json:"window"` // seconds that the recent figures are of; 0: there are none yet
+	Window   float64       `json:"window"` // seconds that the recent figures cover; 0: there are none yet
 	Services []liveService `json:"services"`
 	Edges    []liveEdge    `json:"edges"`
-	Lost     []liveLost    `json:"lost"`    // recent calls that never arrived: nobody serves their host
+	Lost     []liveLost    `json:"lost"`    // recent calls that never arrived because nobody serves their host
 	LeftOut  []string      `json:"leftOut"` // sentences
 }
 
-// liveService is a service of which the caller may call something.
+// liveService is a service of which the caller may call at least one operation.
 type liveService struct {
 	Host        string         `json:"host"`
 	Ports       []int          `json:"ports"`
 	Instances   []liveInstance `json:"instances"`
-	liveFigures                // of what the caller may call
+	liveFigures                // of the operations that the caller may call
 }
 
-// liveInstance is one that runs. It was started at some time that is missing when it does not tell.
+// liveInstance is a running instance. Its start time is absent if the instance does not report it.
 type liveInstance struct {
 	ID      string     `json:"id"`
 	Version string     `json:"version,omitempty"`
 	Started *time.Time `json:"started,omitempty"`
 }
 
-// liveEdge is who calls whom.
+// liveEdge is one host that calls another.
 type liveEdge struct {
 	From       string          `json:"from"`
 	To         string          `json:"to"`
@@ -46,7 +46,7 @@ type liveEdge struct {
 	liveFigures
 }
 
-// liveOperation is what is called.
+// liveOperation is an operation that is called.
 type liveOperation struct {
 	Name string `json:"name"` // "Calculator.Add"
 	Path string `json:"path"` // "/products/{id}"
@@ -54,7 +54,8 @@ type liveOperation struct {
 	liveFigures
 }
 
-// liveLost are the recent calls from one host to one that nobody serves; "" for hosts that the caller has never been shown.
+// liveLost are the recent calls from one host to one that nobody serves; "" stands for hosts that the caller has never
+// been shown.
 type liveLost struct {
 	From  string  `json:"from"`
 	To    string  `json:"to"`
@@ -62,7 +63,7 @@ type liveLost struct {
 	Rate  float64 `json:"rate"` // per second
 }
 
-// liveFigures are those of all instances that run, since each was started.
+// liveFigures are the sums over all running instances, each since its start.
 type liveFigures struct {
 	Calls   int64      `json:"calls"`
 	Refused int64      `json:"refused"` // status 400 to 499
@@ -70,7 +71,8 @@ type liveFigures struct {
 	Recent  liveRecent `json:"recent"`
 }
 
-// liveRecent are the figures of the window. Rates are per second, durations in seconds; there are none of no calls.
+// liveRecent are the figures of the window. Rates are per second, durations in seconds; without calls there are no
+// durations.
 type liveRecent struct {
 	Calls       int64    `json:"calls"`
 	Rate        float64  `json:"rate"`
@@ -82,7 +84,7 @@ type liveRecent struct {
 	P99         *float64 `json:"p99,omitempty"`
 }
 
-// calls are counts of what somebody may know, since the start and recent.
+// calls are the counts of the calls that a caller may know of: since the start, and recent.
 type calls struct{ total, recent metrics.Counts }
 
 func (c calls) plus(total, recent metrics.Counts) calls {

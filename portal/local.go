@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// The paths that the ingress answers itself. No hostname is a hyphen, so that they hide no service.
+// The paths that the ingress answers itself. They hide no service, because a hyphen is not a valid hostname.
 const (
 	operatorPrefix = "/-/"
 	healthyPath    = "/-/healthy"
@@ -18,18 +18,19 @@ const (
 	portalPath     = "/" + hostPortal + "/"
 )
 
-// iconPath is what browsers ask for beside any page that names no icon of its own. It could be a host, but is not meant so: each
-// time it would be a call that finds nobody, of which operators are warned. A host of that name is found at /favicon.ico/.
+// iconPath is what browsers request for any page that names no icon of its own. It could be a host, but is not meant as
+// one: each request would be a call to a host that nobody serves, and would cause a warning for operators. A host of
+// that name can be reached at /favicon.ico/.
 const iconPath = "/favicon.ico"
 
-// leadsToPortal says whether a path stands for the portal's page. The page is found under portalPath alone: the slash
-// at the end is what its links are relative to.
+// leadsToPortal says whether a path stands for the portal's page. The page itself is served only at portalPath, with
+// the trailing slash that its relative links need.
 func leadsToPortal(path string) bool {
 	name := strings.ToLower(strings.TrimPrefix(path, "/"))
 	return name == "" || name == hostPortal || name == hostPortal+":443"
 }
 
-// redirectToPortal sends a browser to the page, under whatever prefix the ingress is mounted.
+// redirectToPortal redirects a browser to the page, under the prefix at which the ingress is mounted.
 func (i *Ingress) redirectToPortal(w http.ResponseWriter, r *http.Request) {
 	if !i.allowRead(w, r) {
 		return
@@ -44,7 +45,7 @@ func (i *Ingress) redirectToPortal(w http.ResponseWriter, r *http.Request) {
 
 func forOperators(path string) bool { return strings.HasPrefix(path, operatorPrefix) }
 
-// tellOperator answers what a load balancer, a scheduler or Prometheus asks.
+// tellOperator answers load balancers, schedulers and Prometheus.
 func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path string) {
 	if !i.allowRead(w, r) {
 		return
@@ -70,7 +71,7 @@ func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path stri
 
 func tell(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, text) // it fails when the client is gone
+	_, _ = io.WriteString(w, text) // fails only if the client has gone
 }
 
 // allowRead refuses every method but GET and HEAD.

@@ -8,24 +8,25 @@ import (
 	"strings"
 )
 
-// servicePlace is where a client has found a service. What a service says of its own paths holds on the bus; outside they lie below
-// a prefix of which a router knows nothing, nor does net/http, which makes every redirect an absolute path.
+// servicePlace is the place at which a client sees a service. Paths that the service writes are valid on the bus;
+// outside they lie below a prefix that neither a router nor net/http, which makes every redirect an absolute path,
+// knows.
 type servicePlace struct {
 	prefix string // of the ingress: "/bus", or ""
 	name   string // of the service, as the client has spelled it: "Library.example:443"
-	called string // what that is: "library.example:443"
-	from   string // the host that has answered, without the instance that may have been called
+	called string // the same in canonical form: "library.example:443"
+	from   string // the host that has responded, without the instance that may have been addressed
 	open   []int  // ports
 }
 
-// placeOf returns where the path of a request leads to.
+// placeOf returns the place to which the path of a request leads.
 func (i *Ingress) placeOf(r *http.Request, path string, to *url.URL, response *http.Response) *servicePlace {
 	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return &servicePlace{i.config.forwarding(r).prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports}
 }
 
-// adaptLocations has the headers of a response that name a place of the service name it as the client finds it, as a reverse
-// proxy does.
+// adaptLocations rewrites the headers of a response that refer to a place within the service to what the client can
+// use, as a reverse proxy does.
 func (i *Ingress) adaptLocations(r *http.Request, path string, to *url.URL, response *http.Response) {
 	for _, name := range []string{"Location", "Content-Location"} {
 		values := response.Header[name]
@@ -35,8 +36,8 @@ func (i *Ingress) adaptLocations(r *http.Request, path string, to *url.URL, resp
 	}
 }
 
-// outside returns a reference (RFC 9110, 10.2.2) as it holds outside. It changes a path from the root, and a URL of the very
-// service; all else leads where it led: what is relative to the path that was asked for, and what is elsewhere.
+// outside rewrites a reference (RFC 9110, 10.2.2) for clients. It changes absolute paths, and URLs of the same service;
+// paths relative to the request and references to other places stay as they are.
 func (p *servicePlace) outside(reference string) string {
 	if strings.HasPrefix(reference, "/") && !strings.HasPrefix(reference, "//") {
 		return p.below(p.name, reference)
@@ -48,7 +49,8 @@ func (p *servicePlace) outside(reference string) string {
 	return p.below(name, path)
 }
 
-// below returns a path of the service as it is outside, unless it is that already: a service may know its prefix.
+// below returns a path of the service as clients see it. A path that already has the prefix stays: the service may know
+// it.
 func (p *servicePlace) below(name, path string) string {
 	if rest, ok := strings.CutPrefix(path, p.prefix+"/"); ok {
 		segment, _ := cutReference(rest)
@@ -59,7 +61,7 @@ func (p *servicePlace) below(name, path string) string {
 	return p.prefix + "/" + name + path
 }
 
-// ownURL returns the name and the path of a URL that leads to the service; false for any other.
+// ownURL returns the name and the path of a URL that refers to the service itself; ok is false for any other.
 func (p *servicePlace) ownURL(reference string) (name, path string, ok bool) {
 	scheme, rest, ok := strings.Cut(reference, "//")
 	if scheme = strings.ToLower(scheme); !ok || scheme != "" && scheme != "https:" && scheme != "http:" {
@@ -70,7 +72,7 @@ func (p *servicePlace) ownURL(reference string) (name, path string, ok bool) {
 	_, calledPort, _ := strings.Cut(p.called, ":")
 	switch {
 	case hasPort:
-	case scheme == "http:": // it hears of no TLS, or of none in front of the ingress, and means no other port
+	case scheme == "http:": // the service may not know of TLS in front of the ingress; it means the port that was called
 		port = calledPort
 	default:
 		port = "443"
@@ -92,7 +94,7 @@ func (p *servicePlace) isOwn(host string) bool {
 	return host != "" && (host == p.from || strings.HasPrefix(p.called, host+":"))
 }
 
-// cutReference cuts off what comes before the path, the query and the fragment.
+// cutReference splits a reference before the path, the query and the fragment.
 func cutReference(text string) (before, rest string) {
 	if at := strings.IndexAny(text, `/?#\`); at >= 0 {
 		return text[:at], text[at:]

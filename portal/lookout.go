@@ -17,47 +17,47 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// Limits of what a look at the traffic takes in. An honest instance stays far below them: it tells of 257 callers for
-// each of its endpoints at most.
+// Limits of what one look at the traffic accepts. Well-behaved instances stay far below them: each reports at most 257
+// callers for each of its endpoints.
 const (
 	maxPeers      = 4096
 	maxPeerRows   = 1 << 13 // of one instance
 	maxRows       = 1 << 16 // of all
-	maxNameLength = 200     // of what is shown, in bytes
+	maxNameLength = 200     // of names that are shown, in bytes
 	maxPathLength = 1024
 )
 
-// servedKey is what an instance has served for one caller.
+// servedKey identifies what an instance has served for one caller.
 type servedKey struct {
 	port           int
 	path, endpoint string
 	caller         string
 }
 
-// told is what one instance tells of itself. It does not change.
+// told is what one instance reports about itself. It is not changed once it is made.
 type told struct {
 	version string
 	*traffic
 }
 
-// traffic is what an instance has counted since it was started.
+// traffic is what an instance has counted since its start.
 type traffic struct {
 	started time.Time
 	served  map[servedKey]metrics.Counts
 	made    map[string]metrics.Counts // by callee
 }
 
-// look is what all instances told at some moment.
+// look is what all instances reported at one moment.
 type look struct {
 	taken  time.Time
-	peers  map[peer]told // their traffic is nil when it could not be had
+	peers  map[peer]told // traffic is nil for those whose counts could not be read
 	faults []fault
 }
 
-// fault is why something of a host is missing, as a sentence; of none when it concerns all.
+// fault is a sentence that says why something of a host is missing; host is "" if it concerns all hosts.
 type fault struct{ host, text string }
 
-// lookout asks all instances what they serve and call.
+// lookout asks all instances what they serve and what they call.
 func lookout(ctx context.Context, conn *bus.Conn, taken time.Time) (*look, error) {
 	seen := &gatheredLook{look: look{taken: taken, peers: make(map[peer]told)}}
 	var asking sync.WaitGroup
@@ -71,14 +71,14 @@ func lookout(ctx context.Context, conn *bus.Conn, taken time.Time) (*look, error
 	return &seen.look, nil
 }
 
-// gatheredLook is a look that is being taken.
+// gatheredLook is a look in progress.
 type gatheredLook struct {
 	mu   sync.Mutex // protects all below
 	look look
 	rows int
 }
 
-// ping takes in that an instance is there. Of one that does not answer nothing is known.
+// ping records that an instance is running. An instance that does not answer is unknown.
 func (g *gatheredLook) ping(from peer, body []byte, err error) {
 	var answer struct {
 		Version string `json:"version"`
@@ -97,7 +97,7 @@ func (g *gatheredLook) ping(from peer, body []byte, err error) {
 	g.look.peers[from] = known
 }
 
-// traffic takes in what an instance has counted.
+// traffic records what an instance has counted.
 func (g *gatheredLook) traffic(from peer, body []byte, err error) {
 	var counted *traffic
 	if err == nil {
@@ -120,7 +120,7 @@ func (g *gatheredLook) traffic(from peer, body []byte, err error) {
 	g.look.peers[from] = known
 }
 
-// full says once that there is more than is taken in. The lock is held.
+// full records once that a limit is reached. The lock is held.
 func (g *gatheredLook) full() {
 	const text = "Some instances are left out: there are too many, or they count too much."
 	for _, known := range g.look.faults {
@@ -131,7 +131,7 @@ func (g *gatheredLook) full() {
 	g.look.faults = append(g.look.faults, fault{"", text})
 }
 
-// parseTraffic reads what an instance answers, and believes nothing that cannot be.
+// parseTraffic reads the answer of an instance, and refuses impossible counts.
 func parseTraffic(body []byte) (*traffic, error) {
 	var answer bus.Traffic
 	if json.Unmarshal(body, &answer) != nil {
@@ -170,7 +170,7 @@ func checkServed(each bus.ServedCalls) error {
 	return nil
 }
 
-// presentable returns a text of some length that people can read, "" for what is none.
+// presentable returns the text if it is printable and not too long, otherwise "".
 func presentable(text string) string {
 	if len(text) > maxNameLength || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 		return ""

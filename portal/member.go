@@ -12,10 +12,11 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// maxMemberBytes bounds the document of one place.
+// maxMemberBytes bounds the size of the document of one place.
 const maxMemberBytes = 4 << 20
 
-// fetch returns the document of a place, nil when it has none. An error is a sentence about why it is left out.
+// fetch returns the document of a place, or nil if it has none. The error is a sentence that says why the place is left
+// out.
 func (c *catalog) fetch(ctx context.Context, from place) (*openapi.Document, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+from.String()+"/openapi.json", http.NoBody)
 	if err != nil {
@@ -27,7 +28,7 @@ func (c *catalog) fetch(ctx context.Context, from place) (*openapi.Document, err
 	}
 	defer response.Body.Close()
 	switch {
-	case response.StatusCode == http.StatusNotFound: // all that is served there is hidden
+	case response.StatusCode == http.StatusNotFound: // everything that is served there is hidden
 		return nil, nil
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("asked for its document it answers %d", response.StatusCode)
@@ -41,7 +42,7 @@ func (c *catalog) fetch(ctx context.Context, from place) (*openapi.Document, err
 	return parseMember(body, from)
 }
 
-// notFetched returns nil for a place that is there no more, which is no fault.
+// notFetched returns nil for a place that has left the bus meanwhile, because that is no fault.
 func (c *catalog) notFetched(err error) error {
 	failed, ok := errors.AsType[*bus.Error](err)
 	switch {
@@ -56,8 +57,8 @@ func (c *catalog) notFetched(err error) error {
 	}
 }
 
-// leadsUp says whether a path has a segment . or .., escaped or not. Browsers and other clients take such a path for
-// another one, which may be that of another service (RFC 3986, 5.2.4).
+// leadsUp says whether a path has a segment . or .., escaped or not. Browsers and other clients resolve such segments
+// (RFC 3986, 5.2.4) and request a different path, possibly of another service.
 func leadsUp(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if plain := strings.ReplaceAll(strings.ToLower(segment), "%2e", "."); plain == "." || plain == ".." {
@@ -67,7 +68,7 @@ func leadsUp(path string) bool {
 	return false
 }
 
-// parseMember reads the document of a place, which may speak of that place alone.
+// parseMember reads the document of a place. It must not describe any other place.
 func parseMember(body []byte, from place) (*openapi.Document, error) {
 	document, err := openapi.Parse(body)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 
 // Limits of a multicast from the page.
 const (
-	maxMulticastBytes  = 2 << 20 // of the order, which holds the body as JSON text
-	parallelMulticasts = 16      // beyond that the page is asked to come again
+	maxMulticastBytes  = 2 << 20 // of the request, which contains the body as a JSON string
+	parallelMulticasts = 16      // beyond that the page has to try again
 )
 
-// order is a call to all instances, as the page asks for it.
+// order is a request of the page to call all instances of a service.
 type order struct {
 	Method      string `json:"method"`
-	Target      string `json:"target"` // as at the ingress: "/messaging.example:443/no-queue?x=1"
+	Target      string `json:"target"` // as in a path of the ingress: "/messaging.example:443/no-queue?x=1"
 	ContentType string `json:"contentType,omitempty"`
 	Body        string `json:"body,omitempty"`
 }
 
-// multicastHandler calls all instances of a service for the page: the ingress itself passes on one answer. The call is
-// its caller's: the token of the request goes along, and each service verifies it as ever. What may be called is what
-// the ingress lets through.
+// multicastHandler calls all instances of a service for the page, because the ingress itself returns only one response.
+// The call has the identity of its caller: the token of the request is passed on, and each service verifies it as
+// usual. Only what the ingress lets through can be called.
 type multicastHandler struct {
 	conn  *bus.Conn
 	ports []int
@@ -38,7 +38,7 @@ func newMulticastHandler(conn *bus.Conn, ports []int) *multicastHandler {
 	return &multicastHandler{conn: conn, ports: ports, room: make(chan struct{}, parallelMulticasts)}
 }
 
-// ServeHTTP makes the call and answers with an [answerList] when it has ended.
+// ServeHTTP makes the call, and responds with an [answerList] when it has ended.
 func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	request, path, err := h.read(r)
 	if err != nil {
@@ -66,7 +66,7 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serveJSON(w, text)
 }
 
-// read returns the call that a request asks for, and the path by which the page knows what is called.
+// read returns the call that a request asks for, and the path by which the page knows it.
 func (h *multicastHandler) read(r *http.Request) (call *http.Request, path string, err error) {
 	if err := fromThisPage(r); err != nil {
 		return nil, "", err
@@ -97,7 +97,8 @@ func (h *multicastHandler) read(r *http.Request) (call *http.Request, path strin
 	return call, path, err
 }
 
-// request is what goes onto the bus, in the context of the request for it: as its caller, and in its time.
+// request returns the request to send on the bus, in the context of the page's request: with its actor and its
+// deadline.
 func (h *multicastHandler) request(r *http.Request, to *url.URL, wanted *order) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(r.Context(), wanted.Method, "https://"+hostPortal, strings.NewReader(wanted.Body))
 	if err != nil {
@@ -113,9 +114,10 @@ func (h *multicastHandler) request(r *http.Request, to *url.URL, wanted *order) 
 	return request, nil
 }
 
-// fromThisPage refuses what another site may have a browser send. Such a site can post a form or plain text to anywhere
-// without being asked; for JSON the browser asks first, and the ingress says no (portal.WithOrigins aside). What a browser
-// says of the sender itself counts as well. Nothing of a caller's is lent to others either: a token is in no cookie.
+// fromThisPage refuses requests that another site made a browser send. Such a site can post a form or plain text
+// anywhere without a preflight request; for JSON the browser asks first, and the ingress refuses unless
+// portal.WithOrigins allows it. The Sec-Fetch-Site header is checked as well. No identity can be borrowed either,
+// because tokens are not kept in cookies.
 func fromThisPage(r *http.Request) error {
 	if kind := mediaType(r.Header); kind != "application/json" {
 		return bus.Errorf(http.StatusUnsupportedMediaType, "the content type is %.80q; send application/json", kind)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object is a JSON object whose members keep their order, and whatever they hold.
+// object is a JSON object that keeps its members, of any kind, in order.
 type object []member
 
 type member struct {
@@ -18,13 +18,13 @@ type member struct {
 
 var errNoObject = errors.New("not a JSON object")
 
-// parseObject reads a JSON object; names that are there twice and bytes after it are errors.
+// parseObject parses a JSON object. Duplicate names and trailing bytes are errors.
 func parseObject(data []byte) (object, error) {
 	if value := jsontext.Value(data); value.Kind() != '{' || !value.IsValid() {
 		return nil, errNoObject
 	}
 	decoder := jsontext.NewDecoder(bytes.NewReader(data))
-	if _, err := decoder.ReadToken(); err != nil { // the brace
+	if _, err := decoder.ReadToken(); err != nil { // the opening brace
 		return nil, err
 	}
 	var members object
@@ -44,23 +44,23 @@ func parseObject(data []byte) (object, error) {
 	return members, nil
 }
 
-// text returns the string that a member holds, "" when it holds none.
+// text returns the value of a member that is a string, otherwise "".
 func (o object) text(name string) string {
 	for _, m := range o {
 		if m.name == name && m.value.Kind() == '"' {
-			unquoted, _ := jsontext.AppendUnquote(nil, m.value) // it was found to be valid
+			unquoted, _ := jsontext.AppendUnquote(nil, m.value) // it has been validated already
 			return string(unquoted)
 		}
 	}
 	return ""
 }
 
-// isTrue says whether a member is true.
+// isTrue says whether the value of a member is true.
 func (o object) isTrue(name string) bool {
 	return slices.ContainsFunc(o, func(m member) bool { return m.name == name && m.value.Kind() == 't' })
 }
 
-// set makes a member hold a string.
+// set sets a member to a string.
 func (o *object) set(name, text string) {
 	value := quote(text)
 	if at := slices.IndexFunc(*o, func(m member) bool { return m.name == name }); at >= 0 {
@@ -83,8 +83,8 @@ func (o object) json() []byte {
 	return append(text, '}')
 }
 
-// quote writes a string; what is not UTF-8 becomes U+FFFD.
+// quote encodes a string; bytes that are not UTF-8 become U+FFFD.
 func quote(text string) jsontext.Value {
-	quoted, _ := jsontext.AppendQuote(nil, []byte(text)) // the error only says that some was not UTF-8
+	quoted, _ := jsontext.AppendQuote(nil, []byte(text)) // the error only says that some bytes were not UTF-8
 	return quoted
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// Limits of the metrics of all instances together.
+// Limits of scraping all instances.
 const (
 	scrapeAge      = time.Second
-	scrapeTimeout  = 3 * time.Second // of which half is to find out who is there
+	scrapeTimeout  = 3 * time.Second // half of it is for finding the instances
 	parallelScrape = 32
 	maxScraped     = 32 << 20 // bytes
 )
 
-// tellMetrics answers with what the ingress itself counts, in the text format of Prometheus.
+// tellMetrics responds with the metrics of the ingress itself, in the text format of Prometheus.
 func (i *Ingress) tellMetrics(w http.ResponseWriter, r *http.Request) {
 	i.conn.ServeMetrics(w, r)
 	text, labels := new(metrics.Text), i.labels()
 	text.Gauge("busline_ingress_body_bytes", "Bytes of bodies that the ingress holds.", float64(i.bodies.now()), labels...)
 	text.Gauge("busline_ingress_body_limit_bytes", "Bytes of bodies that the ingress may hold.", float64(i.bodies.limit), labels...)
-	_, _ = io.WriteString(w, text.String()) // it fails when the client is gone
+	_, _ = io.WriteString(w, text.String()) // fails only if the client has gone
 }
 
 func (i *Ingress) labels() []metrics.Label { return instanceLabels(peer{i.conn.Host(), i.conn.ID()}) }
@@ -37,7 +37,7 @@ func instanceLabels(of peer) []metrics.Label {
 	return []metrics.Label{{Name: "host", Value: of.host}, {Name: "id", Value: of.id}}
 }
 
-// tellAllMetrics answers with the metrics of every instance on the plane. They are asked once a second at most.
+// tellAllMetrics responds with the metrics of every instance on the plane. They are collected at most once a second.
 func (i *Ingress) tellAllMetrics(w http.ResponseWriter, r *http.Request) {
 	text, err := i.scraped.read(r.Context())
 	if err != nil {
@@ -45,30 +45,30 @@ func (i *Ingress) tellAllMetrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", metrics.ContentType)
-	_, _ = io.WriteString(w, text) // it fails when the client is gone
+	_, _ = io.WriteString(w, text) // fails only if the client has gone
 }
 
-// scrape is a look at the metrics of all instances.
+// scrape collects the metrics of all instances.
 type scrape struct {
 	conn *bus.Conn
 
 	mu   sync.Mutex // protects size
-	size int        // of what was answered, in bytes
+	size int        // of all answers, in bytes
 
 	merger  metrics.Merger
 	merged  int
 	leftOut map[string]int // by reason
 }
 
-// The reasons for which the metrics of an instance are left out.
+// The reasons for leaving out the metrics of an instance.
 const (
 	reasonSilent  = "silent"   // no answer in time
-	reasonFailed  = "failed"   // another status than 200
-	reasonBroken  = "broken"   // no valid exposition, or that of somebody else
+	reasonFailed  = "failed"   // a status other than 200
+	reasonBroken  = "broken"   // not a valid exposition, or that of another instance
 	reasonTooMuch = "too_much" // beyond what is merged
 )
 
-// scrapeAll returns the metrics of all instances as one exposition. What can be had of some is no error.
+// scrapeAll returns the metrics of all instances as one exposition. It is no error if some instances are missing.
 func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	s := &scrape{conn: i.conn, leftOut: map[string]int{reasonSilent: 0, reasonFailed: 0, reasonBroken: 0, reasonTooMuch: 0}}
 	found, err := s.find(ctx)
@@ -92,8 +92,8 @@ func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	return s.tell(i.labels())
 }
 
-// find returns who is on the plane, sorted, the ingress itself first: of two who disagree on what a metric is, the first one
-// counts, and nobody is to talk the others out of theirs.
+// find returns the instances on the plane, sorted, the ingress itself first: when two disagree on the type of a metric
+// the first one counts, so no other instance can displace the ingress's own metrics.
 func (s *scrape) find(ctx context.Context) (found []peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout/2) //nolint:mnd // half
 	defer cancel()
@@ -123,7 +123,7 @@ func (s *scrape) find(ctx context.Context) (found []peer, err error) {
 	return slices.Compact(found), err
 }
 
-// scraped is what an instance answered; the reason is "" when it is an exposition.
+// scraped is the answer of one instance; reason is "" if it is an exposition.
 type scraped struct{ text, reason string }
 
 func (s *scrape) ask(ctx context.Context, of peer) scraped {
@@ -147,7 +147,7 @@ func (s *scrape) ask(ctx context.Context, of peer) scraped {
 	return scraped{text: string(body)}
 }
 
-// limit leaves an answer out when there would be too much to hold.
+// limit leaves an answer out if all together would take too much memory.
 func (s *scrape) limit(answer scraped) scraped {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *scrape) limit(answer scraped) scraped {
 	return answer
 }
 
-// add merges what an instance answered, which speaks of itself alone.
+// add merges the answer of an instance, which must not speak for others.
 func (s *scrape) add(of peer, answer scraped) {
 	switch {
 	case answer.reason != "":
@@ -173,7 +173,7 @@ func (s *scrape) add(of peer, answer scraped) {
 
 const scrapePrefix = "busline_scrape_"
 
-// tell adds what became of the instances.
+// tell appends metrics about the scrape itself.
 func (s *scrape) tell(labels []metrics.Label) (string, error) {
 	text := new(metrics.Text)
 	text.Gauge(scrapePrefix+"instances", "Instances whose metrics are here.", float64(s.merged), labels...)

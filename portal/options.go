@@ -31,7 +31,7 @@ type portsOption []int
 func (o portsOption) applyToIngress(c *ingressConfig) { c.ports = o }
 func (o portsOption) applyToPortal(c *portalConfig)   { c.ports = o }
 
-// defaultPorts are those that are public by convention.
+// defaultPorts returns the ports that are public by convention.
 func defaultPorts() []int { return []int{443, 80} }
 
 type ingressOption func(*ingressConfig)

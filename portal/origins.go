@@ -12,8 +12,8 @@ import (
 // anyOrigin stands for every origin.
 const anyOrigin = "*"
 
-// guardOrigins lets pages of the listed origins call through the ingress (https://fetch.spec.whatwg.org/#http-cors-protocol).
-// The question of a browser before such a call never reaches a service.
+// guardOrigins lets pages of the listed origins call through the ingress
+// (https://fetch.spec.whatwg.org/#http-cors-protocol). A browser's preflight requests never reach a service.
 func (c *ingressConfig) guardOrigins(i *Ingress) http.Handler {
 	if len(c.origins) == 0 {
 		return http.HandlerFunc(i.serveOwnOrigin)
@@ -34,7 +34,7 @@ func (c *ingressConfig) guardOrigins(i *Ingress) http.Handler {
 	return cors.New(options).Handler(http.HandlerFunc(i.serve))
 }
 
-// serveOwnOrigin serves where no other origin is allowed.
+// serveOwnOrigin serves an ingress that allows no other origin.
 func (i *Ingress) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 		i.refuse(w, r, bus.Errorf(http.StatusForbidden, "pages of other origins may not call; see portal.WithOrigins"))

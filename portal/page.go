@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// pageFiles are all that the page needs.
+// pageFiles holds the files of the page.
 //
 //go:embed page
 var pageFiles embed.FS
@@ -21,7 +21,7 @@ var pageFiles embed.FS
 type pageFile struct {
 	content     []byte
 	contentType string
-	tag         string // of the content, so that a browser loads it once
+	tag         string // entity tag of the content, so that a browser loads it only once
 }
 
 // pageHandlers returns a handler for each file of the page, by its path.
@@ -58,7 +58,7 @@ func readPageFile(name string) (*pageFile, error) {
 	return &pageFile{content, contentType, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}, nil
 }
 
-// contentTypeOf does not ask the operating system, which may say otherwise.
+// contentTypeOf returns the media type by file extension, without asking the operating system, whose table may differ.
 func contentTypeOf(name string) (string, error) {
 	switch extension := path.Ext(name); extension {
 	case ".html":
@@ -74,7 +74,7 @@ func contentTypeOf(name string) (string, error) {
 	}
 }
 
-// ServeHTTP serves the file; a browser asks each time whether it has changed.
+// ServeHTTP serves the file. A browser asks each time whether it has changed.
 func (f *pageFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", f.contentType)

@@ -8,10 +8,11 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// picture is the traffic of the whole plane as of some moment, nothing withheld. It does not change.
+// picture is the traffic of the whole plane at one moment, without regard to visibility. It is not changed once it is
+// made.
 type picture struct {
 	taken   time.Time
-	window  time.Duration // that the recent figures are of
+	window  time.Duration // that the recent figures cover
 	running map[string][]liveInstance
 	served  map[string][]servedCalls // by host
 	lost    []lostCalls
@@ -19,20 +20,20 @@ type picture struct {
 	faults  []fault
 }
 
-// servedCalls is what a host has served for one caller.
+// servedCalls are the calls that a host has served for one caller.
 type servedCalls struct {
 	servedKey
 	operation     operationKey
 	total, recent metrics.Counts
 }
 
-// lostCalls are recent calls of a host that nobody serves.
+// lostCalls are recent calls of a host to one that nobody serves.
 type lostCalls struct {
 	callPair
 	calls int64
 }
 
-// newPicture adds up what is known.
+// newPicture sums up what is known.
 func newPicture(w *window) *picture {
 	made := &picture{
 		taken: w.latest.taken, window: w.length(), faults: w.latest.faults,
@@ -41,7 +42,7 @@ func newPicture(w *window) *picture {
 	}
 	total := make(map[servedAt]metrics.Counts)
 	for from, now := range w.latest.peers {
-		known := w.known[from] // its traffic may be that of an earlier look
+		known := w.known[from] // its traffic may be from an earlier look
 		instance := liveInstance{ID: from.id, Version: now.version}
 		if known.traffic != nil {
 			instance.Started = &known.started
@@ -65,7 +66,7 @@ func (p *picture) addServed(total map[servedAt]metrics.Counts, steps []step) {
 	for _, each := range steps {
 		for at, counts := range each.served {
 			recent[at] = recent[at].Plus(counts)
-			total[at] = total[at].Plus(metrics.Counts{}) // of instances that have left nothing counts but what is recent
+			total[at] = total[at].Plus(metrics.Counts{}) // for instances that have left, only the recent calls count
 		}
 	}
 	keys := make(map[string]map[operationKey]struct{})

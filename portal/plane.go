@@ -12,25 +12,25 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// maxTold bounds in bytes what one instance tells of itself.
+// maxTold is the largest answer of one instance, in bytes.
 const maxTold = 4 << 20
 
-// peer is one instance.
+// peer identifies one instance.
 type peer struct{ host, id string }
 
-// String returns "3k8qz1v0.calculator.example", which is an address of it.
+// String returns "3k8qz1v0.calculator.example", which is an address of the instance.
 func (p peer) String() string { return p.id + "." + p.host }
 
 func (p peer) compare(q peer) int {
 	return cmp.Or(cmp.Compare(p.host, q.host), cmp.Compare(p.id, q.id))
 }
 
-// valid says whether somebody can be called so.
+// valid says whether host and ID are well-formed, so that the peer can be called.
 func (p peer) valid() bool { return subject.ValidHost(p.host) == nil && subject.ValidID(p.id) == nil }
 
-// askAll asks every instance on the plane something at port 888 of "all", and hands over what each answers, or why it
-// does not. It fails when it is the call that has failed, and when nobody answers: whoever asks answers, too, so that the
-// broker is away then.
+// askAll calls port 888 of "all" on every instance of the plane, and passes on each answer, or the error of an instance
+// that does not answer. It fails if the call as a whole has failed, or if nobody answers: the calling instance answers
+// too, so the broker cannot be reached then.
 func askAll(ctx context.Context, conn *bus.Conn, path string, answered func(from peer, body []byte, err error)) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://all:888"+path, http.NoBody)
 	if err != nil {
@@ -61,7 +61,7 @@ func askAll(ctx context.Context, conn *bus.Conn, path string, answered func(from
 	return nil
 }
 
-// readTold reads what an instance answers.
+// readTold reads the answer of an instance.
 func readTold(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	switch {

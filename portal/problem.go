@@ -12,12 +12,12 @@ import (
 
 const problemType = "application/problem+json"
 
-// maxProblem is how large a problem may be in bytes; one that is larger is no problem for people.
+// maxProblem is the largest size of a problem in bytes; anything larger is not meant for people.
 const maxProblem = 1 << 20
 
-// adaptProblem makes a problem that a service wrote (RFC 9457) fit for the outside: the instance is the path as the
-// client named it, it says who failed, and a detail that is internal (see [bus.IsInternal]) stays inside. One that cannot be
-// read is passed on as it is, unless it may hold such a detail.
+// adaptProblem prepares a problem document (RFC 9457) of a service for clients: instance becomes the path as the client
+// sent it, the instance that failed is named, and an internal detail (see [bus.IsInternal]) is removed. A problem that
+// cannot be parsed is passed on unchanged, unless it may contain such a detail.
 func adaptProblem(path string, response *http.Response) error {
 	if kind := mediaType(response.Header); kind != problemType {
 		return nil
@@ -30,7 +30,7 @@ func adaptProblem(path string, response *http.Response) error {
 	internal := response.StatusCode == http.StatusInternalServerError || problem.isTrue("internal")
 	if err != nil && mayBeInternal(response.StatusCode) {
 		problem, err, internal = standIn(response.StatusCode), nil, true
-		response.Header.Del("Content-Encoding") // that of what could not be read
+		response.Header.Del("Content-Encoding") // of the body that could not be read
 	}
 	if err == nil {
 		if internal {
@@ -49,7 +49,7 @@ func adaptProblem(path string, response *http.Response) error {
 	return nil
 }
 
-// mayBeInternal says whether the bus gives a status to errors that have none of their own.
+// mayBeInternal says whether the bus uses this status for errors that have no status of their own.
 func mayBeInternal(status int) bool {
 	switch status {
 	case http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -59,7 +59,7 @@ func mayBeInternal(status int) bool {
 	}
 }
 
-// standIn is what takes the place of a problem which cannot be read.
+// standIn returns a problem that replaces one that cannot be parsed.
 func standIn(status int) object {
 	return object{{"type", quote("about:blank")}, {"status", jsontext.Value(strconv.Itoa(status))}}
 }
@@ -71,8 +71,8 @@ func parseProblem(body []byte) (object, error) {
 	return parseObject(body)
 }
 
-// withhold leaves of a problem what tells nothing of the inside: the members of RFC 9457 and of the bus, as long as
-// they are what they should be. Others are anything, a stack say, and so may be the words of the title.
+// withhold removes from a problem what may reveal internals. It keeps the members of RFC 9457 and of the bus if they
+// have valid values. Others may be anything, such as a stack trace, and so may a title.
 func (o *object) withhold(status int) {
 	*o = slices.DeleteFunc(*o, func(m member) bool {
 		switch m.name {
@@ -87,7 +87,7 @@ func (o *object) withhold(status int) {
 	o.set("title", http.StatusText(status))
 }
 
-// sayWhoFailed names the instance that answered, where no other is named.
+// sayWhoFailed names the instance that responded, unless the problem names one.
 func (o *object) sayWhoFailed(header http.Header) {
 	if o.text("host") == "" {
 		o.set("host", header.Get("Bus-From-Host"))

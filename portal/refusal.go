@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// refuse answers with an error that arose on this side of the bus: the ingress's own, or a call that got no response.
+// refuse responds with an error of the ingress itself, or of a call that got no response.
 func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	failed := &bus.Error{Status: bus.StatusOf(err), Detail: err.Error()}
 	if known, ok := errors.AsType[*bus.Error](err); ok {
@@ -34,7 +34,7 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	bus.ServeError(w, r, failed)
 }
 
-// outsideOf returns what the outside is told of an error that is internal.
+// outsideOf returns the error that clients see instead of an internal one.
 func outsideOf(failed *bus.Error) *bus.Error {
 	return &bus.Error{
 		Status: failed.Status, Detail: withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
@@ -42,8 +42,8 @@ func outsideOf(failed *bus.Error) *bus.Error {
 	}
 }
 
-// unstripped is a hint for who mounted the ingress under a prefix and left that on the path, where it is taken for a host;
-// "" when it is not so.
+// unstripped returns a hint for an application that mounts the ingress under a prefix without removing it from the
+// path, so that the prefix is taken for a host; "" if that is not the case.
 func unstripped(r *http.Request) string {
 	_, mount, _ := strings.Cut(r.Pattern, "/")
 	mount, _, _ = strings.Cut(mount, "{")
@@ -53,7 +53,7 @@ func unstripped(r *http.Request) string {
 	return fmt.Sprintf("; the ingress is mounted under %s: take that off the path with http.StripPrefix(%q, ingress)", mount, mount)
 }
 
-// withheld stands in the place of a detail that is not for the outside.
+// withheld returns the text that replaces an internal detail.
 func withheld(status int, msgID string) string {
 	what := ""
 	if status == http.StatusGatewayTimeout {

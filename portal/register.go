@@ -8,18 +8,18 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// portalConfig is what the portal works with: defaults, then options.
+// portalConfig is the configuration of the portal: defaults, then options.
 type portalConfig struct {
 	ports    []int
 	now      func() time.Time
 	patience patience
 }
 
-// patience is for how long instances may answer.
+// patience says how long the portal waits for answers of the instances.
 type patience struct {
-	discovery time.Duration // with where they serve something; it leaves time to fetch documents
-	documents time.Duration // with those, discovery included
-	traffic   time.Duration // with what they have counted
+	discovery time.Duration // to say what they serve; it leaves time to fetch documents
+	documents time.Duration // to return their documents, discovery included
+	traffic   time.Duration // to return their counts
 }
 
 func defaultPatience() patience {
@@ -74,8 +74,8 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	return nil
 }
 
-// secured adds what a browser is to be told about everything that the portal serves: nothing from elsewhere is loaded,
-// sent to or framed, and nothing is taken for what it is not.
+// secured sets the security headers for everything that the portal serves: browsers load nothing from elsewhere, send
+// nothing there, show the page in no frame, and do not guess media types.
 func secured(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

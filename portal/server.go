@@ -17,16 +17,16 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// How long a client may take (a server without such limits can be held by idle ones).
+// How long a client may take. Without such limits idle clients could exhaust a server.
 const (
 	headerTimeout = 5 * time.Second   // to send the header
 	readTimeout   = 60 * time.Second  // to send the whole request
-	writeTimeout  = 60 * time.Second  // from the end of its header until the response is read
-	idleTimeout   = 120 * time.Second // until its next request
+	writeTimeout  = 60 * time.Second  // from the end of its header until it has read the response
+	idleTimeout   = 120 * time.Second // until it sends its next request
 )
 
-// maxHeadRead is more than any request may have, so that what exceeds a limit is told which; beyond it, net/http
-// answers 431.
+// maxHeadRead is more than any request may have, so that checkHeader can say which limit is exceeded. Beyond it
+// net/http responds 431.
 const maxHeadRead = 1 << 20
 
 const (
@@ -42,7 +42,7 @@ type Server struct {
 	grace    time.Duration
 }
 
-// serverConfig is what a server works with: defaults, then the environment, then options.
+// serverConfig is the configuration of a server: defaults, then the environment, then options.
 type serverConfig struct {
 	address string
 	baseURL string
@@ -114,7 +114,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// reachable returns an address that can be called: a server that listens on all of them is found on this machine.
+// reachable returns an address that clients can use: a server that listens on all addresses is reachable on this
+// machine.
 func reachable(listening net.Addr) string {
 	if tcp, ok := listening.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)

@@ -9,29 +9,29 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// shared is what is looked up for all who ask at about the same time: one look at a time, and none while what was seen
-// last is recent. Nothing runs while nobody asks.
+// shared looks something up for all readers that ask at about the same time: one lookup at a time, and none while the
+// last result is recent. Nothing runs while nobody asks.
 type shared[T any] struct {
-	age     time.Duration // for how long it is recent
-	timeout time.Duration // of a look
+	age     time.Duration // how long a result is recent
+	timeout time.Duration // of a lookup
 	now     func() time.Time
 	look    func(ctx context.Context, began time.Time) (T, error)
 
-	mu      sync.Mutex // protects all below
+	mu      sync.Mutex // protects all fields below
 	latest  *sharedLook[T]
 	running *sharedLook[T]
 }
 
-// sharedLook is a look that has begun.
+// sharedLook is a lookup that has begun.
 type sharedLook[T any] struct {
 	began time.Time
 	done  chan struct{}
-	seen  T // these two are set before done is closed
+	seen  T // seen and err are set before done is closed
 	err   error
 }
 
-// read returns what was seen. The first who finds nothing recent does the work; those who come meanwhile wait for it. An
-// error is for those who waited for it, and the next one tries again.
+// read returns a recent result. The first reader that finds none starts a lookup; readers that come meanwhile wait for
+// it. An error is returned to those who waited for it, and the next reader tries again.
 func (s *shared[T]) read(ctx context.Context) (T, error) {
 	s.mu.Lock()
 	if s.isRecent() {
@@ -49,14 +49,14 @@ func (s *shared[T]) read(ctx context.Context) (T, error) {
 	return running.seen, running.err
 }
 
-// outdated says whether nothing that was seen, nor what is looked up now, is of use to anybody.
+// outdated says whether neither the last result nor a running lookup is of use to anybody.
 func (s *shared[T]) outdated() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running == nil && !s.isRecent()
 }
 
-// isRecent says whether whoever asks may be given what was seen last. The lock is held.
+// isRecent says whether the last result may be returned. The lock is held.
 func (s *shared[T]) isRecent() bool { return s.latest != nil && s.now().Sub(s.latest.began) < s.age }
 
 func (l *sharedLook[T]) wait(ctx context.Context) (seen T, err error) {
@@ -68,7 +68,7 @@ func (l *sharedLook[T]) wait(ctx context.Context) (seen T, err error) {
 	}
 }
 
-// run looks for all who wait, hence not in the context of any of them.
+// run does the lookup for all readers that wait, hence not in the context of any one of them.
 func (s *shared[T]) run(running *sharedLook[T]) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
@@ -81,6 +81,6 @@ func (s *shared[T]) run(running *sharedLook[T]) {
 		s.running = nil
 		close(running.done)
 	}()
-	running.err = errors.New("asking what is on the bus came to no end") // unless it does
+	running.err = errors.New("asking what is on the bus came to no end") // kept only if the lookup panics or exits
 	running.seen, running.err = s.look(ctx, running.began)
 }

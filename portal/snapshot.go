@@ -17,15 +17,15 @@ import (
 // parallelFetches is how many documents are fetched at a time.
 const parallelFetches = 16
 
-// snapshot is the aggregated document as of some moment. It is not changed after it was made.
+// snapshot is the aggregated document at one moment. It is not changed once it is made.
 type snapshot struct {
 	before, after []byte // the document as JSON, before and after the base URL
-	instances     []byte // who runs, as JSON
+	instances     []byte // the running instances, as JSON
 	visible       visibility
 	leftOut       []string // sentences
 }
 
-// gather looks at the bus, as the caller.
+// gather makes a snapshot of the bus with the rights of the caller.
 func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 	ctx = bus.ActAs(ctx, c.token)
 	found, err := c.discover(ctx)
@@ -51,7 +51,7 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 	return made, nil
 }
 
-// fetchAll fetches the documents of all places, and names those that cannot be had, both in the order of the places.
+// fetchAll fetches the documents of all places, and says which are missing and why, both in the order of the places.
 func (c *catalog) fetchAll(ctx context.Context, places []place) (members []openapi.Member, leftOut []string) {
 	documents := make([]*openapi.Document, len(places))
 	faults := make([]error, len(places))
@@ -75,7 +75,7 @@ func (c *catalog) fetchAll(ctx context.Context, places []place) (members []opena
 	return members, leftOut
 }
 
-// newSnapshot writes the document once; only the base URL differs from reader to reader.
+// newSnapshot marshals the document once; only the base URL differs from reader to reader.
 func newSnapshot(document *openapi.Document, instances []byte) (*snapshot, error) {
 	mark := rand.Text()
 	document.Servers = []openapi.Server{{URL: mark}}
@@ -90,7 +90,7 @@ func newSnapshot(document *openapi.Document, instances []byte) (*snapshot, error
 	return &snapshot{before: before, after: after, instances: instances}, nil
 }
 
-// json returns the document for those who reach the ingress at the base URL.
+// json returns the document for readers that reach the ingress at the base URL.
 func (s *snapshot) json(baseURL string) []byte {
 	return bytes.Join([][]byte{s.before, s.after}, quote(baseURL))
 }

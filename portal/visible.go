@@ -7,24 +7,24 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// visibility is what of the services a caller may know, which is what the caller's document describes.
+// visibility is what a caller may know of the services: what the documents that it gets describe.
 type visibility map[string]*visibleHost
 
-// visibleHost is a host of which a caller sees something.
+// visibleHost is a host of which a caller may see something.
 type visibleHost struct {
 	ports      []int // sorted
 	operations map[operationKey]int
 }
 
-// operationKey is what a document and an instance call the same way: a function by its name, Add, under /add, a web
-// handler by its route, GET /files/{path+}. Parameters have other names there at times.
+// operationKey is a key on which a document and an instance's counts agree: for a function its name, Add, under /add,
+// for a web handler its route, GET /files/{path+}. Parameters may have different names in the two.
 type operationKey struct {
 	port  int
 	shape string // "/products/{}"
 	name  string
 }
 
-// visibleIn reads the documents of a caller.
+// visibleIn collects the operations in the documents of a caller.
 func visibleIn(members []openapi.Member) visibility {
 	seen := make(visibility)
 	for _, member := range members {
@@ -48,8 +48,9 @@ func visibleIn(members []openapi.Member) visibility {
 	return seen
 }
 
-// namesOf returns what an operation may be called by those who serve it. A handler is told by its route, and counted by its
-// pattern, whatever the method; one that is a method of a struct has its name as the id.
+// namesOf returns the names under which an instance may count an operation. A document describes a handler by its
+// route, whereas its instance counts it by its pattern, regardless of the method; a handler that is a method of a
+// struct has its name as the operation ID.
 func namesOf(operation *openapi.Operation) []string {
 	if method, pattern, _ := strings.Cut(operation.Summary, " "); isRoute(method, pattern) {
 		return []string{operation.Summary, pattern, operation.OperationID}
@@ -58,14 +59,14 @@ func namesOf(operation *openapi.Operation) []string {
 	return []string{name}
 }
 
-// isRoute says whether these words are a route, and not the beginning of a function's signature.
+// isRoute says whether these words are a route, rather than the beginning of a function's signature.
 func isRoute(method, pattern string) bool {
 	return strings.HasPrefix(pattern, "/") && !strings.Contains(method, "(")
 }
 
-// sees says whether a caller may know of an operation. A document has a handler that takes any method under the first one
-// that is free, and where others stand beside it, it does not tell who is who: then either all of them are shown, or none.
-// They are counted in beside, by their path.
+// sees says whether a caller may know of an operation. A document lists a handler for any method under the first free
+// method, and with other handlers on the same path it does not say which is which: then either all of them are visible,
+// or none. beside counts the handlers of each path.
 func (h *visibleHost) sees(key operationKey, beside map[operationKey]routes) bool {
 	method, pattern, _ := strings.Cut(key.name, " ")
 	if !isRoute(method, pattern) {
@@ -82,13 +83,13 @@ func (h *visibleHost) sees(key operationKey, beside map[operationKey]routes) boo
 	}
 }
 
-// routes are the handlers under one path: how many there are, and whether one of them takes any method.
+// routes describes the handlers on one path: how many there are, and whether one of them accepts any method.
 type routes struct {
 	count int
 	any   bool
 }
 
-// countRoutes counts the handlers under each path of a host.
+// countRoutes counts the handlers on each path of a host.
 func countRoutes(keys map[operationKey]struct{}) map[operationKey]routes {
 	counted := make(map[operationKey]routes)
 	for key := range keys {
@@ -101,7 +102,8 @@ func countRoutes(keys map[operationKey]struct{}) map[operationKey]routes {
 	return counted
 }
 
-// keyOf is the key of an endpoint as its instance names it: "Calculator.Add", "GET /files/{path+}", "* /files/{path+}".
+// keyOf returns the key of an endpoint by its instance's name for it: "Calculator.Add", "GET /files/{path+}", "*
+// /files/{path+}".
 func keyOf(port int, path, endpoint string) operationKey {
 	name := endpoint
 	if !strings.Contains(endpoint, " ") {

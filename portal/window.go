@@ -7,15 +7,15 @@ import (
 	"github.com/busline/busline/bus/metrics"
 )
 
-// windowLength is how far back the recent figures go.
+// windowLength is the length of time that the recent figures cover.
 const windowLength = 15 * time.Second
 
-// window compares each look with the one before, for as long as somebody looks: what an instance has counted in between
-// is recent for a while. It is used by one goroutine at a time.
+// window compares each look with the previous one while readers ask: what instances have counted in between is recent
+// for a while. Use it from one goroutine at a time.
 type window struct {
 	latest *look
-	known  map[peer]knownTraffic // also of those who have just been missing
-	steps  []step                // the oldest first
+	known  map[peer]knownTraffic // also of instances that were missing in the last look
+	steps  []step                // oldest first
 }
 
 type knownTraffic struct {
@@ -27,19 +27,19 @@ type knownTraffic struct {
 type step struct {
 	from, to time.Time
 	served   map[servedAt]metrics.Counts
-	lost     map[callPair]int64 // calls of hosts that nobody served
+	lost     map[callPair]int64 // calls to hosts that nobody served
 }
 
-// servedAt is what a host, all instances together, has served for one caller.
+// servedAt is what all instances of a host have served for one caller.
 type servedAt struct {
 	host string
 	servedKey
 }
 
-// callPair is who calls whom.
+// callPair is a caller and its callee.
 type callPair struct{ from, to string }
 
-// add takes a look in. One that comes late begins anew: what has been counted meanwhile is not recent.
+// add adds a look. If the previous look is too old the window starts anew: what was counted in between is not recent.
 func (w *window) add(seen *look) {
 	if w.latest == nil || seen.taken.Sub(w.latest.taken) > windowLength || seen.taken.Before(w.latest.taken) {
 		*w = window{known: make(map[peer]knownTraffic)}
@@ -66,7 +66,7 @@ func (w *window) add(seen *look) {
 	w.forget(seen.taken.Add(-windowLength))
 }
 
-// hosts returns those that are served, and those that are or have just been.
+// hosts returns the hosts that are served, and those that are known: served now or recently.
 func (w *window) hosts(seen *look) (served, known map[string]bool) {
 	served, known = make(map[string]bool), make(map[string]bool)
 	for from := range seen.peers {
@@ -78,8 +78,8 @@ func (w *window) hosts(seen *look) (served, known map[string]bool) {
 	return served, known
 }
 
-// before returns what an instance had counted at the look before; false when that is not known. One that was started, or
-// has begun anew, in between had counted nothing.
+// before returns what an instance had counted at the previous look; false if that is unknown. An instance that has
+// started, or restarted its counts, in between had counted nothing.
 func (w *window) before(from peer, now *traffic, next step) (*traffic, bool) {
 	known, ok := w.known[from]
 	if ok && known.started.Equal(now.started) {
@@ -88,7 +88,7 @@ func (w *window) before(from peer, now *traffic, next step) (*traffic, bool) {
 	return &traffic{}, w.latest != nil && now.started.After(next.from) && !now.started.After(next.to)
 }
 
-// count adds what one instance has counted.
+// count adds the difference that one instance has counted.
 func (s *step) count(host string, now, before *traffic) {
 	for key, counts := range now.served {
 		if since := counts.Since(before.served[key]); since.Total() > 0 || since.Failed > 0 || since.Refused > 0 {
@@ -98,21 +98,21 @@ func (s *step) count(host string, now, before *traffic) {
 	}
 }
 
-// countLost adds the calls that one instance has made of hosts that nobody serves.
+// countLost adds the calls of one instance to hosts that nobody serves.
 func (s *step) countLost(caller string, served, known map[string]bool, now, before *traffic) {
 	for callee, counts := range now.made {
 		failed := counts.Since(before.made[callee]).Failed
 		if failed == 0 || served[callee] || callee == hostAll {
 			continue
 		}
-		if _, host, _ := strings.Cut(callee, "."); known[host] { // a call to one instance, which has left
+		if _, host, _ := strings.Cut(callee, "."); known[host] { // a call to a particular instance, which has left
 			callee = host
 		}
 		s.lost[callPair{caller, callee}] += failed
 	}
 }
 
-// forget drops what is older than some moment.
+// forget drops the steps before a point in time.
 func (w *window) forget(before time.Time) {
 	for len(w.steps) > 0 && w.steps[0].from.Before(before) {
 		w.steps = w.steps[1:]
@@ -124,7 +124,7 @@ func (w *window) forget(before time.Time) {
 	}
 }
 
-// length is how long the steps took together.
+// length returns the total duration of the steps.
 func (w *window) length() time.Duration {
 	if len(w.steps) == 0 {
 		return 0
