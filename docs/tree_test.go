@@ -1,5 +1,5 @@
-// Package docs_test holds the documents to the code: imports go the way that
-// the table says, examples compile, links lead somewhere.
+// Package docs_test checks the documents against the code: imports follow the
+// table, examples compile, links lead somewhere.
 package docs_test
 
 import (

@@ -1,14 +1,14 @@
-// Package mocks has gomock mocks of the interfaces that a test may want to replace: those of the examples' services,
-// of what is below them, and of bus.
+// Package mocks has gomock mocks of the interfaces that a test may want to replace: those of the examples' services, of the
+// product store below one of them, and of bus.
 //
-// A mock stands in for whatever it mocks. Without a bus, in place of a client:
+// A test can use a mock without a bus, in place of a client:
 //
 //	controller := gomock.NewController(t)
 //	calculator := mocks.NewMockCalculator(controller)
 //	calculator.EXPECT().Add(gomock.Any(), 5, 6).Return(11, nil)
 //	checkout := checkoutsvc.New(products, calculator)
 //
-// Or served on the bus of a test, so that the code that is tested makes real calls:
+// Or it can serve the mock on a test's bus, so that the tested code makes real calls:
 //
 //	b := bustest.New(t)
 //	controller := gomock.NewController(bustest.Reporter(t))
@@ -16,15 +16,15 @@
 //	calculator.EXPECT().Add(gomock.Any(), 5, 6).Return(11, nil)
 //	err := bus.Serve[calculatorapi.Calculator](b.Connect(calculatorapi.Host), calculator)
 //
-// The type parameter matters: a mock has more methods than the interface, and no names for its results. A call that a
-// mock does not expect ends the goroutine of the handler, which no mock has started: with [bustest.Reporter] as the
-// test that the controller reports to, the test fails at once and the caller gets 500.
+// The type parameter is necessary: a mock has more methods than the interface, and no names for its results. An unexpected
+// call makes the controller end the test's goroutine, but a handler runs on another one. So give the controller a
+// [bustest.Reporter] instead of the test: then the test fails at once, and the caller gets 500.
 //
-// The tests of examples/checkout/checkoutsvc show both ways, and the third, without mocks.
+// The tests of examples/checkout/checkoutsvc show both ways, and a third one without mocks.
 //
-// To have mocks of your own interfaces, copy the lines below. They are for github.com/golang/mock, which is no longer
-// developed and works; with its successor, go.uber.org/mock, it is another import path and nothing else, see the module
-// in the folder successor.
+// To generate mocks of your own interfaces, copy the lines below. They use github.com/golang/mock, which still works but is no
+// longer developed; for its successor, go.uber.org/mock, only the import path changes: see the module in the folder
+// successor.
 //
 // [bustest.Reporter]: https://pkg.go.dev/github.com/busline/busline/bus/bustest#Reporter
 package mocks

@@ -1,6 +1,6 @@
 // Package reflectapi turns a plain Go value into described methods that can be called.
 //
-// It reads what the compiler left of a type, and asks wherever the rest may be found:
+// It reads what the compiler left of a type, and looks for the rest in several places:
 //
 //	impl ──▶ shape        which methods fit, and as what (shape.go, travel.go)
 //	     ──▶ declared     which type really declares each one (declared.go)
@@ -11,9 +11,9 @@
 //	types ─▶ Schemas      OpenAPI 3.0.0 schemas (schemas.go, reflector.go, convert.go)
 //
 // A signature table is the declaration of an interface, registered by a generated file
-// (register.go, table.go). An interface is asked for names before what implements it.
+// (register.go, table.go). The names of an interface take precedence over those of its implementation.
 //
-// Everything that reflection can know is worked out by Describe; a call walks the plan.
+// Describe works out everything that reflection can find out; a call only follows the plan.
 //
 //	//go:embed *.go
 //	var source embed.FS
@@ -24,6 +24,6 @@
 //	in := reflect.New(add.In).Elem()               // struct { x, y }, ready for any decoder
 //	out, err := add.Call(ctx, in)                  // struct { sum }
 //
-// Names are never invented and no method is skipped in silence: what cannot be served or
-// named is an error that says which method, why, and what to do about it.
+// Names are never invented and no method is skipped silently: a method that cannot be served
+// or named is an error that says which method, why, and what to do about it.
 package reflectapi

@@ -1,5 +1,5 @@
-// Package restmap says under which routes a Go method is served, and carries values
-// between an HTTP message and the method's arguments and results.
+// Package restmap decides under which routes a Go method is served, and converts between HTTP
+// messages and the method's arguments and results.
 //
 //	Map        a described service     → endpoints: routes, and a plan for each direction
 //	Decode     path, query and body    → the struct that the method is called with
@@ -16,5 +16,5 @@
 // [RequestBody], [ResponseBody] and [StatusCode], the magic arguments.
 //
 // Everything that can be known about a method is worked out once, in Map. The package
-// knows neither the broker nor net/http.
+// depends neither on the broker nor on net/http.
 package restmap

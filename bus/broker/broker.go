@@ -1,7 +1,7 @@
 // Package broker runs a NATS server inside the process: for tests, for
 // examples, and for programs that should start with nothing installed.
 //
-// By default nothing outside the process can reach it. Connections travel over
+// By default nothing outside the process can reach it. Connections are made in
 // memory, so it needs no free port and no rights:
 //
 //	embedded, err := broker.Start()
@@ -12,12 +12,12 @@
 //	conn, err := nats.Connect("", nats.InProcessServer(embedded))
 //
 // [Listen] opens it to other processes, [JetStream] adds storage, [Config] takes
-// users and their permissions, and TLS. Without that it asks for no credentials.
-// It writes no log, handles no signals and serves no monitoring
-// page. What should outlive the process, or be shared by machines, belongs on
-// a NATS server of its own: who imports this package also gets what nats-server
-// imports, among it expvar and net/http/pprof, which register their pages on
-// http.DefaultServeMux.
+// users and their permissions, and TLS. Without users it requires no credentials.
+// It writes no log, handles no signals and serves no monitoring page. For data
+// that should outlive the process, or be shared by machines, run a separate NATS
+// server. A program that imports this package also imports the dependencies of
+// nats-server, among them expvar and net/http/pprof, which register their pages
+// on http.DefaultServeMux.
 //
 // This is the only package that imports nats-server.
 package broker

@@ -1,4 +1,4 @@
-// Package bustest gives a test a bus of its own: a broker in the process and a plane that nobody else is on.
+// Package bustest gives each test a bus of its own: a broker in the process and a plane that nobody else uses.
 //
 //	func TestAdd(t *testing.T) {
 //		b := bustest.New(t)
@@ -13,9 +13,9 @@
 // Nothing has to be installed, nothing listens on a socket, and everything is closed when the test ends. Tests
 // with a bus of their own may run in parallel.
 //
-// [Virtual] does so on a clock of its own, on which time-outs cost no time. [Reporter] takes what mocks on the bus report,
-// also when it comes late, [MaxCalls] bounds what a handler calls, and [Bus.CheckShortCircuit] tells where a call only
-// works as long as both sides are in one process.
+// [Virtual] gives a test a bus in virtual time, in which time-outs cost no time. [Reporter] receives the reports of mocks on
+// the bus, also late ones, [MaxCalls] limits the calls that a handler makes, and [Bus.CheckShortCircuit] finds calls that only
+// work while both sides are in one process.
 package bustest
 
 import (

@@ -26,12 +26,12 @@
 // # Tokens
 //
 // A token is a JWT, signed with EdDSA, ES256, RS256 or PS256, never with a shared secret. It has to say when it
-// expires. Everything fails closed: a token is not accepted without a verifier, without keys, or when anything about it is
-// odd. When a key set cannot be read again, the known keys stay.
+// expires. Everything fails closed: no token is accepted without a verifier, without keys, or if anything about it is
+// invalid. If a key set cannot be read again, the known keys remain valid.
 //
 // # Rules
 //
-// A rule is written in the expr language (github.com/expr-lang/expr). The names are those of claims. It may hold
+// A rule is written in the expr language (github.com/expr-lang/expr). Its names are those of claims. It may contain
 //
 //	"ada"  'ada'  42  1.5  true  ["a", "b"]                       literals
 //	level  org.team  org["team"]  roles[0]  $env["https://x/y"]   claims; $env is all of them
@@ -41,11 +41,11 @@
 //	+  -  *  /  %  **                                             arithmetic
 //	any all none one count  len  split lower upper trim           functions: any(roles, # startsWith "team-")
 //
-// Whatever else expr has is refused when the rule is compiled, and so is a comparison that can never hold, such as that
-// of a number with a string.
+// Everything else in expr is refused when the rule is compiled, and so is a comparison that can never hold, such as one of
+// a number with a string.
 //
-// A claim that is absent or null, or of the wrong type, makes the comparison false: the comparison, not the expression.
-// So with no claims but {"level": 5}
+// A claim that is absent or null, or of the wrong type, makes the comparison false, but not the whole expression.
+// So if the only claim is {"level": 5}
 //
 //	"admin" in roles                 false
 //	"admin" in roles || level > 3    true
@@ -61,9 +61,9 @@
 //	roles == nil                     true: nil asks whether the claim is there
 //	(limit ?? 3) < level             true
 //
-// So the safe way to demand that something is not the case is a comparison, banned != true or "banned" not in roles; to
+// So the safe way to require that something is not so is a comparison, banned != true or "banned" not in roles; to
 // let in callers without the claim, use not with brackets.
 //
-// A string is no list: "admin" in roles is false when roles is "administrator". A list is no string: title contains
-// "admin" is false when title is a list. A number is no string, and strings are compared byte for byte.
+// A string is not a list: "admin" in roles is false if roles is "administrator". A list is not a string: title contains
+// "admin" is false if title is a list. A number is not a string, and strings are compared byte for byte.
 package claims

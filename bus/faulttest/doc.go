@@ -1,11 +1,11 @@
-// Package faulttest breaks what the bus stands on, and compares what callers were told with what has run. It holds tests
-// alone:
+// Package faulttest breaks brokers, links and instances, and compares the results that callers got with the calls that ran.
+// It contains only tests:
 //
 //	go test ./bus/faulttest    the short form, with few rounds
-//	make faults                the same tests with many, and a table of what was measured; some 20 minutes
+//	make faults                the same tests with many rounds, and a table of measurements; about 20 minutes
 //
-// Brokers, and instances that are to be killed, are processes of their own: the test binary, started again. Every call
-// has a number, every handler writes down the number before it works, in a file where its process may be killed, and at
-// the end the two are put side by side: see verdict_test.go. What must never be is asserted; how long things took is
-// only told, as it depends on the machine. What was measured once stands in docs/reliability.md.
+// Brokers, and instances that a test kills, are separate processes: the test binary, started again. Every call has a
+// number, every handler records it before it works (in a file if its process may be killed), and at the end both lists are
+// compared: see verdict_test.go. The tests assert what must never happen; durations are only reported, because they depend
+// on the machine. docs/reliability.md has measurements.
 package faulttest

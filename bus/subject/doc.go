@@ -6,8 +6,8 @@
 // The elements of a subject are joined by dots:
 //
 //	<plane>.<port>.<reversed host>.|.<method>.<path>   a call; an addressed instance is the host's first label
-//	<plane>.*.<reversed host>.<id>.|.>                 subscribed to: every call addressed to one instance
-//	<plane>.r.<reversed host>.<id>                     the acks and responses to what one instance calls
+//	<plane>.*.<reversed host>.<id>.|.>                 a subscription: every call addressed to one instance
+//	<plane>.r.<reversed host>.<id>                     the acks and responses to the calls of one instance
 //
 // The host is reversed so that the broker's permissions can confine a service to a domain.
 //
@@ -18,10 +18,10 @@
 //	every other byte                 "%" and two upper-case hex digits: "é" is "%C3%A9"
 //	an empty segment                 "%": "/" is "%", "/dir/" is "dir.%"
 //
-// So the mapping is total and injective. Two paths meet only when their decoded segments are the same, and no
-// path, host or method can put a wildcard, a blank, a control byte or an empty token into a published subject.
-// The broker accepts some of these and loses the message without an error. Only a subscription holds wildcards:
+// So the mapping is total and injective. Two paths have the same subject only if their decoded segments are the same, and
+// no path, host or method can put a wildcard, a blank, a control byte or an empty token into a published subject. (The
+// broker accepts some of these and loses the message without an error.) Only subscriptions contain wildcards:
 // "*" for one token, a last ">" for one or more.
 //
-// Nothing here cleans a path: "/a/../b" and "/b" are two addresses.
+// No path is cleaned: "/a/../b" and "/b" are two addresses.
 package subject

@@ -1,5 +1,5 @@
-// Package wire is the bus's wire format: HTTP/1.1 requests and responses as text, one per broker message. What is too
-// large for one travels in parts, each a request or response of its own.
+// Package wire is the bus's wire format: HTTP/1.1 requests and responses as text, one per broker message. A request or
+// response that is too large for one message travels in parts, each a request or response of its own.
 //
 // One call is three messages on two subjects. The caller, instance k3xq27abcd of web.example, publishes a request
 // to the endpoint's subject:
@@ -32,7 +32,7 @@
 //	Bus-Op-Code: Ack
 //	Bus-Queue: calculator.example
 //
-// and, having handled it, the response to the same subject:
+// and then, when it has handled the request, the response to the same subject:
 //
 //	HTTP/1.1 200 OK
 //	Connection: close
@@ -51,8 +51,8 @@
 //	name               message        value
 //	Host               request        host as called, an addressed instance in front
 //	Content-Length     all            bytes after the blank line, exactly; absent = none
-//	Connection         ack, response  "close"; written, read over
-//	Bus-Actor          request        the token of whom the call is made for; may be absent
+//	Connection         ack, response  "close"; written, ignored when read
+//	Bus-Actor          request        a token that says on whose behalf the call is made; may be absent
 //	Bus-Call-Depth     request        1 to 999999999; absent = 1
 //	Bus-Fragment       not on acks    "2/3": this is the second of three parts; absent = whole
 //	Bus-From-Host      all            host of the sender; required
@@ -63,14 +63,14 @@
 //	Bus-Queue          ack, response  queue of the responding instance; may be absent
 //	Bus-Time-Budget    request        milliseconds left, at most 9 digits, minus allowed; absent = 20000
 //
-// All but Connection are single-valued, and every name is matched whatever its case. Transfer-Encoding and Trailer
-// are refused. What concerns one connection (Keep-Alive, Upgrade and their like) and Bus- fields that are not listed
-// are read over and never written. Every other field is kept as it came, in order.
+// All but Connection are single-valued, and names match in any case. Transfer-Encoding and Trailer are refused. Fields
+// that concern one connection (Keep-Alive, Upgrade and so on) and Bus- fields that are not listed are ignored when read
+// and never written. All other fields are kept unchanged and in order.
 //
-// Reading is strict, so that no two readers understand one message in two ways: HTTP/1.1 only, CRLF only, no folded
+// Reading is strict, so that no two readers understand one message differently: HTTP/1.1 only, CRLF only, no folded
 // lines, no blank before a colon, no control bytes, nothing after the body; limits are checked before anything is
-// allocated. Whatever is accepted, net/http understands the same way; tests hold that. Writing cannot be made to
-// add a line: control bytes in what is to be written become blanks, and the reason follows from the status.
+// allocated. net/http understands every accepted message the same way; tests check that. No value can add a line to a
+// written message: control bytes become blanks, and the reason phrase follows from the status.
 package wire
 
 import "time"
@@ -98,12 +98,12 @@ const (
 	OpRes OpCode = "Res" // the response
 )
 
-// Limits of a message. The parsers refuse one that exceeds the first two; a longer time budget counts as the
-// longest; the call depth is the server's to refuse.
+// Limits of a message. The parsers refuse a message that exceeds the first two, and shorten a longer time budget to the
+// longest; the server refuses a call that is too deep.
 const (
-	MaxHeadBytes      = 80 << 10          // start line, fields and blank line: what fits an ingress, 64 KiB and 8 KiB of URI, and the Bus- fields
+	MaxHeadBytes      = 80 << 10          // start line, fields and blank line: the most that an ingress accepts, 64 KiB and 8 KiB of URI, and the Bus- fields
 	MaxFields         = 256               // header fields, whatever their names
-	DefaultTimeBudget = 20 * time.Second  // of a request that names none
+	DefaultTimeBudget = 20 * time.Second  // of a request without one
 	MaxTimeBudget     = 600 * time.Second // of any request
-	MaxCallDepth      = 64                // calls on top of each other
+	MaxCallDepth      = 64                // calls within calls
 )

@@ -2,11 +2,11 @@
 //
 //	Build     the public endpoints of one host on one port → Document
 //	Merge     the documents of many hosts                  → one Document
-//	Filter    what one caller may see of a Document
-//	Parse     a document that came over the bus            → Document, or why not
+//	Filter    the part of a Document that one caller may see
+//	Parse     a document that came over the bus            → Document, or an error
 //
-// The paths of a document have host and port in front, as in a URL behind the ingress, so
-// that documents can be merged:
+// The paths of a document start with host and port, as in a URL of the ingress, so that
+// documents can be merged:
 //
 //	/calculator.example:443/add:
 //	  post:
@@ -16,5 +16,5 @@
 //	      200: …/schemas/Add_out          one property per result
 //	      default: …/schemas/Problem
 //
-// A document is not changed once it is made: those that come of it share its parts.
+// A document does not change once it is made: documents derived from it share its parts.
 package openapi

@@ -1,16 +1,17 @@
 // Package strictjson is JSON as the bus reads and writes it.
 //
 // Reading takes exactly one value and refuses what a lenient reader would guess
-// about: bytes after the value, a name that is there twice, invalid UTF-8, a name
-// in another case than the field's, a number that does not fit, nesting deeper than
-// [MaxDepth]. Writing is deterministic, and a nil slice is [], a nil map {}.
+// about: bytes after the value, a duplicate name, invalid UTF-8, a number that does
+// not fit, nesting deeper than [MaxDepth]. A name that differs from the field's only
+// in case does not fill the field: it is unknown, and ignored. Writing is
+// deterministic, and a nil slice is [], a nil map {}.
 //
 //	var in struct { X, Y int }
 //	err := strictjson.Unmarshal([]byte(`{"X":"five"}`), &in)
 //	// err is &strictjson.Error{Pointer: "/X", Detail: "expects an integer"}
 //
-// An [Error] says where and what was expected, and never repeats what was sent, so
-// that it may be shown to a caller and logged.
+// An [Error] says where and what was expected, and never repeats the input, so it may
+// be shown to a caller and logged.
 package strictjson
 
 import (

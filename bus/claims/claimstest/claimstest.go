@@ -1,4 +1,4 @@
-// Package claimstest makes keys and tokens, for tests and for trying out. Tokens for real callers come from an identity
+// Package claimstest makes keys and tokens for tests and experiments. Tokens for real callers come from an identity
 // provider.
 //
 //	key, err := claimstest.NewKey()

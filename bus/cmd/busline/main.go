@@ -1,9 +1,9 @@
-// Busline looks at a bus from a terminal, and calls what is on it.
+// Busline explores a bus from a terminal, and calls its services.
 //
 //	go run github.com/busline/busline/bus/cmd/busline ls
 //	go run github.com/busline/busline/bus/cmd/busline call calculator.example/add x=5 y=6
 //
-// It says itself what it can do: busline --help. docs/command.md shows it at work.
+// busline --help lists the subcommands; docs/command.md has examples.
 package main
 
 import (

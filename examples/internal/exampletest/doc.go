@@ -1,3 +1,3 @@
-// Package exampletest tests the examples as people meet them: as programs that run, and as services that keep to
-// what their OpenAPI documents say. It knows nothing of Busline, so that what it tests may be foreign.
+// Package exampletest tests the examples from outside: as programs that run, and as services that keep to their OpenAPI
+// documents. It does not depend on Busline, so it can test foreign services, too.
 package exampletest

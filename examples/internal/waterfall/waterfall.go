@@ -1,5 +1,5 @@
-// Package waterfall prints traces as text, one line for each span below that which caused it, so that a trace can be looked
-// at with nothing but a terminal.
+// Package waterfall prints traces as text, one line for each span below the span that caused it, so that a terminal is
+// enough to look at a trace.
 package waterfall
 
 import (

@@ -1,11 +1,11 @@
-// Package compare says what a change of an API does to those who use it.
+// Package compare says how a change of an API affects those who use it.
 //
 //	changes := compare.Documents(before, after)
 //	changes[0].Text      // POST /add: the argument z is required now, so that whoever calls without it gets 422
 //	changes[0].Breaks    // true
 //
-// What breaks is what a caller or a reader of answers would notice who knows only the document of before: an argument may
-// be asked for less and a result may tell more, not the other way round.
+// A change breaks if it affects a caller, or a reader of answers, who knows only the old document: an argument may
+// become less restricted and a result may contain more, but not the other way round.
 package compare
 
 import (
