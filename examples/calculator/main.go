@@ -12,7 +12,7 @@
 //	{"sum":11}
 //	{"result":30}
 //
-// The showcase has a calculator too. Both are instances of one service, and share the calls.
+// The showcase has a calculator, too. Both are instances of one service, and share the calls.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Checkout puts the service of checkoutsvc on the bus. It depends on two others, and calls them with their generated
-// clients.
+// Checkout puts the service of checkoutsvc on the bus. It depends on two other services, and calls them with their
+// generated clients.
 //
 // Start a bus in one terminal and the service in another, and call it from a third:
 //
@@ -15,7 +15,7 @@
 //	{"cents":1350}
 //	{…"status":404,"detail":"no product has the id 7: not found",…"host":"products.example",…}
 //
-// The showcase has the products and the calculator: an error of theirs comes through.
+// The showcase runs the products and the calculator. Their errors are passed on to the caller.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Embed is an app that was there before Busline, with Busline added to it. The app is a library: it has its own HTTP
-// server and mux, its own chi router, its own logger (log/slog), its own NATS connection and its own way to stop.
+// Embed is an existing app to which Busline was added. The app is a library (of books): it has its own HTTP server and mux,
+// its own chi router, its own logger (log/slog), its own NATS connection and its own way to stop.
 //
 //	go run ./examples/embed
 //
@@ -13,11 +13,12 @@
 //	http://127.0.0.1:8090/bus/library.example/api/books/dune   its chi router, on the bus
 //	ready http://127.0.0.1:8090
 //
-// What was added for Busline is in busline.go, and in the lines of main.go and app.go that a comment with its
-// name marks. All the rest is as it was.
+// The code added for Busline is in busline.go, and in those lines of main.go and app.go that a comment with its
+// name marks. Everything else is unchanged.
 //
-// HTTP_ADDR=127.0.0.1:8091 listens elsewhere. NATS_URL=nats://127.0.0.1:4222 uses a broker that runs already, that of
-// go run ./examples/showcase say; otherwise elsewhere.go starts one. These variables are the app's: Busline needs none.
+// HTTP_ADDR=127.0.0.1:8091 listens elsewhere. NATS_URL=nats://127.0.0.1:4222 uses a broker that is already running, for
+// example that of go run ./examples/showcase; otherwise elsewhere.go starts one. These variables are the app's: Busline
+// needs none.
 package main
 
 import (

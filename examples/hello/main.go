@@ -1,4 +1,4 @@
-// Hello is the shortest service that there can be: a struct with a method.
+// Hello is the shortest possible service: a struct with a method.
 //
 // Start a bus in one terminal and the service in another, and call it from a third:
 //
@@ -10,10 +10,10 @@
 //
 //	{"greeting":"Hello, Ada!"}
 //
-// and the service is listed at http://localhost:8080/portal/. It joins the broker at BUS_NATS_URL, or at
-// nats://127.0.0.1:4222, where the showcase has one.
+// and the service is listed at http://localhost:8080/portal/. It connects to the broker at BUS_NATS_URL, or at
+// nats://127.0.0.1:4222, where the showcase runs one.
 //
-// Nothing else is needed. The names below are read from this file, or from the executable where there is no such file.
+// Nothing else is needed. Busline reads the names below from this file, or from the executable if the file is not there.
 package main
 
 import (

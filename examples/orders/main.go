@@ -1,5 +1,5 @@
-// Orders puts the service of orderssvc on the bus. It takes orders and fires an event for each, which the mailer beside
-// it, and anybody else, can subscribe to. The events are stored: a mailer that is away gets them when it is back.
+// Orders puts the service of orderssvc on the bus. It takes orders and fires an event for each; the mailer beside it, and
+// anybody else, can subscribe to these events. They are stored: a mailer that is stopped gets them when it is back.
 //
 // Start a bus in one terminal, the services in two others, and order from a fourth:
 //
@@ -12,7 +12,7 @@
 //
 //	to the customer: order 1, 2 × Tea, is on its way
 //
-// Stop the mailer, order once more, and start it again: it has the event then.
+// Stop the mailer, order once more, and start it again: then it gets the event.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Payroll puts the service of payrollsvc on the bus: endpoints that ask for claims.
+// Payroll puts the service of payrollsvc on the bus: endpoints that require claims.
 //
 // Make a key set and a token in one terminal, and start a bus that knows the keys; start the service in another, with the
 // same keys; call it from a third:
@@ -18,7 +18,7 @@
 //	{"amount":5200}
 //	{…"status":403,"detail":"the claims of the token do not give access",…}
 //
-// With level 3 the last one is {"amount":5720}. The showcase has a payroll too. Both are instances of one service, each
+// With level 3 the last one is {"amount":5720}. The showcase has a payroll, too. Both are instances of one service, each
 // with salaries of its own.
 package main
 

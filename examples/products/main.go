@@ -1,18 +1,18 @@
 // Products puts the service of productsvc on the bus: a collection that is created, read, updated, deleted and
 // listed, in REST style.
 //
-// Start a broker in one terminal, the service in a second and a third, and a door to the bus in a fourth:
+// Start a broker in one terminal, the service in a second and a third, and an ingress in a fourth:
 //
 //	go run github.com/nats-io/nats-server/v2@latest -js
 //	go run ./examples/products
 //	go run ./examples/products
 //	BUS_NATS_URL=nats://127.0.0.1:4222 go run ./examples/showcase
 //
-// Each instance says where it keeps products:
+// Each instance says where it stores products:
 //
 //	products.example is on the bus, kept in the JetStream bucket bus_products; Ctrl-C takes it off
 //
-// Then talk to whichever instance takes the call:
+// Then call the service; either instance may answer:
 //
 //	curl -i localhost:8080/products.example/products -H 'Content-Type: application/json' -d '{"name":"Tea","price":4.5}'
 //	curl localhost:8080/products.example/products/1

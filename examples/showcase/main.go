@@ -1,9 +1,9 @@
 // Showcase runs a whole bus in one process, with nothing to install: a broker, five services, a portal that describes
-// them, and a door for browsers and curl.
+// them, and an ingress for browsers and curl.
 //
 //	go run ./examples/showcase
 //
-// When everything answers it prints:
+// When all services answer it prints:
 //
 //	http://127.0.0.1:8080/portal/                                          all services, described; try them there
 //	http://127.0.0.1:8080/portal/openapi.json                              one OpenAPI document for all of them
@@ -17,12 +17,12 @@
 //
 // Ctrl-C lets the calls in flight finish first; a second one does not.
 //
-// BUS_HTTP_ADDR=127.0.0.1:8081 opens the door elsewhere. BUS_NATS_URL=nats://… uses a broker that runs already: several
-// showcases may share one, and then share the calls too. BUS_SHORT_CIRCUIT=0 sends every call over the broker.
+// BUS_HTTP_ADDR=127.0.0.1:8081 moves the ingress to another address. BUS_NATS_URL=nats://… uses a broker that is already
+// running: several showcases may share one, and then share the calls, too. BUS_SHORT_CIRCUIT=0 sends every call over the broker.
 //
 //	go run ./examples/showcase -traces traces.txt
 //
-// writes each call with all that it brings about into a file, or with a hyphen to standard error.
+// writes each call with all calls that it causes to a file, or with a hyphen to standard error.
 package main
 
 import (

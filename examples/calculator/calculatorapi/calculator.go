@@ -1,5 +1,4 @@
-// Package calculatorapi is what callers of a calculator need: its interface, its types, and a client of it, which is
-// generated.
+// Package calculatorapi is what callers of a calculator need: its interface, its types, and a generated client.
 package calculatorapi
 
 import "context"

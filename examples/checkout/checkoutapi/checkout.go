@@ -1,5 +1,4 @@
-// Package checkoutapi is what callers of a checkout need: its interface, its types, and a client of it, which is
-// generated.
+// Package checkoutapi is what callers of a checkout need: its interface, its types, and a generated client.
 package checkoutapi
 
 import "context"

@@ -1,4 +1,4 @@
-// Package orderssvc takes orders, and tells everybody who wants to know: it fires the events of ordersapi.
+// Package orderssvc takes orders, and fires the events of ordersapi, to which everybody can subscribe.
 //
 //	POST /order    {"item":"Tea","quantity":2}    {"number":1}
 package orderssvc

@@ -1,4 +1,4 @@
-// Package payrollapi is what callers of the payroll need: its interface, and a client of it, which is generated.
+// Package payrollapi is what callers of the payroll need: its interface, and a generated client.
 package payrollapi
 
 import "context"

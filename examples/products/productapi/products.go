@@ -1,5 +1,4 @@
-// Package productapi is what callers of a collection of products need: its interface, its types, and a client of it,
-// which is generated.
+// Package productapi is what callers of a collection of products need: its interface, its types, and a generated client.
 package productapi
 
 import "context"

@@ -1,4 +1,4 @@
-// Package troubleapi is what callers need to get into trouble: an interface, and a client of it, which is generated.
+// Package troubleapi is what callers need to get into trouble: an interface, and a generated client.
 package troubleapi
 
 import "context"

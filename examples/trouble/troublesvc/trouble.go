@@ -4,8 +4,8 @@
 //	GET  /sleep?ms=1000     a slow call; give it less time and see it end: curl -H 'Request-Timeout: 1' …
 //	GET  /hang?ms=1000      a handler that does not notice that its time is up
 //	GET  /panic             a bug
-//	GET  /exit              a goroutine that leaves without a word
-//	POST /echo              any JSON, and back; also more than the 4 MiB that a function takes by default
+//	GET  /exit              a goroutine that exits without an answer
+//	POST /echo              sends any JSON back; also more than the 4 MiB that a function accepts by default
 //	GET  /cancelled         how many sleeps were cut short
 package troublesvc
 
