@@ -52,7 +52,7 @@ func TestAbsenceIsToldAtAnyDepth(t *testing.T) {
 func TestAbsenceTellsOfItsCall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		caller, _ := newCalculator(t, w)
+		caller, callee := newCalculator(t, w)
 		const trace = "0af7651916cd43dd8448eb211c80319c"
 		for address, status := range map[string]int{
 			calculatorURL + "/nothing": 404, "https://calculator.example/add": 405, "https://nobody.example/add": 503,
@@ -77,6 +77,9 @@ func TestAbsenceTellsOfItsCall(t *testing.T) {
 			if err != nil || response.StatusCode != status || msgID == "" ||
 				!strings.Contains(string(body), `"msgId":"`+msgID+`"`) || !strings.Contains(string(body), `"traceId":"`+trace+`"`) {
 				t.Errorf("%s: message %q: %s, %v", address, msgID, body, err)
+			}
+			if response.Header.Get("Bus-From-Host") != calculatorHost || response.Header.Get("Bus-From-Id") != callee.ID() {
+				t.Errorf("%s: answered by %v", address, response.Header)
 			}
 		}
 	})

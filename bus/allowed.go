@@ -38,37 +38,37 @@ var errUntold = errors.New("the host does not tell what it serves")
 
 // askAllowed asks a host under which methods it serves a path, and returns the instance that has answered, too; errAbsent
 // when nobody is there.
-func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, by string, err error) {
+func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, by peer, err error) {
 	if address.Port == controlPort && address.Path == allowPath {
-		return nil, "", errAbsent // a host that does not answer this is not there
+		return nil, peer{}, errAbsent // a host that does not answer this is not there
 	}
 	question, err := newAllowed(address)
 	if err == nil {
 		err = c.seal(ctx, question)
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, peer{}, err
 	}
 	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // it calls nobody: a host answers it at any depth
 	response, err := c.attempt(ctx, question, ends)
 	switch {
 	case err != nil:
-		return nil, "", err
+		return nil, peer{}, err
 	case response.Status != http.StatusOK:
-		return nil, "", errUntold
+		return nil, peer{}, errUntold
 	}
 	c.responders.heard(response.FromHost)
 	methods, err = parseAllowed(response.Body)
-	return methods, response.FromID, err
+	return methods, senderOf(response), err
 }
 
 // absentResponse is what the instance that was asked would have answered itself, had the broker delivered the request.
-func (c *Conn) absentResponse(request *outgoing, methods []string, id string) *wire.Response {
+func (c *Conn) absentResponse(request *outgoing, methods []string, by peer) *wire.Response {
 	refused := absent(request.address, methods)
-	refused.Host, refused.ID, refused.MsgID = request.address.Host, id, request.MsgID
+	refused.Host, refused.ID, refused.MsgID = by.host, by.id, request.MsgID
 	refused.TraceID, refused.Instance = traceIDOf(request.Header), request.address.Path
 	response := refused.response()
-	response.OpCode, response.FromHost, response.MsgID = wire.OpRes, request.address.Host, request.MsgID
+	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = wire.OpRes, by.host, by.id, request.MsgID, by.host
 	return response
 }
 
