@@ -39,10 +39,11 @@ func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(
 // instance that took the request and did not answer in time is yielded as an [*Error].
 //
 // The call starts when the sequence is ranged over, anew each time. It ends when all instances that answered the last
-// time have done so again, when no further one has turned up for 250 ms, or with the time budget; the first call of an
-// address ends sooner once all instances known to the connection have acked. Leaving the loop early, say with break,
-// ends the call just as the end of the context does: the instances that have acked and not answered are told, and the
-// contexts of their handlers end. The request body is read and closed at once.
+// time have done so again, when all that have acked have answered and no further one has turned up for 250 ms, or with
+// the time budget; on the first call of an address the 250 ms are fewer if all instances known to the connection have
+// acked. Leaving the loop early, say with break, ends the call just as the end of the context does: the instances that
+// have acked and not answered are told, and the contexts of their handlers end. The request body is read and closed at
+// once.
 func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
 	request, err := c.fromHTTP(r)
 	return func(yield func(*http.Response, error) bool) {
