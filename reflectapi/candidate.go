@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// candidate is an exported method before it is known whether it can be served.
+// candidate is an exported method of which it is not yet known whether it can be served.
 type candidate struct {
 	name     string
 	receiver reflect.Value
 	shape    shape
-	misfits  []string // why it cannot be served
+	misfits  []string // reasons why it cannot be served
 	subjects []*subject
 }
 
@@ -19,7 +19,7 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 	var candidates []*candidate
 	for m := range t.Methods() {
 		if !m.IsExported() {
-			continue // an interface may have those
+			continue // only an interface can have unexported methods
 		}
 		fn := impl.MethodByName(m.Name)
 		c := &candidate{name: m.Name, receiver: impl}
@@ -42,10 +42,10 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 	return candidates
 }
 
-// implementation is the candidate's subject that has code.
+// implementation returns the candidate's subject that has code.
 func (c *candidate) implementation() *subject { return c.subjects[len(c.subjects)-1] }
 
-// describe turns the candidate into a method, or says why it cannot be served.
+// describe turns the candidate into a method, or returns why it cannot be served.
 func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 	if len(c.misfits) > 0 {
 		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.Without(%q)", c.name, strings.Join(c.misfits, "; "), c.name)

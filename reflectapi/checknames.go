@@ -7,16 +7,14 @@ import (
 	"slices"
 )
 
-// CheckNames says what a production build of a service would lack, or have otherwise than
-// this one: names and doc comments that are known only from the source on disk or from debug
-// information, comments that come from elsewhere then, and a signature table or embedded
-// source that is out of date. It is one joined error with a line for each, or nil when all is
-// well. What cannot be described even here is the error of Describe.
+// CheckNames returns how a production build of a service would differ from this one: names and doc comments that are
+// available only from source files on disk or from debug information, comments that would then come from another
+// source, and signature tables or embedded source that are out of date. The error joins one line for each difference;
+// it is nil if there is none. If the service cannot be described even in this build, it returns the error of Describe.
 //
-// iface is the interface that describes the service; nil stands for all methods of impl.
-// options are those that the service is described with. The place for it is a test: what is
-// out of date is seen only where the source is. Names that are given in code are right by
-// definition, and compared with nothing.
+// iface is the interface that describes the service; nil stands for all methods of impl. options are those with which
+// the service is described. Call it from a test: an outdated copy can be detected only where the source files are.
+// Names given in code are taken to be correct, and are not compared.
 func CheckNames(iface reflect.Type, impl any, options ...Option) error {
 	here, err := surveyAs(iface, impl, options)
 	if err != nil {
@@ -37,7 +35,7 @@ func CheckNames(iface reflect.Type, impl any, options ...Option) error {
 	return errors.Join(check.findings...)
 }
 
-// nameCheck compares a service as it is described here with what production has of it.
+// nameCheck compares a service as described in this build (here) with its description in a production build (there).
 type nameCheck struct {
 	here, there *survey
 	findings    []error
@@ -56,8 +54,7 @@ func (k *nameCheck) comment() {
 	}
 }
 
-// method compares one method. Where a copy is out of date, all else follows from that, and
-// is not told.
+// method compares one method. If a copy is out of date only that is reported, because other differences follow from it.
 func (k *nameCheck) method(here, there *candidate) {
 	thing := "method " + here.name
 	if stale := k.here.staleMethod(here); len(stale) > 0 {
@@ -87,7 +84,7 @@ func (k *nameCheck) find(thing string, what ...string) {
 	}
 }
 
-// otherDoc says where a comment comes from, here and in production, and how to mend that.
+// otherDoc says where a comment comes from in this build and in production, and how to correct that.
 func (k *nameCheck) otherDoc(here, there string) string {
 	text := fmt.Sprintf("its doc comment comes from the %s, which production may not have", here)
 	if there != "" {
@@ -96,7 +93,7 @@ func (k *nameCheck) otherDoc(here, there string) string {
 	return text + ": " + k.docRemedy()
 }
 
-// docRemedy says what brings doc comments into every build.
+// docRemedy says how to include doc comments in every build.
 func (k *nameCheck) docRemedy() string {
 	const embed = "embed the source with bus.Source"
 	switch t := k.here.as; {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// circular finds a component that a value can only fit by fitting it: no value was ever held to it and came back. One
-// that contains itself in a member or an element is fine.
+// circular finds a component that refers back to itself without going through a member or an element, so that checking
+// a value against it would never end. A component that contains itself in a member or an element is fine.
 func circular(components map[string]*Schema) (name string, found bool) {
 	done := map[string]bool{}
 	for name := range components {
@@ -17,7 +17,7 @@ func circular(components map[string]*Schema) (name string, found bool) {
 	return "", false
 }
 
-// circle follows the schemas that look at the same value.
+// circle follows the schemas that apply to the same value.
 func circle(components map[string]*Schema, s *Schema, within []string, done map[string]bool) (name string, found bool) {
 	if s.Ref != "" {
 		name = strings.TrimPrefix(s.Ref, componentPrefix)

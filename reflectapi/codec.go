@@ -10,9 +10,9 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// refusedByCodec tells what the codec has against a struct, "" when nothing: a json tag that it cannot read, one on a field
-// that is not exported, an embedded type that is no struct. The codec itself says so when the first value comes along, and
-// then of every value.
+// refusedByCodec returns why the JSON codec refuses a struct, or "": a json tag that cannot be parsed, a tag on an
+// unexported field, an embedded type that is not a struct. The codec itself reports that only when the first value is
+// encoded or decoded, and then for every value.
 func refusedByCodec(t reflect.Type) string {
 	if readsItself(t) {
 		return ""
@@ -24,12 +24,12 @@ func refusedByCodec(t reflect.Type) string {
 	return ""
 }
 
-// readsItself tells a type that has code of its own to read it, which an empty object may not suit.
+// readsItself reports whether a type has its own unmarshalling, which may not accept an empty object.
 func readsItself(t reflect.Type) bool {
 	return implements[json.Unmarshaler](t) || implements[jsonv2.UnmarshalerFrom](t) || implements[encoding.TextUnmarshaler](t)
 }
 
-// mayBeQuoted tells whether the codec takes the json option string on a field of a type.
+// mayBeQuoted reports whether the codec accepts the json option string on a field of this type.
 func mayBeQuoted(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer && !pointsToItself(t) {
 		t = t.Elem()

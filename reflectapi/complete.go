@@ -13,15 +13,16 @@ type mentioned struct {
 	schema      *Schema
 }
 
-// mention returns a default or an example as its schema wants it. It is held to the schema when all of that is there.
+// mention returns a default or an example in the form its schema requires. finish validates it once the schemas are
+// complete.
 func (c *converter) mention(what string, value any, s *Schema) any {
 	value = typed(value, s)
 	c.mentioned = append(c.mentioned, mentioned{what, c.where(), value, s})
 	return value
 }
 
-// finish does what takes complete schemas: it holds values that they mention to them, and finds the members that have to
-// be there.
+// finish does what needs complete schemas: it validates defaults and examples, and determines which members are
+// required.
 func (c *converter) finish() {
 	if c.fault != nil || len(c.mentioned)+len(c.members) == 0 {
 		return
@@ -40,7 +41,7 @@ func (c *converter) finish() {
 			m.object.Required = append(m.object.Required, m.field.Name)
 		}
 	}
-	rules = newCompiler(c.schemas.components) // with what is now required
+	rules = newCompiler(c.schemas.components) // which now say what is required
 	for _, m := range c.mentioned {
 		if breach := rules.generic(m.schema).breach(m.value); breach != "" && c.fault == nil {
 			c.fault = fmt.Errorf("%sthe %s %v breaks its own schema: it %s", m.where, m.what, m.value, breach)
@@ -52,7 +53,7 @@ func (c *converter) finish() {
 	c.schemas.members = append(c.schemas.members, c.members...)
 }
 
-// breach says how a value breaks a rule, "" when it does not.
+// breach returns how a value violates a rule, or "".
 func (r *rule) breach(value any) string {
 	var found review
 	r.check(&found, reflect.ValueOf(value))
@@ -66,8 +67,8 @@ func (r *rule) breach(value any) string {
 	return first.Detail
 }
 
-// Required says whether an argument of a type that the collection has a schema of has to be given: when it is missing
-// it is the zero value, which may break the schema.
+// Required reports whether an argument has to be given. t is its type and schema the schema that the collection has
+// returned for it. A missing argument has the zero value, which may violate the schema.
 func (s *Schemas) Required(t reflect.Type, schema *Schema) bool {
 	rules := newCompiler(s.components)
 	return rules.restricts(schema, t, map[*Schema]bool{}) && !rules.generic(schema).fitsZero(t)

@@ -6,15 +6,15 @@ import (
 	"reflect"
 )
 
-// Constraints are what the jsonschema tags of a type ask of its values, as its schema says it. They do not change once
-// made and may be used by any number of goroutines.
+// Constraints are the conditions that the jsonschema tags of a type set for its values, as in its schema. They are
+// immutable and may be used by many goroutines at once.
 type Constraints struct {
-	values *rule // nil when only JSON tells
+	values *rule // nil if only the JSON can be checked
 	sent   *rule
 }
 
-// ConstraintsOf works out what a type asks of its values; nil when there is nothing. What makes no sense, or could not
-// be held, is an error that names the type, the field and the remedy.
+// ConstraintsOf returns the constraints of a type, nil if there are none. A tag that is invalid, or that could not be
+// enforced, is an error that names the type, the field and the remedy.
 func ConstraintsOf(t reflect.Type) (*Constraints, error) {
 	if !saysMore(t, map[reflect.Type]bool{}) {
 		return nil, nil //nolint:nilnil // no constraints are fine, and what most types have
@@ -41,8 +41,7 @@ func ConstraintsOf(t reflect.Type) (*Constraints, error) {
 	return &Constraints{values: values, sent: sent}, nil
 }
 
-// CheckTags finds what is wrong with the jsonschema tags in a type, as an error that names the type, the field and the
-// remedy.
+// CheckTags checks the jsonschema tags in a type. An error names the type, the field and the remedy.
 func CheckTags(t reflect.Type) error {
 	if !saysMore(t, map[reflect.Type]bool{}) {
 		return nil
@@ -51,27 +50,27 @@ func CheckTags(t reflect.Type) error {
 	return err
 }
 
-// Comparable says whether a Go value tells all, see [Constraints.Check]. It does not where it matters whether a member
-// was there, or how a type reads its JSON.
+// Comparable reports whether a Go value is enough to check the constraints, see [Constraints.Check]. It is not if it
+// matters whether a member was present, or if a type has its own unmarshalling.
 func (c *Constraints) Comparable() bool { return c.values != nil }
 
-// Check returns how a value of the type breaks the constraints, 100 violations at most. It is for constraints that are
-// Comparable. What was not given counts as the zero value.
+// Check returns how a value of the type violates the constraints, at most 100 violations. It is for constraints that
+// are Comparable. A member that was not given counts as its zero value.
 func (c *Constraints) Check(v reflect.Value) []Violation {
-	var few [8]place // most look no deeper, and these stay on the stack
+	var few [8]place // enough for most values, and stays on the stack
 	found := review{at: few[:0]}
 	c.values.check(&found, v)
 	return found.found
 }
 
-// CheckJSON is Check for the JSON of a value, read as any: a map[string]any, a float64 and so on.
+// CheckJSON is like Check, but takes decoded JSON: a map[string]any, a float64 and so on.
 func (c *Constraints) CheckJSON(value any) []Violation {
 	var found review
 	c.sent.check(&found, reflect.ValueOf(value))
 	return found.found
 }
 
-// saysMore tells a type with something in it that has a jsonschema tag, or gives its schema itself.
+// saysMore reports whether a type contains a jsonschema tag, or a type that provides its own schema.
 func saysMore(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
@@ -93,8 +92,8 @@ func saysMore(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// untrueDefaults finds defaults that nothing sets: what is missing is the zero value, and a document that says
-// otherwise lies. Behind a pointer a method can tell, and do it.
+// untrueDefaults finds defaults that nothing applies: a missing member has the zero value, so the document would be
+// wrong. Behind a pointer it is allowed, because the method can see that the member is missing and apply the default.
 func (s *Schemas) untrueDefaults() error {
 	for i := range s.members {
 		m := &s.members[i]

@@ -12,32 +12,30 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// definitionPrefix is where jsonschema keeps its named schemas.
+// definitionPrefix is where jsonschema puts its named schemas.
 const definitionPrefix = "#/$defs/"
 
-// maxSchemaDepth ends a schema that a type made by hand and that contains itself.
+// maxSchemaDepth stops the conversion of a hand-written schema that contains itself.
 const maxSchemaDepth = 200
 
-// converter rewrites JSON Schema 2020-12 as OpenAPI 3.0.0. It is total: whatever comes in,
-// what comes out is a valid Schema Object, or fault says what has no sense in either. What
-// 3.0.0 has no word for (if, contains, dependentSchemas, …) is left out, so that the result
-// accepts rather more than less.
+// converter rewrites JSON Schema 2020-12 as OpenAPI 3.0.0. It is total: for any input the result is a valid Schema
+// Object, or fault says what is invalid in both. What 3.0.0 cannot express (if, contains, dependentSchemas, …) is left
+// out, so that the result accepts more rather than less.
 //
-// The Go type goes along, because jsonschema drops what it tells: pointers, the width of
-// numbers, and which of several embedded fields counts. It is nil where the schema speaks
-// for itself.
+// The Go type is passed along because jsonschema drops some of its information: pointers, the width of numbers, and
+// which of several embedded fields wins. It is nil where only the schema counts.
 type converter struct {
 	schemas     *Schemas
 	definitions jsonschema.Definitions
 	depth       int
-	path        []string // properties on the way to the schema at hand
+	path        []string // properties on the path to the current schema
 	fault       error
-	mentioned   []mentioned    // values to be held to their schemas when these are complete
-	members     []structMember // fields that may turn out to be required
+	mentioned   []mentioned    // values to be validated when the schemas are complete
+	members     []structMember // fields that may become required
 }
 
-// convert converts one schema and all below it. After a fault it does no more work: a
-// schema that contains itself twice would take for ever.
+// convert converts one schema and all schemas below it. After a fault it does nothing more: a schema that contains
+// itself twice would never end.
 func (c *converter) convert(in *jsonschema.Schema, t reflect.Type) *Schema {
 	if c.depth >= maxSchemaDepth {
 		c.failf("it contains itself without end")
@@ -63,7 +61,7 @@ func (c *converter) convert(in *jsonschema.Schema, t reflect.Type) *Schema {
 	return out
 }
 
-// convertValue converts what a value is when it is not null.
+// convertValue converts what a schema says of values other than null.
 func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema {
 	switch {
 	case in == nil || reflect.DeepEqual(in, &jsonschema.Schema{}) || reflect.DeepEqual(in, jsonschema.TrueSchema):
@@ -90,12 +88,12 @@ func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema 
 	widths(out, t)
 	c.values(in, out)
 	if out.Type == "" && len(out.Enum)+len(out.AllOf)+len(out.AnyOf)+len(out.OneOf) == 0 && out.Not == nil {
-		out.Nullable = true // null is a value like any other, until a type is asked for
+		out.Nullable = true // without a type, null is allowed like any other value
 	}
 	return out
 }
 
-// annotations copies what says something about a schema and restricts nothing.
+// annotations copies the keywords that describe values without restricting them.
 func (c *converter) annotations(in *jsonschema.Schema, out *Schema) {
 	out.Title, out.Description, out.Deprecated = in.Title, in.Description, in.Deprecated
 	out.ReadOnly, out.WriteOnly = in.ReadOnly, in.WriteOnly
@@ -104,13 +102,13 @@ func (c *converter) annotations(in *jsonschema.Schema, out *Schema) {
 	}
 }
 
-// reference points to a component. 3.0.0 ignores everything beside a $ref, so that what
-// there is goes around it.
+// reference returns a reference to a component. 3.0.0 ignores everything beside a $ref, so other keywords are put
+// around it.
 func (c *converter) reference(in *jsonschema.Schema) *Schema {
 	name, local := strings.CutPrefix(in.Ref, definitionPrefix)
 	definition, known := c.definitions[name]
 	if !local || !known {
-		return anything() // a document elsewhere, which may say anything
+		return anything() // another document, of which nothing is known
 	}
 	c.component(name, definition)
 	ref := &Schema{Ref: componentPrefix + name}
@@ -123,8 +121,7 @@ func (c *converter) reference(in *jsonschema.Schema) *Schema {
 	return around
 }
 
-// component converts a definition, once. It takes its place in the collection first: its
-// own parts may refer to it.
+// component converts a definition, once. It is registered before it is complete, because its own parts may refer to it.
 func (c *converter) component(name string, definition *jsonschema.Schema) {
 	if c.schemas.components[name] != nil {
 		return
@@ -141,17 +138,17 @@ func (c *converter) component(name string, definition *jsonschema.Schema) {
 		}
 	}
 	c.path = path
-	if component.Ref != "" { // by another name; two of these must not end in each other
+	if component.Ref != "" { // an alias; two of these must not refer to each other
 		*component = Schema{AllOf: []*Schema{{Ref: component.Ref}}}
 	}
 }
 
-// failf keeps the first thing that makes no sense, and where.
+// failf records the first fault, and where it is.
 func (c *converter) failf(format string, arguments ...any) {
 	if c.fault == nil {
 		c.fault = errors.New(c.where() + fmt.Sprintf(format, arguments...))
 	}
 }
 
-// where says which schema is at hand, with a colon behind it.
+// where names the current schema, followed by a colon.
 func (c *converter) where() string { return strings.TrimPrefix(strings.Join(c.path, ".")+": ", ": ") }

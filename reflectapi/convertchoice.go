@@ -7,7 +7,7 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// alternatives converts the schemas that a value is tried against.
+// alternatives converts allOf, anyOf, oneOf and not.
 func (c *converter) alternatives(in *jsonschema.Schema, out *Schema) {
 	out.AllOf, _ = c.choices(in.AllOf)
 	var anyNull, oneNull bool
@@ -19,7 +19,7 @@ func (c *converter) alternatives(in *jsonschema.Schema, out *Schema) {
 	}
 }
 
-// choices converts a list of schemas, null apart: 3.0.0 has no type for it.
+// choices converts a list of schemas without null, for which 3.0.0 has no type.
 func (c *converter) choices(schemas []*jsonschema.Schema) (choices []*Schema, null bool) {
 	for _, schema := range schemas {
 		if isNull(schema) {
@@ -35,7 +35,7 @@ func isNull(schema *jsonschema.Schema) bool {
 	return reflect.DeepEqual(schema, &jsonschema.Schema{Type: "null"})
 }
 
-// withoutNull takes apart "this or null", which is what the nullable tag makes of a schema.
+// withoutNull splits "this or null", which is what the nullable tag makes of a schema.
 func withoutNull(in *jsonschema.Schema) (without *jsonschema.Schema, orNull bool) {
 	if in == nil || len(in.OneOf) != 2 || !isNull(in.OneOf[1]) {
 		return in, false
@@ -46,8 +46,7 @@ func withoutNull(in *jsonschema.Schema) (without *jsonschema.Schema, orNull bool
 	return in.OneOf[0], true
 }
 
-// nullable lets a schema accept null, too. A reference cannot say so itself, and an enum has
-// to list it.
+// nullable makes a schema accept null as well. A reference cannot say so itself, and an enum has to list null.
 func nullable(s *Schema) *Schema {
 	if s.Ref != "" {
 		s = &Schema{AllOf: []*Schema{s}}

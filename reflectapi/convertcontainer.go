@@ -11,7 +11,7 @@ import (
 func (c *converter) array(in *jsonschema.Schema, out *Schema, t reflect.Type) {
 	switch {
 	case len(in.PrefixItems) > 0:
-		out.Items = anything() // 3.0.0 has one schema for all elements
+		out.Items = anything() // 3.0.0 has a single schema for all elements
 	case in.Items != nil || in.Type == "array":
 		out.Items = c.convert(in.Items, elementOf(t))
 	}
@@ -32,17 +32,17 @@ func (c *converter) object(in *jsonschema.Schema, out *Schema, t reflect.Type) {
 	case in.AdditionalProperties != nil && len(in.PatternProperties) == 0:
 		out.AdditionalProperties = c.convert(in.AdditionalProperties, elementOf(t))
 	case in.Type == "object" && t != nil && t.Kind() == reflect.Map && len(in.PatternProperties) == 0:
-		out.AdditionalProperties = anything() // jsonschema says nothing of the elements of a map[string]any
+		out.AdditionalProperties = anything() // jsonschema gives no schema for the elements of a map[string]any
 	}
 }
 
-// accepts tells whether members that nothing else speaks of may be there.
+// accepts reports whether additional members are allowed.
 func accepts(additional *jsonschema.Schema) bool {
 	return !reflect.DeepEqual(additional, jsonschema.FalseSchema)
 }
 
-// patternProperties lets every member be what one of the patterns says: 3.0.0 cannot tell
-// members apart by the form of their names.
+// patternProperties allows each member to match any of the patterns' schemas: 3.0.0 cannot select a schema by the form
+// of a name.
 func (c *converter) patternProperties(patterns map[string]*jsonschema.Schema, element reflect.Type) *Schema {
 	var choices []*Schema
 	for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
@@ -54,8 +54,8 @@ func (c *converter) patternProperties(patterns map[string]*jsonschema.Schema, el
 	return &Schema{AnyOf: choices}
 }
 
-// properties converts the members of an object, those of a Go struct with the types of its
-// fields. A struct's members are those that JSON shows, whatever jsonschema has found.
+// properties converts the members of an object, those of a Go struct with the types of its fields. The members of a
+// struct are those that JSON shows, whatever jsonschema has found.
 func (c *converter) properties(in *jsonschema.Schema, out *Schema, t reflect.Type) {
 	if in.Properties == nil {
 		return
@@ -78,7 +78,7 @@ func (c *converter) properties(in *jsonschema.Schema, out *Schema, t reflect.Typ
 	}
 }
 
-// fieldsByName indexes the members of a struct; complete says that there are no others.
+// fieldsByName indexes the members of a struct; complete is true if there are no others.
 func fieldsByName(t reflect.Type) (fields map[string]jsonField, complete bool) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil, false
@@ -90,7 +90,7 @@ func fieldsByName(t reflect.Type) (fields map[string]jsonField, complete bool) {
 	return fields, !extendsSchema(t)
 }
 
-// elementOf is the type of a container's elements, nil when there is none.
+// elementOf returns the element type of a container, or nil.
 func elementOf(t reflect.Type) reflect.Type {
 	if t == nil {
 		return nil

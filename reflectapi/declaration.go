@@ -13,10 +13,10 @@ type declared struct {
 	fn   *ast.FuncType
 	doc  *ast.CommentGroup
 
-	generic bool // stands in a generic interface, where types may be parameters of it
+	generic bool // declared in a generic interface, where types may be its type parameters
 }
 
-// place is the file and line of the declaration, for messages; "" for a text that is no file.
+// place returns the file and line of the declaration for messages, or "" if the text is not from a file.
 func (d declared) place() string {
 	if d.file.path == "" {
 		return ""
@@ -24,7 +24,7 @@ func (d declared) place() string {
 	return fmt.Sprintf("%s:%d", d.file.path, d.file.set.Position(d.fn.Pos()).Line)
 }
 
-// contradiction says where the declaration does not fit the program, and how.
+// contradiction returns an error that says where and how the declaration does not match the program.
 func (d declared) contradiction(format string, arguments ...any) error {
 	reason := fmt.Sprintf(format, arguments...)
 	if place := d.place(); place != "" {
@@ -33,7 +33,7 @@ func (d declared) contradiction(format string, arguments ...any) error {
 	return errors.New(reason)
 }
 
-// read takes the names, after comparing number and types with the program.
+// read returns the names, after comparing number and types with the program.
 func (d declared) read(of *subject) (declaration, error) {
 	params, err := d.names("parameter", d.fn.Params, of.shape.params)
 	if err != nil {
@@ -46,7 +46,7 @@ func (d declared) read(of *subject) (declaration, error) {
 	return declaration{params: params, results: results, doc: docText(d.doc), place: d.place()}, nil
 }
 
-// names lists the names of parameters or results, "" for an unnamed one.
+// names returns the names of parameters or results, "" for an unnamed one.
 func (d declared) names(what string, fields *ast.FieldList, types []reflect.Type) ([]string, error) {
 	if fields.NumFields() != len(types) {
 		return nil, d.contradiction("%d %ss are declared, the program has %d", fields.NumFields(), what, len(types))
@@ -66,7 +66,7 @@ func (d declared) names(what string, fields *ast.FieldList, types []reflect.Type
 	return names, nil
 }
 
-// fieldNames lists the names that share one type, as x and y in "x, y int".
+// fieldNames returns the names that share one type, such as x and y in "x, y int".
 func fieldNames(field *ast.Field) []string {
 	if len(field.Names) == 0 {
 		return []string{""}

@@ -13,7 +13,7 @@
 // A signature table is the declaration of an interface, registered by a generated file
 // (register.go, table.go). The names of an interface take precedence over those of its implementation.
 //
-// Describe works out everything that reflection can find out; a call only follows the plan.
+// Describe does everything that needs reflection in advance; a call only follows the plan.
 //
 //	//go:embed *.go
 //	var source embed.FS

@@ -2,15 +2,15 @@ package reflectapi
 
 import "strings"
 
-// dwarfEntry is one description of a function; a receiver is its first parameter.
+// dwarfEntry is one debug entry of a function; a receiver is its first parameter.
 type dwarfEntry struct {
 	params, results []dwarfVariable
 }
 
 type dwarfVariable struct{ name, typeName string }
 
-// addResult keeps a result once: one that lives in two places, as in a function that defers,
-// is listed twice.
+// addResult adds a result unless it is there: a result with two locations, as in a function with defer, is listed
+// twice.
 func (e *dwarfEntry) addResult(v dwarfVariable) {
 	for _, known := range e.results {
 		if known.name == v.name {
@@ -20,19 +20,19 @@ func (e *dwarfEntry) addResult(v dwarfVariable) {
 	e.results = append(e.results, v)
 }
 
-// What parts the pieces of a packed entry. No name and no type has such a byte.
+// The separators in a packed entry. No name or type contains such a byte.
 const (
 	betweenEntries   = "\x00"
-	betweenLists     = "\x01" // parameters and results
+	betweenLists     = "\x01" // between parameters and results
 	betweenVariables = "\x02"
 	betweenNameType  = "\x03"
 )
 
-// packedEntries are all entries of one symbol as a text. Those of a whole program are kept
-// for as long as it runs, and as structures they would take half as much memory again.
+// packedEntries are all entries of one symbol, as a string. The entries of a whole program are kept for as long as it
+// runs, and as structs they would take half as much memory again.
 type packedEntries string
 
-// with adds an entry.
+// with appends an entry.
 func (p packedEntries) with(e dwarfEntry) packedEntries {
 	packed := packedEntries(packVariables(e.params) + betweenLists + packVariables(e.results))
 	if p == "" {
@@ -41,7 +41,7 @@ func (p packedEntries) with(e dwarfEntry) packedEntries {
 	return p + betweenEntries + packed
 }
 
-// unpack lists the entries.
+// unpack returns the entries.
 func (p packedEntries) unpack() []dwarfEntry {
 	if p == "" {
 		return nil

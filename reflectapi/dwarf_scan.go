@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// debugEntries reads the entries of all exported methods from the running program, by
-// plainSymbol. It does so at most once, for nobody knows which service comes next: a scan of
-// a program of 35 MB takes a quarter of a second and leaves 2 MB.
+// debugEntries reads the entries of all exported methods of the running program, by plainSymbol. It does so at most
+// once and for all methods, because nothing says which services are described later: scanning a program of 35 MB takes
+// a quarter of a second and keeps 2 MB.
 var debugEntries = sync.OnceValues(scanExecutable) //nolint:gochecknoglobals // the program does not change while it runs
 
 func scanExecutable() (map[string]packedEntries, error) {
@@ -36,7 +36,7 @@ func scanExecutable() (map[string]packedEntries, error) {
 	}
 }
 
-// plainSymbol is a linker symbol without type arguments, which differ from place to place:
+// plainSymbol returns a linker symbol without its type arguments, whose spelling varies:
 // "main.(*Store[go.shape.string]).Put" becomes "main.(*Store[...]).Put".
 func plainSymbol(symbol string) string {
 	open, end := strings.IndexByte(symbol, '['), strings.LastIndexByte(symbol, ']')
@@ -46,22 +46,21 @@ func plainSymbol(symbol string) string {
 	return symbol[:open] + "[...]" + symbol[end+1:]
 }
 
-// isExportedMethod tells "main.Store.Put" and "example.com/shop.(*Store[...]).Put" from the
-// functions, which have one dot behind the path of their package: one in its last element is
-// written %2e.
+// isExportedMethod distinguishes methods, "main.Store.Put" and "example.com/shop.(*Store[...]).Put", from functions,
+// which have only one dot after the path of their package. A dot in the last element of the path is written %2e.
 func isExportedMethod(symbol string) bool {
 	symbol = symbol[strings.LastIndexByte(symbol, '/')+1:]
 	last := strings.LastIndexByte(symbol, '.')
 	return last > strings.IndexByte(symbol, '.') && token.IsExported(symbol[last+1:])
 }
 
-// dwarfScan walks the entries in order and looks types up beside them.
+// dwarfScan reads the entries in order, and looks up types on the side.
 type dwarfScan struct {
 	entries, types *dwarf.Reader
-	typeNames      map[dwarf.Offset]string // those that were looked up
+	typeNames      map[dwarf.Offset]string // those looked up so far
 }
 
-// variables reads the parameters and results below the function just read.
+// variables reads the parameters and results of the function just read.
 func (s dwarfScan) variables() (e dwarfEntry) {
 	for {
 		child, err := s.entries.Next()
@@ -96,7 +95,7 @@ func (s dwarfScan) typeName(variable *dwarf.Entry) string {
 	return name
 }
 
-// lookUp reads the name of the type at an offset.
+// lookUp returns the name of the type at an offset.
 func (s dwarfScan) lookUp(offset dwarf.Offset) string {
 	s.types.Seek(offset)
 	entry, err := s.types.Next()

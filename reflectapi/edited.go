@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 )
 
-// diskSource is the source on disk, with a doubt. A file that was edited after the program was
-// built, with no line moved and no type changed, fits the program as well as before, and may
-// call arguments otherwise. Debug information knows better, and is dear to read
-// (dwarf_scan.go): it is asked only where the file is younger than the program.
+// diskSource reads the source on disk, and checks it if in doubt. A file that was edited after the program was built,
+// without moving a line or changing a type, matches the program as well as before but may have other argument names.
+// Debug information has the right ones, but is expensive to read (dwarf_scan.go), so it is used only if the file is
+// newer than the program.
 type diskSource struct{ *textSource }
 
 func (s diskSource) declaration(of *subject) (declaration, error) {
@@ -23,8 +23,7 @@ func (s diskSource) declaration(of *subject) (declaration, error) {
 	return read, nil
 }
 
-// youngerThanProgram tells whether a file was written after the program, as far as their dates
-// tell.
+// youngerThanProgram reports whether a file was modified after the program was built, by their modification times.
 func youngerThanProgram(file string) bool {
 	path, err := os.Executable()
 	if err != nil {
@@ -38,7 +37,7 @@ func youngerThanProgram(file string) bool {
 	return err == nil && source.ModTime().After(program.ModTime())
 }
 
-// otherNames compares names where both sides have one: debug information may lack some.
+// otherNames reports whether names differ, where both sides have one: debug information may lack some.
 func otherNames(read, compiled []string) bool {
 	for i, name := range compiled {
 		if !isBlank(name) && !isBlank(read[i]) && name != read[i] {

@@ -11,11 +11,11 @@ import (
 	"runtime"
 )
 
-// errNoDebugInformation stands for the many ways in which a stripped program fails to parse.
+// errNoDebugInformation stands for the many ways in which parsing a stripped program fails.
 var errNoDebugInformation = errors.New("the program has no debug information")
 
-// executableDWARF opens the debug information of the running program, which is absent after
-// go run, go test and linking with -s or -w.
+// executableDWARF opens the debug information of the running program. There is none after go run and go test, or if the
+// program was linked with -s or -w.
 func executableDWARF() (*dwarf.Data, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -33,14 +33,14 @@ func executableDWARF() (*dwarf.Data, error) {
 	return data, nil
 }
 
-// executable is what the formats have in common.
+// executable is what the file formats have in common.
 type executable interface {
 	io.Closer
 	DWARF() (*dwarf.Data, error)
 }
 
-// openExecutable compiles into one case: runtime.GOOS is a constant, and the linker drops
-// the other formats.
+// openExecutable opens the program's file. runtime.GOOS is a constant, so only one case is compiled, and the linker
+// drops the other formats.
 func openExecutable(path string) (executable, error) {
 	switch runtime.GOOS {
 	case "darwin", "ios":

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// jsonField is one member of the JSON object that a struct becomes.
+// jsonField is one member of the JSON object that represents a struct.
 type jsonField struct {
 	Name   string // of the member, e.g. "sortBy"
 	Type   reflect.Type
@@ -17,15 +17,14 @@ type jsonField struct {
 	tag    reflect.StructTag
 	index  []int // path through embedded structs
 	tagged bool  // the tag gives the name
-	repeat bool  // an embedded struct that was met before: only its own fields count
+	repeat bool  // an embedded struct that also occurs further up: only its own fields count
 
-	omitted  bool // left out of JSON when it is zero
-	readOnly bool // by its jsonschema tag: for answers alone
+	omitted  bool // omitted from JSON if it is zero
+	readOnly bool // by its jsonschema tag: only in responses
 }
 
-// jsonFields lists the members of a struct by the rules of encoding/json: embedded structs
-// are promoted; of several fields with one name the shallowest counts, among equals the one
-// that a tag names, else none of them.
+// jsonFields returns the members of a struct by the rules of encoding/json: fields of embedded structs are promoted; of
+// several fields with one name the shallowest wins, among equals the one whose tag gives the name, otherwise none.
 func jsonFields(root reflect.Type) []jsonField {
 	var all []jsonField
 	level, seen := []jsonField{{Type: root}}, map[reflect.Type]bool{root: true}
@@ -49,8 +48,8 @@ func jsonFields(root reflect.Type) []jsonField {
 	return dominant(all)
 }
 
-// readField reads field i of a struct. Its Name is "" when it is no member; promotes says
-// that its own fields take its place, and its Type is then that struct.
+// readField reads field i of a struct. Its Name is "" if it is not a member. promotes reports that the fields of its
+// Type, a struct, take its place.
 func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 	f := outer.Type.Field(i)
 	tag := f.Tag.Get("json")
@@ -86,7 +85,7 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 	return field, false
 }
 
-// dominant keeps the one field of each name that JSON shows, in order of declaration.
+// dominant returns the one field for each name that JSON shows, in order of declaration.
 func dominant(all []jsonField) []jsonField {
 	byName := map[string][]jsonField{}
 	for _, f := range all {
@@ -103,7 +102,7 @@ func dominant(all []jsonField) []jsonField {
 	return kept
 }
 
-// stronger orders rivals for one name: shallower first, then the one that its tag names.
+// stronger orders fields of the same name: shallower ones first, then those whose tag gives the name.
 func stronger(a, b jsonField) int {
 	if order := cmp.Compare(len(a.index), len(b.index)); order != 0 || a.tagged == b.tagged {
 		return order

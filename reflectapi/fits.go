@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// predeclared are the types that every Go file can name without an import, aliases left out.
+// predeclared lists the types that every Go file can name without an import, except aliases.
 const predeclared = " bool string int int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr" +
 	" float32 float64 complex64 complex128 error "
 
-// fits tells whether a type expression in source can stand for a type of the program. It is
-// false only when it certainly cannot: a name may be an alias or a type parameter, which
-// the text alone does not tell.
+// fits reports whether a type expression in source may denote a type of the program. It is false only if it certainly
+// does not: a name may be an alias or a type parameter, which the text alone does not show.
 func fits(expression ast.Expr, t reflect.Type) bool {
 	switch e := expression.(type) {
 	case *ast.Ident:
@@ -27,7 +26,7 @@ func fits(expression ast.Expr, t reflect.Type) bool {
 	return t.Name() == "" && fitsLiteral(expression, t)
 }
 
-// fitsName compares a name without a package with a type.
+// fitsName compares an unqualified name with a type.
 func fitsName(name string, t reflect.Type) bool {
 	switch name {
 	case "any":
@@ -72,7 +71,7 @@ func fitsArray(e *ast.ArrayType, t reflect.Type) bool {
 	}
 	length, ok := e.Len.(*ast.BasicLit)
 	if !ok || length.Kind != token.INT {
-		return true // a constant, whose value the text here does not tell
+		return true // a constant, whose value is not known from this text
 	}
 	n, err := strconv.ParseInt(length.Value, 0, 0)
 	return err == nil && int(n) == t.Len()

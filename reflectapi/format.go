@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// hasFormat says whether a text has a format. What isFormat does not know, every text has.
+// hasFormat reports whether a string has a format. Every string has a format that isFormat does not know.
 func hasFormat(text, format string) bool {
 	switch format {
 	case "date":
@@ -36,7 +36,7 @@ func hasFormat(text, format string) bool {
 	return true
 }
 
-// isFormat tells the formats that are enforced.
+// isFormat reports whether a format is enforced.
 func isFormat(format string) bool {
 	switch format {
 	case "date", "date-time", "byte", "email", "uuid", "ipv4", "ipv6", "uri":
@@ -45,10 +45,10 @@ func isFormat(format string) bool {
 	return false
 }
 
-// isHint tells the formats that say how a text is shown, and restrict nothing.
+// isHint reports whether a format only says how a string is shown, and restricts nothing.
 func isHint(format string) bool { return format == "password" || format == "binary" }
 
-// isUUID tells 8-4-4-4-12 hexadecimal digits.
+// isUUID reports whether a string is 8-4-4-4-12 hexadecimal digits.
 func isUUID(text string) bool {
 	parts := strings.Split(text, "-")
 	if len(parts) != 5 {

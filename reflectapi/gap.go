@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// gap is what a declaration leaves without a name. Only an edit of it can fill it, or names
-// that are given in code.
+// gap lists the values that a declaration leaves unnamed. To fill it the declaration has to be edited, or names given
+// in code.
 type gap struct {
 	found         declaration
-	args, results []int // positions of what has no name, from 1, context and error not counted
+	args, results []int // positions of unnamed values, from 1, not counting context and error
 }
 
-// Error is the gap as DescribeSignatures tells of it.
+// Error describes the gap as DescribeSignatures reports it.
 func (g *gap) Error() string { return g.where() + " unnamed" }
 
-// gapIn finds what lacks a name, nil when nothing does.
+// gapIn returns the unnamed values of a declaration, nil if there are none.
 func gapIn(d declaration, args, results []string) *gap {
 	g := &gap{found: d, args: blanksIn(args), results: blanksIn(results)}
 	if len(g.args)+len(g.results) == 0 {
@@ -39,7 +39,7 @@ func blanksIn(names []string) []int {
 
 func isBlank(name string) bool { return name == "" || name == "_" }
 
-// where begins a sentence: "argument 1 is", "argument 1 and results 1 and 2 are".
+// where returns the beginning of a sentence: "argument 1 is", "argument 1 and results 1 and 2 are".
 func (g *gap) where() string {
 	var parts []string
 	if len(g.args) > 0 {
@@ -54,10 +54,10 @@ func (g *gap) where() string {
 	return strings.Join(parts, " and ") + " are"
 }
 
-// isOne tells a gap of a single name.
+// isOne reports whether a single name is missing.
 func (g *gap) isOne() bool { return len(g.args)+len(g.results) == 1 }
 
-// positionsText is "result 2" or "results 1, 2 and 3".
+// positionsText returns "result 2" or "results 1, 2 and 3".
 func positionsText(what string, positions []int) string {
 	texts := make([]string, len(positions))
 	for i, position := range positions {
@@ -70,8 +70,8 @@ func positionsText(what string, positions []int) string {
 	return what + "s " + strings.Join(texts[:last], ", ") + " and " + texts[last]
 }
 
-// example writes the lists with a gap as they could be: "(a int, b string, err error)". Names
-// that are there stay; the others only show where one belongs.
+// example returns the parameter or result lists with the gap filled in: "(a int, b string, err error)". Existing names
+// stay; the others only show where names belong.
 func (g *gap) example(s shape, home string) string {
 	free := freeNames(slices.Concat(g.found.params, g.found.results))
 	var lists []string
@@ -96,7 +96,7 @@ func listText(names []string, types []reflect.Type, variadic bool, home string, 
 	return "(" + strings.Join(texts, ", ") + ")"
 }
 
-// nameOr is the name that a value has, or one that it could have.
+// nameOr returns the name of a value, or a possible one.
 func nameOr(name string, t reflect.Type, free func() string) string {
 	switch {
 	case !isBlank(name):
@@ -109,7 +109,7 @@ func nameOr(name string, t reflect.Type, free func() string) string {
 	return free()
 }
 
-// freeNames returns a function that makes names which are not taken: a, b, c.
+// freeNames returns a function that returns unused names: a, b, c.
 func freeNames(taken []string) func() string {
 	next := 0
 	return func() string {

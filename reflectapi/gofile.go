@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// goFile is one Go source file, parsed at most once and only when somebody looks inside.
+// goFile is one Go source file, parsed at most once and only on demand.
 type goFile struct {
 	files  fs.FS
-	path   string // inside files; "" for a text that is no file
-	text   []byte // nil until it is read, and when it cannot be
+	path   string // within files; "" if the text is not from a file
+	text   []byte // nil until it is read, and if it cannot be read
 	parsed bool
 	set    *token.FileSet
-	syntax *ast.File // nil when it does not parse
+	syntax *ast.File // nil if it does not parse
 
-	// packageAt lists the files of another package, none when they are not at hand.
+	// packageAt returns the files of another package, none if they are not available.
 	packageAt func(importPath string) []*goFile
 }
 
-// goFilesIn lists the Go files of one folder, none when it cannot be read.
+// goFilesIn returns the Go files of one folder, none if it cannot be read.
 func goFilesIn(files fs.FS, folder string) []*goFile {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil {
@@ -38,7 +38,7 @@ func goFilesIn(files fs.FS, folder string) []*goFile {
 	return found
 }
 
-// parseText makes a file of a text that is in the program.
+// parseText makes a file of a text that the program contains.
 func parseText(text string) (*goFile, error) {
 	f := &goFile{parsed: true, set: token.NewFileSet()}
 	tree, err := parser.ParseFile(f.set, "", text, parser.ParseComments|parser.SkipObjectResolution)
@@ -53,8 +53,8 @@ func (f *goFile) base() string { return path.Base(f.path) }
 
 func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// tree is the parsed file, nil when it cannot be read or does not parse: a file being
-// edited at this moment is no reason to fail, another source may know.
+// tree returns the parsed file, nil if it cannot be read or does not parse. A file that is just being edited is no
+// reason to fail: another source may have the names.
 func (f *goFile) tree() *ast.File {
 	if !f.parsed {
 		f.parsed = true
@@ -71,7 +71,7 @@ func (f *goFile) tree() *ast.File {
 	return f.syntax
 }
 
-// read is what stands in the file, nil when it cannot be read.
+// read returns the contents of the file, nil if it cannot be read.
 func (f *goFile) read() []byte {
 	if f.text == nil && f.files != nil {
 		f.text, _ = fs.ReadFile(f.files, f.path)
@@ -79,17 +79,17 @@ func (f *goFile) read() []byte {
 	return f.text
 }
 
-// mentions tells whether a name can be in the file, which is much faster than to parse it.
+// mentions reports whether the text contains a name. That is much faster than parsing it.
 func (f *goFile) mentions(name string) bool {
 	return f.path == "" || bytes.Contains(f.read(), []byte(name))
 }
 
-// spans tells whether a line lies in a piece of the tree.
+// spans reports whether a node contains a line.
 func (f *goFile) spans(node ast.Node, line int) bool {
 	return f.set.Position(node.Pos()).Line <= line && line <= f.set.Position(node.End()).Line
 }
 
-// method finds the declaration of a method on a type or its pointer, nil when it is not here.
+// method returns the declaration of a method on a type or its pointer, nil if it is not in this file.
 func (f *goFile) method(receiver, name string) *ast.FuncDecl {
 	for _, d := range f.tree().Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == name && receiverName(fn) == receiver {
@@ -99,7 +99,7 @@ func (f *goFile) method(receiver, name string) *ast.FuncDecl {
 	return nil
 }
 
-// receiverName is the name of the type that a method belongs to, "" for a function.
+// receiverName returns the name of the type that a method belongs to, "" for a function.
 func receiverName(fn *ast.FuncDecl) string {
 	if fn.Recv == nil || len(fn.Recv.List) == 0 {
 		return ""
@@ -110,7 +110,7 @@ func receiverName(fn *ast.FuncDecl) string {
 	return ""
 }
 
-// typeName takes pointer, brackets and type arguments off a type: *Store[K] becomes Store.
+// typeName removes pointer, parentheses and type arguments: *Store[K] becomes Store.
 func typeName(expression ast.Expr) ast.Expr {
 	for {
 		switch e := expression.(type) {
@@ -128,8 +128,7 @@ func typeName(expression ast.Expr) ast.Expr {
 	}
 }
 
-// typeSpec finds the declaration of a type at package level and its doc comment, nil when
-// it is not here.
+// typeSpec returns the declaration of a package-level type and its doc comment, nil if it is not in this file.
 func (f *goFile) typeSpec(name string) (spec *ast.TypeSpec, doc string) {
 	for _, d := range f.tree().Decls {
 		general, ok := d.(*ast.GenDecl)
@@ -150,5 +149,5 @@ func (f *goFile) typeSpec(name string) (spec *ast.TypeSpec, doc string) {
 	return nil, ""
 }
 
-// docText is a doc comment without comment marks, directives and outer blank lines.
+// docText returns a doc comment without comment marks, directives and leading or trailing blank lines.
 func docText(comment *ast.CommentGroup) string { return strings.TrimSpace(comment.Text()) }

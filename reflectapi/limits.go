@@ -8,8 +8,8 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// limits converts what restricts a scalar. 2020-12 has exclusive limits as numbers of their
-// own, 3.0.0 as a flag beside the inclusive one: the tighter of the two is kept.
+// limits converts the keywords that restrict a scalar. 2020-12 has separate numbers for exclusive limits, 3.0.0 a flag
+// beside the inclusive one: the tighter of the two is kept.
 func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 	out.MinLength, out.MaxLength = in.MinLength, in.MaxLength
 	out.Format, out.Pattern = in.Format, in.Pattern
@@ -31,7 +31,7 @@ func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 	}
 }
 
-// number reads a JSON number, nil when there is none.
+// number returns a JSON number, nil if it is not one.
 func number(n json.Number) *float64 {
 	f, err := n.Float64()
 	if err != nil {
@@ -40,8 +40,8 @@ func number(n json.Number) *float64 {
 	return &f
 }
 
-// values converts the values that a schema mentions. jsonschema reads them from tags and
-// leaves many as text, and a document that breaks its own rules is not valid.
+// values converts the values in a schema: enum, default, example. jsonschema leaves many of them as the text of the
+// tag, and a document that violates its own schema is invalid.
 func (c *converter) values(in *jsonschema.Schema, out *Schema) {
 	for _, value := range in.Enum {
 		out.Enum = append(out.Enum, typed(value, out))
@@ -57,8 +57,7 @@ func (c *converter) values(in *jsonschema.Schema, out *Schema) {
 	}
 }
 
-// typed reads a value that a tag gives as text as what its schema says it is. What cannot
-// be read stays as it is.
+// typed converts a value given as text to the type in its schema. Text that cannot be parsed stays as it is.
 func typed(value any, s *Schema) any {
 	if list, ok := value.([]any); ok && s.Items != nil {
 		values := make([]any, len(list))
@@ -92,7 +91,7 @@ func typed(value any, s *Schema) any {
 	return text
 }
 
-// plainJSON returns what JSON makes of a value, and the value itself when it makes nothing of it.
+// plainJSON returns a value after a round trip through JSON, or the value itself if that fails.
 func plainJSON(value any) (plain any) {
 	data, err := json.Marshal(value)
 	if err != nil || json.Unmarshal(data, &plain) != nil {

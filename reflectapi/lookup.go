@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// declarationsOf finds a method in the files of its package. There are several when files
-// for different systems, or folders with packages of one name, each declare it.
+// declarationsOf returns the declarations of a method in the files of its package. There may be several: in files for
+// different systems, or in folders with packages of the same name.
 func declarationsOf(of *subject, files []*goFile) []declared {
 	var found []declared
 	for _, f := range files {
@@ -24,8 +24,8 @@ func declarationsOf(of *subject, files []*goFile) []declared {
 	return found
 }
 
-// belongsTo tells whether a file is of the package that declares the subject. Test files
-// count only for what is in one.
+// belongsTo reports whether a file is in the package that declares the subject. A test file counts only for a subject
+// in a test.
 func (f *goFile) belongsTo(of *subject) bool {
 	if f.isTest() && !of.inTest() || !f.mentions(of.typeName()) {
 		return false
@@ -34,9 +34,9 @@ func (f *goFile) belongsTo(of *subject) bool {
 	return tree != nil && tree.Name.Name == packageName(of.receiver)
 }
 
-// interfaceMethods finds a method in an interface that a file declares, or in those that it
-// embeds, from the same package or another one. met keeps interfaces that embed each other from turning in a
-// circle: source on disk need not compile.
+// interfaceMethods returns the declarations of a method in an interface, or in those that it embeds, from the same
+// package or another one. met prevents endless recursion over interfaces that embed each other: source on disk need not
+// compile.
 func interfaceMethods(files []*goFile, f *goFile, name, method string, met []string) []declared {
 	spec, _ := f.typeSpec(name)
 	qualified := f.tree().Name.Name + "." + name
@@ -69,8 +69,7 @@ func interfaceMethods(files []*goFile, f *goFile, name, method string, met []str
 	return found
 }
 
-// siblings lists the files of the same package in the same folder, the file itself included,
-// as far as they mention a name.
+// siblings returns the files of the same package and folder, including the file itself, that mention a name.
 func (f *goFile) siblings(files []*goFile, name string) []*goFile {
 	var found []*goFile
 	for _, other := range files {
@@ -84,8 +83,7 @@ func (f *goFile) siblings(files []*goFile, name string) []*goFile {
 	return found
 }
 
-// imported lists the files of the package that a qualified name belongs to, as far as they
-// are at hand, test files left out.
+// imported returns the files of the package of a qualified name, as far as they are available, without test files.
 func (f *goFile) imported(name *ast.SelectorExpr) []*goFile {
 	qualifier, ok := name.X.(*ast.Ident)
 	if !ok || f.packageAt == nil {

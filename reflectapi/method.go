@@ -21,11 +21,11 @@ type Value struct {
 	Type reflect.Type
 }
 
-// Method is one exported method: described, and ready to be called. It is made once by
-// Describe, never changes, and may be used from any number of goroutines.
+// Method is one exported method, described and ready to be called. Describe makes it; it is immutable, and may be used
+// by many goroutines at once.
 type Method struct {
 	Name string // e.g. "Add"
-	Doc  string // its doc comment, "" when there is none or no source at hand
+	Doc  string // its doc comment, "" if there is none or no source is available
 	Kind Kind
 
 	Args    []Value // without the context; the last one is a slice when Variadic
@@ -39,16 +39,16 @@ type Method struct {
 	// order, tagged `json:"<name>" schema:"<name>"`. Both are nil for Web.
 	In, Out reflect.Type
 
-	// Origin says where the names came from: "code", "signature table", "embedded source",
-	// "source file" or "DWARF"; "" when the method needs none. DocOrigin says the same of Doc.
+	// Origin is the source of the names: "code", "signature table", "embedded source", "source file" or "DWARF"; "" if
+	// the method needs none. DocOrigin is that of Doc.
 	Origin, DocOrigin string
 
-	home string // package path of the service: its types are written without a qualifier
+	home string // package path of the service, whose types are written unqualified
 	plan plan
 }
 
-// Signature is the method as text, context and error left out, types of the service's own
-// package unqualified: "Add(x int, y int) (sum int)".
+// Signature returns the method as text, without context and error, with types of the service's own package unqualified:
+// "Add(x int, y int) (sum int)".
 func (m *Method) Signature() string {
 	if m.Kind == Web {
 		return m.Name + "(w http.ResponseWriter, r *http.Request)"

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// missingNamesError is the error of a method with values that nothing names.
+// missingNamesError is the error for a method with values that no source names.
 type missingNamesError struct {
 	reason string // "no names for 2 arguments (code: none given; …);", "argument 1 is unnamed in x.go:12:"
 	remedy string
-	gap    bool // the declaration is known, and lacks a name
+	gap    bool // the declaration is known, but lacks a name
 }
 
 func (e missingNamesError) Error() string { return e.reason + " " + e.remedy }
 
-// inProduction is the error as CheckNames tells of it.
+// inProduction returns the error as CheckNames reports it.
 func (e missingNamesError) inProduction() string {
 	const production = "without source files and debug information, as in production, "
 	if e.gap {
@@ -27,11 +27,11 @@ func (e missingNamesError) inProduction() string {
 	return production + "it has no names: " + e.remedy
 }
 
-// errFaultyTable is why a method has no names when the table that should tell them is at fault.
-// The fault itself is told once, not for each method.
+// errFaultyTable is why a method has no names if its signature table is faulty. The fault itself is reported once, not
+// for each method.
 var errFaultyTable = errors.New("its signature table is wrong")
 
-// fault says which names are missing, and what to do.
+// fault returns an error that says which names are missing, and what to do.
 func (s *nameSearch) fault(tables *tables, of *subject) error {
 	switch {
 	case s.gap != nil:
@@ -45,7 +45,7 @@ func (s *nameSearch) fault(tables *tables, of *subject) error {
 	}
 }
 
-// sourceRemedy says what makes a declaration known in every build.
+// sourceRemedy says how to make a declaration available in every build.
 func sourceRemedy(method string, of *subject) string {
 	switch {
 	case isLanguages(of.receiver):
@@ -60,13 +60,13 @@ func namesOption(method string) string {
 	return fmt.Sprintf("give them with bus.Names(%q, …)", method)
 }
 
-// isLanguages tells the interface error, which is declared in no package.
+// isLanguages reports whether a type is the predeclared interface error, which has no package.
 func isLanguages(t reflect.Type) bool { return t.PkgPath() == "" }
 
-// unnamed is the fault of a declaration that was found, and is not enough.
+// unnamed returns the error for a declaration that was found but lacks names.
 func (s *nameSearch) unnamed(of *subject) error {
 	place, them, generate, mock := s.gap.found.place, "them", "", ""
-	if place == "" { // it stands in a table
+	if place == "" { // it is in a table
 		place, generate = of.typeName(), ", and run go generate"
 	}
 	if s.gap.isOne() {
@@ -84,8 +84,8 @@ func (s *nameSearch) unnamed(of *subject) error {
 
 const serveMock = "bus.Serve[API](conn, mock)"
 
-// mockFault tells a mock by a method that is for its tests alone, nil when it is none.
-// Such methods cannot be served, and the others have no names in generated code.
+// mockFault recognises a mock by a method that only its tests use; nil if it is not a mock. Such methods cannot be
+// served, and the others have no names in generated code.
 func mockFault(t reflect.Type, s *settings) error {
 	if t.Kind() == reflect.Interface {
 		return nil
@@ -98,7 +98,7 @@ func mockFault(t reflect.Type, s *settings) error {
 	return nil
 }
 
-// place is where the code of the subject is; "" for an interface.
+// place returns where the code of the subject is; "" for an interface.
 func (of *subject) place() string {
 	if of.file == "" {
 		return ""

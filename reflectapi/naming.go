@@ -10,37 +10,35 @@ import (
 
 // source is one place that may know how a method was declared.
 type source interface {
-	// origin is what Method.Origin says of names from here.
+	// origin returns the Method.Origin of names from this source.
 	origin() string
-	// declaration tells how the subject is declared. An error of type unknown says why
-	// this source cannot tell, and passes the question on; any other error says that the
-	// source contradicts the program, and ends it.
+	// declaration returns how the subject is declared. An error of type unknown says why this source does not know it,
+	// and the next source is asked; any other error says that the source contradicts the program, and ends the search.
 	declaration(of *subject) (declaration, error)
 }
 
-// declaration is a method as one source has it, by position, receiver left out.
+// declaration is a method as one source declares it, by position, without receiver.
 type declaration struct {
 	params, results []string // "" for an unnamed one, context and error included
 	doc             string
-	place           string // its file and line; "" when it is in no file
+	place           string // its file and line; "" if it is not in a file
 }
 
-// unknown is why a source cannot tell a method's names, e.g. "none given". An empty one goes
-// without saying.
+// unknown is why a source does not know a method's names, e.g. "none given". An empty one is not reported.
 type unknown string
 
 func (u unknown) Error() string { return string(u) }
 
-// naming asks the sources in order; the first that knows the names gives them.
+// naming asks the sources in order; the first one that knows the names wins.
 type naming struct {
 	sources []source
-	copies  []*textSource // those among them that are in the program and know comments, too
-	disk    *textSource   // what the copies were taken from; it never answers when portable
+	copies  []*textSource // the sources contained in the program that have comments, too
+	disk    *textSource   // from which the copies were taken; knows nothing if the option Portable is set
 	tables  *tables
 	near    anchor
 }
 
-// newNaming puts the sources in the order in which they win.
+// newNaming lists the sources in order of precedence.
 func newNaming(s *settings, candidates []*candidate) *naming {
 	tables, table := newTableSource()
 	embedded := newEmbeddedSource(s.sources)
@@ -60,10 +58,10 @@ func newNaming(s *settings, candidates []*candidate) *naming {
 	return n
 }
 
-// texts are all sources that know comments, in order.
+// texts returns all sources that have comments, in order.
 func (n *naming) texts() []*textSource { return append(slices.Clone(n.copies), n.disk) }
 
-// comment is the doc comment of the first of the types that has one, and where it was found.
+// comment returns the doc comment of the first type that has one, and its origin.
 func (n *naming) comment(types ...reflect.Type) (doc, origin string) {
 	for _, t := range types {
 		for _, text := range n.texts() {
@@ -75,12 +73,11 @@ func (n *naming) comment(types ...reflect.Type) (doc, origin string) {
 	return "", ""
 }
 
-// name fills in the names, doc and origin of a method whose shape is known. The subjects
-// are asked in order: an interface before its implementation.
+// name fills in the names, doc and origins of a method whose shape is known. The subjects are asked in order: an
+// interface before its implementation.
 //
-// An implementation may name what its interface leaves unnamed, and nothing else. Were it
-// asked where the interface cannot be read, one service would have these names here and
-// those there.
+// An implementation may name only values that its interface leaves unnamed. If it were also asked when the interface's
+// source is not available, the same service would have different names in different builds.
 func (n *naming) name(m *Method, subjects []*subject) error {
 	search := &nameSearch{method: m, named: len(m.Args)+len(m.Results) == 0}
 	for _, subject := range subjects {
@@ -102,23 +99,22 @@ func (n *naming) name(m *Method, subjects []*subject) error {
 	return nil
 }
 
-// nameSearch is the way through the sources for one method.
+// nameSearch is the search through the sources for one method.
 type nameSearch struct {
 	method   *Method
 	named    bool
 	declared bool     // a source has the declaration, with or without names
-	gap      *gap     // in the first declaration that was found, in a file if there is one
-	passed   []string // what the sources said that do not know
+	gap      *gap     // in the first declaration found, preferably one in a file
+	passed   []string // why sources did not know the names
 }
 
-// needs tells whether a source may add anything: DWARF has no doc comments.
+// needs reports whether a source may contribute: DWARF has no doc comments.
 func (s *nameSearch) needs(source source) bool {
 	return !s.named || s.method.Doc == "" && source.origin() != originDWARF
 }
 
-// ask takes what a source knows and is still missing. A source that is wrong about a method
-// ends the search, unless names are known and it was asked for a comment only; names given
-// in code have to be right in any case.
+// ask takes what is still missing from a source. A source that contradicts the program ends the search, unless the
+// names are known and only a comment is missing; names given in code have to be correct in any case.
 func (s *nameSearch) ask(source source, about *subject) error {
 	found, err := source.declaration(about)
 	if err == nil {
@@ -157,14 +153,14 @@ func (s *nameSearch) takeNames(found declaration, from source) error {
 	return nil
 }
 
-// note keeps the gap to tell of. Names in code have none, but for faulty ones.
+// note records the gap to report. Names in code have one only if they are faulty.
 func (s *nameSearch) note(found *gap, in source) {
 	if in.origin() != originCode && (s.gap == nil || s.gap.found.place == "") {
 		s.gap = found
 	}
 }
 
-// pass notes why a source does not know, once.
+// pass records why a source does not know the names, once.
 func (s *nameSearch) pass(source source, reason unknown) {
 	text := source.origin() + ": " + string(reason)
 	if reason != "" && !slices.Contains(s.passed, text) {
@@ -196,7 +192,7 @@ func (m *Method) take(d declaration) error {
 	return nil
 }
 
-// values says what needs a name: "2 arguments and 1 result".
+// values says what needs names: "2 arguments and 1 result".
 func (m *Method) values() string {
 	var parts []string
 	for _, part := range []struct {

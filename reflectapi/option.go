@@ -2,16 +2,15 @@ package reflectapi
 
 import "io/fs"
 
-// Option adjusts what Describe and DescribeAs do. The default is: every exported method,
-// names from wherever they can be found.
+// Option configures Describe and DescribeAs. The default: all exported methods, with names from any available source.
 type Option func(*settings)
 
 // Names gives the names of one method's arguments and results in code, comma-separated:
 //
 //	Names("Add", "x, y", "sum")
 //
-// A context and an error are not named. They win over every other source. Results may be
-// left "" when there is none, or a single one that is to be called "result".
+// Do not name a context or an error. These names take precedence over every other source. results may be "" if there
+// are none, or for a single one to be called "result".
 func Names(method, arguments, results string) Option {
 	return func(s *settings) {
 		s.names = append(s.names, givenNames{method, splitNames(arguments), splitNames(results)})
@@ -23,19 +22,18 @@ func Names(method, arguments, results string) Option {
 //	//go:embed *.go
 //	var source embed.FS
 //
-// It answers in every build, stripped ones too. Given more than once, all of it counts.
+// It is available in every build, including stripped ones. The option can be given more than once.
 func Source(files fs.FS) Option {
 	return func(s *settings) { s.sources = append(s.sources, files) }
 }
 
-// Without leaves methods out. A name that the service does not have is an error.
+// Without leaves out methods. A name that the service does not have is an error.
 func Without(methods ...string) Option {
 	return func(s *settings) { s.without = append(s.without, methods...) }
 }
 
-// Portable leaves the source on disk and the debug information of the program aside: names and
-// comments come only from what is in the program however it is built and wherever it runs, which
-// is code, signature tables and embedded source.
+// Portable ignores source files on disk and the debug information of the program: names and comments come only from
+// what the program contains in every build and on every machine, which is code, signature tables and embedded source.
 func Portable() Option {
 	return func(s *settings) { s.portable = true }
 }

@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// plan is all that a call needs, worked out once.
+// plan is all that a call needs, prepared once.
 type plan struct {
 	fn       reflect.Value                                      // Function: the method, which takes its receiver first
 	receiver reflect.Value                                      // of fn
 	web      func(w http.ResponseWriter, r *http.Request) error // Web
 }
 
-// newPlan prepares a method. One that is bound to its receiver would be slower to call.
+// newPlan prepares a method. A method value bound to its receiver would be slower to call.
 func newPlan(receiver reflect.Value, name string, kind Kind) plan {
 	if kind == Function {
 		method, _ := receiver.Type().MethodByName(name)
@@ -32,10 +32,9 @@ func newPlan(receiver reflect.Value, name string, kind Kind) plan {
 	}}
 }
 
-// Call runs a Function method. in is a value of m.In, addressable or not; it is read and
-// not kept. out is a value of m.Out, also when the method returns an error: then it holds
-// what the method returned beside it. ctx must not be nil. A panic of the method passes
-// through. Calling a Web method is an error.
+// Call runs a Function method. in is a value of type m.In, addressable or not; it is read and not retained. out is a
+// value of type m.Out, even if the method returns an error: it then holds the other results. ctx must not be nil. A
+// panic of the method is passed on. For a Web method it returns an error.
 func (m *Method) Call(ctx context.Context, in reflect.Value) (out reflect.Value, err error) {
 	if m.Kind != Function {
 		return reflect.Value{}, fmt.Errorf("method %s is a web method: use ServeHTTP", m.Name)
@@ -46,7 +45,7 @@ func (m *Method) Call(ctx context.Context, in reflect.Value) (out reflect.Value,
 	if !m.plan.fn.IsValid() {
 		return reflect.Value{}, m.uncallable()
 	}
-	var few [8]reflect.Value // most have no more, and these stay on the stack
+	var few [8]reflect.Value // enough for most methods, and stays on the stack
 	results := m.plan.invoke(m.arguments(ctx, few[:0], in), m.Variadic)
 	if m.ReturnsError {
 		last := len(results) - 1
@@ -60,8 +59,8 @@ func (m *Method) Call(ctx context.Context, in reflect.Value) (out reflect.Value,
 	return out, err
 }
 
-// ServeHTTP runs a Web method and returns its error, which is nil when it declares none.
-// A panic of the method passes through. Calling a Function method is an error.
+// ServeHTTP runs a Web method and returns its error, or nil if it declares none. A panic of the method is passed on.
+// For a Function method it returns an error.
 func (m *Method) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	if m.Kind != Web {
 		return fmt.Errorf("method %s is no web method: use Call", m.Name)
@@ -72,7 +71,7 @@ func (m *Method) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	return m.plan.web(w, r)
 }
 
-// arguments appends to a slice the receiver, the context and the fields of the input.
+// arguments appends the receiver, the context and the fields of the input to a slice.
 func (m *Method) arguments(ctx context.Context, to []reflect.Value, in reflect.Value) []reflect.Value {
 	to = append(to, m.plan.receiver)
 	if m.TakesContext {
@@ -84,8 +83,8 @@ func (m *Method) arguments(ctx context.Context, to []reflect.Value, in reflect.V
 	return to
 }
 
-// contextValue returns a context as a value of the type context.Context. One of the type of this very context would have
-// to be converted, and all its methods looked at, with each call.
+// contextValue returns a context as a value of the interface type context.Context. A value of the context's dynamic
+// type would have to be converted, and its method set checked, in each call.
 func contextValue(ctx context.Context) reflect.Value { return reflect.ValueOf(&ctx).Elem() }
 
 func (p plan) invoke(arguments []reflect.Value, variadic bool) []reflect.Value {
@@ -95,8 +94,8 @@ func (p plan) invoke(arguments []reflect.Value, variadic bool) []reflect.Value {
 	return p.fn.Call(arguments)
 }
 
-// structOf makes the struct type that carries values by name. Field names are never seen
-// outside: the tags are what decoders and encoders go by.
+// structOf returns the struct type that holds the named values. Its field names are never visible: decoders and
+// encoders go by the tags.
 func structOf(values []Value) reflect.Type {
 	fields := make([]reflect.StructField, len(values))
 	for i, v := range values {

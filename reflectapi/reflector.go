@@ -11,8 +11,8 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// reflector is jsonschema, set up for what the bus's JSON is: nothing is required unless
-// its tag says so, unknown members are ignored, and names are told apart by nameOf.
+// reflector returns a jsonschema reflector for the JSON of the bus: only members whose tag says so are required,
+// unknown members are ignored, and nameOf gives the names.
 func (s *Schemas) reflector() *jsonschema.Reflector {
 	return &jsonschema.Reflector{
 		Anonymous:                  true,
@@ -24,8 +24,8 @@ func (s *Schemas) reflector() *jsonschema.Reflector {
 	}
 }
 
-// opaque gives the schema of a type whose inside is not its JSON, nil for every other.
-// Always a fresh one: jsonschema writes a field's tags into it.
+// opaque returns the schema of a type whose fields do not determine its JSON, nil for every other type. It is always a
+// new one: jsonschema writes a field's tags into it.
 func opaque(t reflect.Type) *jsonschema.Schema {
 	switch {
 	case describesItself(t):
@@ -33,7 +33,7 @@ func opaque(t reflect.Type) *jsonschema.Schema {
 	case t == reflect.TypeFor[time.Time]():
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
 	case t == reflect.TypeFor[json.Number]():
-		return &jsonschema.Schema{Type: "number"} // its kind is that of text
+		return &jsonschema.Schema{Type: "number"} // its kind is string
 	case writesJSON(t):
 		return &jsonschema.Schema{}
 	case writesText(t):
@@ -42,9 +42,8 @@ func opaque(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-// promotedFields lists, for a struct that embeds others, the members that JSON shows.
-// jsonschema reads them last and so corrects what it made of shadowed names, of which it
-// takes the last and JSON the shallowest.
+// promotedFields returns the members that JSON shows for a struct that embeds others. jsonschema reads them last, which
+// corrects shadowed names: it takes the last field of a name, JSON the shallowest.
 func promotedFields(t reflect.Type) []reflect.StructField {
 	if !slices.ContainsFunc(slices.Collect(t.Fields()), embeds) {
 		return nil
@@ -64,18 +63,17 @@ func promotedFields(t reflect.Type) []reflect.StructField {
 	return fields
 }
 
-// embeds tells a field whose own fields take its place, for JSON or for jsonschema, which do
-// not always agree.
+// embeds reports whether a field's own fields take its place, for JSON or for jsonschema, which do not always agree.
 func embeds(f reflect.StructField) bool {
 	options := strings.Split(f.Tag.Get("json"), ",")
 	return f.Anonymous && options[0] == "" || slices.Contains(options[1:], "inline") || slices.Contains(options[1:], "embed")
 }
 
-// describesItself tells a type that gives jsonschema its schema, or part of it.
+// describesItself reports whether a type provides its schema, or part of it, to jsonschema.
 func describesItself(t reflect.Type) bool { return replacesSchema(t) || extendsSchema(t) }
 
-// replacesSchema tells a type whose schema says nothing about its fields. jsonschema asks
-// the type, never its pointer.
+// replacesSchema reports whether a type provides its whole schema, so that its fields do not count. jsonschema looks at
+// the type, never at its pointer.
 func replacesSchema(t reflect.Type) bool {
 	return t.Kind() != reflect.Interface &&
 		(t.Implements(reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]()) ||
@@ -83,7 +81,7 @@ func replacesSchema(t reflect.Type) bool {
 			t.Implements(reflect.TypeFor[interface{ JSONSchemaProperty(string) any }]()))
 }
 
-// extendsSchema tells a type that changes what jsonschema has made of it.
+// extendsSchema reports whether a type modifies the schema that jsonschema made.
 func extendsSchema(t reflect.Type) bool {
 	return t.Kind() != reflect.Interface &&
 		t.Implements(reflect.TypeFor[interface{ JSONSchemaExtend(*jsonschema.Schema) }]())

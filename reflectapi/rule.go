@@ -8,11 +8,10 @@ import (
 	"slices"
 )
 
-// rule is a schema as it is enforced: what restricts a value, compiled once, the rest left out. It looks at values of
-// the Go type it was made for, or, made for none, at what JSON becomes where the Go type is any. It does not change once
-// made.
+// rule is the part of a schema that restricts values, compiled once. It checks values of the Go type for which it was
+// compiled, or else decoded JSON, as in a Go variable of type any. It is immutable once made.
 type rule struct {
-	typ      string // "string", …; "" where the Go type says it, or nothing does
+	typ      string // "string", …; "" if the Go type determines it, or nothing does
 	nullable bool
 	enum     []any // nil for any value
 	text     *textRule
@@ -24,7 +23,7 @@ type rule struct {
 	not                 *rule
 }
 
-// check looks at a value and all that is inside it.
+// check checks a value and everything in it.
 func (r *rule) check(to *review, v reflect.Value) {
 	v, null := inside(v)
 	if null {
@@ -53,7 +52,7 @@ func (r *rule) check(to *review, v reflect.Value) {
 	r.checkChoices(to, v)
 }
 
-// checkChoices tries a value against other rules.
+// checkChoices checks a value against allOf, anyOf, oneOf and not.
 func (r *rule) checkChoices(to *review, v reflect.Value) {
 	for _, each := range r.allOf {
 		each.check(to, v)
@@ -75,22 +74,23 @@ func (r *rule) checkChoices(to *review, v reflect.Value) {
 	}
 }
 
-// fits says whether a value breaks nothing.
+// fits reports whether a value satisfies the rule.
 func (r *rule) fits(v reflect.Value) bool {
 	var found review
 	r.check(&found, v)
 	return len(found.found) == 0
 }
 
-// tried is a rule that a map or a list was held to.
+// tried identifies a check of a map or a list against a rule.
 type tried struct {
 	rule   *rule
 	at     uintptr
 	length int
 }
 
-// fits does the same for a part of what is looked at, which is not changed meanwhile. An object or a list is held to a
-// rule once: what is inside an alternative may have alternatives, and so on, which would double the work at each level.
+// fits reports whether a part of the value under review satisfies a rule, without reporting violations. It checks an
+// object or a list against a rule only once: alternatives within alternatives would otherwise double the work at each
+// level.
 func (r *review) fits(alternative *rule, v reflect.Value) bool {
 	if r.tried == nil {
 		r.tried = make(map[tried]bool)
@@ -113,7 +113,7 @@ func (r *review) fits(alternative *rule, v reflect.Value) bool {
 	return fits
 }
 
-// fitting counts the rules that a value fits.
+// fitting returns how many of the rules a value satisfies.
 func (r *review) fitting(rules []*rule, v reflect.Value) (n int) {
 	for _, each := range rules {
 		if r.fits(each, v) {
@@ -123,7 +123,7 @@ func (r *review) fitting(rules []*rule, v reflect.Value) (n int) {
 	return n
 }
 
-// hasType says whether a value that came from JSON is of one of its types.
+// hasType reports whether decoded JSON has a type of JSON Schema.
 func hasType(v reflect.Value, typ string) bool {
 	switch typ {
 	case "string":
@@ -142,7 +142,7 @@ func hasType(v reflect.Value, typ string) bool {
 	return true
 }
 
-// article puts one in front of the name of a type.
+// article returns the name of a type with its article.
 func article(typ string) string {
 	switch typ {
 	case "array", "integer", "object":
@@ -151,11 +151,11 @@ func article(typ string) string {
 	return "a " + typ
 }
 
-// equals says whether a value is one that an enum lists.
+// equals reports whether a value equals one of an enum.
 func equals(listed any, v reflect.Value) bool {
 	switch listed := listed.(type) {
 	case nil:
-		return false // null has been looked at
+		return false // null is checked elsewhere
 	case string:
 		return v.Kind() == reflect.String && v.String() == listed
 	case bool:
@@ -170,7 +170,7 @@ func equals(listed any, v reflect.Value) bool {
 	return sameJSON(listed, v.Interface())
 }
 
-// sameJSON compares what is written alike.
+// sameJSON reports whether two values have the same JSON.
 func sameJSON(a, b any) bool {
 	one, err := json.Marshal(a)
 	if err != nil {
@@ -180,7 +180,7 @@ func sameJSON(a, b any) bool {
 	return err == nil && bytes.Equal(one, other)
 }
 
-// oneOf lists what an enum has, the first few of it.
+// oneOf lists the values of an enum, the first few of them.
 func oneOf(enum []any) string {
 	const few = 10
 	var list []byte

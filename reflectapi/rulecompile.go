@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// ruleKey names a component as seen through a Go type, nil for any.
+// ruleKey identifies a component together with a Go type, nil for any.
 type ruleKey struct {
 	component string
 	typ       reflect.Type
 }
 
-// compiler makes rules of schemas.
+// compiler compiles schemas to rules.
 type compiler struct {
 	components map[string]*Schema
-	made       map[ruleKey]*rule // of components, which may contain themselves
-	presence   bool              // a Go value does not tell all: what matters is what was sent
+	made       map[ruleKey]*rule // for components, which may contain themselves
+	presence   bool              // a Go value is not enough: it matters whether a member was sent
 	fault      error
 }
 
@@ -25,7 +25,7 @@ func newCompiler(components map[string]*Schema) *compiler {
 	return &compiler{components: components, made: map[ruleKey]*rule{}}
 }
 
-// generic makes the rule for what JSON becomes where the Go type is any.
+// generic compiles the rule for decoded JSON.
 func (c *compiler) generic(s *Schema) *rule {
 	if s == nil {
 		return nil
@@ -69,7 +69,8 @@ func (c *compiler) text(s *Schema) *textRule {
 	return r
 }
 
-// component makes the rule of a component once. It is known before it is complete: its parts may refer to it.
+// component compiles the rule of a component once. It is registered before it is complete, because its parts may refer
+// to it.
 func (c *compiler) component(ref string, t reflect.Type, compile func(*Schema) *rule) *rule {
 	key := ruleKey{strings.TrimPrefix(ref, componentPrefix), t}
 	if known, ok := c.made[key]; ok {
@@ -83,8 +84,8 @@ func (c *compiler) component(ref string, t reflect.Type, compile func(*Schema) *
 	return r
 }
 
-// typed makes the rule for values of a Go type, of what the type does not say itself. What cannot be told from such a
-// value, but only from its JSON, needs the presence of that.
+// typed compiles the rule for values of a Go type, without what the type itself ensures. What a Go value does not show,
+// but only its JSON, sets presence.
 func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -95,7 +96,7 @@ func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 	if s.Ref != "" {
 		return c.component(s.Ref, t, func(s *Schema) *rule { return c.typed(s, t) })
 	}
-	r := &rule{nullable: true} // a nil pointer, where there may be one
+	r := &rule{nullable: true} // a nil pointer, if it can be one
 	if !isPlain(s, t) {
 		c.presence = c.presence || c.restricts(s, t, map[*Schema]bool{})
 		return r
@@ -123,7 +124,8 @@ func (c *compiler) typed(s *Schema, t reflect.Type) *rule {
 	return r
 }
 
-// holdsStruct tells values that may be alike though their JSON is not: what is missing in a struct is zero.
+// holdsStruct reports whether a type contains structs, whose values may be equal although their JSON differs: a missing
+// member is zero.
 func holdsStruct(t reflect.Type) bool {
 	for seen := map[reflect.Type]bool{}; !seen[t]; t = t.Elem() { // "type T []T" is legal Go
 		seen[t] = true
@@ -138,7 +140,7 @@ func holdsStruct(t reflect.Type) bool {
 	return false
 }
 
-// wrapped returns the one schema that another only says something about, or lets be null.
+// wrapped returns the single schema that another one only annotates or makes nullable.
 func wrapped(s *Schema) *Schema {
 	if len(s.AllOf) != 1 || s.Type != "" || len(s.Enum)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil {
 		return nil
@@ -146,7 +148,8 @@ func wrapped(s *Schema) *Schema {
 	return s.AllOf[0]
 }
 
-// isPlain tells a schema that says of a type what jsonschema says of its kind, so that a Go value is all it takes.
+// isPlain reports whether a schema says of a type just what jsonschema says of its kind, so that a Go value suffices
+// for the check.
 func isPlain(s *Schema, t reflect.Type) bool {
 	if len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil || describesItself(t) || writesJSON(t) || writesText(t) {
 		return false
@@ -189,7 +192,8 @@ func (c *compiler) typedStruct(s *Schema, t reflect.Type) *objectRule {
 	return r
 }
 
-// restricts says whether a schema asks for more than a type that JSON reads: a type and a format of numbers do not.
+// restricts reports whether a schema restricts values more than decoding into the type does: the type, and the format
+// of numbers, do not count.
 func (c *compiler) restricts(s *Schema, t reflect.Type, seen map[*Schema]bool) bool {
 	if s == nil || seen[s] {
 		return false
@@ -211,7 +215,7 @@ func (c *compiler) restricts(s *Schema, t reflect.Type, seen map[*Schema]bool) b
 	return slices.ContainsFunc(parts, func(part *Schema) bool { return c.restricts(part, nil, seen) })
 }
 
-// isBuiltIn tells the formats that come from a type which JSON reads accordingly.
+// isBuiltIn reports whether a format follows from a Go type that is decoded accordingly.
 func isBuiltIn(t reflect.Type, format string) bool {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -41,7 +41,7 @@ func (r *listRule) check(to *review, v reflect.Value) {
 	}
 }
 
-// repeats says whether two elements are the same JSON.
+// repeats reports whether two elements have the same JSON.
 func repeats(list reflect.Value) bool {
 	seen := make(map[string]bool, list.Len())
 	for i := range list.Len() {
@@ -62,8 +62,8 @@ type objectRule struct {
 	fewest, most *uint64
 	required     []string
 	fields       []fieldRule      // of a struct; each has a rule
-	members      map[string]*rule // of what was any
-	others       *rule            // members that are not among these
+	members      map[string]*rule // of decoded JSON
+	others       *rule            // for members that are not listed
 }
 
 // fieldRule restricts one field of a struct.
@@ -88,7 +88,7 @@ func (r *objectRule) checkFields(to *review, v reflect.Value) {
 		field := &r.fields[i]
 		value, err := v.FieldByIndexErr(field.index)
 		if err != nil || isNil(value) {
-			continue // behind a pointer to an embedded struct, or a pointer itself: there is none
+			continue // there is no value: a nil pointer, or a field of an embedded struct behind one
 		}
 		to.enter(place{field.name, -1})
 		field.rule.check(to, value)
@@ -96,7 +96,8 @@ func (r *objectRule) checkFields(to *review, v reflect.Value) {
 	}
 }
 
-// checkMembers looks at a map. A member that is null counts as absent where null is not allowed: it becomes the same.
+// checkMembers checks a map. A null member where null is not allowed counts as absent, because decoding treats the two
+// alike.
 func (r *objectRule) checkMembers(to *review, v reflect.Value) {
 	if r.fewest != nil && uint64(v.Len()) < *r.fewest {
 		to.fail("expects at least " + counted(*r.fewest, "member"))
@@ -143,7 +144,7 @@ func compareText(a, b string) int {
 	return 0
 }
 
-// keyText is how JSON writes a key that is a string or an integer.
+// keyText returns the JSON of a key that is a string or an integer.
 func keyText(key reflect.Value) string {
 	if key.Kind() == reflect.String {
 		return key.String()
@@ -151,7 +152,7 @@ func keyText(key reflect.Value) string {
 	return fmt.Sprint(key.Interface())
 }
 
-// isNil tells null.
+// isNil reports whether a value is null.
 func isNil(v reflect.Value) bool {
 	_, null := inside(v)
 	return null

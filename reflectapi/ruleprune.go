@@ -2,9 +2,9 @@ package reflectapi
 
 import "slices"
 
-// pruned takes out of a rule for a Go type whatever restricts nothing, so that nobody looks there, and returns nil when
-// nothing is left. It is for complete rules alone: of a type that contains itself, a rule in the making does not yet say
-// what it is there for.
+// pruned removes from a rule for a Go type whatever restricts nothing, so that it is not visited, and returns nil if
+// nothing is left. The rule has to be complete: for a type that contains itself, an incomplete rule does not yet show
+// what it restricts.
 func (r *rule) pruned() *rule {
 	reached := r.reached(map[*rule]bool{})
 	useful := usefulAmong(reached)
@@ -26,7 +26,7 @@ func (r *rule) pruned() *rule {
 	return keep(r)
 }
 
-// reached returns a rule for a Go type with all that are inside it, each once, what is inside first.
+// reached returns a rule for a Go type and all rules in it, each once, inner ones first.
 func (r *rule) reached(seen map[*rule]bool) (rules []*rule) {
 	if r == nil || seen[r] {
 		return nil
@@ -38,10 +38,10 @@ func (r *rule) reached(seen map[*rule]bool) (rules []*rule) {
 	return append(rules, r)
 }
 
-// usefulAmong finds the rules that restrict something, or have one inside that does.
+// usefulAmong returns the rules that restrict something, or contain one that does.
 func usefulAmong(rules []*rule) map[*rule]bool {
 	useful := make(map[*rule]bool)
-	for found := true; found; { // of types that contain themselves one round does not find all
+	for found := true; found; { // for recursive types one round does not find all
 		found = false
 		for _, each := range rules {
 			isUseful := func(part *rule) bool { return useful[part] }
@@ -53,7 +53,7 @@ func usefulAmong(rules []*rule) map[*rule]bool {
 	return useful
 }
 
-// parts are the rules right inside a rule for a Go type.
+// parts returns the rules directly inside a rule for a Go type.
 func (r *rule) parts() (parts []*rule) {
 	if r.list != nil {
 		parts = append(parts, r.list.items)
@@ -67,7 +67,7 @@ func (r *rule) parts() (parts []*rule) {
 	return parts
 }
 
-// restricts says whether a rule for a Go type asks for something itself.
+// restricts reports whether a rule for a Go type restricts something by itself.
 func (r *rule) restricts() bool {
 	if r.enum != nil || r.text != nil || r.number != nil {
 		return true

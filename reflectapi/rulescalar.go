@@ -14,7 +14,7 @@ import (
 type textRule struct {
 	shortest, longest *uint64 // in characters, which are code points
 	pattern           *regexp.Regexp
-	format            string // one that isFormat knows
+	format            string // one for which isFormat is true
 }
 
 func (r *textRule) check(to *review, text string) {
@@ -47,9 +47,9 @@ func counted(n uint64, what string) string {
 // numberRule restricts a number.
 type numberRule struct {
 	low, high    *float64
-	above, below bool // the limit itself does not belong to it
+	above, below bool // the limit itself is excluded
 	multiple     *float64
-	int32s       bool // where the Go type does not say so
+	int32s       bool // if the Go type does not ensure it
 }
 
 func (r *numberRule) check(to *review, v reflect.Value) {
@@ -83,17 +83,17 @@ func bound(exclusive bool, if1, if0 string) string {
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// isNumber tells the kinds that are a number in JSON, and *big.Int, which a long one becomes.
+// isNumber reports whether a value is a number in JSON; a *big.Int, which stands for a long one, is.
 func isNumber(v reflect.Value) bool {
 	return v.CanInt() || v.CanUint() || v.CanFloat() || v.IsValid() && v.Type() == bigInteger()
 }
 
 func isWhole(v reflect.Value) bool { return !v.CanFloat() || v.Float() == math.Trunc(v.Float()) }
 
-// exactBelow is how far every integer is a float64, too.
+// exactBelow: every integer below it is exact as a float64.
 const exactBelow = 1 << 53
 
-// float returns a number, and whether it is exactly that.
+// float returns a number as a float64, and whether that is exact.
 func float(v reflect.Value) (f float64, exact bool) {
 	switch {
 	case v.CanInt():
@@ -110,7 +110,7 @@ func float(v reflect.Value) (f float64, exact bool) {
 
 // exactly returns a number with all its digits.
 func exactly(v reflect.Value) *big.Float {
-	const digits = 512 // in bits: a longer one is nobody's number
+	const digits = 512 // of precision, in bits: no real number needs more
 	number := new(big.Float).SetPrec(digits)
 	switch {
 	case v.CanInt():
@@ -143,7 +143,7 @@ func compare(v reflect.Value, limit float64) int {
 	return exactly(v).Cmp(big.NewFloat(limit))
 }
 
-// isMultiple allows for what a decimal fraction loses as a float64, so that 0.3 is a multiple of 0.1.
+// isMultiple allows for the rounding of decimal fractions in a float64, so that 0.3 is a multiple of 0.1.
 func isMultiple(v reflect.Value, of float64) bool {
 	if f, exact := float(v); exact {
 		return math.Abs(math.Remainder(f, of)) <= math.Abs(f)*0x1p-51
@@ -152,13 +152,13 @@ func isMultiple(v reflect.Value, of float64) bool {
 	return quotient.Quo(quotient, big.NewFloat(of)).IsInt()
 }
 
-// number returns the rule of what restricts a number, nil for nothing.
+// numbers returns the rule for numbers, nil if nothing restricts them.
 func numbers(s *Schema, t reflect.Type) *numberRule {
 	r := &numberRule{
 		low: s.Minimum, above: s.ExclusiveMinimum, high: s.Maximum, below: s.ExclusiveMaximum, multiple: s.MultipleOf,
 		int32s: t == nil && s.Format == "int32",
 	}
-	if t != nil { // what the type says need not be held
+	if t != nil { // what the type ensures need not be checked
 		low, high := rangeOf(t)
 		if low != nil && r.low != nil && *r.low == *low && !r.above {
 			r.low = nil
@@ -173,7 +173,7 @@ func numbers(s *Schema, t reflect.Type) *numberRule {
 	return r
 }
 
-// texts returns the rule of what restricts a string, nil for nothing.
+// texts returns the rule for strings, nil if nothing restricts them.
 func texts(s *Schema) (*textRule, error) {
 	r := &textRule{shortest: s.MinLength, longest: s.MaxLength}
 	if isFormat(s.Format) {

@@ -2,9 +2,8 @@ package reflectapi
 
 import "go/ast"
 
-// sameText tells whether two type expressions are written alike, package names left out: a
-// copy may stand in another file, with other imports. Of what is inside a struct, a function
-// or an interface only the size counts.
+// sameText reports whether two type expressions are written alike, apart from package names: a copy may be in another
+// file, with other imports. Of structs, functions and interfaces only the number of members is compared.
 func sameText(a, b ast.Expr) bool {
 	a, b = spelledOut(a), spelledOut(b)
 	switch a := a.(type) {
@@ -30,10 +29,10 @@ func sameText(a, b ast.Expr) bool {
 		b, ok := b.(*ast.InterfaceType)
 		return ok && a.Methods.NumFields() == b.Methods.NumFields()
 	}
-	return true // what callers cannot be given, or what only a generic type has
+	return true // types that callers cannot be given, or that only generic types contain
 }
 
-// spelledOut takes away what may be written in two ways.
+// spelledOut normalises what may be written in two ways.
 func spelledOut(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

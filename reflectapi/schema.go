@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Schema is an OpenAPI 3.0.0 Schema Object, as far as Go types need one. A Reference Object
-// is a Schema with nothing but Ref.
+// Schema is an OpenAPI 3.0.0 Schema Object, as far as Go types need one. A Reference Object is a Schema in which only
+// Ref is set.
 //
 // https://spec.openapis.org/oas/v3.0.0#schema-object
 type Schema struct {
@@ -15,7 +15,7 @@ type Schema struct {
 	Description string `json:"description,omitempty"`
 	Type        string `json:"type,omitempty"`     // string, number, integer, boolean, array, object
 	Format      string `json:"format,omitempty"`   // int64, double, date-time, byte, …
-	Nullable    bool   `json:"nullable,omitempty"` // alone: any value at all
+	Nullable    bool   `json:"nullable,omitempty"` // without a type: any value at all
 	Default     any    `json:"default,omitempty"`
 	Example     any    `json:"example,omitempty"`
 	Enum        []any  `json:"enum,omitempty"`
@@ -37,7 +37,7 @@ type Schema struct {
 
 	Properties           map[string]*Schema `json:"properties,omitempty"`
 	Required             []string           `json:"required,omitempty"`
-	AdditionalProperties *Schema            `json:"additionalProperties,omitempty"` // none may follow: {"not": {}}
+	AdditionalProperties *Schema            `json:"additionalProperties,omitempty"` // if none are allowed: {"not": {}}
 	MinProperties        *uint64            `json:"minProperties,omitempty"`
 	MaxProperties        *uint64            `json:"maxProperties,omitempty"`
 
@@ -51,8 +51,8 @@ type Schema struct {
 	Deprecated bool `json:"deprecated,omitempty"`
 }
 
-// UnmarshalJSON reads a Schema Object. additionalProperties may also be true or false in a
-// foreign document: true is read as any value, false as none.
+// UnmarshalJSON reads a Schema Object. In documents from elsewhere additionalProperties may also be true, which becomes
+// a schema for any value, or false, which becomes one for none.
 func (s *Schema) UnmarshalJSON(data []byte) error {
 	switch string(bytes.TrimSpace(data)) {
 	case "true":
@@ -66,8 +66,8 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(s))
 }
 
-// anything accepts every value, null included, which {} does not do for all readers.
+// anything returns a schema for every value, including null, which some readers do not accept for {}.
 func anything() *Schema { return &Schema{Nullable: true} }
 
-// nothing accepts no value.
+// nothing returns a schema that no value satisfies.
 func nothing() *Schema { return &Schema{Not: anything()} }

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// componentPrefix is where an OpenAPI document keeps its named schemas.
+// componentPrefix is where an OpenAPI document has its named schemas.
 const componentPrefix = "#/components/schemas/"
 
-// Schemas collects the schemas of one document. Structs, slices, arrays and maps that have
-// a name of their own become components, recursive ones included; two types of one name
-// stay apart. It is for one goroutine at a time.
+// Schemas collects the schemas of one document. Structs, slices, arrays and maps with a name become components,
+// including recursive ones; two types of the same name get different components. Use it from one goroutine at a time.
 type Schemas struct {
 	names      map[reflect.Type]string
 	types      map[string]reflect.Type // the inverse of names; nil for a reserved name
@@ -21,7 +20,7 @@ type Schemas struct {
 	members    []structMember
 }
 
-// structMember is a field of a struct that was met, with the schema of both.
+// structMember is a field of a struct, with the schemas of both.
 type structMember struct {
 	owner  reflect.Type
 	object *Schema
@@ -29,8 +28,8 @@ type structMember struct {
 	schema *Schema
 }
 
-// NewSchemas makes an empty collection. No type becomes a component of a reserved name:
-// they are for schemas that the caller adds.
+// NewSchemas returns an empty collection. Types do not become components of a reserved name: the caller adds those
+// schemas itself.
 func NewSchemas(reserved ...string) *Schemas {
 	s := &Schemas{
 		names:      map[reflect.Type]string{},
@@ -43,11 +42,10 @@ func NewSchemas(reserved ...string) *Schemas {
 	return s
 }
 
-// Of returns the schema of what JSON makes of a type: a reference to a component when the
-// type has a name, else the schema itself. A member of a struct is required when its tag
-// says so, and when it would break its own schema if it were missing, which is to be zero.
-// A type that JSON cannot carry and a jsonschema tag that makes no sense are errors that say
-// where; the collection is of no use after one.
+// Of returns the schema of a type's JSON: a reference to a component if the type has a name, otherwise the schema
+// itself. A member of a struct is required if its tag says so, or if its zero value, which it has when it is missing,
+// would violate its own schema. A type that JSON cannot represent and an invalid jsonschema tag are errors that say
+// where; the collection cannot be used after an error.
 func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 	if t == nil {
 		return nil, errors.New("no type, no schema")
@@ -74,12 +72,11 @@ func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 	return schema, nil
 }
 
-// Components returns the named schemas collected so far, by name. The map is the
-// collection's own.
+// Components returns the named schemas collected so far, by name. The map belongs to the collection.
 func (s *Schemas) Components() map[string]*Schema { return s.components }
 
-// nameOf gives every named type a name of its own. Those that become components share one
-// namespace, the first to come has its pick; the others only have to be kept apart.
+// nameOf returns a unique name for a named type. Components share one namespace, in which the first type has first
+// choice; other types only need to be distinct.
 func (s *Schemas) nameOf(t reflect.Type) string {
 	if t.PkgPath() == "" || t.Name() == "" {
 		return ""
@@ -110,8 +107,8 @@ func (s *Schemas) freeName(t reflect.Type) string {
 	}
 }
 
-// componentName writes a type's name with the characters that a component may have:
-// "Page[github.com/acme/shop.Item]" becomes "Page_Item".
+// componentName returns a type's name in the characters allowed for a component: "Page[github.com/acme/shop.Item]"
+// becomes "Page_Item".
 //
 // https://spec.openapis.org/oas/v3.0.0#components-object
 func componentName(typeName string) string {
@@ -125,7 +122,7 @@ func componentName(typeName string) string {
 	}, name)
 }
 
-// isComponent tells the types that jsonschema makes definitions of.
+// isComponent reports whether jsonschema makes a definition of a type.
 func isComponent(t reflect.Type) bool {
 	if describesItself(t) {
 		return true

@@ -6,26 +6,25 @@ import (
 	"reflect"
 )
 
-// Service is a Go value described: its methods, ready to be called, sorted by name.
+// Service is a described Go value: its methods, ready to be called, sorted by name.
 type Service struct {
 	Name    string       // the type's name without pointer and type arguments, e.g. "Calculator"
-	Doc     string       // its doc comment, "" when there is none or no source at hand
+	Doc     string       // its doc comment, "" if there is none or no source is available
 	Type    reflect.Type // the type of the value, or the interface that describes it
 	Methods []*Method
 
-	DocOrigin string // where Doc came from, see Method
+	DocOrigin string // source of Doc, see Method
 
-	// Warnings tell, a line each, where a signature table or embedded source is older than the
-	// source file that lies beside it: "method Add: the signature table calls argument 1 x, …".
-	// The service is as the older one has it. Where there is no source there are none.
+	// Warnings say, one line each, where a signature table or embedded source is older than the source file on disk:
+	// "method Add: the signature table calls argument 1 x, …". The service then has what the older one says. Without
+	// source files there are no warnings.
 	Warnings []string
 }
 
-// Describe describes all exported methods of a value. Every fault is reported at once, as
-// one joined error: a method that cannot be served, arguments or results without names, a
-// method that only the value's pointer has, an option that names no method.
+// Describe describes all exported methods of a value. The error joins all faults: methods that cannot be served,
+// arguments or results without names, methods that only a pointer to the value has, options that name no method.
 //
-// impl is used by all calls from then on and has to be safe for concurrent use.
+// All calls are made on impl, which has to be safe for concurrent use.
 func Describe(impl any, options ...Option) (*Service, error) {
 	s, err := surveyAs(nil, impl, options)
 	if err != nil {
@@ -34,11 +33,10 @@ func Describe(impl any, options ...Option) (*Service, error) {
 	return s.service()
 }
 
-// DescribeAs describes only the methods of an interface and calls them on impl. Names and
-// doc comments come from code, then from the interface's declaration, and what is unnamed or
-// without a comment there from impl's. A signature table that does not fit the interface is
-// an error, and so is an interface whose names nothing tells in this build. Otherwise it is
-// like Describe.
+// DescribeAs describes only the methods of an interface, and calls them on impl. Names and doc comments come from code,
+// then from the interface's declaration, and what that leaves unnamed or without a comment from impl's declaration. A
+// signature table that does not match the interface is an error, and so is an interface whose names are not available
+// in this build. Otherwise it is like Describe.
 func DescribeAs(iface reflect.Type, impl any, options ...Option) (*Service, error) {
 	if iface == nil {
 		return nil, errors.New("<nil> is no interface")
@@ -50,7 +48,7 @@ func DescribeAs(iface reflect.Type, impl any, options ...Option) (*Service, erro
 	return s.service()
 }
 
-// surveyAs looks at a value by itself or, when iface is not nil, as what an interface has of it.
+// surveyAs examines a value, all of it or, if iface is not nil, the methods of that interface.
 func surveyAs(iface reflect.Type, impl any, options []Option) (*survey, error) {
 	value, err := receiverOf(impl)
 	switch {
@@ -77,8 +75,8 @@ func receiverOf(impl any) (reflect.Value, error) {
 	return value, nil
 }
 
-// unreachable finds the methods that only a pointer to the value has: served as it is, the
-// value would lose them in silence.
+// unreachable returns an error for each method that only a pointer to the value has: served as it is, the value would
+// silently lack them.
 func unreachable(t reflect.Type, s *settings) []error {
 	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
 		return nil

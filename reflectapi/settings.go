@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// settings is what the options of one Describe add up to.
+// settings are the combined options of one Describe.
 type settings struct {
 	names    []givenNames
 	sources  []fs.FS
@@ -17,7 +17,7 @@ type settings struct {
 	portable bool
 }
 
-// givenNames is one Names option.
+// givenNames are the arguments of one Names option.
 type givenNames struct {
 	method             string
 	arguments, results []string
@@ -33,7 +33,7 @@ func settingsOf(options []Option) *settings {
 
 func (s *settings) leavesOut(method string) bool { return slices.Contains(s.without, method) }
 
-// faults finds the options that make no sense for a type.
+// faults returns what is wrong with the options for a type.
 func (s *settings) faults(t reflect.Type) []error {
 	var faults []error
 	for _, method := range s.without {
@@ -57,7 +57,7 @@ func (s *settings) faults(t reflect.Type) []error {
 	return faults
 }
 
-// hasMethod counts the methods of a pointer too: they may be named, or left out.
+// hasMethod includes the methods of a pointer: they too may be named, or left out.
 func hasMethod(t reflect.Type, name string) bool {
 	_, has := t.MethodByName(name)
 	if !has && t.Kind() != reflect.Interface {
@@ -66,7 +66,7 @@ func hasMethod(t reflect.Type, name string) bool {
 	return has
 }
 
-// namesFault says what is wrong with names that were given for arguments or results.
+// namesFault says what is wrong with the names given for arguments or results.
 func namesFault(names []string) string {
 	for i, name := range names {
 		switch {
@@ -79,7 +79,7 @@ func namesFault(names []string) string {
 	return ""
 }
 
-// splitNames reads "x, y" as x and y, and a blank text as no names.
+// splitNames splits "x, y" into x and y; a blank text contains no names.
 func splitNames(list string) []string {
 	if strings.TrimSpace(list) == "" {
 		return nil

@@ -8,19 +8,18 @@ import (
 	"slices"
 )
 
-// shape is what a method's type alone says about how it is served.
+// shape is what the type of a method alone says about how it is served.
 type shape struct {
 	kind     Kind
-	params   []reflect.Type // all of them, the context too
-	outcomes []reflect.Type // all results, the error too
-	args     []reflect.Type // what is left of params, and of outcomes, to be named
+	params   []reflect.Type // including the context
+	outcomes []reflect.Type // including the error
+	args     []reflect.Type // params without the context; results are outcomes without the error
 	results  []reflect.Type
 
 	takesContext, returnsError, variadic bool
 }
 
-// shapeOf reads the type of a method without its receiver. misfits lists all reasons why it
-// cannot be served.
+// shapeOf examines the type of a method without its receiver. misfits lists all reasons why it cannot be served.
 func shapeOf(fn reflect.Type) (s shape, misfits []string) {
 	s = shape{params: slices.Collect(fn.Ins()), outcomes: slices.Collect(fn.Outs()), variadic: fn.IsVariadic()}
 	s.args, s.results = s.params, s.outcomes
@@ -50,15 +49,16 @@ func shapeOf(fn reflect.Type) (s shape, misfits []string) {
 	return s, misfits
 }
 
-// isWeb tells Name(w http.ResponseWriter, r *http.Request); an error may follow.
+// isWeb reports whether a method is Name(w http.ResponseWriter, r *http.Request), with or without an error as its
+// result.
 func isWeb(params, results []reflect.Type) bool {
 	return len(params) == 2 && len(results) == 0 &&
 		params[0] == reflect.TypeFor[http.ResponseWriter]() &&
 		params[1] == reflect.TypeFor[*http.Request]()
 }
 
-// disguisedError tells a last result that is an error by another name. It would travel as
-// plain data, and every call would seem to succeed.
+// disguisedError returns a fault if the last result is an error of another type. It would be sent as plain data, and
+// every call would seem to succeed.
 func disguisedError(s shape) string {
 	last := len(s.results) - 1
 	if last < 0 || s.returnsError || !s.results[last].Implements(reflect.TypeFor[error]()) {
@@ -67,8 +67,8 @@ func disguisedError(s shape) string {
 	return fmt.Sprintf("result %d is of type %v, which is an error: declare it as error, or add an error after it", last+1, s.results[last])
 }
 
-// misfit says why a type is neither an argument nor a result, "" when it is fine. The types
-// that are welcome elsewhere in a signature get an answer of their own.
+// misfit returns why a type is not allowed as an argument or a result, or "". Types that are allowed elsewhere in a
+// signature get an explanation of their own.
 func misfit(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[context.Context]():

@@ -8,23 +8,22 @@ import (
 	"strings"
 )
 
-// Signature is one method as its source has it, for DescribeSignatures.
+// Signature is one method as declared in source, for DescribeSignatures.
 type Signature struct {
 	Name string // e.g. "Add"
-	Doc  string // its doc comment, "" when there is none
+	Doc  string // its doc comment, "" if there is none
 
 	// Func is the type of the method without its receiver: func(context.Context, int, int) (int, error).
 	Func reflect.Type
 
-	// Params and Results name all that Func takes and returns, context and error included:
-	// "ctx", "x", "y" and "sum", "err". What has no name is "" or "_".
+	// Params and Results name all parameters and results of Func, including context and error: "ctx", "x", "y" and
+	// "sum", "err". An unnamed one is "" or "_".
 	Params, Results []string
 }
 
-// DescribeSignatures describes a service of which there is nothing but source, as a generator
-// needs it: by the rules of Describe, and with its complaints. Every fault is reported at
-// once, as one joined error. The methods cannot be called; that is an error. The service has
-// no Type.
+// DescribeSignatures describes a service of which only source is available, as in a generator, by the same rules and
+// with the same errors as Describe. The error joins all faults. Calling a method of the service returns an error, and
+// the service has no Type.
 func DescribeSignatures(name, doc string, signatures []Signature) (*Service, error) {
 	service := &Service{Name: name, Doc: doc}
 	if doc != "" {
@@ -50,10 +49,10 @@ func DescribeSignatures(name, doc string, signatures []Signature) (*Service, err
 
 func byName(a, b Signature) int { return strings.Compare(a.Name, b.Name) }
 
-// originSignature is what Origin and DocOrigin say of what comes from a Signature.
+// originSignature is the Origin and DocOrigin of what comes from a Signature.
 const originSignature = "signature"
 
-// describe makes a method without code, or says why nobody could serve it.
+// describe returns a method without code, or why it cannot be served.
 func (s Signature) describe() (*Method, error) {
 	if s.Func == nil || s.Func.Kind() != reflect.Func {
 		return nil, fmt.Errorf("%v is no type of a function", s.Func)
@@ -86,7 +85,7 @@ func (s Signature) describe() (*Method, error) {
 	return m, nil
 }
 
-// uncallable is the error of a call to what is only a signature.
+// uncallable is the error for calling a method that is only a signature.
 func (m *Method) uncallable() error {
 	return fmt.Errorf("method %s is described from its signature alone: there is nothing to call", m.Name)
 }

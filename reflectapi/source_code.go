@@ -7,7 +7,7 @@ import (
 
 const originCode = "code"
 
-// codeSource knows the names that were given in code, with Names.
+// codeSource knows the names given in code, with Names.
 type codeSource struct {
 	given []givenNames
 }
@@ -23,7 +23,7 @@ func (s codeSource) declaration(of *subject) (declaration, error) {
 	return declaration{}, unknown("none given")
 }
 
-// declare puts context and error, which are not named in code, back in their places.
+// declare adds context and error, which are not named in code, at their places.
 func (g givenNames) declare(s shape) (declaration, error) {
 	args, results := g.arguments, g.results
 	if results == nil && len(s.results) == 1 {

@@ -11,8 +11,8 @@ import (
 
 const originDisk = "source file"
 
-// newDiskSource reads the files that the program was compiled from, where they still are.
-// That is the rule under go run and go test, which leave nothing else to read.
+// newDiskSource reads the files from which the program was compiled, if they still exist. Usually they do under go run
+// and go test, whose programs have no debug information to read.
 func newDiskSource() *textSource {
 	disk := diskFolders{}
 	return &textSource{name: originDisk, filesFor: func(of *subject) ([]*goFile, error) {
@@ -28,7 +28,7 @@ func newDiskSource() *textSource {
 	}}
 }
 
-// diskFolders are the folders that were listed, each once.
+// diskFolders are the folders listed so far.
 type diskFolders map[string][]*goFile
 
 func (disk diskFolders) files(folder string) []*goFile {
@@ -43,7 +43,7 @@ func (disk diskFolders) files(folder string) []*goFile {
 	return slices.Clone(files)
 }
 
-// neighbour lists the files of a package in the module that a folder is in.
+// neighbour returns the files of another package in the same module as a folder.
 func (disk diskFolders) neighbour(importPath, within string) []*goFile {
 	folder, err := folderInModule(importPath, within)
 	if err != nil {
@@ -52,7 +52,7 @@ func (disk diskFolders) neighbour(importPath, within string) []*goFile {
 	return disk.files(folder)
 }
 
-// folder is where the package of the subject was compiled.
+// folder returns the folder in which the package of the subject was compiled.
 func (of *subject) folder() (string, error) {
 	from := of.origin()
 	switch {
@@ -68,8 +68,8 @@ func (of *subject) folder() (string, error) {
 	return folderInModule(of.receiver.PkgPath(), filepath.Dir(from.file))
 }
 
-// folderInModule finds the folder of another package of the module that a folder is in: an
-// interface has no code, so nothing in the program says where it was declared.
+// folderInModule returns the folder of another package in the same module as a folder: an interface has no code, so the
+// program does not contain the place of its declaration.
 func folderInModule(importPath, within string) (string, error) {
 	for root := within; ; root = filepath.Dir(root) {
 		if module, ok := modulePath(filepath.Join(root, "go.mod")); ok {
@@ -85,7 +85,7 @@ func folderInModule(importPath, within string) (string, error) {
 	}
 }
 
-// modulePath reads the module line of a go.mod file.
+// modulePath returns the module path in a go.mod file.
 func modulePath(file string) (string, bool) {
 	f, err := os.Open(file)
 	if err != nil {

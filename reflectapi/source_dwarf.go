@@ -7,13 +7,12 @@ import (
 
 const originDWARF = "DWARF"
 
-// dwarfSource reads the debug information of the running program, the last resort, which is
-// opened only when a name is missing.
+// dwarfSource reads the debug information of the running program. It is the last resort, and opened only if a name is
+// missing.
 //
-// What the compiler leaves there has holes. Blank parameters of functions that can be
-// inlined are absent, the receiver too when it has no name; wrappers and functions that are
-// not inlined have them all. Several entries may describe one method: one that is complete
-// and has the right types answers, and when none is, the question goes on.
+// What the compiler writes there is incomplete. Blank parameters of functions that can be inlined are missing, and so
+// is an unnamed receiver; wrappers and functions that are not inlined have them all. Several entries may describe one
+// method: the first that is complete and has the right types is used, and if there is none the next source is asked.
 type dwarfSource struct{}
 
 func (dwarfSource) origin() string { return originDWARF }
@@ -36,11 +35,11 @@ func (dwarfSource) declaration(of *subject) (declaration, error) {
 	return declaration{}, unknown("no complete entry")
 }
 
-// declaration takes the names if the entry is complete and fits the program.
+// declaration returns the names if the entry is complete and matches the program.
 func (e dwarfEntry) declaration(of *subject) (declaration, bool) {
 	params, results := e.parameters(of), e.results
 	if len(results) == 0 {
-		results = make([]dwarfVariable, len(of.shape.outcomes)) // unnamed ones may be absent
+		results = make([]dwarfVariable, len(of.shape.outcomes)) // unnamed ones may be missing
 	}
 	if !matches(params, of.shape.params) || !matches(results, of.shape.outcomes) {
 		return declaration{}, false
@@ -48,10 +47,9 @@ func (e dwarfEntry) declaration(of *subject) (declaration, bool) {
 	return declaration{params: variableNames(params), results: variableNames(results), place: of.place()}, true
 }
 
-// parameters lists the parameters that stand in the program's order. A blank context, which
-// needs no name, is put back; with any other one missing, the number will not match. A
-// first parameter of the receiver's type is always taken for the receiver: where it is not,
-// the number will not match either, rather than a wrong name be right by chance.
+// parameters returns the parameters in the program's order. A blank context, which needs no name, is put back; if any
+// other one is missing, the number does not match. A first parameter of the receiver's type is always taken to be the
+// receiver: if it is not, the number does not match either, so that no wrong name is used by chance.
 func (e dwarfEntry) parameters(of *subject) []dwarfVariable {
 	params := e.params
 	if len(params) > len(of.shape.params) || len(params) > 0 && isReceiver(params[0].typeName, of.receiver) {
@@ -63,7 +61,7 @@ func (e dwarfEntry) parameters(of *subject) []dwarfVariable {
 	return params
 }
 
-// isReceiver tells whether a type as DWARF names it is the receiver or a pointer to it.
+// isReceiver reports whether a type name in DWARF is the receiver's or that of a pointer to it.
 func isReceiver(typeName string, receiver reflect.Type) bool {
 	name, _ := splitGeneric(strings.TrimPrefix(typeName, "*"))
 	own, _ := splitGeneric(receiver.Name())
@@ -82,8 +80,8 @@ func matches(variables []dwarfVariable, types []reflect.Type) bool {
 	return true
 }
 
-// matches compares types by name, package paths left out: DWARF has the path where reflect
-// has the package's name. Types inside generic code cannot be told.
+// matches compares types by name, without package paths: DWARF has the path where reflect has the package's name. Types
+// in generic code cannot be compared, and count as matching.
 func (v dwarfVariable) matches(t reflect.Type) bool {
 	if v.typeName == "" || strings.Contains(v.typeName, "go.shape.") || strings.HasPrefix(v.typeName, ".param") {
 		return true
@@ -91,7 +89,7 @@ func (v dwarfVariable) matches(t reflect.Type) bool {
 	return qualifier.ReplaceAllString(v.typeName, "") == qualifier.ReplaceAllString(t.String(), "")
 }
 
-// variableNames lists names; the compiler calls unnamed ones ~p0 or ~r0.
+// variableNames returns the names of variables; the compiler calls unnamed ones ~p0 or ~r0.
 func variableNames(variables []dwarfVariable) []string {
 	names := make([]string, len(variables))
 	for i, v := range variables {

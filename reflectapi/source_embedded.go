@@ -7,8 +7,8 @@ import (
 
 const originEmbedded = "embedded source"
 
-// newEmbeddedSource reads the source that was handed over with the Source option. It is in
-// the program, so it answers in every build.
+// newEmbeddedSource reads the source given with the option Source. The program contains it, so it is available in every
+// build.
 func newEmbeddedSource(given []fs.FS) *textSource {
 	var all []*goFile
 	listed := false
@@ -29,8 +29,8 @@ func newEmbeddedSource(given []fs.FS) *textSource {
 	}}
 }
 
-// filesOf picks the files of a package by the last element of its path, in the hope that it is
-// the name of the package or of the folder: nothing else tells where an embedded file was.
+// filesOf returns the files of a package by the last element of its path, assuming that this is the name of the package
+// or of the folder: nothing else says where an embedded file came from.
 func filesOf(importPath string, all []*goFile) []*goFile {
 	var found []*goFile
 	for _, f := range all {
@@ -42,14 +42,14 @@ func filesOf(importPath string, all []*goFile) []*goFile {
 	return found
 }
 
-// goFilesBelow lists the Go files of all folders.
+// goFilesBelow returns the Go files of all folders.
 func goFilesBelow(files fs.FS) []*goFile {
 	var all []*goFile
 	_ = fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			all = append(all, goFilesIn(files, path)...)
 		}
-		return nil // what cannot be read is not there
+		return nil // unreadable folders are ignored
 	})
 	return all
 }

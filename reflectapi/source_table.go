@@ -4,14 +4,14 @@ import "reflect"
 
 const originTable = "signature table"
 
-// tables are the signature tables that one description has asked for. It is for one goroutine.
+// tables are the signature tables looked up for one description. Use it from one goroutine.
 type tables struct {
 	asked map[reflect.Type]*signatureTable
-	order []*signatureTable // of asked, so that faults are told in order
+	order []*signatureTable // in the order of lookup, for the order of faults
 }
 
-// newTableSource reads the declarations that generated files have registered. They are in
-// the program, so they answer in every build.
+// newTableSource reads the declarations that generated files have registered. The program contains them, so they are
+// available in every build.
 func newTableSource() (*tables, *textSource) {
 	all := &tables{asked: map[reflect.Type]*signatureTable{}}
 	return all, &textSource{name: originTable, filesFor: func(of *subject) ([]*goFile, error) {
@@ -19,7 +19,7 @@ func newTableSource() (*tables, *textSource) {
 		case table == nil && of.isInterface():
 			return nil, unknown("none")
 		case table == nil:
-			return nil, unknown("") // only interfaces have one
+			return nil, unknown("") // only interfaces have a table
 		case len(table.faults) > 0:
 			return nil, unknown("it is wrong")
 		default:
@@ -28,7 +28,7 @@ func newTableSource() (*tables, *textSource) {
 	}}
 }
 
-// of is the table that was registered for a type, nil when there is none.
+// of returns the table registered for a type, nil if there is none.
 func (all *tables) of(t reflect.Type) *signatureTable {
 	table, asked := all.asked[t]
 	if !asked {
@@ -41,13 +41,13 @@ func (all *tables) of(t reflect.Type) *signatureTable {
 	return table
 }
 
-// isFaulty tells a type whose table was asked for, and is wrong.
+// isFaulty reports whether a type's table was looked up and is faulty.
 func (all *tables) isFaulty(t reflect.Type) bool {
 	table := all.asked[t]
 	return table != nil && len(table.faults) > 0
 }
 
-// faults is all that is wrong with the tables that were asked for.
+// faults returns all faults of the tables that were looked up.
 func (all *tables) faults() []error {
 	var faults []error
 	for _, table := range all.order {

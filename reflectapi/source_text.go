@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// textSource reads declarations and doc comments from Go source, wherever that lies.
+// textSource reads declarations and doc comments from Go source, wherever that is.
 type textSource struct {
 	name string
-	// filesFor lists the files that may declare the subject, or says why there are none.
+	// filesFor returns the files that may declare the subject, or why there are none.
 	filesFor func(of *subject) ([]*goFile, error)
 }
 
-// nowhere is a source that knows nothing.
+// nowhere returns a source without any files.
 func nowhere() *textSource {
 	return &textSource{filesFor: func(*subject) ([]*goFile, error) { return nil, unknown("") }}
 }
 
 func (s *textSource) origin() string { return s.name }
 
-// declaration searches the package of the subject. A method with code has to be declared at
-// the very line that the program was compiled from, which tells its source from a later
-// edit and from a namesake; an interface leaves no line behind.
+// declaration searches the package of the subject. A method with code has to be declared at the line from which the
+// program was compiled, which rules out later edits and other methods of the same name; for an interface the program
+// contains no line.
 func (s *textSource) declaration(of *subject) (declaration, error) {
 	files, err := s.filesFor(of)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *textSource) declaration(of *subject) (declaration, error) {
 	return first, nil
 }
 
-// find lists the declarations of a subject, whether they fit the program or not.
+// find returns the declarations of a subject, whether or not they match the program.
 func (s *textSource) find(of *subject) []declared {
 	files, err := s.filesFor(of)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *textSource) find(of *subject) []declared {
 	return declarationsOf(of, files)
 }
 
-// absence says that no file has the declaration.
+// absence says that no file contains the declaration.
 func absence(of *subject) unknown {
 	if of.file == "" {
 		return unknown(fmt.Sprintf("%v is not in it", of.receiver))
@@ -62,14 +62,14 @@ func absence(of *subject) unknown {
 	return unknown(fmt.Sprintf("%s:%d is not in it, or not as it was compiled", filepath.Base(of.file), of.line))
 }
 
-// comment is the doc comment of the type that declares the subject, "" when it has none;
-// declared says that the type was found.
+// comment returns the doc comment of the type that declares the subject, "" if it has none; declared reports whether
+// the type was found.
 func (s *textSource) comment(of *subject) (doc string, declared bool) {
 	files, err := s.filesFor(of)
 	if err != nil {
 		return "", false
 	}
-	for _, likely := range []bool{true, false} { // so that few files are parsed that only mention the type
+	for _, likely := range []bool{true, false} { // so that files that only mention the type are rarely parsed
 		for _, f := range files {
 			if f.mentions("type "+of.typeName()) != likely || !f.belongsTo(of) {
 				continue

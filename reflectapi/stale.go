@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// A copy of a declaration, in a signature table or in embedded source, is out of date when
-// the file that it was taken from says something else. The program itself tells that only
-// of numbers and types: an argument that was renamed since fits as well as before.
+// A copy of a declaration, in a signature table or in embedded source, is out of date if the file from which it was
+// taken says something else. Comparing it with the program shows only differences in numbers and types: an argument
+// that has been renamed since matches as well as before.
 
-// warnings lists all that is out of date, a line each.
+// warnings returns all that is out of date, one line each.
 func (s *survey) warnings() []string {
 	var all []string
 	warn := func(thing string, told []string) {
@@ -26,7 +26,7 @@ func (s *survey) warnings() []string {
 	return all
 }
 
-// staleType compares the comments of the types that the service may have its own from.
+// staleType compares the comments of the types from which the service's comment may come.
 func (s *survey) staleType() (thing string, told []string) {
 	for _, t := range []reflect.Type{base(s.as), base(s.impl)} {
 		if told := s.naming.staleComment(t); len(told) > 0 {
@@ -36,7 +36,7 @@ func (s *survey) staleType() (thing string, told []string) {
 	return "", nil
 }
 
-// staleMethod compares a method, as the interface has it before the implementation.
+// staleMethod compares a method: the interface's declaration first, then the implementation's.
 func (s *survey) staleMethod(c *candidate) []string {
 	for _, subject := range c.subjects {
 		if told := s.naming.stale(subject); len(told) > 0 {
@@ -46,17 +46,17 @@ func (s *survey) staleMethod(c *candidate) []string {
 	return nil
 }
 
-// stale compares what the copies say of a subject with the source on disk, where that is.
+// stale compares what the copies say of a subject with the source on disk, if that exists.
 func (n *naming) stale(of *subject) []string {
 	for _, text := range n.copies {
 		copied := text.find(of)
 		if len(copied) == 0 {
-			continue // nobody reads the disk for nothing
+			continue // the disk is read only if there is a copy
 		}
 		originals := n.disk.find(of)
 		agrees := func(original declared) bool { return len(copied[0].differences(original, of.shape)) == 0 }
 		if len(originals) == 0 || slices.ContainsFunc(originals, agrees) {
-			continue // there are several when files for different systems each have one
+			continue // there are several if files for different systems each have one
 		}
 		return outdated(text, copied[0].differences(originals[0], of.shape))
 	}
@@ -93,8 +93,8 @@ func outdated(text *textSource, differences []string) []string {
 
 const otherComment = "has another comment than the source file"
 
-// differences lists how a copy differs from the original, as far as callers can tell: the
-// names of context and error are nobody's business, and neither are those of a web method.
+// differences returns how a copy differs from the original as far as callers can see: the names of context and error do
+// not matter to them, nor do those of a web method.
 func (d declared) differences(original declared, s shape) []string {
 	params, results := slots(d.fn.Params), slots(d.fn.Results)
 	originalParams, originalResults := slots(original.fn.Params), slots(original.fn.Results)
@@ -115,7 +115,7 @@ func (d declared) differences(original declared, s shape) []string {
 
 // slot is one argument or result in source.
 type slot struct {
-	name string // "_" when it has none
+	name string // "_" if it has none
 	kind ast.Expr
 }
 

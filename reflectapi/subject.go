@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// subject is one method at the place that declares it, which is what a source is asked
-// about. A service method has one subject, or two when an interface describes it: the
-// interface's and the implementation's.
+// subject is one method at the place that declares it, which is what a source is asked about. A service method has one
+// subject, or two if an interface describes it: the interface's and the implementation's.
 type subject struct {
-	method   string       // e.g. "Add"; "" when the question is about the type alone
-	receiver reflect.Type // what declares it: a named type, never a pointer, or an interface
+	method   string       // e.g. "Add"; "" if the subject is only the type
+	receiver reflect.Type // the type that declares it: a named type, never a pointer, or an interface
 	shape    shape
 
-	file    string   // where its code came from, as the compiler saw it; "" for an interface
+	file    string   // the source file, as the compiler saw it; "" for an interface
 	line    int      // a line of its declaration
-	symbols []string // what the linker calls it, and the wrapper around it
+	symbols []string // its linker symbol, and that of the wrapper around it
 
-	near anchor // for what has no code: a file not far from it
+	near anchor // for an interface, which has no code: a file near it
 }
 
-// anchor is a file that the service was compiled from, and its package.
+// anchor is a file from which the service was compiled, and its package.
 type anchor struct{ file, importPath string }
 
-// subjectOf finds what declares a method of the implementation.
+// subjectOf returns the subject of a method of the implementation.
 func subjectOf(t reflect.Type, method string, s shape) *subject {
 	receiver, at := declaredIn(t, method)
 	of := &subject{method: method, receiver: receiver, shape: s}
@@ -37,8 +36,8 @@ func subjectOf(t reflect.Type, method string, s shape) *subject {
 	return of
 }
 
-// anchorOf picks the file to look around in: one of the implementation's own methods, else
-// of one that it got by embedding.
+// anchorOf picks the file near which to search: that of one of the implementation's own methods, otherwise of a
+// promoted one.
 func anchorOf(candidates []*candidate, impl reflect.Type) anchor {
 	var found anchor
 	for _, c := range candidates {
@@ -50,7 +49,7 @@ func anchorOf(candidates []*candidate, impl reflect.Type) anchor {
 	return found
 }
 
-// origin is the file to start from when looking for the subject's source.
+// origin returns the file at which the search for the subject's source starts.
 func (of *subject) origin() anchor {
 	if of.file != "" {
 		return anchor{of.file, of.receiver.PkgPath()}
@@ -58,14 +57,14 @@ func (of *subject) origin() anchor {
 	return of.near
 }
 
-// typeName is the name that the subject's type has in source.
+// typeName returns the name of the subject's type in source.
 func (of *subject) typeName() string { return plainName(of.receiver) }
 
-// isInterface tells a subject that has no code.
+// isInterface reports whether the subject belongs to an interface and has no code.
 func (of *subject) isInterface() bool { return of.receiver.Kind() == reflect.Interface }
 
-// isIn tells whether the code of the subject came from a file of that name.
+// isIn reports whether the code of the subject is in a file of that name.
 func (of *subject) isIn(file string) bool { return filepath.Base(of.file) == file }
 
-// inTest tells whether the subject is declared, or implemented, in a test file.
+// inTest reports whether the subject is declared, or implemented, in a test file.
 func (of *subject) inTest() bool { return strings.HasSuffix(of.origin().file, "_test.go") }

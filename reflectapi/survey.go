@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// survey is a value about to be described: what it has, and where to look for the rest.
+// survey is a value that is being described: its methods, and where to look for their names.
 type survey struct {
 	as         reflect.Type // the type of the value, or the interface that describes it
 	impl       reflect.Type
-	candidates []*candidate // those that are left out excepted
+	candidates []*candidate // without those that are left out
 	naming     *naming
 	faults     []error // of options
-	mock       error   // what to say of all methods when the value is a mock, nil when it is none
-	beyond     []error // methods that only the value's pointer has
+	mock       error   // what to report for all methods of a mock, nil if the value is not one
+	beyond     []error // methods that only a pointer to the value has
 }
 
 func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, error) {
@@ -39,7 +39,7 @@ func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, e
 	return s, nil
 }
 
-// service describes all there is, or says everything that is wrong.
+// service describes the service, or returns all faults.
 func (s *survey) service() (*Service, error) {
 	service := &Service{Name: plainName(base(s.as)), Type: s.as}
 	service.Doc, service.DocOrigin = s.comment()
@@ -56,8 +56,8 @@ func (s *survey) service() (*Service, error) {
 	return service, nil
 }
 
-// methods describes all methods, and says what is wrong with them. What is wrong with a
-// signature table is not told again for each.
+// methods describes all methods, and returns their faults. A fault of a signature table is not repeated for each
+// method.
 func (s *survey) methods() (methods []*Method, faults []error) {
 	faults = s.beyond
 	for _, c := range s.candidates {
@@ -75,7 +75,7 @@ func (s *survey) methods() (methods []*Method, faults []error) {
 	return methods, faults
 }
 
-// comment is the doc comment of the service's type, and where it was found.
+// comment returns the doc comment of the service's type, and its origin.
 func (s *survey) comment() (doc, origin string) {
 	return s.naming.comment(base(s.as), base(s.impl))
 }

@@ -11,12 +11,12 @@ import (
 // signatureTable is the declaration that was registered for an interface.
 type signatureTable struct {
 	iface  reflect.Type
-	file   *goFile // nothing but the declaration; nil when it does not parse
+	file   *goFile // contains only the declaration; nil if it does not parse
 	faults []error
 }
 
-// newSignatureTable reads a declaration and compares all of it with the program: a table
-// that was generated for another version of the interface is wrong as a whole.
+// newSignatureTable parses a declaration and compares all of it with the program: a table that was generated for
+// another version of the interface is wrong as a whole.
 func newSignatureTable(t reflect.Type, given []string) *signatureTable {
 	table := &signatureTable{iface: t}
 	switch {
@@ -34,11 +34,11 @@ func (table *signatureTable) faultf(format string, arguments ...any) {
 	table.faults = append(table.faults, fmt.Errorf("the signature table of %v "+format, append([]any{table.iface}, arguments...)...))
 }
 
-// parse reads the declaration and checks it.
+// parse parses and checks the declaration.
 func (table *signatureTable) parse(declaration string) {
 	file, err := parseText("package " + packageName(table.iface) + "\n" + declaration)
 	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
-		err = errors.New(list[0].Msg) // where in the text does not matter: nobody mends it by hand
+		err = errors.New(list[0].Msg) // without the position in the text, which nobody edits by hand
 	}
 	if err != nil {
 		table.faultf("does not parse: %w: run go generate", err)
@@ -59,7 +59,7 @@ func (table *signatureTable) parse(declaration string) {
 	table.checkMethods(iface)
 }
 
-// checkMethods compares the methods with those of the program, both ways.
+// checkMethods compares the methods with those of the program, in both directions.
 func (table *signatureTable) checkMethods(declared *ast.InterfaceType) {
 	for m := range table.iface.Methods() {
 		if m.IsExported() {

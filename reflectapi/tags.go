@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// checkTags refuses jsonschema tags that jsonschema would leave out without a word: the author thinks that something is
-// held, and nothing is.
+// checkTags returns an error for jsonschema tags that jsonschema silently ignores: their author would expect them to be
+// enforced, and they would not be.
 func checkTags(t reflect.Type) error {
 	var faults []error
 	eachStruct(t, map[reflect.Type]bool{}, func(t reflect.Type) {
@@ -29,7 +29,7 @@ func checkTags(t reflect.Type) error {
 	return errors.Join(faults...)
 }
 
-// eachStruct visits the structs in a type that jsonschema looks into.
+// eachStruct visits the structs in a type whose tags jsonschema reads.
 func eachStruct(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type)) {
 	if seen[t] || replacesSchema(t) || opaque(t) != nil {
 		return
@@ -46,7 +46,7 @@ func eachStruct(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.T
 	}
 }
 
-// tagParts splits a jsonschema tag at its commas. A comma behind a backslash belongs to the value.
+// tagParts splits a jsonschema tag at its commas. A comma after a backslash belongs to the value.
 func tagParts(tag string) []string {
 	const comma = "\x00"
 	parts := strings.Split(strings.ReplaceAll(tag, `\,`, comma), ",")
@@ -56,7 +56,7 @@ func tagParts(tag string) []string {
 	return parts
 }
 
-// tagFault says what is wrong with one part of a tag, and what to do; "" when it is fine.
+// tagFault says what is wrong with one part of a tag, and what to do; "" if it is fine.
 func tagFault(part string, f reflect.StructField) string {
 	key, value, assigned := strings.Cut(part, "=")
 	if !assigned {
@@ -85,12 +85,12 @@ func tagFault(part string, f reflect.StructField) string {
 	return valueFault(key, value, class)
 }
 
-// anywhere are the keywords of all types.
+// anywhere returns the keywords that every type may have.
 func anywhere() []string {
 	return []string{"title", "description", "type", "anchor", "oneof_required", "anyof_required", "oneof_ref", "oneof_type", "anyof_ref", "anyof_type"}
 }
 
-// keywords are those that jsonschema reads for a type of JSON.
+// keywords returns the keywords that jsonschema reads for a JSON type.
 func keywords(class string) []string {
 	switch class {
 	case "string":
@@ -105,7 +105,7 @@ func keywords(class string) []string {
 	return nil
 }
 
-// misplaced says why a keyword has no effect on a field, and what has.
+// misplaced says why a keyword has no effect on a field, and which keyword would.
 func misplaced(class string, t reflect.Type) string {
 	if class == "" {
 		return fmt.Sprintf("has no effect on a %v; give a type of its own a method JSONSchemaExtend(*jsonschema.Schema)", t)
@@ -117,7 +117,7 @@ func misplaced(class string, t reflect.Type) string {
 	return fmt.Sprintf("has no effect on %s; what has is required, nullable, title, description, %s", article(class), known)
 }
 
-// classOf returns the type that JSON has for a field, as far as its tag can restrict it; "" where it cannot.
+// classOf returns the JSON type of a field, as far as its tag can restrict it; otherwise "".
 func classOf(f reflect.StructField) string {
 	class := class(f.Type)
 	quoted := slices.Contains(strings.Split(f.Tag.Get("json"), ",")[1:], "string")
@@ -127,7 +127,7 @@ func classOf(f reflect.StructField) string {
 	return class
 }
 
-// class returns the type that JSON has for a type of Go; "" for what is a component, or anything.
+// class returns the JSON type of a Go type; "" for a component, or for any value.
 func class(t reflect.Type) string {
 	t = base(t)
 	if known := opaque(t); known != nil {
@@ -154,7 +154,8 @@ func class(t reflect.Type) string {
 	return "integer"
 }
 
-// elementClass is that of what a list holds; "" for what is none, or where tags do not reach it.
+// elementClass returns the JSON type of a list's elements; "" if it is no list, or if tags do not apply to its
+// elements.
 func elementClass(t reflect.Type) string {
 	t = base(t)
 	if t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
@@ -192,7 +193,7 @@ func valueFault(key, value, class string) string {
 	return ""
 }
 
-// literalFault says why a value is none of the type of its field.
+// literalFault says why a value does not have the type of its field.
 func literalFault(value, class string) string {
 	var err error
 	switch class {

@@ -13,16 +13,16 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// untransportable names what in a type no JSON text can carry, "" when all of it can:
+// untransportable says which part of a type JSON cannot represent, or returns "":
 //
 //	"it is of type chan int", "field shop.Order.Notify is of type func()"
 //
-// Types that write their own JSON or text are trusted.
+// Types that marshal themselves are trusted.
 func untransportable(t reflect.Type) string {
 	return (&transportCheck{seen: map[reflect.Type]bool{}}).obstacle(t, "it")
 }
 
-// transportCheck walks a type once, recursive ones included.
+// transportCheck visits each part of a type once, even if it is recursive.
 type transportCheck struct {
 	seen map[reflect.Type]bool
 }
@@ -60,8 +60,8 @@ func (c *transportCheck) obstacle(t reflect.Type, where string) string {
 	return ""
 }
 
-// isStream tells what is read or written, as a file or an upload is. The fields of a multipart.FileHeader would travel, and
-// what is in the file would not.
+// isStream reports whether a value is read or written as a stream, such as a file or an upload. The fields of a
+// multipart.FileHeader could be sent, but not the contents of the file.
 func isStream(t reflect.Type) bool {
 	if t.Kind() != reflect.Interface {
 		return t == reflect.TypeFor[multipart.FileHeader]() || t == reflect.TypeFor[os.File]()
@@ -94,10 +94,10 @@ func (c *transportCheck) structObstacle(t reflect.Type, where string) string {
 	return ""
 }
 
-// rivalsFor finds two fields of one struct that JSON would call the same, embedded structs
-// included. The codec refuses every value of such a type, when the first one comes along.
+// rivalsFor finds two fields of one struct with the same name in JSON, including embedded structs. The codec refuses
+// every value of such a type, but only when it encodes or decodes the first one.
 func rivalsFor(t reflect.Type) string {
-	owners := map[string]string{} // Go names, by those that JSON has for them
+	owners := map[string]string{} // Go names, by JSON name
 	for i := range t.NumField() {
 		field, promotes := readField(jsonField{Type: t}, i)
 		if promotes {
@@ -123,7 +123,8 @@ func hasJSONTag(t reflect.Type) bool {
 	return false
 }
 
-// embedsItself tells "type T struct{ *T }", legal Go that jsonschema never comes to the end of.
+// embedsItself reports whether a type is like "type T struct{ *T }", which is legal Go but makes jsonschema recurse
+// without end.
 func embedsItself(t reflect.Type, within []reflect.Type) bool {
 	if slices.Contains(within, t) {
 		return true
@@ -139,7 +140,8 @@ func embedsItself(t reflect.Type, within []reflect.Type) bool {
 	return false
 }
 
-// pointsToItself tells "type T *T", legal Go that no walk over types comes to the end of.
+// pointsToItself reports whether a type is like "type T *T", which is legal Go but makes any walk over types recurse
+// without end.
 func pointsToItself(t reflect.Type) bool {
 	met := map[reflect.Type]bool{}
 	for ; t.Kind() == reflect.Pointer; t = t.Elem() {
@@ -161,19 +163,19 @@ func isMapKey(t reflect.Type) bool {
 	return writesText(t)
 }
 
-// writesJSON tells a type whose JSON is its own affair, also when only its pointer has the
-// method: the codec takes the address.
+// writesJSON reports whether a type marshals itself to JSON, even if only its pointer has the method: the codec takes
+// the address.
 func writesJSON(t reflect.Type) bool {
 	return implements[json.Marshaler](t) || implements[jsonv2.MarshalerTo](t)
 }
 
-// writesText tells a type that is a JSON string of its own making, unless it writes JSON.
+// writesText reports whether a type marshals itself to text, and so becomes a JSON string, unless it marshals itself to
+// JSON.
 func writesText(t reflect.Type) bool {
 	return implements[encoding.TextMarshaler](t) || implements[encoding.TextAppender](t)
 }
 
-// implements tells whether t or *t has the methods of I. An interface type never does: what
-// counts is the value in it.
+// implements reports whether t or *t has the methods of I. It is false for interface types: the value in them decides.
 func implements[I any](t reflect.Type) bool {
 	iface := reflect.TypeFor[I]()
 	return t.Kind() != reflect.Interface && (t.Implements(iface) || reflect.PointerTo(t).Implements(iface))

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// qualifier matches a package path and the dot behind it, e.g. "github.com/acme/shop.".
+// qualifier matches a package path and the dot after it, e.g. "github.com/acme/shop.".
 var qualifier = regexp.MustCompile(`[\pL\pN_][\pL\pN_.~%/+-]*\.`)
 
-// typeText writes a type as Go source would, types of the package home without a qualifier.
+// typeText writes a type as Go source does, with types of the package home unqualified.
 func typeText(t reflect.Type, home string) string {
 	if t.Name() != "" {
 		return namedText(t, home)
@@ -33,7 +33,7 @@ func typeText(t reflect.Type, home string) string {
 	return t.String()
 }
 
-// elementText writes uint8 elements as byte, which is what nearly everybody wrote.
+// elementText writes uint8 elements as byte, which most source does.
 func elementText(t reflect.Type, home string) string {
 	if t.Elem() == reflect.TypeFor[byte]() {
 		return "byte"
@@ -57,7 +57,7 @@ func namedText(t reflect.Type, home string) string {
 	return packageName(t) + "." + name
 }
 
-// splitGeneric parts "Page[int]" into "Page" and "[int]".
+// splitGeneric splits "Page[int]" into "Page" and "[int]".
 func splitGeneric(name string) (base, arguments string) {
 	if i := strings.IndexByte(name, '['); i >= 0 {
 		return name[:i], name[i:]
@@ -65,14 +65,14 @@ func splitGeneric(name string) (base, arguments string) {
 	return name, ""
 }
 
-// plainName is the name of a type without type arguments.
+// plainName returns the name of a type without type arguments.
 func plainName(t reflect.Type) string {
 	name, _ := splitGeneric(t.Name())
 	return name
 }
 
-// packageName is the name in the package clause of the file that declares a named type,
-// which need not be the last element of its path.
+// packageName returns the package name of a named type, as in the package clause. It may differ from the last element
+// of the import path.
 func packageName(t reflect.Type) string {
 	name, _, _ := strings.Cut(t.String(), ".")
 	return name

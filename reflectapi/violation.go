@@ -5,20 +5,21 @@ import (
 	"strconv"
 )
 
-// Violation is one place at which a value breaks its schema.
+// Violation is one place at which a value violates its schema.
 type Violation struct {
-	Path   string // members and elements on the way: "p1.x", "tags[2]"; "" for the value itself
+	Path   string // path of members and elements: "p1.x", "tags[2]"; "" for the value itself
 	Detail string // "expects at least 1"
 }
 
-// maxViolations bounds what is told of one value: a list of a million bad elements is not worth a million lines.
+// maxViolations bounds the violations reported for one value: nobody reads a million lines about a list of a million
+// bad elements.
 const maxViolations = 100
 
-// review collects what is wrong with one value.
+// review collects the violations of one value.
 type review struct {
-	at    []place // where in the value the rules are looking
+	at    []place // the path to the part being checked
 	found []Violation
-	tried map[tried]bool // whether what was held to alternatives fits them
+	tried map[tried]bool // results of checks against alternatives
 }
 
 // place is one step into a value.
@@ -37,10 +38,10 @@ func (r *review) fail(detail string) {
 	}
 }
 
-// full says that enough is told.
+// full reports whether there are enough violations.
 func (r *review) full() bool { return len(r.found) >= maxViolations }
 
-// path writes a place as p1.x or tags[2].
+// path returns the current place, such as p1.x or tags[2].
 func (r *review) path() string {
 	var path []byte
 	for _, p := range r.at {
@@ -56,7 +57,7 @@ func (r *review) path() string {
 	return string(path)
 }
 
-// inside follows pointers and interfaces; null says that there is nothing at their end.
+// inside follows pointers and interfaces; null reports that there is no value at the end.
 func inside(v reflect.Value) (at reflect.Value, null bool) {
 	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && v.Type() != bigInteger()) {
 		v = v.Elem()

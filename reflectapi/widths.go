@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// widths adds what a Go number tells of its size: a format, and the limits of what is narrower than any format. uint and
-// uint64 have no format: half of their values are beyond int64.
+// widths adds what the width of a Go number implies: a format, and limits for types narrower than any format. uint and
+// uint64 have no format, because half of their values are beyond int64.
 func widths(out *Schema, t reflect.Type) {
 	if t == nil {
 		return
@@ -28,7 +28,7 @@ func widths(out *Schema, t reflect.Type) {
 	}
 }
 
-// setFormat sets the format of a schema that has none of its own.
+// setFormat sets the format of a schema that has none.
 func setFormat(out *Schema, format string) {
 	if out.Format == "" {
 		out.Format = format
@@ -45,7 +45,7 @@ func integerFormat(t reflect.Type) string {
 	return ""
 }
 
-// rangeOf returns the limits of an integer type that no format tells, nil for none.
+// rangeOf returns the limits of an integer type that a format does not imply, nil for none.
 func rangeOf(t reflect.Type) (low, high *float64) {
 	limit := func(n float64) *float64 { return &n }
 	switch t.Kind() {

@@ -10,19 +10,20 @@ import (
 	legacy "github.com/go-json-experiment/json/v1"
 )
 
-// fitsZero says whether the value that an argument or a member has when nobody gives it keeps a rule for any.
+// fitsZero reports whether the zero value, which a missing argument or member has, satisfies a rule for decoded JSON.
 func (r *rule) fitsZero(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
-		return true // absent, and the method sees that
+		return true // the method can see that it is absent
 	}
 	zero, known := zeroJSON(t)
 	return !known || r.fits(reflect.ValueOf(zero))
 }
 
-// zeroJSON is the zero value of a type as JSON, read as any. It is not known of a type whose own method fails for it.
+// zeroJSON returns the zero value of a type as decoded JSON. known is false if a marshalling method of the type fails
+// for it.
 func zeroJSON(t reflect.Type) (zero any, known bool) {
 	defer func() {
-		if recover() != nil { // a method of a stranger's type, which has never been called for a zero value
+		if recover() != nil { // a method of a type from elsewhere, which may never have been called for a zero value
 			zero, known = nil, false
 		}
 	}()
@@ -35,16 +36,16 @@ func zeroJSON(t reflect.Type) (zero any, known bool) {
 	return zero, true
 }
 
-// zeroNumber writes the zero value of a json.Number. A zero map has no members, so that it is never a name.
+// zeroNumber writes the zero value of a json.Number. It is never used for a map key, because a zero map has no members.
 func zeroNumber(encoder *jsontext.Encoder, _ json.Number) error {
 	return encoder.WriteToken(jsontext.Int(0))
 }
 
-// optional tells a member that is left out of JSON when it has its zero value, or that only answers have: there, being
-// absent is a way of its own to be.
+// optional reports whether a member is omitted from JSON if it is zero, or only occurs in responses: for such a member
+// absence is a value of its own.
 func (f *jsonField) optional() bool { return f.omitted || f.readOnly }
 
-// behindPointer tells a member of an embedded struct that may not be there.
+// behindPointer reports whether a member belongs to an embedded struct that may be nil.
 func (f *jsonField) behindPointer(t reflect.Type) bool {
 	for _, i := range f.index[:len(f.index)-1] {
 		for t.Kind() == reflect.Pointer {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// absent says that there is no such type, and what there is.
+// absent returns an error that says that there is no such type, and which types there are.
 func (s *sources) absent(name string) error {
 	faults := []fault{{text: fmt.Sprintf("there is no type %s in package %s%s", name, s.pkg.Name(), s.elsewhere(name))}}
-	return joined(append(faults, s.syntax...)) // it may be behind one of these
+	return joined(append(faults, s.syntax...)) // the type may be in a file that does not parse
 }
 
 // elsewhere says where the type is, or which one may be meant.
@@ -48,7 +48,7 @@ func (s *sources) elsewhere(name string) string {
 	return ", and no other interface"
 }
 
-// distance counts the letters to add, take away or replace to get from one word to another.
+// distance returns the edit distance of two words: letters to add, remove or replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -13,7 +13,7 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// checkClient finds what stands in the way of a client, though not of a service.
+// checkClient finds what prevents a client, though not a service.
 func (d *description) checkClient(names clientNames) {
 	callable := 0
 	for _, o := range d.operations {
@@ -38,7 +38,7 @@ func (d *description) checkClient(names clientNames) {
 	d.checkNames(names)
 }
 
-// checkEvents finds methods that are no events.
+// checkEvents finds methods that cannot be events.
 func (d *description) checkEvents() {
 	for _, o := range d.operations {
 		rest, is := strings.CutPrefix(o.name, "On")
@@ -53,7 +53,7 @@ func (d *description) checkEvents() {
 	}
 }
 
-// checkResults finds results that get the same field.
+// checkResults finds results that would get the same field.
 func (d *description) checkResults(o *operation, names clientNames) {
 	fields := make(map[string]string)
 	for _, result := range o.served.Results {
@@ -68,7 +68,7 @@ func (d *description) checkResults(o *operation, names clientNames) {
 	}
 }
 
-// declared lists what a client declares in the package.
+// declared returns the names that a client declares in the package.
 func (d *description) declared(names clientNames) []string {
 	all := []string{names.client, "New" + names.client, names.multicast()}
 	if !names.events {
@@ -88,15 +88,15 @@ func (d *description) declared(names clientNames) []string {
 	return all
 }
 
-// hasResults tells whether what a method returns needs a struct.
+// hasResults reports whether the results of a method need a struct.
 func (o *operation) hasResults() bool {
 	return slices.ContainsFunc(o.served.Results, func(v reflectapi.Value) bool { return !isMagic(v.Name) })
 }
 
-// isMagic tells a result that is the response itself, or its status.
+// isMagic reports whether a result is the body or the status of the response.
 func isMagic(name string) bool { return name == restmap.ResponseBody || name == restmap.StatusCode }
 
-// checkNames finds names of the client that the package has already.
+// checkNames finds names of the client that the package has declared already.
 func (d *description) checkNames(names clientNames) {
 	for _, name := range d.declared(names) {
 		if object := d.source.pkg.Scope().Lookup(name); object != nil {
@@ -105,7 +105,7 @@ func (d *description) checkNames(names clientNames) {
 	}
 }
 
-// taken says that a name is declared already. When apigen did so, one line for its file is enough.
+// taken is the fault of a name that is declared already. For names declared by apigen, one line for the file is enough.
 func (s *sources) taken(object types.Object) fault {
 	at := s.position(object.Pos())
 	i := slices.IndexFunc(s.files, func(f *ast.File) bool { return s.fileName(f) == at.Filename })
@@ -115,7 +115,7 @@ func (s *sources) taken(object types.Object) fault {
 	return fault{at, fmt.Sprintf("%s is declared here, and the client needs the name: rename it, or the client with -client", object.Name())}
 }
 
-// isOurs tells a file that apigen wrote.
+// isOurs reports whether apigen wrote a file.
 func isOurs(file *ast.File) bool {
 	return len(file.Comments) > 0 && strings.HasPrefix(file.Comments[0].List[0].Text, generatedMark)
 }

@@ -7,25 +7,25 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// client is what the template writes of a client.
+// client holds what the template needs for a client.
 type client struct {
 	Name       string // "Client"
-	Multicast  string // the type of the client that asks every instance
+	Multicast  string // the type of the client that calls every instance
 	Maker      string // the function that makes clients: "newClient"
 	Comment    string // more about the client, "" for none
-	Implements bool   // the interface; a web method is missing
+	Implements bool   // the client implements the interface; false if a web method is missing
 	Events     bool   // it fires events
 	HostGo     string // as an expression: "Host", `"calculator.example"`
-	Host       string // what that is
+	Host       string // its value
 	Operations []*clientMethod
 }
 
-// clientMethod is what the template writes of one method.
+// clientMethod holds what the template needs for one method.
 type clientMethod struct {
 	Name     string
 	Field    string // of the client: "add"
 	Comment  string
-	Method   string // HTTP's: "POST"
+	Method   string // the HTTP method: "POST"
 	Path     string // "/products/{id}"
 	Params   string // "ctx context.Context, x int"
 	Outcomes string // "sum int, err error"
@@ -34,7 +34,7 @@ type clientMethod struct {
 	Returned string // "response.Results.Sum, err"
 
 	Arguments, Results string // the types of the operation: "addArguments", "struct{}"
-	// The structs to declare for these, none where there is one.
+	// The structs to declare for these, nil if a struct exists already.
 	ArgumentFields, ResultFields []clientField
 }
 
@@ -46,8 +46,8 @@ type clientNames struct {
 	events         bool
 }
 
-// namesFor makes the names of a client: what is called AddResults belongs to Client, and
-// OrdersAddResults to OrdersClient. The source of events is a client in this.
+// namesFor returns the names of a client: AddResults belongs to Client, and OrdersAddResults to OrdersClient. A source
+// of events counts as a client here.
 func namesFor(wanted request) clientNames {
 	suffix := "Client"
 	if wanted.events {
@@ -70,7 +70,7 @@ func (n clientNames) arguments(method string) string {
 
 func (n clientNames) results(method string) string { return n.prefix + method + "Results" }
 
-// client makes what the template writes of a description without faults.
+// client returns what the template needs for a description without faults.
 func (d *description) client(names clientNames, host host, packages *imports) *client {
 	c := &client{
 		Name: names.client, Multicast: names.multicast(), Maker: names.maker(),

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// clientMethod makes a method of the client.
+// clientMethod returns what the template needs for a method of the client.
 func (o *operation) clientMethod(names clientNames, fields scope, packages *imports) *clientMethod {
 	m := &clientMethod{
 		Name: o.name, Field: fields.free(unexported(o.name)), Comment: o.doc,
@@ -38,7 +38,7 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 	return m
 }
 
-// httpMethod is the one that a client uses: that of REST, and POST where there is a choice.
+// httpMethod returns the method that a client uses: that of REST, or POST if several are possible.
 func (o *operation) httpMethod() string {
 	if o.endpoint.Style == restmap.RPC {
 		return "POST"
@@ -53,8 +53,8 @@ type methodWriter struct {
 	params, out []string // names in Go
 }
 
-// choose gives parameters and results the names of the source, and to those that have none one
-// that fits. The names that the body of the method uses otherwise are reserved.
+// choose gives parameters and results the names that they have in source, or unused ones if they are unnamed. The names
+// that the body of the method uses are reserved.
 func (w *methodWriter) choose(reserved ...string) {
 	names := newScope(reserved...)
 	w.params, w.out = namesOf(w.signature.Params()), namesOf(w.signature.Results())
@@ -67,7 +67,7 @@ func (w *methodWriter) choose(reserved ...string) {
 	}
 	for i, name := range w.params {
 		if isBlank(name) {
-			w.params[i] = names.free("ctx") // all others have names
+			w.params[i] = names.free("ctx") // all others have names in source
 		}
 	}
 	for i, name := range w.out {
@@ -80,7 +80,7 @@ func (w *methodWriter) choose(reserved ...string) {
 	}
 }
 
-// arguments fills in what a method takes.
+// arguments fills in the parameters of a method.
 func (w *methodWriter) arguments(m *clientMethod, background string) {
 	ctx, given := background+".Background()", w.params
 	if w.served.TakesContext {
@@ -97,7 +97,7 @@ func (w *methodWriter) arguments(m *clientMethod, background string) {
 	}
 }
 
-// results fills in what a method returns.
+// results fills in the results of a method.
 func (w *methodWriter) results(m *clientMethod, names clientNames) {
 	m.Outcomes = w.list(w.out, w.signature.Results(), false)
 	var returned []string
@@ -122,7 +122,7 @@ func (w *methodWriter) results(m *clientMethod, names clientNames) {
 	}
 }
 
-// status is the status of the response, as what the method returns.
+// status returns the expression for the response's status, in the type that the method returns.
 func (w *methodWriter) status() string {
 	if t := w.statusType(); t != "" {
 		return t + "(response.Status)"
@@ -130,7 +130,7 @@ func (w *methodWriter) status() string {
 	return "response.Status"
 }
 
-// statusType is the type of the status where it is not an int, else "".
+// statusType returns the type of the status unless it is int, else "".
 func (w *methodWriter) statusType() string {
 	i := slices.IndexFunc(w.served.Results, func(v reflectapi.Value) bool { return v.Name == restmap.StatusCode })
 	if i < 0 || types.Identical(w.signature.Results().At(i).Type(), types.Typ[types.Int]) {
@@ -139,7 +139,7 @@ func (w *methodWriter) statusType() string {
 	return types.TypeString(w.signature.Results().At(i).Type(), w.qualifier)
 }
 
-// list writes names and types as a signature does.
+// list writes names and types as in a signature.
 func (w *methodWriter) list(names []string, values *types.Tuple, variadic bool) string {
 	var texts []string
 	for i, name := range names {

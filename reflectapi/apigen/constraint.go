@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// constraint says in which builds the interface is there, and so its table and its client can
-// be: in those that have all files which declare a part of it. It is "" for all builds.
+// constraint returns the build constraint for the interface, and so for its table and its client: that of all files
+// that declare a part of it. It is "" if they are in all builds.
 func (s *sources) constraint(parts []types.Object) (string, error) {
 	var all []constraint.Expr
 	for _, file := range s.files {
@@ -39,7 +39,7 @@ func (*sources) declares(file *ast.File, name string) bool {
 	return spec != nil
 }
 
-// conjunction joins constraints, each once.
+// conjunction joins constraints without duplicates.
 func conjunction(all []constraint.Expr) string {
 	var joined constraint.Expr
 	var told []string
@@ -82,7 +82,7 @@ func writtenConstraints(file *ast.File) ([]constraint.Expr, error) {
 	return old, nil
 }
 
-// nameConstraints are those in the name of a file: api_linux.go, api_arm64.go, api_linux_arm64.go.
+// nameConstraints returns the constraints in a file name: api_linux.go, api_arm64.go, api_linux_arm64.go.
 func nameConstraints(name string) []constraint.Expr {
 	name, _, _ = strings.Cut(name, ".")
 	words := strings.Split(name, "_")[1:]
@@ -102,17 +102,17 @@ func nameConstraints(name string) []constraint.Expr {
 	return tags
 }
 
-// isSystem tells a word that names a GOOS: the go command looks for one before a GOARCH.
+// isSystem reports whether a word is a GOOS: the go command looks for one before a GOARCH.
 func isSystem(word string) bool {
 	return leavesOut(build.Context{GOOS: "none", GOARCH: "amd64"}, "file_"+word+"_amd64.go")
 }
 
-// isProcessor tells a word that names a GOARCH.
+// isProcessor reports whether a word is a GOARCH.
 func isProcessor(word string) bool {
 	return leavesOut(build.Context{GOOS: "none", GOARCH: "none"}, "file_"+word+".go") && !isSystem(word)
 }
 
-// leavesOut tells whether a build takes no notice of a file because of its name.
+// leavesOut reports whether a build ignores a file because of its name.
 func leavesOut(thisBuild build.Context, name string) bool {
 	thisBuild.OpenFile = func(string) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("package any\n")), nil

@@ -16,7 +16,7 @@ import (
 // operation is one method as it is served.
 type operation struct {
 	method
-	texts    map[string]string // of its stand-ins
+	texts    map[string]string // of its stand-ins, see standIns
 	served   *reflectapi.Method
 	endpoint *restmap.Endpoint // the one that a client calls
 }
@@ -25,14 +25,13 @@ type operation struct {
 type description struct {
 	source     *sources
 	api        *api
-	operations []*operation // in the order of the interface; those that can be served
+	operations []*operation // in the order of the interface; only those that can be served
 	faults     []fault
 }
 
-// describe has reflectapi and restmap say how the interface is served, and notes all that they
-// have against it. A type that is not known is an error: what is made of it tells nothing.
-// Routes matter to a client alone: without one they can still be chosen when the interface is
-// served.
+// describe asks reflectapi and restmap how the interface is served, and records the faults they report. An unknown type
+// is an error, because nothing useful can be reported about it. Routes matter only to a client: without one they can
+// still be chosen when the interface is served.
 func describe(source *sources, found *api, wanted request) (*description, error) {
 	d := &description{source: source, api: found}
 	var signatures []reflectapi.Signature
@@ -77,7 +76,7 @@ func (d *description) operation(m method) (*operation, reflectapi.Signature, err
 	return o, signature, nil
 }
 
-// method returns the stand-in of a method's type. That of an error by another name is one, too.
+// method returns the stand-in of a method's type. An error of another type has a stand-in, too.
 func (s *standIns) method(t *types.Signature) reflect.Type {
 	params, results := s.tuple(t.Params()), s.tuple(t.Results())
 	if last := len(results) - 1; last >= 0 && results[last] != reflect.TypeFor[error]() {
@@ -88,7 +87,7 @@ func (s *standIns) method(t *types.Signature) reflect.Type {
 	return reflect.FuncOf(params, results, t.Variadic())
 }
 
-// isError tells a type that implements error.
+// isError reports whether a type implements error.
 func isError(t types.Type) bool {
 	iface, ok := types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
 	return ok && !isInvalid(t) && types.Implements(t, iface)
@@ -102,13 +101,13 @@ func namesOf(values *types.Tuple) []string {
 	return names
 }
 
-// refuse notes what is wrong with a method.
+// refuse records what is wrong with a method.
 func (d *description) refuse(o *operation, err error) {
 	text := strings.ReplaceAll(err.Error(), "\n", "; ")
 	d.faults = append(d.faults, fault{o.at, "method " + o.name + ": " + o.inSource(text)})
 }
 
-// inSource puts the types of the source in the place of their stand-ins.
+// inSource replaces the names of stand-ins by those of the types in source.
 func (o *operation) inSource(text string) string {
 	stands := make([]string, 0, len(o.texts))
 	for stand := range o.texts {

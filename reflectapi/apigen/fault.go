@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// fault is one thing that is wrong, and where.
+// fault is one error and its position.
 type fault struct {
-	at   token.Position // the zero value is nowhere in particular
+	at   token.Position // the zero value is no particular place
 	text string
 }
 
-// Error is the fault as one line, "calculator.go:12: method Add: …".
+// Error returns the fault as one line, "calculator.go:12: method Add: …".
 func (f fault) Error() string {
 	switch {
 	case f.at.Filename == "":
@@ -26,8 +26,7 @@ func (f fault) Error() string {
 	return fmt.Sprintf("%s:%d: %s", f.at.Filename, f.at.Line, f.text)
 }
 
-// joined is one error of all faults in the order of the source, each told once; nil when there
-// is none.
+// joined joins all faults in the order of the source, without duplicates, to one error; nil if there are none.
 func joined(faults []fault) error {
 	slices.SortStableFunc(faults, func(a, b fault) int {
 		return cmp.Or(strings.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Offset, b.at.Offset))

@@ -44,26 +44,26 @@ to the builds that the interface's own file belongs to: a //go:build line, or th
 _linux in its name, is taken over.
 `
 
-// noClient is the name that asks for the table alone.
+// noClient is the name that stands for no client, only the table.
 const noClient = "none"
 
 // request is what the flags ask for.
 type request struct {
 	typeName string
 	client   string // noClient for none
-	events   bool   // the client is a source, which fires events
+	events   bool   // the client is an event source
 	host     string // "" for the default
 	resource string // "" for the default
 	output   string
-	command  string // as it is typed: "apigen -type Calculator"
+	command  string // as it was typed: "apigen -type Calculator"
 }
 
-// parseFlags reads the flags. An error means wrong use; flag.ErrHelp that help was asked for
-// and given.
+// parseFlags parses the flags. The error is flag.ErrHelp if help was asked for, and has been printed; any other error
+// means wrong usage.
 func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 	var r request
 	flags := flag.NewFlagSet("apigen", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // run tells of an error in its own way
+	flags.SetOutput(io.Discard) // run reports errors in its own way
 	flags.StringVar(&r.typeName, "type", "", "")
 	flags.StringVar(&r.client, "client", "", "")
 	flags.BoolVar(&r.events, "events", false, "")
@@ -95,7 +95,7 @@ func isGiven(flags *flag.FlagSet, name string) (given bool) {
 	return given
 }
 
-// commandLine writes the flags as they were given, -type first.
+// commandLine returns the flags as they were given, -type first.
 func commandLine(flags *flag.FlagSet) string {
 	var words []string
 	flags.Visit(func(f *flag.Flag) {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// flatten lists the methods of an interface in the order of its declaration, those of embedded
-// interfaces in their place. A method that is there twice counts once.
+// flatten returns the methods of an interface in the order of its declaration, those of embedded interfaces in their
+// place. Duplicates count once.
 func (s *sources) flatten(found *api, named *types.Named) {
 	f := &flattening{sources: s, api: found, met: make(map[string]bool), members: make(map[*types.Package]map[place]member)}
 	f.expand(named)
@@ -22,12 +22,11 @@ func (s *sources) flatten(found *api, named *types.Named) {
 type flattening struct {
 	*sources
 	api     *api
-	met     map[string]bool // methods, by name
+	met     map[string]bool // seen so far, by name
 	members map[*types.Package]map[place]member
 }
 
-// place tells the methods of one package's interfaces apart. The compiled form of a package
-// keeps file and line, but not the column.
+// place identifies a method within one package. The compiled form of a package has file and line, but not the column.
 type place struct {
 	file string // "calculator.go"
 	line int
@@ -40,7 +39,7 @@ type member struct {
 	within *ast.InterfaceType
 }
 
-// expand takes in the methods of an interface, or those of a part of one.
+// expand adds the methods of an interface, or of a part of one.
 func (f *flattening) expand(t types.Type) {
 	if alias, ok := t.(*types.Alias); ok {
 		f.api.parts = append(f.api.parts, alias.Obj())
@@ -66,8 +65,8 @@ func (f *flattening) expand(t types.Type) {
 	}
 }
 
-// order lists the methods that an interface declares itself, nil in the place of an interface
-// that it embeds: as they are written where there is source, else the embedded ones last.
+// order returns the methods that an interface declares itself, with nil in the place of an embedded interface: in the
+// order of the source if available, otherwise with embedded interfaces last.
 func (f *flattening) order(iface *types.Interface) []*types.Func {
 	own := slices.Collect(iface.ExplicitMethods())
 	slices.SortFunc(own, func(a, b *types.Func) int { return cmp.Compare(a.Pos(), b.Pos()) })
@@ -91,7 +90,7 @@ func (f *flattening) order(iface *types.Interface) []*types.Func {
 	return ordered
 }
 
-// add takes in one method, once.
+// add adds one method, unless it is there.
 func (f *flattening) add(fn *types.Func) {
 	if f.met[fn.Name()] {
 		return
@@ -102,7 +101,7 @@ func (f *flattening) add(fn *types.Func) {
 	})
 }
 
-// member finds the source of a method, the zero value when there is none.
+// member returns the source of a method, the zero value if there is none.
 func (f *flattening) member(fn *types.Func) member {
 	members := f.members[fn.Pkg()]
 	if members == nil {
@@ -112,7 +111,7 @@ func (f *flattening) member(fn *types.Func) member {
 	return members[f.placeOf(fn.Pos(), fn.Name())]
 }
 
-// membersOf lists the methods of all interfaces in some files.
+// membersOf returns the methods of all interfaces in the files.
 func (f *flattening) membersOf(files []*ast.File) map[place]member {
 	members := make(map[place]member)
 	for _, file := range files {
@@ -136,8 +135,8 @@ func (f *flattening) placeOf(pos token.Pos, name string) place {
 	return place{filepath.Base(position.Filename), position.Line, name}
 }
 
-// sourceOf parses the files of a package, as far as they are at hand. Which of them count in
-// this build is of no interest: what was compiled tells where to look.
+// sourceOf parses the files of a package, as far as they are available. It does not matter which of them belong to this
+// build: the compiled form says where to look.
 func (s *sources) sourceOf(pkg *types.Package) []*ast.File {
 	if pkg == s.pkg {
 		return s.files

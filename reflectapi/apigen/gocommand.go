@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// exports is where the compiled form of each package lies that is imported, directly or not.
-// The go command knows: modules, a workspace, a vendor folder, whatever its flags say.
+// exports says where the compiled form of each imported package is, direct or indirect. The go command knows that:
+// modules, a workspace, a vendor folder, whatever its flags say.
 type exports struct {
 	packages   map[string]exported // by import path
 	complaints string              // of the go command, about packages that do not compile
@@ -20,11 +20,10 @@ type exports struct {
 
 type exported struct {
 	dir  string // with the source
-	file string // "" when the package does not compile
+	file string // "" if the package does not compile
 }
 
-// listExports asks for the packages with these paths, which are compiled where they have not
-// been.
+// listExports asks for the packages with these paths, and has them compiled if necessary.
 func listExports(ctx context.Context, dir string, paths []string) (*exports, error) {
 	e := &exports{packages: make(map[string]exported)}
 	if len(paths) == 0 {
@@ -54,13 +53,13 @@ func (e *exports) open(path string) (io.ReadCloser, error) {
 	return os.Open(found.file)
 }
 
-// goCommand runs the go command in a folder and returns what it printed.
+// goCommand runs the go command in a folder and returns its output.
 func goCommand(ctx context.Context, dir string, arguments ...string) (string, error) {
 	output, _, err := runGo(ctx, dir, arguments...)
 	return output, err
 }
 
-// runGo runs the go command in a folder, and returns what it printed and what it complained of.
+// runGo runs the go command in a folder, and returns its output and its complaints.
 func runGo(ctx context.Context, dir string, arguments ...string) (output, complaints string, err error) {
 	command := exec.CommandContext(ctx, "go", arguments...) //nolint:gosec // which arguments is up to this package
 	command.Dir = dir

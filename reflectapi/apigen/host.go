@@ -9,14 +9,13 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// host is where a client calls.
+// host is the host that a client calls.
 type host struct {
 	expression string // in Go: "Host", `"calculator.example"`
-	address    string // what that is
+	address    string // its value
 }
 
-// host returns the host of the flags, else the package's constant Host, else one named like the
-// interface.
+// host returns the host of the flags, otherwise the package's constant Host, otherwise one named like the interface.
 func (d *description) host(wanted string) host {
 	if wanted != "" {
 		return host{strconv.Quote(wanted), wanted}
@@ -36,7 +35,7 @@ func (d *description) host(wanted string) host {
 	return host{strconv.Quote(address), address}
 }
 
-// constantHost is what a constant says, which has to be a string and a host.
+// constantHost returns the value of a constant, which has to be a string with a valid host.
 func (d *description) constantHost(declared *types.Const) host {
 	if !types.Identical(types.Default(declared.Type()), types.Typ[types.String]) {
 		what := "of the type " + types.TypeString(types.Default(declared.Type()), d.source.qualifier)

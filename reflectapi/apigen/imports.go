@@ -11,24 +11,23 @@ import (
 	"strings"
 )
 
-// imports gives the packages that the output mentions a name: the one that the source has for
-// it, unless something else is called so.
+// imports names the packages that the output mentions: as the source does, unless that name is used for something else.
 type imports struct {
 	own   *types.Package
-	given map[string]string      // names in the source, by path, where it gives one
-	taken map[string]bool        // names that are not free
+	given map[string]string      // names in the source, by path, if it gives one
+	taken map[string]bool        // names that are in use
 	known map[string]*importSpec // by path
 }
 
 // importSpec is one package that the output mentions.
 type importSpec struct {
 	name        string // in the output
-	packageName string // its own
-	needed      bool   // by code, not by the table alone
+	packageName string // in its package clause
+	needed      bool   // by code, rather than only in the table
 }
 
-// newImports reads what the source imports, the file of the interface first. declared is what
-// the output declares.
+// newImports reads the imports of the source, starting with the file of the interface. declared are the names that the
+// output declares.
 func newImports(source *sources, first string, declared []string) *imports {
 	i := &imports{own: source.pkg, given: make(map[string]string), taken: make(map[string]bool), known: make(map[string]*importSpec)}
 	for _, name := range append(source.pkg.Scope().Names(), declared...) {
@@ -40,7 +39,7 @@ func newImports(source *sources, first string, declared []string) *imports {
 	return i
 }
 
-// learn reads the names that a file gives to packages. Those of one file win over the others'.
+// learn reads the package names in a file. wins gives them precedence over those of other files.
 func (i *imports) learn(file *ast.File, wins bool) {
 	for _, spec := range file.Imports {
 		importPath, err := strconv.Unquote(spec.Path.Value)
@@ -68,7 +67,7 @@ func (i *imports) mention(importPath, packageName string) *importSpec {
 	return i.known[importPath]
 }
 
-// need returns the name of a package that code needs.
+// need returns the name of a package that code in the output uses.
 func (i *imports) need(importPath, packageName string) string {
 	spec := i.mention(importPath, packageName)
 	spec.needed = true
@@ -90,7 +89,7 @@ func (i *imports) inCode(p *types.Package) string {
 	return i.need(p.Path(), p.Name())
 }
 
-// Declaration imports what code needs, the standard library first.
+// Declaration returns the imports that code needs, the standard library first.
 func (i *imports) Declaration() string {
 	var standard, others []string
 	for _, importPath := range slices.Sorted(maps.Keys(i.known)) {

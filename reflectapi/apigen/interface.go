@@ -11,16 +11,16 @@ import (
 // api is an interface with all its methods, in the order of its declaration.
 type api struct {
 	name    string          // as this package calls it: "Calculator"
-	named   *types.TypeName // its type, which has another name when this package has an alias
+	named   *types.TypeName // its type; an alias in this package has another name
 	doc     string          // of the type
 	at      token.Position
 	methods []method
-	reached []types.Object // the types that it is made of, as far as they are known
-	parts   []types.Object // those that tell which methods it has, aliases too
-	invalid bool           // one of them is not known
+	reached []types.Object // the types of which it consists, as far as they are known
+	parts   []types.Object // the declarations that determine its methods, including aliases
+	invalid bool           // one of them is unknown
 }
 
-// method is one method of an interface, wherever that was declared.
+// method is one method of an interface, wherever it is declared.
 type method struct {
 	name      string
 	doc       string
@@ -28,8 +28,7 @@ type method struct {
 	signature *types.Signature
 }
 
-// api finds the interface of that name and flattens it, or says why it is none that can be
-// served.
+// api finds the interface of that name and flattens it, or returns why it cannot be served.
 func (s *sources) api(name string) (*api, error) {
 	object := s.pkg.Scope().Lookup(name)
 	if object == nil {
@@ -73,7 +72,7 @@ func (s *sources) api(name string) (*api, error) {
 
 func isInvalid(t types.Type) bool { return t.Underlying() == types.Typ[types.Invalid] }
 
-// isGeneric tells a type, or an alias, whose type parameters nobody has filled in.
+// isGeneric reports whether a type, or an alias, has type parameters without arguments.
 func isGeneric(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -84,7 +83,7 @@ func isGeneric(t types.Type) bool {
 	return false
 }
 
-// docOf is the doc comment of a type.
+// docOf returns the doc comment of a type.
 func (s *sources) docOf(object types.Object) string {
 	for _, file := range s.sourceOf(object.Pkg()) {
 		if spec, declaration := typeSpec(file, object.Name()); spec != nil {
@@ -94,7 +93,7 @@ func (s *sources) docOf(object types.Object) string {
 	return ""
 }
 
-// typeSpec finds the declaration of a type, nil when it is not in the file.
+// typeSpec returns the declaration of a type, nil if it is not in the file.
 func typeSpec(file *ast.File, name string) (*ast.TypeSpec, *ast.GenDecl) {
 	for _, declaration := range file.Decls {
 		general, ok := declaration.(*ast.GenDecl)
@@ -110,7 +109,7 @@ func typeSpec(file *ast.File, name string) (*ast.TypeSpec, *ast.GenDecl) {
 	return nil, nil
 }
 
-// docText is the doc comment of a type: its own, or that of a declaration of nothing else.
+// docText returns the doc comment of a type: its own, or that of a declaration with only this type.
 func docText(spec *ast.TypeSpec, declaration *ast.GenDecl) string {
 	if spec.Doc == nil && !declaration.Lparen.IsValid() {
 		return strings.TrimSpace(declaration.Doc.Text())

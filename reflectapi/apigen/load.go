@@ -17,19 +17,18 @@ import (
 	"strings"
 )
 
-// sources is the package in a folder, its test files and the file to be written left out. Other
-// code of the package may need that file, and it may be broken: so what is wrong is collected,
-// and counts only where it touches the interface.
+// sources is the package in a folder, without its test files and the file to be written. Other code of the package may
+// need that file, and may be broken: so faults are collected, and count only if they concern the interface.
 type sources struct {
 	dir     string
 	output  string
 	set     *token.FileSet
 	files   []*ast.File // of the package, sorted by name
-	others  []string    // names of the Go files that this build leaves out
+	others  []string    // names of the Go files that this build ignores
 	pkg     *types.Package
 	exports *exports
-	syntax  []fault // one of each file that does not parse
-	faults  []fault // of the types
+	syntax  []fault // one for each file that does not parse
+	faults  []fault // of type checking
 }
 
 // load parses and type-checks the package in a folder.
@@ -46,7 +45,7 @@ func load(ctx context.Context, dir, output string) (*sources, error) {
 	return s, nil
 }
 
-// parse reads the files that this build of the package has.
+// parse parses the files of the package in this build.
 func (s *sources) parse(ctx context.Context) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -73,7 +72,7 @@ func (s *sources) parse(ctx context.Context) error {
 	return s.onePackage()
 }
 
-// parseFile takes in one file, as far as it can be read.
+// parseFile adds one file, as far as it can be parsed.
 func (s *sources) parseFile(name string) {
 	text, err := os.ReadFile(filepath.Join(s.dir, name))
 	if err != nil {
@@ -89,7 +88,7 @@ func (s *sources) parseFile(name string) {
 	}
 }
 
-// onePackage holds that the files are of one package.
+// onePackage returns an error unless all files belong to one package.
 func (s *sources) onePackage() error {
 	if len(s.files) == 0 {
 		return errors.New("there is no Go package in this folder: run apigen in that of the interface, as go generate does")
@@ -103,7 +102,7 @@ func (s *sources) onePackage() error {
 	return nil
 }
 
-// qualifier writes types in messages.
+// qualifier qualifies types in messages.
 func (s *sources) qualifier(p *types.Package) string {
 	if p == s.pkg {
 		return ""
@@ -113,7 +112,7 @@ func (s *sources) qualifier(p *types.Package) string {
 
 func (s *sources) fileName(file *ast.File) string { return s.set.File(file.FileStart).Name() }
 
-// imports lists what the files import.
+// imports returns the paths that the files import.
 func (s *sources) imports() []string {
 	var paths []string
 	for _, file := range s.files {
@@ -126,7 +125,7 @@ func (s *sources) imports() []string {
 	return paths
 }
 
-// check finds the types. What functions do is of no interest.
+// check type-checks the package, without function bodies.
 func (s *sources) check() {
 	config := types.Config{
 		Importer:         importer.ForCompiler(s.set, "gc", s.exports.open),
@@ -138,10 +137,10 @@ func (s *sources) check() {
 			}
 		},
 	}
-	s.pkg, _ = config.Check("command-line-arguments", s.set, s.files, nil) // config.Error has the errors
+	s.pkg, _ = config.Check("command-line-arguments", s.set, s.files, nil) // config.Error collects the errors
 }
 
-// buildContext says which files count, as the go command does in a folder.
+// buildContext returns the build context of the go command in a folder, which determines the files.
 func buildContext(ctx context.Context, dir string) (*build.Context, error) {
 	output, err := goCommand(ctx, dir, "env", "GOOS", "GOARCH", "CGO_ENABLED", "GOFLAGS")
 	if err != nil {

@@ -14,8 +14,8 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], ".", os.Stderr))
 }
 
-// run does the work of the command for the package in a folder, and returns its exit status: 0,
-// 1 when nothing could be written, 2 for wrong use.
+// run runs the command for the package in a folder, and returns its exit status: 0, 1 if nothing could be written, 2
+// for wrong usage.
 func run(ctx context.Context, arguments []string, dir string, stderr io.Writer) int {
 	wanted, err := parseFlags(arguments, stderr)
 	switch {
@@ -39,7 +39,7 @@ func complain(stderr io.Writer, err error) {
 	}
 }
 
-// generate goes from the folder to the file.
+// generate does all the work, from reading the folder to writing the file.
 func generate(ctx context.Context, wanted request, dir string) error {
 	if err := mayWrite(dir, wanted.output); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// unnameable says which type of a signature the package of the interface cannot write down, ""
-// when it can write them all. That happens to methods of interfaces from elsewhere.
+// unnameable returns the type of a signature that the package of the interface cannot name, or "". This happens for
+// methods of interfaces of other packages.
 func (s *sources) unnameable(t *types.Signature) string {
 	for _, object := range mentions(t) {
 		switch {
@@ -22,7 +22,7 @@ func (s *sources) unnameable(t *types.Signature) string {
 	return ""
 }
 
-// mentions lists the names in the text of a type.
+// mentions returns the names in the text of a type.
 func mentions(t types.Type) []*types.TypeName {
 	switch t := t.(type) {
 	case *types.Alias:

@@ -9,8 +9,8 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// scope holds the names of Go that are taken somewhere. A name gets underscores until it is
-// free; what callers see is not affected.
+// scope holds the Go names in use in some scope. A name gets underscores until it is unused; callers of the service do
+// not see that.
 type scope map[string]bool
 
 func newScope(taken ...string) scope {
@@ -21,7 +21,7 @@ func newScope(taken ...string) scope {
 	return s
 }
 
-// free returns a name that nothing else has, and takes it.
+// free returns an unused name, and marks it as used.
 func (s scope) free(name string) string {
 	for s[name] || token.IsKeyword(name) {
 		name += "_"
@@ -34,8 +34,8 @@ func isExported(name string) bool { return token.IsExported(name) }
 
 func isBlank(name string) bool { return name == "" || name == "_" }
 
-// fieldName is the exported field of an argument or a result: Sum of sum, ID of id, HTTPPort of
-// httpPort. What has no capital letters gets one in front.
+// fieldName returns the exported field name of an argument or a result: Sum for sum, ID for id, HTTPPort for httpPort.
+// A name in a script without capital letters gets one in front.
 func fieldName(name string) string {
 	name = strings.TrimLeft(name, "_")
 	switch rest, isHTTP := strings.CutPrefix(name, "http"); {
@@ -56,7 +56,7 @@ func startsLower(s string) bool {
 	return unicode.IsLower(first)
 }
 
-// unexported is a name with its first word in small letters: add, httpStatus of HTTPStatus.
+// unexported returns a name with its first word in lower case: add, httpStatus for HTTPStatus.
 func unexported(name string) string {
 	word, _, _ := strings.Cut(restmap.Kebab(name), "-")
 	runes := []rune(name)

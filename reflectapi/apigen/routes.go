@@ -11,15 +11,13 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// Serve takes bus.Path and bus.HTTPMethod, which are not in the interface: a client knows none
-// of them.
+// Serve also takes bus.Path and bus.HTTPMethod, which are not part of the interface: a client does not know them.
 const (
 	choose      = "write no client, with -client none, and choose %s when it is served, with bus.Path and bus.HTTPMethod"
 	routeRemedy = "; a client calls routes that are made from names: rename the method, or " + choose
 )
 
-// freeRoutes routes each method somewhere, so that nothing is left to complain of but the
-// methods themselves.
+// freeRoutes gives each method a route of its own, so that only the methods themselves can be at fault.
 func freeRoutes(signatures []reflectapi.Signature) restmap.Options {
 	options := restmap.Options{Methods: make(map[string]restmap.MethodOptions)}
 	for _, signature := range signatures {
@@ -34,15 +32,15 @@ func (d *description) route(signatures []reflectapi.Signature, resource string) 
 	_, endpoints := d.mapAll(signatures, byName, fmt.Sprintf(routeRemedy, "its route"))
 	for _, e := range endpoints {
 		o := d.operations[slices.IndexFunc(d.operations, func(o *operation) bool { return o.name == e.Name })]
-		if o.endpoint == nil || e.Style == restmap.RPC { // RPC is simpler where there are both
+		if o.endpoint == nil || e.Style == restmap.RPC { // RPC is simpler if both are possible
 			o.endpoint, o.served = e, e.Method
 		}
 	}
 	d.conflicts()
 }
 
-// mapAll makes the endpoints of the methods. Those that get none are refused, with a remedy,
-// and do not keep the others from being checked: it returns these.
+// mapAll maps the methods to endpoints. Methods that get none are refused, with a remedy, and the others are checked
+// nevertheless; it returns the refused ones.
 func (d *description) mapAll(signatures []reflectapi.Signature, options func([]reflectapi.Signature) restmap.Options, remedy string) ([]reflectapi.Signature, []*restmap.Endpoint) {
 	if len(signatures) == 0 {
 		return nil, nil
@@ -64,8 +62,8 @@ func (d *description) mapAll(signatures []reflectapi.Signature, options func([]r
 	return d.mapAll(rest, options, remedy)
 }
 
-// refuseAll notes what is wrong with several methods, each at its place and with a remedy, and
-// returns their names.
+// refuseAll records what is wrong with several methods, each at its position and with a remedy, and returns their
+// names.
 func (d *description) refuseAll(err error, remedy string) (refused []string) {
 	errs := []error{err}
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
@@ -98,7 +96,7 @@ func (d *description) conflicts() {
 	}
 }
 
-// sharedRoute finds a route that both endpoints have.
+// sharedRoute returns a route that both endpoints have.
 func sharedRoute(a, b *restmap.Endpoint) (shared restmap.Route, found bool) {
 	for _, route := range a.Routes {
 		for _, other := range b.Routes {

@@ -9,28 +9,28 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// standIns turns types of source into types of this program that are served alike: same kinds,
-// same fields, same tags, as far as it matters to reflectapi and restmap. Reflection can make
-// no type with a name or with methods, so that a few real ones stand in for those (standin_method.go).
+// standIns converts types in source to types of this program that are served alike: same kinds, same fields, same tags,
+// as far as reflectapi and restmap look at them. Reflection cannot make types with a name or with methods, so a few
+// declared ones stand in for those (standin_method.go).
 //
-// One is made for each method.
+// Each method gets a new one.
 type standIns struct {
 	qualifier types.Qualifier
 	done      map[types.Type]reflect.Type
-	whole     map[types.Type]reflect.Type // structs with all their fields
-	trail     []types.Type                // named types on the way to the one at hand
-	barrier   int                         // how long the trail was at the last field or element
-	texts     map[string]string           // what this program calls a stand-in → what the source calls the type
+	whole     map[types.Type]reflect.Type // structs with all fields
+	trail     []types.Type                // named types on the path to the current one
+	barrier   int                         // length of the trail at the last field or element
+	texts     map[string]string           // name of a stand-in in this program → name of the type in source
 	opaques   int                         // interfaces so far
 	reached   []types.Object              // named types
-	invalid   bool                        // there was a type that is not known
+	invalid   bool                        // an unknown type was found
 }
 
 func newStandIns(qualifier types.Qualifier) *standIns {
 	return &standIns{qualifier: qualifier, done: make(map[types.Type]reflect.Type), whole: make(map[types.Type]reflect.Type), texts: make(map[string]string)}
 }
 
-// of returns what stands in for a type.
+// of returns the stand-in for a type.
 func (s *standIns) of(t types.Type) reflect.Type {
 	t = types.Unalias(t)
 	if meant := realType(t); meant != nil {
@@ -58,7 +58,7 @@ func (s *standIns) of(t types.Type) reflect.Type {
 	return s.container(t)
 }
 
-// realType returns the types that mean something special in a signature.
+// realType returns the types with a special meaning in a signature.
 func realType(t types.Type) reflect.Type {
 	if types.Identical(t, types.Universe.Lookup("error").Type()) {
 		return reflect.TypeFor[error]()
@@ -78,14 +78,13 @@ func realType(t types.Type) reflect.Type {
 	return nil
 }
 
-// named returns what stands in for a type with a name. What leads back to itself is cut: what
-// is wrong with the type is found the first time round.
+// named returns the stand-in for a named type. Recursion is cut off: faults of the type are found on the first pass.
 func (s *standIns) named(t *types.Named) reflect.Type {
 	if stand := s.done[t]; stand != nil {
 		return stand
 	}
 	for i, outer := range s.trail {
-		if types.Identical(outer, t) { // an instance of a generic type may be there twice
+		if types.Identical(outer, t) { // a generic type may have several identical instances
 			return s.cut(t, i)
 		}
 	}
@@ -108,8 +107,7 @@ func (s *standIns) named(t *types.Named) reflect.Type {
 	return stand
 }
 
-// cut ends a recursion: a type that embeds itself, or points to nothing but itself, is one that
-// reflectapi knows as such.
+// cut ends a recursion: reflectapi has errors of its own for types that embed themselves, or point only to themselves.
 func (s *standIns) cut(t *types.Named, start int) reflect.Type {
 	if s.barrier > start {
 		return reflect.TypeFor[any]()
@@ -122,17 +120,15 @@ func (s *standIns) cut(t *types.Named, start int) reflect.Type {
 	return stand
 }
 
-// behind returns what stands in for a type in a field or an element, where a type may lead back
-// to itself.
+// behind returns the stand-in for a type in a field or an element, where a type may refer to itself.
 func (s *standIns) behind(t types.Type) reflect.Type {
 	defer func(before int) { s.barrier = before }(s.barrier)
 	s.barrier = len(s.trail)
 	return s.of(t)
 }
 
-// settled replaces a struct that nothing is wrong with by one that says no more than its name.
-// What reflection calls a struct is all of its fields, those of its fields included, and would
-// grow without limit.
+// settled replaces a struct without faults by one that carries only its name. Reflection names a struct by all of its
+// fields, including those of nested structs, and that text would grow without limit.
 func (s *standIns) settled(t *types.Named, stand reflect.Type) reflect.Type {
 	probe := reflectapi.Signature{Name: "Probe", Func: reflect.FuncOf([]reflect.Type{stand}, nil, false), Params: []string{"of"}}
 	if _, err := reflectapi.DescribeSignatures("", "", []reflectapi.Signature{probe}); err != nil || stand.NumField() == 0 {
@@ -141,7 +137,7 @@ func (s *standIns) settled(t *types.Named, stand reflect.Type) reflect.Type {
 	return s.structWith([]reflect.StructField{{Name: uniqueField(len(s.done)), Type: reflect.TypeFor[bool]()}}, t)
 }
 
-// embedded returns what stands in for an embedded type, which is there for its fields.
+// embedded returns the stand-in for an embedded type, of which only the fields matter.
 func (s *standIns) embedded(t types.Type) reflect.Type {
 	stand, target := s.of(t), types.Unalias(t)
 	pointer, isPointer := target.(*types.Pointer)
@@ -158,8 +154,8 @@ func (s *standIns) embedded(t types.Type) reflect.Type {
 	}
 }
 
-// call notes what the source calls the type that something stands in for. The first use counts:
-// a few stand in for many.
+// call records the source's name for a type with a stand-in. The first one is kept, because a few stand-ins serve for
+// many types.
 func (s *standIns) call(stand reflect.Type, t types.Type) {
 	if _, known := s.texts[stand.String()]; !known {
 		s.texts[stand.String()] = types.TypeString(t, s.qualifier)

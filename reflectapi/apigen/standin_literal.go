@@ -28,10 +28,10 @@ func (s *standIns) basic(t *types.Basic) reflect.Type {
 	return reflect.TypeFor[any]()
 }
 
-// maxLength is the length of the longest array that is made: a limit of reflection is near.
+// maxLength is the length of the longest array that is made; reflection does not allow much longer ones.
 const maxLength = 64
 
-// container returns what stands in for a slice, an array or a map.
+// container returns the stand-in for a slice, an array or a map.
 func (s *standIns) container(t types.Type) reflect.Type {
 	switch t := t.(type) {
 	case *types.Slice:
@@ -41,7 +41,7 @@ func (s *standIns) container(t types.Type) reflect.Type {
 	case *types.Map:
 		key := s.behind(t.Key())
 		if !key.Comparable() {
-			return reflect.TypeFor[any]() // no such map compiles
+			return reflect.TypeFor[any]() // such a map does not compile
 		}
 		return reflect.MapOf(key, s.behind(t.Elem()))
 	}
@@ -49,7 +49,7 @@ func (s *standIns) container(t types.Type) reflect.Type {
 	return reflect.TypeFor[any]()
 }
 
-// maxElement is the size in bytes of what reflection sends on a channel.
+// maxElement is the largest element of a channel in reflection, in bytes.
 const maxElement = 1 << 16
 
 func (s *standIns) chanOf(t *types.Chan) reflect.Type {
@@ -63,7 +63,7 @@ func (s *standIns) chanOf(t *types.Chan) reflect.Type {
 	return reflect.ChanOf(direction, element)
 }
 
-// maxValues is how many parameters and results a function may have for reflection.
+// maxValues is the largest number of parameters and results of a function in reflection.
 const maxValues = 128
 
 func (s *standIns) funcOf(t *types.Signature) reflect.Type {
@@ -81,7 +81,7 @@ func (s *standIns) tuple(values *types.Tuple) []reflect.Type {
 	return stands
 }
 
-// structOf returns a struct with the same members in JSON, which the source calls t.
+// structOf returns a struct with the same JSON members, called t in the source.
 func (s *standIns) structOf(of *types.Struct, t types.Type) reflect.Type {
 	var fields []reflect.StructField
 	for i := range of.NumFields() {
@@ -92,8 +92,8 @@ func (s *standIns) structOf(of *types.Struct, t types.Type) reflect.Type {
 	return s.structWith(fields, t)
 }
 
-// field returns what stands in for a field. Reflection refuses a few: for an embedded one a
-// capital letter makes no difference, and one with methods of its own has no members.
+// field returns the stand-in for a field. Reflection refuses some: so an embedded field gets an exported name, which
+// makes no difference, and counts is false for an embedded type with methods, which has no members.
 func (s *standIns) field(v *types.Var, tag reflect.StructTag, i int) (field reflect.StructField, counts bool) {
 	switch {
 	case v.Embedded() && tag.Get("json") == "":
@@ -106,10 +106,10 @@ func (s *standIns) field(v *types.Var, tag reflect.StructTag, i int) (field refl
 	return reflect.StructField{Name: v.Name(), Type: s.behind(v.Type()), Tag: tag}, true
 }
 
-// uniqueField is a name that nobody gives to a field.
+// uniqueField is a name that no real field has.
 func uniqueField(i int) string { return fmt.Sprintf("Standing_in_%d", i) }
 
-// structWith makes a struct, and a note of its name in a tag, so that no two are alike.
+// structWith makes a struct with its name in a tag, so that all are different types.
 func (s *standIns) structWith(fields []reflect.StructField, t types.Type) reflect.Type {
 	if len(fields) > 0 {
 		fields[0].Tag += reflect.StructTag(" apigen:" + strconv.Quote(types.TypeString(t, nil)))

@@ -8,21 +8,21 @@ import (
 	"slices"
 )
 
-// Types with methods, which stand in for others that have them.
+// Types with methods, which stand in for others with the same methods.
 type (
-	// textual marshals itself as text, and reads it back.
+	// textual marshals itself to text, and unmarshals itself.
 	textual struct {
 		encoding.TextMarshaler
 		encoding.TextUnmarshaler
 	}
-	// textWriter marshals itself as text.
+	// textWriter marshals itself to text.
 	textWriter struct{ encoding.TextMarshaler }
-	// textReader marshals itself, and is made from text.
+	// textReader marshals itself, and unmarshals itself from text.
 	textReader struct {
 		json.Marshaler
 		encoding.TextUnmarshaler
 	}
-	// ownJSON marshals itself.
+	// ownJSON marshals itself to JSON.
 	ownJSON struct {
 		json.Marshaler
 		json.Unmarshaler
@@ -36,11 +36,11 @@ type (
 	endless struct{ *endless }
 	// circle points to itself.
 	circle *circle
-	// opaque is an interface with methods. Its parameter makes several of it.
+	// opaque is an interface with methods. Its type parameter makes several different ones.
 	opaque[T any] interface{ method() T }
 )
 
-// opaques are all different.
+// opaques are distinct types.
 func opaques() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[opaque[int]](), reflect.TypeFor[opaque[int8]](), reflect.TypeFor[opaque[int16]](), reflect.TypeFor[opaque[int32]](),
@@ -48,7 +48,7 @@ func opaques() []reflect.Type {
 	}
 }
 
-// opaque returns what stands in for an interface, which the source calls t.
+// opaque returns the stand-in for an interface, called t in the source.
 func (s *standIns) opaque(under *types.Interface, t types.Type) reflect.Type {
 	if under.Empty() {
 		return reflect.TypeFor[any]()
@@ -60,14 +60,14 @@ func (s *standIns) opaque(under *types.Interface, t types.Type) reflect.Type {
 	return stand
 }
 
-// failing returns what stands in for a type that is an error by another name.
+// failing returns the stand-in for an error of another type.
 func (s *standIns) failing(t types.Type) reflect.Type {
 	s.call(reflect.TypeFor[failing](), t)
 	return reflect.TypeFor[failing]()
 }
 
-// marshaller returns what stands in for a type with a form of its own in JSON or text, nil when
-// it has none. That of an integer or a string is one itself in all that matters.
+// marshaller returns the stand-in for a type with its own form in JSON or text, nil if it has none. For an integer or
+// string type that is the basic type, because the difference does not matter here.
 func (s *standIns) marshaller(t types.Type) reflect.Type {
 	has := methodsOf(t)
 	writesText := has("MarshalText", nil, bytesAndError()) || has("AppendText", oneBytes(), bytesAndError())
@@ -95,8 +95,8 @@ func (s *standIns) marshaller(t types.Type) reflect.Type {
 	return stand
 }
 
-// methodsOf returns a function that tells whether a type, or its pointer, has a method. Without
-// parameters and results any do.
+// methodsOf returns a function that reports whether a type, or its pointer, has a method. If no parameters and results
+// are given, any signature matches.
 func methodsOf(t types.Type) func(name string, params, results []types.Type) bool {
 	if types.IsInterface(t) {
 		return func(string, []types.Type, []types.Type) bool { return false }

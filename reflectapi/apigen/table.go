@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// hasTable tells whether the interface, which this package has an alias of, gets a table in the
-// package that declares it: a second one would be one too many. What apigen is told to write
-// there counts, not what it has written, so that the order of the two makes no difference.
+// hasTable reports whether the interface, for which this package has an alias, gets a table in the package that
+// declares it: a second one must not be written. What counts is the go:generate line there, not its output, so that the
+// order of the two runs does not matter.
 func (s *sources) hasTable(found *api) bool {
 	if found.named.Pkg() == s.pkg {
 		return false
@@ -27,18 +27,18 @@ func (s *sources) hasTable(found *api) bool {
 	return false
 }
 
-// asksFor tells a line that has apigen write the table of a type.
+// asksFor reports whether a line runs apigen for the table of a type.
 func asksFor(line, typeName string) bool {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '=' || r == '"' })
 	i := slices.IndexFunc(words, func(word string) bool { return strings.TrimLeft(word, "-") == "type" })
 	return strings.HasPrefix(line, "//go:generate ") && strings.Contains(line, "apigen") && i >= 0 && i+1 < len(words) && words[i+1] == typeName
 }
 
-// table writes the interface as one declaration: all methods in it, names and comments as the
-// source has them, types as this package would write them.
+// table writes the interface as one declaration: with all methods, names and comments as in the source, and types as
+// this package would write them.
 func table(found *api, qualifier types.Qualifier) (string, error) {
 	var declaration strings.Builder
-	var comments []string // by the marks that stand for them, which gofmt leaves as they are
+	var comments []string // by their placeholders, which gofmt leaves as they are
 	fmt.Fprintf(&declaration, "type %s interface {\n", found.named.Name())
 	for i, m := range found.methods {
 		mark := fmt.Sprintf("\t//apigen:%d\n", i)
@@ -61,7 +61,7 @@ func indented(lines string) string {
 	return b.String()
 }
 
-// signatureText writes the parameters and results of a method as source does.
+// signatureText writes the parameters and results of a method as in source.
 func signatureText(t *types.Signature, qualifier types.Qualifier) string {
 	params := tupleText(t.Params(), t.Variadic(), qualifier)
 	results := tupleText(t.Results(), false, qualifier)
@@ -86,7 +86,7 @@ func tupleText(values *types.Tuple, variadic bool, qualifier types.Qualifier) st
 	return strings.Join(texts, ", ")
 }
 
-// typeText writes a type, that of a variadic parameter with dots.
+// typeText writes a type; that of a variadic parameter begins with dots.
 func typeText(t types.Type, variadic bool, qualifier types.Qualifier) string {
 	if slice, ok := types.Unalias(t).(*types.Slice); ok && variadic {
 		return "..." + types.TypeString(slice.Elem(), qualifier)
@@ -94,7 +94,7 @@ func typeText(t types.Type, variadic bool, qualifier types.Qualifier) string {
 	return types.TypeString(t, qualifier)
 }
 
-// comment writes a text as the lines of a comment, "" for none.
+// comment writes a text as comment lines, "" for none.
 func comment(text string) string {
 	if text == "" {
 		return ""
@@ -113,7 +113,7 @@ func comment(text string) string {
 	return b.String()
 }
 
-// rawString writes a text between backquotes.
+// rawString quotes a text with backquotes.
 func rawString(text string) string {
 	return "`" + strings.ReplaceAll(text, "`", "` + \"`\" + `") + "`"
 }

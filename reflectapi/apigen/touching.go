@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// maxFaults is how many faults are told that only may have to do with the interface.
+// maxFaults is how many faults are reported that may or may not concern the interface.
 const maxFaults = 10
 
-// touching picks what is wrong with the declarations of some types. When one of the types could
-// not be made out, what is wrong with imports counts too; and when nothing says why, the reason
-// is among all that is wrong.
+// touching returns the faults in the declarations of some types. If one of the types is unknown, faults in imports
+// count too; and if that explains nothing, all faults are returned, up to maxFaults.
 func (s *sources) touching(reached []types.Object, invalid bool) []fault {
 	var faults []fault
 	for _, object := range reached {
@@ -43,12 +42,12 @@ func (s *sources) touching(reached []types.Object, invalid bool) []fault {
 	return faults
 }
 
-// isBroken tells that the file of a type does not parse, so that some of the type may be missing.
+// isBroken reports whether the file of a type does not parse, so that parts of the type may be missing.
 func (s *sources) isBroken(object types.Object) bool {
 	return slices.ContainsFunc(s.syntax, func(f fault) bool { return f.at.Filename == s.position(object.Pos()).Filename })
 }
 
-// inImports picks the faults of what a file imports.
+// inImports returns the faults in the imports of a file.
 func (s *sources) inImports(file *ast.File) []fault {
 	var faults []fault
 	for _, spec := range file.Imports {
@@ -57,7 +56,7 @@ func (s *sources) inImports(file *ast.File) []fault {
 	return faults
 }
 
-// within picks the faults in a stretch of a file.
+// within returns the faults in a range of a file.
 func (s *sources) within(faults []fault, from, to token.Pos) []fault {
 	begin, end := s.position(from), s.position(to)
 	var found []fault
@@ -69,7 +68,7 @@ func (s *sources) within(faults []fault, from, to token.Pos) []fault {
 	return found
 }
 
-// complaints is what the go command said of packages that are imported.
+// complaints returns what the go command reported about imported packages.
 func (s *sources) complaints() []fault {
 	var faults []fault
 	for line := range strings.Lines(s.exports.complaints) {

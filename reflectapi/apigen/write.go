@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// mayWrite refuses to write over what somebody wrote by hand. What apigen wrote may be in any
-// state, with the marks of a merge in its first line too.
+// mayWrite returns an error if the file was written by hand. A file that apigen wrote may be in any state, even with
+// merge conflict markers before its first line.
 func mayWrite(dir, output string) error {
 	text, err := os.ReadFile(filepath.Join(dir, output))
 	switch {
@@ -24,8 +24,8 @@ func mayWrite(dir, output string) error {
 	return fmt.Errorf("%s is there already, and apigen did not write it: name another file with -output", output)
 }
 
-// write replaces the file, unless it is the same already. Whoever reads it meanwhile sees the
-// old one or the new one, whole.
+// write replaces the file unless its contents are the same. It is atomic: a concurrent reader sees either the old file
+// or the new one.
 func write(dir, output string, text []byte) (err error) {
 	name := filepath.Join(dir, output)
 	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, text) {
@@ -48,5 +48,5 @@ func write(dir, output string, text []byte) (err error) {
 	return os.Rename(file.Name(), name)
 }
 
-// sourceMode lets everybody read the file, like any other source.
+// sourceMode makes the file readable for everybody, like other source files.
 const sourceMode = 0o644
