@@ -7,13 +7,14 @@ import (
 	"github.com/gertd/go-pluralize"
 )
 
-// collections names the collections of a service.
+// collections derives the names of a service's collections.
 type collections struct {
-	resource string // of the methods without a noun: "products"
+	resource string // for methods without a noun: "products"
 	english  *pluralize.Client
 }
 
-// english is made once: its rules are many, and reading them takes longer than all else that is done for a service.
+// english is made once: it has many rules, and parsing them takes longer than everything else that is done for a
+// service.
 var english = sync.OnceValue(pluralize.NewClient) //nolint:gochecknoglobals // it does not change
 
 func newCollections(service, resource string) collections {
@@ -24,15 +25,15 @@ func newCollections(service, resource string) collections {
 	return c
 }
 
-// of returns the collection of a noun, "" for none: OrderLine → order-lines. What is a
-// plural already stays one.
+// of returns the collection of a noun, "" for an empty one: OrderLine → order-lines. A noun that is already plural
+// stays as it is.
 func (c collections) of(noun string) string {
 	kebab := Kebab(noun)
 	last := strings.LastIndexByte(kebab, '-') + 1
 	return kebab[:last] + c.english.Plural(kebab[last:])
 }
 
-// path returns the path of the collection that a method with this noun is about.
+// path returns the path of the collection for a method with this noun.
 func (c collections) path(noun string) string {
 	if noun == "" {
 		return "/" + c.resource
@@ -40,8 +41,8 @@ func (c collections) path(noun string) string {
 	return "/" + c.of(noun)
 }
 
-// resourceOf returns what a service's type is about: its name without what says no more
-// than that it is a service. ProductService → Product, Store[T] → Store.
+// resourceOf returns the resource of a service's type: its name without suffixes that only say that it is a service.
+// ProductService → Product, Store[T] → Store.
 func resourceOf(typeName string) string {
 	typeName, _, _ = strings.Cut(typeName, "[")
 	for _, suffix := range []string{"Service", "Svc", "Server", "API"} {

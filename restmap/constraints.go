@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// constraintsOf works out what the arguments of a method have to keep, nil for nothing, and finds what is wrong with
-// the tags of arguments and results.
+// constraintsOf returns the constraints on the arguments of a method, nil if there are none. Invalid tags in arguments
+// or results are errors.
 func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
 	constrained := false
 	for _, argument := range method.Args {
@@ -30,7 +30,7 @@ func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
 	return reflectapi.ConstraintsOf(method.In)
 }
 
-// hold holds the arguments of a request to their constraints.
+// hold checks the arguments of a request against their constraints.
 func (p *input) hold(in reflect.Value, request *Request) error {
 	var found []reflectapi.Violation
 	switch {
@@ -53,10 +53,11 @@ func (p *input) hold(in reflect.Value, request *Request) error {
 	return p.unprocessable(found, request)
 }
 
-// smallBody bounds what is read a second time to word an error, in bytes.
+// smallBody is the size in bytes up to which a body is parsed a second time to word an error.
 const smallBody = 64 << 10
 
-// wordedBySent says of what is wrong with arguments whether it is wrong or missing, which only the request tells.
+// wordedBySent rewords violations by what was sent, because only the request shows whether an argument is wrong or
+// missing.
 func (p *input) wordedBySent(found []reflectapi.Violation, in reflect.Value, request *Request) []reflectapi.Violation {
 	if len(request.Body) > smallBody {
 		return found
@@ -69,15 +70,15 @@ func (p *input) wordedBySent(found []reflectapi.Violation, in reflect.Value, req
 	return found
 }
 
-// onlyText says whether arguments have to come as text to be held to their constraints.
+// onlyText says whether the JSON of the arguments is needed to check their constraints.
 func (p *input) onlyText() bool { return p.constraints != nil && !p.constraints.Comparable() }
 
-// keeps says whether arguments that came by value are all right.
+// keeps says whether arguments passed by value satisfy the constraints.
 func (p *input) keeps(in reflect.Value) bool {
 	return p.constraints == nil || len(p.constraints.Check(in)) == 0
 }
 
-// sent puts together what a request gives as one JSON object, whichever way each argument came.
+// sent combines what a request contains into one JSON object, however each argument was sent.
 func (p *input) sent(in reflect.Value, request *Request) (members map[string]any, err error) {
 	members = make(map[string]any)
 	if request.Query != "" {
@@ -99,7 +100,7 @@ func (p *input) sent(in reflect.Value, request *Request) (members map[string]any
 	return members, err
 }
 
-// sentBody is what the one argument that takes the whole body was made of.
+// sentBody returns the JSON from which the argument for the whole body was made.
 func (p *input) sentBody(in reflect.Value, request *Request) (body any, err error) {
 	switch {
 	case len(request.Body) == 0:

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// operation is what a CRUD verb does to a collection.
+// operation is the effect of a CRUD verb on a collection.
 type operation struct {
 	method string // "PUT"
-	item   bool   // to one item, /objects/{id}, rather than to the collection
+	item   bool   // on one item, /objects/{id}, rather than on the collection
 }
 
-// operationOf looks a CRUD verb up.
+// operationOf returns the operation of a CRUD verb.
 func operationOf(verb string) (operation, bool) {
 	switch verb {
 	case "Create":
@@ -32,10 +32,10 @@ func operationOf(verb string) (operation, bool) {
 	}
 }
 
-// restSuffix at the end of a method's name asks for REST style.
+// restSuffix at the end of a method's name selects REST style.
 const restSuffix = "REST"
 
-// phrase is a method's name taken apart: CreateOrderLineREST is Create, OrderLine, REST.
+// phrase is a parsed method name: CreateOrderLineREST consists of Create, OrderLine and REST.
 type phrase struct {
 	operation operation
 	crud      bool   // it starts with a CRUD verb
@@ -43,7 +43,7 @@ type phrase struct {
 	suffixed  bool   // it ends in REST
 }
 
-// parseName takes the name of a method apart.
+// parseName parses the name of a method.
 func parseName(name string) phrase {
 	var p phrase
 	base := name
@@ -57,7 +57,7 @@ func parseName(name string) phrase {
 	return p
 }
 
-// cutVerb splits a name behind its first word, or behind ListAll.
+// cutVerb splits a name after its first word, or after ListAll.
 func cutVerb(name string) (verb, noun string) {
 	if noun, found := strings.CutPrefix(name, "ListAll"); found && startsNoun(noun) {
 		return "ListAll", noun

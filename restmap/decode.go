@@ -41,7 +41,7 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 	return in, e.input.hold(in, request)
 }
 
-// query sets the arguments that the query gives.
+// query sets the arguments in the query.
 func (p *input) query(in reflect.Value, query string) error {
 	if query == "" || p.form().decodeFlat(in, query) {
 		return nil
@@ -53,7 +53,7 @@ func (p *input) query(in reflect.Value, query string) error {
 	return badArguments(p.form().decode(in, values, inQuery))
 }
 
-// body sets the arguments that the body gives. An empty one is the empty JSON object.
+// body sets the arguments in the body. An empty body counts as an empty JSON object.
 func (p *input) body(in reflect.Value, request *Request) error {
 	body := request.Body
 	kind := mediaKind(request.ContentType, len(body) == 0)
@@ -75,7 +75,7 @@ func (p *input) body(in reflect.Value, request *Request) error {
 	return jsonFault(p.unmarshal(body, in.Field(p.bodyIndex)), body)
 }
 
-// formBody sets the arguments, or the one that takes the whole body, from a form.
+// formBody sets the arguments, or the one for the whole body, from a form.
 func (p *input) formBody(in reflect.Value, body string) error {
 	values, err := url.ParseQuery(body)
 	switch {
@@ -92,8 +92,7 @@ func (p *input) formBody(in reflect.Value, body string) error {
 	}
 }
 
-// jsonArguments sets the arguments from a JSON object. One that the query gave too is
-// replaced, not merged into.
+// jsonArguments sets the arguments from a JSON object. An argument that is also in the query is replaced, not merged.
 func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error {
 	if queried {
 		var members map[string]json.RawMessage
@@ -109,8 +108,8 @@ func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error
 	return jsonFault(p.unmarshal(body, in), body)
 }
 
-// unmarshal reads JSON into the arguments, or into the one that takes the whole body. What is plain takes the short way,
-// unless it may be heavy.
+// unmarshal parses JSON into the arguments, or into the one for the whole body. Plain values take the fast path, unless
+// the body may be heavy.
 func (p *input) unmarshal(body []byte, into reflect.Value) error {
 	if len(body) <= p.lightBytes && p.plan.UnmarshalPlain(body, into) {
 		return nil
@@ -118,8 +117,8 @@ func (p *input) unmarshal(body []byte, into reflect.Value) error {
 	return p.unmarshalStrictly(body, into.Addr().Interface())
 }
 
-// unmarshalStrictly reads JSON, unless it takes too much memory. What takes much of it waits for its turn: what is read at
-// a time would be there at a time, though two cores read two at a time at best.
+// unmarshalStrictly parses JSON, unless it would take too much memory. Heavy bodies wait for their turn: all that are
+// parsed at the same time are in memory at the same time, and two cores parse at most two at a time anyway.
 func (p *input) unmarshalStrictly(body []byte, into any) error {
 	text, err := strictjson.Scan(body)
 	if err != nil {
@@ -136,7 +135,7 @@ func (p *input) unmarshalStrictly(body []byte, into any) error {
 	return text.Unmarshal(into)
 }
 
-// path sets the arguments that are in the path.
+// path sets the arguments in the path.
 func (p *input) path(in reflect.Value, value func(name string) string) error {
 	var faults []ArgumentError
 	for _, parameter := range p.parameters {
@@ -150,7 +149,7 @@ func (p *input) path(in reflect.Value, value func(name string) string) error {
 	return badArguments(faults)
 }
 
-// jsonFault words what is wrong with a JSON body, naming the place at fault: "lines[0].n".
+// jsonFault words a fault in a JSON body and names its place: "lines[0].n".
 func jsonFault(err error, body []byte) error {
 	fault, ok := errors.AsType[*strictjson.Error](err)
 	if !ok {

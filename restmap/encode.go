@@ -15,16 +15,16 @@ type Response struct {
 	Body        []byte
 }
 
-// output is the plan by which the results of one endpoint become a response.
+// output is the plan for turning the results of one endpoint into a response.
 type output struct {
-	statusIndex int              // of the result that is the status, -1 for none
-	bodyIndex   int              // of the result that is the whole body, -1 for none
-	object      reflect.Type     // of the other results, nil when it is the method's Out type
+	statusIndex int              // index of the status result, -1 if there is none
+	bodyIndex   int              // index of the result that is the whole body, -1 if there is none
+	object      reflect.Type     // type of the body's object, nil if it is the method's Out type
 	members     []int            // of the object, as indexes of results
-	plan        *strictjson.Plan // of what the body holds
+	plan        *strictjson.Plan // of the body's value
 }
 
-// newOutput plans the results of a method.
+// newOutput plans the response of a method.
 func newOutput(method *reflectapi.Method) *output {
 	p := &output{
 		statusIndex: indexOf(method.Results, StatusCode),
@@ -62,7 +62,7 @@ func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	if response.Status < 200 || response.Status > 599 {
 		return Response{}, fmt.Errorf("method %s: %s is %d; it has to be from 200 to 599, or 0 for 200", e.Method.Name, StatusCode, response.Status)
 	}
-	if response.Status == 204 || response.Status == 304 { // RFC 9110, 6.4.1: no content
+	if response.Status == 204 || response.Status == 304 { // these have no content (RFC 9110, 6.4.1)
 		return response, nil
 	}
 	body, err := e.output.plan.Marshal(e.output.content(out))
@@ -73,7 +73,7 @@ func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	return response, nil
 }
 
-// content returns what the body is to hold.
+// content returns the value of the body.
 func (p *output) content(out reflect.Value) reflect.Value {
 	switch {
 	case p.bodyIndex >= 0:

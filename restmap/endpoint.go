@@ -51,9 +51,9 @@ type Endpoint struct {
 	Routes []Route            // one at least; all have the same path
 	Method *reflectapi.Method // nil for a plain handler
 
-	input  *input  // how a request becomes arguments; nil for Web
-	output *output // how results become a response; nil for Web
-	values values  // how both stay what they are
+	input  *input  // turns a request into arguments; nil for Web
+	output *output // turns results into a response; nil for Web
+	values values  // passes both as Go values
 }
 
 // Path returns the path that all routes of the endpoint have.
@@ -69,7 +69,7 @@ func Handler(method, path string) (*Endpoint, error) {
 	return &Endpoint{Name: route.String(), Style: Web, Routes: []Route{route}}, nil
 }
 
-// newFunction returns the endpoint of a function, its plans worked out.
+// newFunction returns the endpoint of a function, with its plans.
 func newFunction(method *reflectapi.Method, style Style, routes []Route) (*Endpoint, error) {
 	path := routes[0].Pattern
 	if err := checkPath(path, method); err != nil {
@@ -89,7 +89,7 @@ func newFunction(method *reflectapi.Method, style Style, routes []Route) (*Endpo
 	}, nil
 }
 
-// newRoute checks the two halves of a route. No method is any method.
+// newRoute checks method and path of a route. An empty method stands for any method.
 func newRoute(method, path string) (Route, error) {
 	if method == "" {
 		method = AnyMethod

@@ -26,16 +26,16 @@ type ArgumentError struct {
 	Detail string `json:"detail"` // "expects an integer"
 }
 
-// insideError is what is wrong with a part of a text that is JSON.
+// insideError is a fault in a part of a JSON text.
 type insideError struct {
 	path   string // "lines[0].n"; "" is the whole
 	detail string
 }
 
-// Error returns the detail, with the place in front.
+// Error returns the detail, after the place.
 func (f *insideError) Error() string { return strings.TrimPrefix(f.path+" "+f.detail, " ") }
 
-// faultOf says what is wrong with the text of an argument. The name is that of the place at fault inside of it.
+// faultOf returns the fault of an argument's text. Its name is that of the place within the argument.
 func faultOf(name, in string, err error) ArgumentError {
 	detail := err.Error()
 	if inside, ok := errors.AsType[*insideError](err); ok {
@@ -48,13 +48,13 @@ func faultOf(name, in string, err error) ArgumentError {
 	return ArgumentError{Name: name, In: in, Detail: detail}
 }
 
-// Limits of what an InputError tells, so that it cannot be made longer than is useful.
+// Limits of an InputError, which bound its size.
 const (
 	maxFaults     = 20
 	maxNameLength = 100 // bytes
 )
 
-// badArguments is the answer to a request with these faults, nil when there are none.
+// badArguments returns the error for a request with these faults, nil if there are none.
 func badArguments(faults []ArgumentError) error {
 	if len(faults) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func badArguments(faults []ArgumentError) error {
 	return &InputError{Status: 400, Detail: strings.Join(details, "; "), Arguments: faults}
 }
 
-// shortened cuts a name that is longer than is useful.
+// shortened cuts off a name that is too long to be useful.
 func shortened(name string) string {
 	if len(name) > maxNameLength {
 		return strings.ToValidUTF8(name[:maxNameLength], "") + "…"
@@ -76,8 +76,8 @@ func shortened(name string) string {
 	return name
 }
 
-// badRequest is the answer to a request that is malformed as a whole.
+// badRequest returns the error for a request that is malformed as a whole.
 func badRequest(detail string) error { return &InputError{Status: 400, Detail: detail} }
 
-// unsupported is the answer to a body in a content type that is not read here.
+// unsupported returns the error for a body in an unsupported content type.
 func unsupported(detail string) error { return &InputError{Status: 415, Detail: detail} }

@@ -35,14 +35,14 @@ type form struct {
 // formField is one field of the struct that a form fills.
 type formField struct {
 	formPart
-	index []int  // in the struct to fill, see reflect.Value.FieldByIndex
-	shape int    // in the shape; -1 when gorilla/schema could not tell it apart
+	index []int  // in the struct to be filled, see reflect.Value.FieldByIndex
+	shape int    // index in the shape; -1 if gorilla/schema could not distinguish it
 	flat  bool   // see isFlat
-	bit   uint64 // of the flat ones
+	bit   uint64 // for flat fields
 }
 
-// decode fills dst, an addressable struct, and returns what is wrong with the values,
-// sorted by name. Names that it does not know are ignored.
+// decode fills dst, an addressable struct, and returns the faults of the values, sorted by name. Unknown names are
+// ignored.
 func (f *form) decode(dst reflect.Value, values url.Values, place string) []ArgumentError {
 	d := &formDecoding{form: f, dst: dst, place: place}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -53,16 +53,16 @@ func (f *form) decode(dst reflect.Value, values url.Values, place string) []Argu
 	return d.faults
 }
 
-// formDecoding is one form on its way into a struct.
+// formDecoding is the state of decoding one form into a struct.
 type formDecoding struct {
 	form      *form
 	dst       reflect.Value
 	place     string              // "query" or "body"
-	shape     reflect.Value       // made when first needed
+	shape     reflect.Value       // made on first use
 	mentioned map[int]formField   // the fields of the shape that have a value
 	values    map[string][]string // what gorilla/schema decodes into the shape
 	lists     listSizes
-	maps      map[string]bool // the names of those that this form has begun to fill
+	maps      map[string]bool // names of the maps that this form has begun to fill
 	faults    []ArgumentError
 }
 
@@ -70,7 +70,7 @@ func (d *formDecoding) fault(name, detail string) {
 	d.faults = append(d.faults, ArgumentError{Name: name, In: d.place, Detail: detail})
 }
 
-// take sorts the values of one name: set at once, left to gorilla/schema, or at fault.
+// take processes the values of one name: it sets them, leaves them to gorilla/schema, or records a fault.
 func (d *formDecoding) take(name string, texts []string) {
 	argument, behind, dotted := strings.Cut(name, ".")
 	field, known := d.form.fields[argument]
@@ -104,7 +104,7 @@ func (d *formDecoding) take(name string, texts []string) {
 	}
 }
 
-// remedy says how to give what may be a list, of a type of which no form can be taken part by part.
+// remedy says how to send a value that may be a list but cannot be sent by repeating its name.
 func remedy(t reflect.Type, argument string) string {
 	switch pointed(t).Kind() {
 	case reflect.Slice, reflect.Array, reflect.Interface:
@@ -114,8 +114,8 @@ func remedy(t reflect.Type, argument string) string {
 	}
 }
 
-// refuseBrackets tells a caller who writes tag[]=a, as some libraries do, what to write.
-// Only names in front of a bracket that are known are at fault.
+// refuseBrackets tells a caller that sends tag[]=a, as some libraries do, what to send instead. Only known names before
+// a bracket are faults.
 func (d *formDecoding) refuseBrackets(name string) {
 	argument, _, found := strings.Cut(name, "[")
 	if _, known := d.form.fields[argument]; found && known {
@@ -123,7 +123,7 @@ func (d *formDecoding) refuseBrackets(name string) {
 	}
 }
 
-// set sets a field that gorilla/schema is not asked about.
+// set sets a field without gorilla/schema.
 func (d *formDecoding) set(name string, field formField, texts []string) {
 	value, err := fromTexts(field.typ, texts)
 	switch {
@@ -137,7 +137,7 @@ func (d *formDecoding) set(name string, field formField, texts []string) {
 	}
 }
 
-// mention returns the place of a field in the shape, and remembers to take it over.
+// mention returns the field in the shape, and records that it has a value.
 func (d *formDecoding) mention(field formField) reflect.Value {
 	if d.mentioned == nil {
 		d.mentioned = make(map[int]formField)
@@ -148,8 +148,7 @@ func (d *formDecoding) mention(field formField) reflect.Value {
 	return d.shape.Field(field.shape)
 }
 
-// decodeShape lets gorilla/schema decode what was left to it, and takes over the fields
-// that the form mentions.
+// decodeShape has gorilla/schema decode what was left to it, and copies the fields that the form mentions.
 func (d *formDecoding) decodeShape() {
 	if len(d.mentioned) == 0 {
 		return
@@ -163,7 +162,7 @@ func (d *formDecoding) decodeShape() {
 	}
 }
 
-// translate turns the errors of gorilla/schema into faults, one for each name.
+// translate converts the errors of gorilla/schema to faults, one for each name.
 func (d *formDecoding) translate(err error) {
 	var failed schema.MultiError
 	if !errors.As(err, &failed) {
@@ -178,7 +177,7 @@ func (d *formDecoding) translate(err error) {
 	}
 }
 
-// conversionFault says what was expected of the one text that could not be converted.
+// conversionFault says what was expected of the text that could not be converted.
 func conversionFault(err schema.ConversionError, texts []string) string {
 	t, text := err.Type, texts[max(0, err.Index)]
 	if err.Index >= 0 && t.Kind() == reflect.Slice && !isText(t) {

@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// formBody is the plan by which a form becomes the one value that is a whole body: a
-// struct, a map with strings for keys, or any, which becomes a map.
+// formBody is the plan for turning a form into the value that is a whole body: a struct, a map with string keys, or
+// any, which becomes a map.
 type formBody struct {
 	object  *form        // for a struct
 	element reflect.Type // of a map
 }
 
-// newFormBody plans bodies of type t, nil when a form cannot be one.
+// newFormBody plans bodies of type t; nil if no form can represent them.
 func newFormBody(t reflect.Type) *formBody {
 	t = pointed(t)
 	switch {
@@ -32,7 +32,7 @@ func newFormBody(t reflect.Type) *formBody {
 	}
 }
 
-// decode sets dst, an addressable value of the type planned for.
+// decode sets dst, an addressable value of the planned type.
 func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError {
 	dst = allocated(dst)
 	if b.object != nil {
@@ -56,8 +56,8 @@ func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError 
 	return faults
 }
 
-// member makes one member of a map from the texts of its name. Where any will do it is a
-// string, or a list of strings for a name that is repeated.
+// member returns one member of a map from the texts of its name. For a map of any it is a string, or a list of strings
+// if the name is repeated.
 func member(t reflect.Type, texts []string) (value reflect.Value, err error) {
 	switch {
 	case t.Kind() == reflect.Interface && len(texts) == 1:

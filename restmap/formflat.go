@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxFlat is how many flat fields of a form can be told apart in the set of those seen.
+// maxFlat is the number of flat fields for which the set of seen fields has room.
 const maxFlat = 64
 
-// isFlat tells a type whose values are always one text, which its kind alone says how to read.
+// isFlat says whether a value of this type is always one text, parsed by its kind alone.
 func isFlat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.String,
@@ -24,9 +24,9 @@ func isFlat(t reflect.Type) bool {
 	}
 }
 
-// decodeFlat is the short way for what most forms are: a few names that are known, each there once, with a text of a flat
-// type that is not escaped. It returns false for all else, at fault or not. Then dst may be partly filled, and decode has
-// to read it all again: what it takes to be right has to be what decode makes of it.
+// decodeFlat is the fast path for most forms: a few known names, each given once, with an unescaped text of a flat
+// type. It returns false for anything else, valid or not. dst may then be partly filled, and decode has to start again.
+// A form that it accepts must give the same result as decode.
 func (f *form) decodeFlat(dst reflect.Value, text string) bool {
 	if strings.ContainsAny(text, "%+;") || !utf8.ValidString(text) {
 		return false

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// setMember sets the member of a map that is called by its key, as in m.a=1.
+// setMember sets the member of a map by its key, as in m.a=1.
 func (d *formDecoding) setMember(name string, field formField, key string, texts []string) {
 	argument, _, _ := strings.Cut(name, ".")
 	index, value, err := memberOf(pointed(field.typ), argument, key, texts)
@@ -16,7 +16,7 @@ func (d *formDecoding) setMember(name string, field formField, key string, texts
 	}
 	object := d.dst.FieldByIndex(field.index)
 	if !d.maps[argument] {
-		object.SetZero() // what was there came from elsewhere
+		object.SetZero() // the previous content did not come from this form
 		d.begin(argument, field)
 	}
 	for object.Kind() == reflect.Pointer {
@@ -31,7 +31,7 @@ func (d *formDecoding) setMember(name string, field formField, key string, texts
 	object.SetMapIndex(index, value)
 }
 
-// begin notes that a map holds what this form gives.
+// begin records that a map has content from this form.
 func (d *formDecoding) begin(argument string, field formField) {
 	if !field.keyed {
 		return
@@ -42,7 +42,7 @@ func (d *formDecoding) begin(argument string, field formField) {
 	d.maps[argument] = true
 }
 
-// memberOf makes a key and a value of a map from their texts.
+// memberOf parses a key and a value of a map.
 func memberOf(t reflect.Type, argument, key string, texts []string) (index, value reflect.Value, err error) {
 	plain := isText(t.Elem()) || isTextList(t.Elem()) || t.Elem().Kind() == reflect.Interface
 	switch {

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Limits of what a form may make of dotted names.
+// Limits of dotted names in forms.
 const (
 	maxParts    = 32     // names between dots
 	maxElements = 1000   // of one list
 	maxAllLists = 10_000 // elements of all lists of a form together
 )
 
-// formPart is what one name of a form stands for: a whole argument, or what is behind a dot.
+// formPart is what one name of a form refers to: a whole argument, or a part after a dot.
 type formPart struct {
 	typ       reflect.Type
 	list      bool                // its name may be repeated
 	decodable bool                // gorilla/schema decodes its texts
-	indexed   bool                // a list of structs: an index comes before its parts
-	keyed     bool                // a map: a key is behind its dot
-	parts     map[string]formPart // the names behind a dot; nil when there can be none
+	indexed   bool                // a list of structs, whose parts follow an index
+	keyed     bool                // a map, with a key after the dot
+	parts     map[string]formPart // the names allowed after a dot; nil if there are none
 }
 
-// follow walks from an argument along what is behind its dot: "x", "0.sku", "child.name".
-// It returns the part at the end, and whether all names on the way are known.
+// follow resolves the names after an argument's dot: "x", "0.sku", "child.name". It returns the last part, and whether
+// all names are known.
 func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, bool, error) {
 	if strings.Count(behind, ".") >= maxParts {
 		return p, false, fmt.Errorf("has more than %d parts", maxParts)
@@ -55,8 +55,8 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, b
 	return p, true, nil
 }
 
-// indivisible says what to write in place of a name with a dot behind this part. Behind a plain value nothing is known,
-// and what is unknown is ignored.
+// indivisible says what to send instead of a name with a dot after this part. After a plain value no names are known,
+// and unknown names are ignored.
 func (p formPart) indivisible(argument, name string) error {
 	switch {
 	case p.list:
@@ -67,13 +67,13 @@ func (p formPart) indivisible(argument, name string) error {
 	return errors.New("cannot be given in parts; write " + argument + " as one JSON value")
 }
 
-// listSizes counts what the indexes of a form make the lists grow to.
+// listSizes counts the lengths that indexes give to the lists of a form.
 type listSizes struct {
-	sizes map[string]int // by the name in front of the index
+	sizes map[string]int // by the name before the index
 	total int
 }
 
-// grow notes that the list of this name has an element at an index.
+// grow records that the list of this name has an element at an index.
 func (l *listSizes) grow(list, index string) error {
 	i, err := strconv.ParseUint(index, 10, 31)
 	if err != nil || strconv.FormatUint(i, 10) != index {

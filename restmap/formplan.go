@@ -9,19 +9,18 @@ import (
 	"github.com/gorilla/schema"
 )
 
-// formTag is the tag whose names forms use, so that they are the names of the JSON.
+// formTag is the tag with the names in forms: those of JSON.
 const formTag = "json"
 
-// target is a field that a form may fill.
+// target is a field that a form may set.
 type target struct {
 	name  string
 	typ   reflect.Type
-	index []int // in the struct to fill
+	index []int // in the struct to be filled
 }
 
-// targetsOf returns the fields of a struct type that JSON has names for, those of embedded
-// structs among them; of two with one name the one that is less deep. What hangs on an
-// embedded pointer is left out.
+// targetsOf returns the fields of a struct type that have names in JSON, including those of embedded structs; of two
+// with the same name the shallower one. Fields behind an embedded pointer are left out.
 func targetsOf(t reflect.Type) []target {
 	var all []target
 	for i := range t.NumField() {
@@ -47,7 +46,7 @@ func targetsOf(t reflect.Type) []target {
 	})
 }
 
-// jsonName returns the name of a field in JSON, "" when it has none.
+// jsonName returns the name of a field in JSON, "" if it has none.
 func jsonName(f reflect.StructField) string {
 	tag := f.Tag.Get(formTag)
 	name, _, _ := strings.Cut(tag, ",")
@@ -61,13 +60,13 @@ func jsonName(f reflect.StructField) string {
 	}
 }
 
-// formPlanner makes one form.
+// formPlanner plans one form.
 type formPlanner struct {
 	decoder *schema.Decoder
-	parts   map[reflect.Type]map[string]formPart // of the struct types seen, so that they may be recursive
+	parts   map[reflect.Type]map[string]formPart // for the struct types seen so far, so that they may be recursive
 }
 
-// newForm plans a form that fills these fields.
+// newForm plans a form that sets these fields.
 func newForm(targets []target) *form {
 	planner := &formPlanner{decoder: schema.NewDecoder(), parts: make(map[reflect.Type]map[string]formPart)}
 	planner.decoder.SetAliasTag(formTag)
@@ -95,15 +94,14 @@ func newForm(targets []target) *form {
 	return f
 }
 
-// alike reports whether several names differ in case at most, which gorilla/schema does
-// not tell apart.
+// alike reports whether several names differ at most in case, which gorilla/schema ignores.
 func alike(targets []target, name string) bool {
 	same := func(t target) bool { return strings.EqualFold(t.name, name) }
 	first := slices.IndexFunc(targets, same)
 	return slices.ContainsFunc(targets[first+1:], same)
 }
 
-// part plans a value of type t. gorilla/schema takes one pointer away itself, no more.
+// part plans a value of type t. gorilla/schema follows one pointer itself, but no more.
 func (p *formPlanner) part(t reflect.Type) formPart {
 	part := formPart{typ: t, list: isTextList(t)}
 	switch whole := withoutPointer(t); {
@@ -131,7 +129,7 @@ func withoutPointer(t reflect.Type) reflect.Type {
 	return t
 }
 
-// convertible teaches gorilla/schema to convert texts to a type, if that is safe there.
+// convertible registers a converter from text to a type with gorilla/schema, if it is safe to use it there.
 func (p *formPlanner) convertible(t reflect.Type) bool {
 	if !decodable(t, make(map[reflect.Type]bool)) {
 		return false
@@ -146,7 +144,7 @@ func (p *formPlanner) convertible(t reflect.Type) bool {
 	return true
 }
 
-// structParts plans the fields of a struct type; nil when it cannot be given in parts.
+// structParts plans the fields of a struct type; nil if it cannot be sent in parts.
 func (p *formPlanner) structParts(t reflect.Type) map[string]formPart {
 	if readsJSON(t) || !decodable(t, make(map[reflect.Type]bool)) {
 		return nil
@@ -162,10 +160,9 @@ func (p *formPlanner) structParts(t reflect.Type) map[string]formPart {
 	return parts
 }
 
-// decodable reports whether gorilla/schema handles a struct type and all that it holds
-// without surprises: no embedded fields (it makes embedded pointers that nobody mentions,
-// and fails for some), no two names that differ in case alone, and no tag that it would
-// read as an instruction. Types that are no structs are.
+// decodable reports whether gorilla/schema handles a struct type and everything in it without surprises: no embedded
+// fields (it allocates embedded pointers that the form does not mention, and fails for some), no two names that differ
+// only in case, and no tag that it would interpret as an option. It is true for types that are not structs.
 func decodable(t reflect.Type, seen map[reflect.Type]bool) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()

@@ -11,21 +11,21 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// given adds what a form gives of a struct that it has filled, and nothing that it does not give: what is missing may be
-// asked for. JSON in it is taken as it is written, all else as it was read.
+// given adds the members of a filled struct that a form contains, and only those: a constraint may require the others.
+// JSON texts are added as they were written, everything else as it was parsed.
 func (f *form) given(members map[string]any, filled reflect.Value, text string) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
-		return // it has been read before
+		return // it has been parsed before
 	}
-	read := make(map[string]any) // of what is given
+	read := make(map[string]any) // of the arguments in the form
 	for name := range namesGiven(text) {
 		if field, known := f.fields[name]; known {
 			read[name] = asJSON(filled.FieldByIndex(field.index))
-			delete(members, name) // what was given elsewhere is replaced
+			delete(members, name) // a later value replaces an earlier one
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) { // JSON before the parts that mend it
+	for _, name := range slices.Sorted(maps.Keys(values)) { // JSON before the parts that change it
 		argument, behind, dotted := strings.Cut(name, ".")
 		texts := values[name]
 		switch _, known := read[argument]; {
@@ -41,7 +41,7 @@ func (f *form) given(members map[string]any, filled reflect.Value, text string) 
 	}
 }
 
-// writtenAsJSON reads texts that are one object or array.
+// writtenAsJSON parses texts that are a single object or array.
 func writtenAsJSON(texts []string) (written any, ok bool) {
 	if len(texts) != 1 || !strings.ContainsAny(texts[0][:1], "[{") {
 		return nil, false
@@ -50,8 +50,8 @@ func writtenAsJSON(texts []string) (written any, ok bool) {
 	return written, err == nil
 }
 
-// withPart adds to JSON one part of what was read, given the names and indexes on the way there. What was read has all
-// parts, mentioned or not.
+// withPart copies one part of a parsed value into JSON; way holds the names and indexes that lead to it. The parsed
+// value has all parts, whether or not the form mentions them.
 func withPart(into, read any, way []string) any {
 	if len(way) == 0 {
 		return read
@@ -63,7 +63,7 @@ func withPart(into, read any, way []string) any {
 			object = make(map[string]any)
 		}
 		name, rest := way[0], way[1:]
-		if all := strings.Join(way, "."); read[all] != nil { // a key may have dots
+		if all := strings.Join(way, "."); read[all] != nil { // a key may contain dots
 			name, rest = all, nil
 		}
 		if part, there := read[name]; there {
@@ -85,7 +85,7 @@ func withPart(into, read any, way []string) any {
 	return read
 }
 
-// withoutMembers is what stands in a list for an element that is not mentioned.
+// withoutMembers returns what stands in a list for an element that the form does not mention.
 func withoutMembers(element any) any {
 	if _, isObject := element.(map[string]any); isObject {
 		return make(map[string]any)
@@ -93,7 +93,7 @@ func withoutMembers(element any) any {
 	return element
 }
 
-// given is what a form gives of the whole body that it has become.
+// given returns the members of a whole body that a form contains.
 func (b *formBody) given(body reflect.Value, text string) any {
 	members := make(map[string]any)
 	if b.object != nil {
@@ -116,8 +116,8 @@ func (b *formBody) given(body reflect.Value, text string) any {
 	return members
 }
 
-// namesGiven are the names in a query or a form that have a value, those in front of a dot alone. An empty value is
-// none: it is what a browser sends for a field that nobody filled in.
+// namesGiven yields the names in a query or a form that have a value, only the part before a dot. An empty value does
+// not count: browsers send it for fields that were left blank.
 func namesGiven(text string) map[string]bool {
 	names := make(map[string]bool)
 	values, err := url.ParseQuery(text)
@@ -133,7 +133,7 @@ func namesGiven(text string) map[string]bool {
 	return names
 }
 
-// asJSON is a value as JSON, read as any; nil when it has none.
+// asJSON returns a value as decoded JSON, nil if it has no JSON.
 func asJSON(v reflect.Value) (read any) {
 	data, err := strictjson.Marshal(v.Interface())
 	if err != nil || strictjson.Unmarshal(data, &read) != nil {

@@ -10,29 +10,29 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// Where an argument is found.
+// The places of an argument.
 const (
 	inPath  = "path"
 	inQuery = "query"
 	inBody  = "body"
 )
 
-// input is the plan by which requests become the arguments of one endpoint.
+// input is the plan for turning requests into the arguments of one endpoint.
 type input struct {
 	parameters []target         // the arguments in the path
-	form       func() *form     // the arguments of a query or a form, when first asked for
-	bodyIndex  int              // of the argument that takes the whole body, -1 for none
-	bodyForm   *formBody        // how a form becomes that argument, nil when it cannot
-	plan       *strictjson.Plan // of what a JSON body fills
-	lightBytes int              // a shorter JSON body is never heavy
-	weights    *weights         // of what a JSON body holds
-	turns      chan struct{}    // one for each heavy body that is read at a time
+	form       func() *form     // the arguments of a query or a form, planned on first use
+	bodyIndex  int              // index of the argument for the whole body, -1 if there is none
+	bodyForm   *formBody        // turns a form into that argument, nil if that is impossible
+	plan       *strictjson.Plan // for a JSON body
+	lightBytes int              // a JSON body below this length is never heavy
+	weights    *weights         // of the values in a JSON body
+	turns      chan struct{}    // one for each heavy body that may be parsed at the same time
 
-	constraints *reflectapi.Constraints // nil for none
-	elsewhere   string                  // where an argument belongs that a request does not have
+	constraints *reflectapi.Constraints // nil if there are none
+	elsewhere   string                  // where callers should send an argument that is missing
 }
 
-// newInput plans the arguments of a method behind these routes.
+// newInput plans the arguments of a method with these routes.
 func newInput(method *reflectapi.Method, routes []Route, constraints *reflectapi.Constraints) *input {
 	path := routes[0].Pattern
 	p := &input{bodyIndex: indexOf(method.Args, RequestBody), turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
@@ -54,7 +54,7 @@ func newInput(method *reflectapi.Method, routes []Route, constraints *reflectapi
 		p.elsewhere = inBody
 	}
 	p.weights = weightsOf(method.In)
-	if constraints != nil && !constraints.Comparable() { // then the body is also read as any
+	if constraints != nil && !constraints.Comparable() { // then the body is also decoded to any
 		p.weights.visit(reflect.TypeFor[any](), make(map[reflect.Type]bool))
 	}
 	p.lightBytes = p.weights.lightBytes()
@@ -99,7 +99,7 @@ func (e *Endpoint) Arguments(httpMethod string) []Argument {
 	return arguments
 }
 
-// hasBody reports whether requests with an HTTP method come with a body.
+// hasBody reports whether requests with an HTTP method have a body.
 func hasBody(httpMethod string) bool {
 	return httpMethod == "POST" || httpMethod == "PUT" || httpMethod == "PATCH"
 }

@@ -20,7 +20,7 @@ const (
 	StatusCode = "httpStatusCode"
 )
 
-// indexOf returns the index of the value of that name, -1 when there is none.
+// indexOf returns the index of the value of that name, -1 if there is none.
 func indexOf(values []reflectapi.Value, name string) int {
 	return slices.IndexFunc(values, func(v reflectapi.Value) bool { return v.Name == name })
 }
@@ -30,7 +30,7 @@ func usesMagic(m *reflectapi.Method) bool {
 	return indexOf(m.Args, RequestBody) >= 0 || indexOf(m.Results, ResponseBody) >= 0 || indexOf(m.Results, StatusCode) >= 0
 }
 
-// checkMagic refuses magic arguments that stand where they mean nothing.
+// checkMagic returns an error for magic arguments in a place where they have no meaning.
 func checkMagic(m *reflectapi.Method) error {
 	var faults []error
 	for _, name := range []string{ResponseBody, StatusCode} {

@@ -34,7 +34,7 @@ func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
 	return endpoints, nil
 }
 
-// mapper is what the methods of one service have in common.
+// mapper holds what the methods of one service have in common.
 type mapper struct {
 	options     Options
 	methods     map[string]*reflectapi.Method
@@ -59,7 +59,7 @@ func newMapper(service *reflectapi.Service, options Options) *mapper {
 	return m
 }
 
-// unknownMethods returns a fault for each option of a method that is not there.
+// unknownMethods returns a fault for each option of a method that does not exist.
 func (m *mapper) unknownMethods() []error {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(m.options.Methods)) {
@@ -101,7 +101,7 @@ func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
 	return endpoints, nil
 }
 
-// isREST reports whether a method's name, and what its siblings do, make it REST.
+// isREST reports whether REST style follows from a method's name and from its siblings.
 func (m *mapper) isREST(method *reflectapi.Method) bool {
 	name := parseName(method.Name)
 	if name.suffixed {
@@ -110,8 +110,8 @@ func (m *mapper) isREST(method *reflectapi.Method) bool {
 	return name.crud && m.methods[method.Name+restSuffix] == nil && m.magic[m.collections.of(name.noun)]
 }
 
-// webEndpoint returns the endpoint of a method that is a handler: its name in
-// kebab-case, any method.
+// webEndpoint returns the endpoint of a method that is a handler: its path is its name in kebab-case, for any HTTP
+// method.
 func webEndpoint(method *reflectapi.Method, options MethodOptions) ([]*Endpoint, error) {
 	if options.Both {
 		return nil, errors.New("a web endpoint is neither RPC nor REST; leave out the option that serves it both ways")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// media is a content type as far as it matters here.
+// media is the kind of a content type, as far as it matters here.
 type media int
 
 const (
@@ -14,7 +14,7 @@ const (
 	formMedia
 )
 
-// mediaKind reads a content type. A missing one is that of JSON when there is no body.
+// mediaKind returns the kind of a content type. A missing content type counts as JSON if there is no body.
 func mediaKind(contentType string, empty bool) media {
 	switch {
 	case contentType == "application/json" || contentType == "" && empty:

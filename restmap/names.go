@@ -22,9 +22,8 @@ func Kebab(name string) string {
 	return b.String()
 }
 
-// startsWord reports whether a word starts at a capital letter in the middle of a name:
-// after a small letter or a digit, or at the end of an abbreviation. The small s of a
-// plural belongs to its abbreviation.
+// startsWord reports whether a word starts at a capital letter within a name: after a small letter or a digit, or at
+// the last letter of an abbreviation. The small s of a plural belongs to its abbreviation.
 func startsWord(name []rune, i int) bool {
 	if i == 0 || !unicode.IsUpper(name[i]) || name[i-1] == '_' {
 		return false

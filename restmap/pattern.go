@@ -55,7 +55,7 @@ func ParsePattern(path string) (Pattern, error) {
 	return p, nil
 }
 
-// parseSegment reads the text between two slashes.
+// parseSegment parses the text between two slashes.
 func parseSegment(text string) (Segment, error) {
 	if text == "*" {
 		return Segment{}, errors.New(`segment "*": write {name} for one segment, {name+} at the end for all the rest, or %2A for the character`)
@@ -76,7 +76,7 @@ func parseSegment(text string) (Segment, error) {
 	return Segment{Name: name, Rest: rest}, nil
 }
 
-// isName reports whether a parameter may be called s: like a variable of Go.
+// isName reports whether a parameter may have this name: it has to be an identifier, as in Go.
 func isName(s string) bool {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {

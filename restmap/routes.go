@@ -15,7 +15,7 @@ func (m *mapper) routes(method *reflectapi.Method, style Style, options MethodOp
 		return m.routesREST(method, options)
 	}
 	path, methods := "/"+Kebab(method.Name), []string{"GET", "POST"}
-	if !options.Both { // else they are those of the REST endpoint
+	if !options.Both { // with Both they apply to the REST endpoint
 		path = cmp.Or(options.Path, path)
 		if options.HTTPMethod != "" {
 			methods = []string{options.HTTPMethod}
@@ -32,8 +32,7 @@ func (m *mapper) routes(method *reflectapi.Method, style Style, options MethodOp
 	return routes, nil
 }
 
-// routesREST returns the one route of a REST endpoint: what its verb and noun say, where
-// the options do not.
+// routesREST returns the route of a REST endpoint: as the options say, otherwise by its verb and noun.
 func (m *mapper) routesREST(method *reflectapi.Method, options MethodOptions) ([]Route, error) {
 	name := parseName(method.Name)
 	httpMethod := cmp.Or(options.HTTPMethod, name.operation.method)
@@ -58,8 +57,8 @@ func (m *mapper) routesREST(method *reflectapi.Method, options MethodOptions) ([
 	return []Route{route}, nil
 }
 
-// itemArgument returns the name of the argument that tells the items of a collection
-// apart: the first that is neither magic nor in the path of the collection.
+// itemArgument returns the name of the argument that identifies an item of a collection: the first that is neither
+// magic nor in the collection's path.
 func itemArgument(method *reflectapi.Method, collection string) (string, error) {
 	for _, argument := range method.Args {
 		if argument.Name != RequestBody && !strings.Contains(collection, "{"+argument.Name+"}") {
@@ -69,7 +68,7 @@ func itemArgument(method *reflectapi.Method, collection string) (string, error) 
 	return "", fmt.Errorf("needs an argument for the item of %s that it is about, as in %s/{id}; or give it a path", collection, collection)
 }
 
-// checkPath refuses a path with a parameter that no argument can take.
+// checkPath returns an error for a path with a parameter that is not an argument.
 func checkPath(path Pattern, method *reflectapi.Method) error {
 	for _, segment := range path.segments {
 		if segment.Name == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// fromText makes a value of type t from its text. The empty text is the zero value.
-// When the text is no such value, the error says what was expected, see [faultOf].
+// fromText parses a text as a value of type t. The empty text is the zero value. The error says what was expected, see
+// [faultOf].
 func fromText(t reflect.Type, text string) (value reflect.Value, err error) {
 	value = reflect.New(t).Elem()
 	if text == "" {
@@ -28,8 +28,8 @@ func fromText(t reflect.Type, text string) (value reflect.Value, err error) {
 	return value, setText(value, text)
 }
 
-// fromTexts makes a value of type t from the texts of one name: for a list from all that
-// are not empty, else from the one.
+// fromTexts parses the texts of one name as a value of type t: for a list all that are not empty, otherwise the only
+// one.
 func fromTexts(t reflect.Type, texts []string) (value reflect.Value, err error) {
 	if !isTextList(t) {
 		return fromText(t, texts[0])
@@ -49,7 +49,7 @@ func fromTexts(t reflect.Type, texts []string) (value reflect.Value, err error) 
 	return value, nil
 }
 
-// allocated follows the pointers of an addressable value, making what they point to.
+// allocated follows the pointers of an addressable value, and allocates where they are nil.
 func allocated(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -87,12 +87,12 @@ func setText(v reflect.Value, text string) error {
 	}
 }
 
-// expects is the fault of a text that is no value of type t, for this cause.
+// expects returns the fault of a text that is not a value of type t, with its cause.
 func expects(t reflect.Type, cause error) error {
 	return errors.New("expects " + strictjson.Expected(t, cause))
 }
 
-// setKind sets a value by its kind: a number, a boolean, a string, else JSON.
+// setKind sets a value by its kind: a number, a boolean, a string, otherwise JSON.
 func setKind(v reflect.Value, text string) error {
 	t := v.Type()
 	var err error
@@ -101,7 +101,7 @@ func setKind(v reflect.Value, text string) error {
 		v.SetString(text)
 	case reflect.Bool:
 		var yes bool
-		if yes, err = strconv.ParseBool(text); text == "on" { // what a browser sends for a ticked box
+		if yes, err = strconv.ParseBool(text); text == "on" { // sent by browsers for a ticked box
 			yes, err = true, nil
 		}
 		v.SetBool(yes)
@@ -128,7 +128,7 @@ func setKind(v reflect.Value, text string) error {
 	return nil
 }
 
-// setDuration takes 1.5s, and the number of nanoseconds that JSON has.
+// setDuration accepts 1.5s, and a number of nanoseconds as in JSON.
 func setDuration(v reflect.Value, text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -142,7 +142,7 @@ func setDuration(v reflect.Value, text string) error {
 	return nil
 }
 
-// setNumber takes a number as JSON has it, and keeps its digits.
+// setNumber accepts a number as in JSON, and keeps its digits.
 func setNumber(v reflect.Value, text string) error {
 	if !strings.ContainsAny(text[:1], "-0123456789") || setJSON(v, []byte(text)) != nil {
 		return expects(v.Type(), nil)
@@ -164,13 +164,13 @@ func setJSON(v reflect.Value, data []byte) error {
 	}
 	fault, ok := errors.AsType[*strictjson.Error](err)
 	if !ok {
-		return expects(v.Type(), nil) // the type is at fault, which is no news for a caller
+		return expects(v.Type(), nil) // the type is at fault, not the caller
 	}
 	return &insideError{strictjson.Path(data, fault.Pointer), fault.Detail}
 }
 
-// setJSONOrString takes JSON for a type that reads JSON itself; when that is refused, the
-// text as a JSON string, so that the quotes around a name may be left out.
+// setJSONOrString accepts JSON for a type with its own unmarshalling; if that fails it tries the text as a JSON string,
+// so that the quotes around a name may be omitted.
 func setJSONOrString(v reflect.Value, text string) error {
 	err := setJSON(v, []byte(text))
 	if err == nil || v.Type() == reflect.TypeFor[json.RawMessage]() {

@@ -28,7 +28,7 @@ func isTextList(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && !isText(t) && !readsJSON(t) && isText(t.Elem())
 }
 
-// pointed returns what a type points to, through any number of pointers.
+// pointed returns the type behind any number of pointers.
 func pointed(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// unprocessable is the answer to arguments that can be read and break their constraints.
+// unprocessable returns the error for arguments that can be parsed but violate their constraints.
 func (p *input) unprocessable(found []reflectapi.Violation, request *Request) error {
 	places := p.placesOf(request)
 	faults := make([]ArgumentError, len(found))
@@ -40,7 +40,7 @@ func (p *input) unprocessable(found []reflectapi.Violation, request *Request) er
 	return &InputError{Status: 422, Detail: strings.Join(details, "; "), Arguments: faults}
 }
 
-// placesOf says where an argument is, or where it would have been.
+// placesOf says where an argument is, or should have been.
 func (p *input) placesOf(request *Request) func(argument string) string {
 	queried := namesGiven(request.Query)
 	inside := p.namesInside(request)
@@ -57,7 +57,7 @@ func (p *input) placesOf(request *Request) func(argument string) string {
 	}
 }
 
-// namesInside are the arguments that a body gives.
+// namesInside returns the names of the arguments in a body.
 func (p *input) namesInside(request *Request) map[string]bool {
 	names := make(map[string]bool)
 	switch {
@@ -66,7 +66,7 @@ func (p *input) namesInside(request *Request) map[string]bool {
 		return namesGiven(string(request.Body))
 	default:
 		var members map[string]json.RawMessage
-		_ = strictjson.Unmarshal(request.Body, &members) // it has been read before
+		_ = strictjson.Unmarshal(request.Body, &members) // it has been parsed before
 		for name := range members {
 			names[name] = true
 		}

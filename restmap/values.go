@@ -8,10 +8,10 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// values are how an endpoint takes arguments and gives results as Go values, where both sides are in one process and the
-// types hold nothing by reference. Then a copy does what [Endpoint.Decode] and [Endpoint.Encode] do with text.
+// values passes arguments and results as Go values, if both sides are in one process and the types contain no
+// references. A copy then has the same result as [Endpoint.Decode] and [Endpoint.Encode] via JSON.
 type values struct {
-	arguments sync.Map // by the caller's type, a *strictjson.Copier, nil for none
+	arguments sync.Map // by the caller's type, a *strictjson.Copier, nil if there is none
 	results   sync.Map // likewise
 	anyCase   sync.Map // likewise, for names in any case
 }
@@ -25,7 +25,7 @@ func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
 		return reflect.Value{}, false
 	}
 	in, ok := e.takeValues(given, limit)
-	return in, ok && e.input.keeps(in) // what breaks a constraint is told by who reads it
+	return in, ok && e.input.keeps(in) // the other path reports violations
 }
 
 func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {
@@ -67,7 +67,7 @@ func (e *Endpoint) GiveValues(out, into reflect.Value, anyCase bool, limit int) 
 	return copier != nil && copier.Copy(out, into, limit)
 }
 
-// copierFor returns what is known of a type, or finds it out.
+// copierFor returns the copier for a type, made on first use.
 func copierFor(known *sync.Map, t reflect.Type, find func() *strictjson.Copier) *strictjson.Copier {
 	found, ok := known.Load(t)
 	if !ok {

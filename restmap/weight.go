@@ -8,27 +8,28 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// What the values of one JSON text may take in memory, in bytes. The text itself bounds nothing: {}, is three bytes, and
-// hundreds where it is an element of a slice of structs. There is no option, as nobody who means well comes near: the
-// 4 MiB that a function takes unless told otherwise, filled with points such as {"x":1,"y":2}, become less.
+// The memory that the values of one JSON text may take, in bytes. The length of the text does not bound it: {}, is
+// three bytes, but an element of a slice of structs takes hundreds. There is no option, because well-meant requests
+// stay far below: the default body limit of a function is 4 MiB, and full of points such as {"x":1,"y":2} such a body
+// takes less.
 const (
 	maxWeight   = 128 << 20
-	heavyWeight = 4 << 20 // above, texts of an endpoint are read one after the other, not all at once
+	heavyWeight = 4 << 20 // heavier texts of an endpoint are parsed one after the other
 )
 
-// weights are what the values of a text take in memory, at worst, where it becomes a value of a certain type. Bytes of
-// strings do not count, of which the text has as many, nor does what is there but once, such as a field.
+// weights are the memory that the values of a text take at most when it is decoded into a type. The bytes of strings do
+// not count, because the text itself is as long, nor does anything that exists only once, such as a field.
 type weights struct {
-	element, member, container, filled int // bytes of each that strictjson.Text counts
+	element, member, container, filled int // bytes for each of those that strictjson.Text counts
 }
 
-// of returns what a text takes.
+// of returns the memory that a text takes.
 func (w *weights) of(text strictjson.Text) int {
 	return text.Elements*w.element + text.Members*w.member + text.Containers*w.container + text.Filled*w.filled
 }
 
-// lightBytes returns how long a text may be that is never heavy, whatever it holds: a value takes two bytes at least, with
-// the comma or the bracket behind it, and the outermost one is there once more.
+// lightBytes returns the length up to which a text is never heavy, whatever it contains: each value takes at least two
+// bytes, including the comma or bracket after it, and the outermost one counts once more.
 func (w *weights) lightBytes() int {
 	each := w.element + w.member + w.container + w.filled
 	if each == 0 {
@@ -37,7 +38,7 @@ func (w *weights) lightBytes() int {
 	return 2 * (heavyWeight/each - 1)
 }
 
-// weigh refuses a text that takes too much.
+// weigh returns an error for a text that takes too much memory.
 func (w *weights) weigh(text strictjson.Text) (weight int, err error) {
 	if weight = w.of(text); weight > maxWeight {
 		err = &strictjson.Error{Detail: fmt.Sprintf("holds so many values that they would take %d MiB of memory, and %d are the limit: send it in parts",
@@ -46,16 +47,16 @@ func (w *weights) weigh(text strictjson.Text) (weight int, err error) {
 	return weight, err
 }
 
-// weightsOf works out the weights for a type.
+// weightsOf determines the weights for a type.
 func weightsOf(t reflect.Type) *weights {
 	w := new(weights)
 	w.visit(t, make(map[reflect.Type]bool))
 	return w
 }
 
-// visit adds a type, and those of all that it holds.
+// visit adds the weights of a type and of all types in it.
 func (w *weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
-	known := t.Kind() != reflect.Interface && (readsJSON(t) || readsText(t)) // it keeps what it makes of a text
+	known := t.Kind() != reflect.Interface && (readsJSON(t) || readsText(t)) // it stores what it makes of a text
 	if seen[t] || known {
 		return
 	}
@@ -79,11 +80,11 @@ func (w *weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 		for field := range t.Fields() {
 			w.visit(field.Type, seen)
 		}
-	default: // what is neither repeated nor allocated
+	default: // neither repeated nor allocated
 	}
 }
 
-// add takes the larger of each weight.
+// add keeps the larger of each weight.
 func (w *weights) add(more weights) {
 	w.element = max(w.element, more.element)
 	w.member = max(w.member, more.member)
@@ -91,17 +92,18 @@ func (w *weights) add(more weights) {
 	w.filled = max(w.filled, more.filled)
 }
 
-// boxed is an interface with the number that it points to.
+// boxed is the size of an interface and the number to which it points.
 const boxed = 16 + 8
 
-// mapWeights are those of a map: a head, with the first member a group of eight places, with later ones more of them.
+// mapWeights returns the weights of a map: a header, a group of eight slots with the first member, and more slots with
+// later ones.
 func mapWeights(t reflect.Type) weights {
 	const head, places = 48, 8
 	place := 1 + int(t.Key().Size()) + sizeOf(t.Elem())
 	return weights{container: head, filled: places * place, member: place}
 }
 
-// sizeOf returns the size of a value with all that it points to.
+// sizeOf returns the size of a value including what its pointers point to.
 func sizeOf(t reflect.Type) int {
 	size := int(t.Size())
 	for t.Kind() == reflect.Pointer {

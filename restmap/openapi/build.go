@@ -48,20 +48,20 @@ func Build(service Service) (*Document, error) {
 	return b.document(), nil
 }
 
-// builder makes one document.
+// builder builds one document.
 type builder struct {
 	service Service
 	names   *names
 	schemas *reflectapi.Schemas
 	objects map[string]*reflectapi.Schema // the components <Name>_in and <Name>_out
-	problem *reflectapi.Schema            // the reference to the component of a restmap.Problem
+	problem *reflectapi.Schema            // a reference to the component of a restmap.Problem
 	listed  []listed
 }
 
 // listed is an operation, and the endpoint that it describes.
 type listed struct {
 	endpoint  *Described
-	method    string // "POST"; restmap.AnyMethod as long as it is open
+	method    string // "POST"; restmap.AnyMethod until a method is chosen
 	operation *Operation
 }
 
@@ -75,7 +75,7 @@ func newBuilder(service Service) *builder {
 	}
 }
 
-// document puts together what was added.
+// document assembles the document.
 func (b *builder) document() *Document {
 	d := &Document{
 		OpenAPI: Version,
@@ -91,10 +91,10 @@ func (b *builder) document() *Document {
 			d.Components.add(name, schema)
 		}
 	}
-	return d.Filter(func(string, string, *Operation) bool { return true }) // drops the schemas of what is not listed
+	return d.Filter(func(string, string, *Operation) bool { return true }) // removes the schemas that only unlisted operations used
 }
 
-// servers returns the one server of a document, none for "".
+// servers returns the only server of a document, none for "".
 func servers(baseURL string) []Server {
 	if baseURL == "" {
 		return nil
@@ -102,8 +102,7 @@ func servers(baseURL string) []Server {
 	return []Server{{URL: baseURL}}
 }
 
-// problemSchema returns a reference to the component of a [restmap.Problem], made when it
-// is first asked for.
+// problemSchema returns a reference to the component of a [restmap.Problem], which it adds on first use.
 func (b *builder) problemSchema() (*reflectapi.Schema, error) {
 	var err error
 	if b.problem == nil {
@@ -112,8 +111,8 @@ func (b *builder) problemSchema() (*reflectapi.Schema, error) {
 	return b.problem, err
 }
 
-// arguments adds a component with these arguments as its properties, and returns a reference to it. Those are required
-// that may not have the value that they have when they are missing.
+// arguments adds a component with these arguments as its properties, and returns a reference to it. An argument is
+// required if the zero value, which it has when it is missing, is not valid.
 func (b *builder) arguments(name string, values []reflectapi.Value) (*reflectapi.Schema, error) {
 	reference, err := b.object(name, values)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// check reports the first thing that keeps a document from being valid, as far as a
-// stranger can get it wrong in the members that documents here have. Defaults and
-// examples are taken on trust.
+// check returns the first error in a document, as far as its author can make one in the members supported here.
+// Defaults and examples are not checked.
 func (d *Document) check() error {
 	if err := d.checkHead(); err != nil {
 		return err
@@ -34,7 +33,7 @@ func (d *Document) check() error {
 	return nil
 }
 
-// checkHead checks what stands in front of the paths.
+// checkHead checks the members beside the paths.
 func (d *Document) checkHead() error {
 	switch {
 	case !strings.HasPrefix(d.OpenAPI, "3.0."):
@@ -54,7 +53,7 @@ func (d *Document) checkHead() error {
 	return nil
 }
 
-// sorted yields a map in the order of its keys.
+// sorted yields the entries of a map in the order of their keys.
 func sorted[V any](m map[string]V) func(yield func(string, V) bool) {
 	return func(yield func(string, V) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -65,7 +64,7 @@ func sorted[V any](m map[string]V) func(yield func(string, V) bool) {
 	}
 }
 
-// checkPath checks a path and its operations, whose names it adds to ids.
+// checkPath checks a path and its operations, and adds their IDs to ids.
 func (d *Document) checkPath(path string, item *PathItem, ids map[string]bool) error {
 	if item == nil || !strings.HasPrefix(path, "/") {
 		return errors.New("does not start with a slash, or is null")

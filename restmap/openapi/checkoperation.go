@@ -34,7 +34,7 @@ func (d *Document) checkOperation(o *Operation, inPath []string) error {
 	return nil
 }
 
-// isStatus reports whether s names responses: "200", "4XX", "default".
+// isStatus reports whether s is a key for responses: "200", "4XX", "default".
 func isStatus(s string) bool {
 	if s == "default" {
 		return true
@@ -43,8 +43,7 @@ func isStatus(s string) bool {
 	return len(s) == 3 && s[0] >= '1' && s[0] <= '5' && (digits || s[1:] == "XX")
 }
 
-// checkParameters checks that the parameters are well-formed, and that those of the path
-// are the ones that it has.
+// checkParameters checks that the parameters are well-formed, and that path parameters and path agree.
 func (d *Document) checkParameters(parameters []*Parameter, inPath []string) error {
 	type place struct{ name, in string }
 	seen := make(map[place]bool)
@@ -85,7 +84,7 @@ func (d *Document) checkParameter(p *Parameter) error {
 }
 
 func (d *Document) checkContent(content map[string]*MediaType) error {
-	seen := make(map[string]bool) // content types are the same in any case
+	seen := make(map[string]bool) // content types are case-insensitive
 	for mediaType, media := range sorted(content) {
 		lower := strings.ToLower(mediaType)
 		if media == nil || seen[lower] || strings.Contains(lower, ",") {

@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// checkComponent checks a named schema, and that it leads somewhere: it may refer to
-// another, but not in a circle.
+// checkComponent checks a named schema, and that its references end: it may refer to another component, but not in a
+// circle.
 func (d *Document) checkComponent(name string, s *reflectapi.Schema) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !allowed(r) }) {
 		return errors.New("has a name with other characters than A-Z a-z 0-9 - . _")
@@ -28,7 +28,7 @@ func (d *Document) checkComponent(name string, s *reflectapi.Schema) error {
 	return errors.New("refers to itself")
 }
 
-// checkSchema checks a schema and all that is inside it.
+// checkSchema checks a schema and all schemas in it.
 func (d *Document) checkSchema(s *reflectapi.Schema) error {
 	if s == nil {
 		return errors.New("is null")
@@ -63,7 +63,7 @@ func (d *Document) checkSchema(s *reflectapi.Schema) error {
 	return nil
 }
 
-// checkKeywords checks what a schema says itself.
+// checkKeywords checks the keywords of a schema itself.
 func checkKeywords(s *reflectapi.Schema) error {
 	switch s.Type {
 	case "", "string", "number", "integer", "boolean", "object":

@@ -32,7 +32,7 @@ func (d *Document) Filter(keep func(path, method string, operation *Operation) b
 	return &filtered
 }
 
-// usedTags returns the tags that one of the operations has.
+// usedTags returns the tags of the operations.
 func usedTags(tags []Tag, operations []*Operation) []Tag {
 	used := make(map[string]bool)
 	for _, operation := range operations {
@@ -43,8 +43,7 @@ func usedTags(tags []Tag, operations []*Operation) []Tag {
 	return slices.DeleteFunc(slices.Clone(tags), func(t Tag) bool { return !used[t.Name] })
 }
 
-// usedSchemas returns the components that the operations refer to, and those that these
-// refer to in turn.
+// usedSchemas returns the components to which the operations refer, directly or indirectly.
 func usedSchemas(all Components, operations []*Operation) Components {
 	used := make(map[string]bool)
 	var walk func(*reflectapi.Schema)

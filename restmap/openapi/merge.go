@@ -38,7 +38,7 @@ func Merge(info Info, baseURL string, members []Member) *Document {
 	return d
 }
 
-// merger takes one member into a document.
+// merger merges one member into a document.
 type merger struct {
 	into   *Document
 	member Member
@@ -107,7 +107,7 @@ func (m *merger) content(content map[string]*MediaType) map[string]*MediaType {
 	return merged
 }
 
-// schema returns a deep copy of a schema that refers to the merged components.
+// schema returns a deep copy of a schema with references to the merged components.
 func (m *merger) schema(s *reflectapi.Schema) *reflectapi.Schema {
 	switch {
 	case s == nil:
@@ -121,7 +121,7 @@ func (m *merger) schema(s *reflectapi.Schema) *reflectapi.Schema {
 	}
 }
 
-// inside is schema for one that is no reference.
+// inside is schema for a schema that is not a reference.
 func (m *merger) inside(s *reflectapi.Schema) *reflectapi.Schema {
 	merged := *s
 	merged.Items = m.schema(s.Items)

@@ -7,8 +7,7 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// names gives each endpoint of a document a name of its own, out of the characters that
-// the name of a component may have.
+// names gives each endpoint of a document a unique name, in the characters allowed for components.
 type names struct {
 	of   map[*Described]string
 	used map[string]bool
@@ -18,7 +17,7 @@ func newNames(endpoints []*Described) *names {
 	n := &names{of: make(map[*Described]string), used: make(map[string]bool)}
 	for _, endpoint := range endpoints {
 		name := identifier(endpoint.Name)
-		if n.used[name] && endpoint.Style == restmap.REST { // one method served both ways
+		if n.used[name] && endpoint.Style == restmap.REST { // a method served in both styles
 			name += "REST"
 		}
 		n.of[endpoint] = n.claim(name)
@@ -26,7 +25,7 @@ func newNames(endpoints []*Described) *names {
 	return n
 }
 
-// claim returns a name that nobody has: the wanted one, else with a number from 2 behind it.
+// claim returns an unused name: the wanted one, otherwise with a number from 2 appended.
 func (n *names) claim(wanted string) string {
 	name := wanted
 	for i := 2; n.used[name]; i++ {
@@ -36,7 +35,7 @@ func (n *names) claim(wanted string) string {
 	return name
 }
 
-// components returns the names of the components that the endpoints may have.
+// components returns the component names that the endpoints may use.
 func (n *names) components() []string {
 	var all []string
 	for name := range n.used {
@@ -45,8 +44,8 @@ func (n *names) components() []string {
 	return all
 }
 
-// identifier writes a name in the characters that OpenAPI allows: Add stays Add, and
-// "GET /files/{path+}" becomes GET_files_path.
+// identifier converts a name to the characters that OpenAPI allows: Add stays Add, and "GET /files/{path+}" becomes
+// GET_files_path.
 func identifier(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return !allowed(r) })
 	if len(words) == 0 {
@@ -55,7 +54,7 @@ func identifier(name string) string {
 	return strings.Join(words, "_")
 }
 
-// allowed reports whether the name of a component may have a character.
+// allowed reports whether the name of a component may contain a character.
 //
 // https://spec.openapis.org/oas/v3.0.0#components-object
 func allowed(r rune) bool {

@@ -7,7 +7,8 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// notNull returns a schema of the values of another but for null, which is no body: not of a pointer, nor of any.
+// notNull returns a schema for the values of another except null, which a body cannot be, whether its type is a pointer
+// or any.
 func (b *builder) notNull(s *reflectapi.Schema) *reflectapi.Schema {
 	if s.Ref == "" {
 		s = withoutNull(s)
@@ -18,7 +19,7 @@ func (b *builder) notNull(s *reflectapi.Schema) *reflectapi.Schema {
 	return s
 }
 
-// withoutNull is notNull for a schema that is no reference.
+// withoutNull is notNull for a schema that is not a reference.
 func withoutNull(s *reflectapi.Schema) *reflectapi.Schema {
 	without := *s
 	without.Nullable = false
@@ -28,9 +29,9 @@ func withoutNull(s *reflectapi.Schema) *reflectapi.Schema {
 	}
 	switch {
 	case len(without.AllOf) == 1 && reflect.DeepEqual(&without, &reflectapi.Schema{AllOf: s.AllOf}):
-		return s.AllOf[0] // it was there to be null
+		return s.AllOf[0] // it was wrapped only to allow null
 	case reflect.DeepEqual(&without, &reflectapi.Schema{}):
-		return &reflectapi.Schema{Not: onlyNull()} // an empty one means any value to some readers, null included
+		return &reflectapi.Schema{Not: onlyNull()} // some readers take an empty schema for any value including null
 	}
 	return &without
 }

@@ -49,7 +49,7 @@ func takesPost(route restmap.Route) bool {
 	return route.Method == http.MethodPost || route.Method == restmap.AnyMethod
 }
 
-// describeWeb describes a handler, of which no more is known than its path.
+// describeWeb describes a handler, of which only the path is known.
 func describeWeb(l listed) {
 	for _, name := range l.endpoint.Path().Names() {
 		l.operation.Parameters = append(l.operation.Parameters, pathParameter(name, &reflectapi.Schema{Type: "string"}))
@@ -80,10 +80,10 @@ func (b *builder) describeOutput(l listed) error {
 		"200":     {Description: "OK", Content: map[string]*MediaType{jsonType: result}},
 		"default": {Description: "Error", Content: failure},
 	}
-	if hasResult(l.endpoint.Method, restmap.StatusCode) { // then the result may come with any status
+	if hasResult(l.endpoint.Method, restmap.StatusCode) { // the status may be any
 		failure[jsonType] = result
 		l.operation.Responses["204"] = &Response{Description: "No Content"}
-		if l.method == http.MethodPost { // what creates something, most of all
+		if l.method == http.MethodPost { // mostly for methods that create something
 			l.operation.Responses["201"] = &Response{Description: "Created", Content: map[string]*MediaType{jsonType: result}}
 		}
 		l.operation.Responses["default"].Description = "The result with another status, or an error"

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// describeInput describes the arguments of a function: parameters, and perhaps a body.
+// describeInput describes the arguments of a function: parameters, and a body if there is one.
 func (b *builder) describeInput(l listed) error {
 	var members []reflectapi.Value
 	for _, argument := range l.endpoint.Arguments(l.method) {
@@ -56,7 +56,7 @@ func (b *builder) queryParameter(argument restmap.Argument, schema *reflectapi.S
 	return parameter
 }
 
-// alsoAsText adds how else a duration may be written where it is no JSON.
+// alsoAsText adds the other notation for durations, where they are not JSON.
 func alsoAsText(schema *reflectapi.Schema, t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -2,14 +2,12 @@ package openapi
 
 import "iter"
 
-// methods are the HTTP methods that OpenAPI knows, in the order in which an endpoint that
-// takes any is listed under the first that is free.
+// methods are the HTTP methods in OpenAPI. An endpoint for any method is listed under the first of these that is free.
 func methods() []string {
 	return []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE"}
 }
 
-// slot returns where the operation of a method is kept, nil for a method that OpenAPI
-// does not know.
+// slot returns the field for the operation of a method, nil for a method that OpenAPI does not have.
 func (p *PathItem) slot(method string) **Operation {
 	switch method {
 	case "GET":

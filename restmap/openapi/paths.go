@@ -9,9 +9,9 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// paths are the paths of a document in the making. OpenAPI tells paths apart by their
-// shape alone: /a/{x} and /a/{y} are one, and so are /a/{x} and /a/{x+}. Of two operations
-// that come to the same place the more specific one is listed.
+// paths are the paths of a document under construction. OpenAPI distinguishes paths only by their shape: /a/{x} and
+// /a/{y} are the same, and so are /a/{x} and /a/{x+}. Of two operations in the same place the more specific one is
+// listed.
 type paths struct {
 	service Service
 	items   map[string]*PathItem
@@ -19,7 +19,7 @@ type paths struct {
 	names   map[string][]string // of the parameters of a key
 }
 
-// newPaths lists operations: the more specific path first, those that take any method last.
+// newPaths lists operations: more specific paths first, those for any method last.
 func newPaths(service Service, all []listed) map[string]*PathItem {
 	p := &paths{
 		service: service,
@@ -66,7 +66,7 @@ func (p *paths) list(l listed) {
 	}
 }
 
-// free returns the slot of a method; of the first that is free for any method.
+// free returns the slot of a method, or for any method the first free one.
 func (p *PathItem) free(method string) (string, **Operation) {
 	if method != restmap.AnyMethod {
 		return method, p.slot(method)
@@ -93,7 +93,7 @@ func ShapeOf(path string) string {
 	}
 }
 
-// markRest marks the parameter that is {name+} in a pattern, and {name} in the path of the document.
+// markRest marks the parameter that is {name+} in the pattern and {name} in the path of the document.
 func markRest(operation *Operation, pattern restmap.Pattern) {
 	for _, parameter := range operation.Parameters {
 		whole := restmap.Segment{Name: parameter.Name, Rest: true}
@@ -101,7 +101,7 @@ func markRest(operation *Operation, pattern restmap.Pattern) {
 	}
 }
 
-// rename gives the parameters of a path the names that its key has for them.
+// rename gives the parameters of a path the names in its key.
 func rename(operation *Operation, from, to []string) {
 	for _, parameter := range operation.Parameters {
 		if i := slices.Index(from, parameter.Name); parameter.In == "path" && i >= 0 {

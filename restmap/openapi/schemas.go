@@ -7,11 +7,10 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// schemaPrefix is where references to schemas point.
+// schemaPrefix is the beginning of references to schemas.
 const schemaPrefix = "#/components/schemas/"
 
-// reference returns the name of the component that a schema refers to, "" when it is no
-// reference to one.
+// reference returns the name of the component to which a schema refers, "" if it is not such a reference.
 func reference(s *reflectapi.Schema) string {
 	name, _ := strings.CutPrefix(s.Ref, schemaPrefix)
 	if name == s.Ref {
@@ -20,7 +19,7 @@ func reference(s *reflectapi.Schema) string {
 	return name
 }
 
-// inside yields the schemas right inside a schema.
+// inside yields the schemas directly inside a schema.
 func inside(s *reflectapi.Schema) iter.Seq[*reflectapi.Schema] {
 	return func(yield func(*reflectapi.Schema) bool) {
 		for _, one := range []*reflectapi.Schema{s.Items, s.AdditionalProperties, s.Not} {
@@ -43,7 +42,7 @@ func inside(s *reflectapi.Schema) iter.Seq[*reflectapi.Schema] {
 	}
 }
 
-// schemasOf yields the schemas right inside an operation.
+// schemasOf yields the schemas directly inside an operation.
 func schemasOf(o *Operation) iter.Seq[*reflectapi.Schema] {
 	return func(yield func(*reflectapi.Schema) bool) {
 		for media := range mediaOf(o) {

@@ -10,10 +10,10 @@ type SecurityScheme struct {
 	BearerFormat string `json:"bearerFormat,omitempty"`
 }
 
-// bearer is what an operation asks for that asks for a token.
+// bearer is the security requirement of operations that need a token.
 func bearer() []map[string][]string { return []map[string][]string{{bearerScheme: {}}} }
 
-// secure makes the security of a document that of the bus: an operation asks for a token or for nothing, whatever its
+// secure replaces the security of a document by the bus's own: an operation needs a token or nothing, whatever its
 // author calls that.
 func (d *Document) secure() {
 	for _, item := range d.Paths {
@@ -26,7 +26,8 @@ func (d *Document) secure() {
 	d.nameScheme()
 }
 
-// nameScheme has the document say what a token is when one of its operations asks for one. It changes no operation.
+// nameScheme adds the security scheme to a document if one of its operations needs a token. It does not change
+// operations.
 func (d *Document) nameScheme() {
 	d.Components.SecuritySchemes = nil
 	for _, item := range d.Paths {

@@ -6,29 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// Copier does with values of two struct types what [Marshal] and then [Unmarshal] do, without the text between them. There
-// is one for types that hold nothing by reference: booleans, numbers and strings, and structs of these, all as plain as a
-// [Plan] has it. Such values share nothing once they are copied.
+// Copier has the same effect on values of two struct types as [Marshal] followed by [Unmarshal], without the text in
+// between. It exists for types that contain no references: booleans, numbers and strings, and structs of these, all
+// plain as a [Plan] defines it. The copy shares nothing with the original.
 //
-// A Copier does not change once made, and may be used by several goroutines at once.
+// A Copier is immutable, and may be used by many goroutines at once.
 type Copier struct {
 	steps []step
-	fixed int // bytes that the text has at most, but for the strings
+	fixed int // upper limit of the text's bytes, except for strings
 }
 
 // step copies one field.
 type step struct {
-	from, to  int // -1: the other side does not know it, and it is only looked at
+	from, to  int // -1: the other side has no such field, and it is only checked
 	kind      kind
 	omitEmpty bool
-	inner     *Copier // of a struct
+	inner     *Copier // for a struct
 }
 
-// longestEscape is how many bytes of JSON one byte of a string can become.
+// longestEscape is the largest number of bytes of JSON for one byte of a string.
 const longestEscape = len(`\u0000`)
 
-// NewCopier returns the copier of two types; nil when there is none, so that the text is needed. With anyCase a field
-// also fits one whose name differs in case, as for [UnmarshalAnyCase].
+// NewCopier returns the copier for two types, or nil if they need the text. With anyCase a field also matches one whose
+// name differs in case, as for [UnmarshalAnyCase].
 func NewCopier(from, to reflect.Type, anyCase bool) *Copier {
 	return newCopier(PlanOf(from).root, PlanOf(to).root, anyCase)
 }
@@ -47,7 +47,7 @@ func newCopier(from, to *node, anyCase bool) *Copier {
 			other = to.fold([]byte(f.name))
 		}
 		if other >= 0 {
-			if filled[other] { // two names that differ in case fit the same field
+			if filled[other] { // two names that differ in case match the same field
 				return nil
 			}
 			filled[other], next.to = true, to.fields[other].index
@@ -75,17 +75,18 @@ func newCopier(from, to *node, anyCase bool) *Copier {
 	return made
 }
 
-// sameScalar says whether every value of one type has the same text and meaning as one of the other.
+// sameScalar says whether every value of one type has the same text and meaning in the other.
 func sameScalar(a, b *node) bool { return a.kind == b.kind && a.bits == b.bits }
 
-// Copy copies a value into another, which is settable: fields that both know. It returns false for what has no text,
-// such as NaN, and for what may have one of more than so many bytes; the other value is then partly filled.
+// Copy copies the fields that both types have into another value, which has to be settable. It returns false for a
+// value without JSON, such as NaN, and if the JSON could be longer than the limit in bytes; the other value may then be
+// partly filled.
 func (c *Copier) Copy(from, to reflect.Value, limit int) bool {
 	_, ok := c.copy(from, to, limit)
 	return ok
 }
 
-// copy returns how many bytes are left of the limit.
+// copy returns how many bytes of the limit are left.
 func (c *Copier) copy(from, to reflect.Value, limit int) (left int, ok bool) {
 	left = limit - c.fixed
 	for i := range c.steps {
@@ -98,7 +99,7 @@ func (c *Copier) copy(from, to reflect.Value, limit int) (left int, ok bool) {
 
 func (s *step) do(from, to reflect.Value, left int) (int, bool) {
 	value := from.Field(s.from)
-	var into reflect.Value // none: nobody wants it
+	var into reflect.Value // stays invalid if the field is not wanted
 	if to.IsValid() && s.to >= 0 && (!s.omitEmpty || !isEmpty(value)) {
 		into = to.Field(s.to)
 	}
@@ -133,7 +134,7 @@ func (c *Copier) copyWithin(from, to reflect.Value, left int) (int, bool) {
 	return left, ok
 }
 
-// setWhole sets what every value of has a text: a boolean or an integer.
+// setWhole sets a boolean or an integer, which always has a text.
 func setWhole(kind kind, value, into reflect.Value) {
 	switch {
 	case !into.IsValid():

@@ -11,13 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Error is what is wrong with a JSON text, fit to be shown to whoever sent it.
+// Error is a fault of a JSON text, worded for its sender.
 type Error struct {
-	Pointer string // the place, a JSON Pointer (RFC 6901): "/p1/x"; "" is the whole
-	Detail  string // what is wrong with it, after its name: "expects an integer"
+	Pointer string // the place, as a JSON Pointer (RFC 6901): "/p1/x"; "" is the whole text
+	Detail  string // the fault, to follow the name of the place: "expects an integer"
 }
 
-// Error returns the detail with the place in front, when there is one.
+// Error returns the detail, after the place if there is one.
 func (e *Error) Error() string {
 	if e.Pointer == "" {
 		return e.Detail
@@ -25,8 +25,8 @@ func (e *Error) Error() string {
 	return e.Pointer + " " + e.Detail
 }
 
-// translate turns an error of the JSON library about data into an [*Error], unless
-// the Go value that was to be filled is at fault.
+// translate converts an error of the JSON library about data to an [*Error], unless the Go type to be filled is at
+// fault.
 func translate(err error, data []byte) error {
 	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -40,7 +40,7 @@ func translate(err error, data []byte) error {
 	}
 }
 
-// malformed describes data that is no JSON, or not the strict kind.
+// malformed describes data that is not JSON, or violates the strict rules.
 func malformed(err *jsontext.SyntacticError, data []byte) *Error {
 	where := string(err.JSONPointer)
 	switch {
@@ -55,7 +55,7 @@ func malformed(err *jsontext.SyntacticError, data []byte) *Error {
 	}
 }
 
-// misfit describes JSON of another kind than the Go value that was to take it.
+// misfit describes JSON of another type than the Go value expects.
 func misfit(err *json.SemanticError) error {
 	if err.GoType == nil || unfillable(err) {
 		return fmt.Errorf("read JSON: %w", err)
@@ -63,8 +63,7 @@ func misfit(err *json.SemanticError) error {
 	return &Error{string(err.JSONPointer), "expects " + Expected(err.GoType, err.Err)}
 }
 
-// unfillable reports whether the type is at fault: no JSON at all would have done, or an
-// object was not good enough for a struct.
+// unfillable reports whether the Go type is at fault: no JSON could fill it, or an object did not suit a struct.
 func unfillable(err *json.SemanticError) bool {
 	object := err.JSONKind == '{' || err.JSONKind == '}'
 	return !readsItself(err.GoType) && (err.JSONKind == 0 || object && err.GoType.Kind() == reflect.Struct)

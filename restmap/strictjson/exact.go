@@ -11,11 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// exactDigits is how many digits any integer may have that a float64 holds: up to 2^53, and
-// the sign is none of them.
+// exactDigits is the number of digits, without sign, up to which a float64 holds every integer exactly: up to 2^53.
 const exactDigits = 15
 
-// isLongInteger says whether a word may be an integer that a float64 does not hold.
+// isLongInteger says whether a word may be an integer that a float64 does not hold exactly.
 func isLongInteger(word []byte) bool {
 	for i, c := range word {
 		if (c < '0' || '9' < c) && (c != '-' || i > 0) {
@@ -25,11 +24,11 @@ func isLongInteger(word []byte) bool {
 	return len(word) > exactDigits
 }
 
-// unmarshalAny has an integer beyond 2^53 become an int64 or a *big.Int where the Go type is
-// any, so that it keeps its digits. All other numbers are a float64, as people know it.
+// unmarshalAny decodes an integer beyond 2^53 to an int64 or a *big.Int if the Go type is any, so that it keeps its
+// digits. All other numbers become a float64, as usual.
 func unmarshalAny(decoder *jsontext.Decoder, into *any) error {
 	if decoder.PeekKind() != '0' {
-		return errors.ErrUnsupported // the library knows what to do, and comes back for what is inside
+		return errors.ErrUnsupported // the library decodes it, and calls this for the values inside
 	}
 	text, err := decoder.ReadValue()
 	if err != nil {
@@ -43,9 +42,9 @@ func unmarshalAny(decoder *jsontext.Decoder, into *any) error {
 	return nil
 }
 
-// parseNumber reads a JSON number. An error says that no float64 is as large.
+// parseNumber parses a JSON number. The error says that it is too large for a float64.
 func parseNumber(text string) (any, error) {
-	const largest = 1 << 53 // every integer up to it is a float64
+	const largest = 1 << 53 // every integer up to it is exact as a float64
 	float, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return nil, err

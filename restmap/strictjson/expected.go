@@ -38,7 +38,7 @@ func Expected(t reflect.Type, cause error) string {
 	}
 }
 
-// readsItself reports whether a type has a method of its own to read itself from JSON.
+// readsItself reports whether a type has its own method to unmarshal JSON.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) ||
@@ -70,7 +70,7 @@ func expectedKind(t reflect.Type) string {
 	}
 }
 
-// rangeOf words the bounds of a number type, to go behind its kind.
+// rangeOf words the range of a number type, to follow its kind.
 func rangeOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:

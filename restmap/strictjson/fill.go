@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Fill does with the members of an object what [Marshal] and then [Unmarshal] do, without the text between them: it sets
-// the fields of a settable struct of the plan's type. It returns false when it does not know that the result is the same,
-// or when the text may have more than so many bytes; the struct is then partly filled. Members may be booleans, strings and
-// numbers of Go's own types, for fields of the same kind.
+// Fill has the same effect on the members of an object as [Marshal] followed by [Unmarshal], without the text in
+// between: it sets the fields of a settable struct of the plan's type. It returns false if the result might differ, or
+// if the text could be longer than the limit in bytes; the struct may then be partly filled. Members may be booleans,
+// strings and numbers of Go's predeclared types, for fields of the same kind.
 func (p *Plan) Fill(into reflect.Value, members map[string]any, limit int) bool {
 	if p.root.kind != plainStruct {
 		return false
@@ -22,7 +22,7 @@ func (p *Plan) Fill(into reflect.Value, members map[string]any, limit int) bool 
 		}
 		limit -= len(name) + len(`"":,`) + floatSize
 		place = p.root.find([]byte(name), place)
-		var field reflect.Value // none: the struct does not know it
+		var field reflect.Value // stays invalid if the struct has no such field
 		if place >= 0 {
 			field = into.Field(p.root.fields[place].index)
 		}
@@ -35,7 +35,7 @@ func (p *Plan) Fill(into reflect.Value, members map[string]any, limit int) bool 
 	return true
 }
 
-// kindAt returns what a field is read as.
+// kindAt returns the kind as which a field is decoded.
 func (p *Plan) kindAt(place int) kind {
 	if place < 0 {
 		return notPlain
@@ -43,8 +43,8 @@ func (p *Plan) kindAt(place int) kind {
 	return p.root.fields[place].kind
 }
 
-// fill sets a field of a kind to a value, and returns how many bytes its text has at most besides those of any number. It
-// is false for what it does not take.
+// fill sets a field of some kind to a value, and returns an upper limit of its text's bytes in addition to those of a
+// number. It returns false for values that it does not support.
 func fill(field reflect.Value, as kind, value any) (size int, ok bool) {
 	switch value := value.(type) {
 	case string:
@@ -87,7 +87,7 @@ func fillInt(field reflect.Value, as kind, value int64) bool {
 	return true
 }
 
-// fillFloat leaves a float32 to the text, which rounds in its own way.
+// fillFloat does not support float32, which the text rounds in its own way.
 func fillFloat(field reflect.Value, as kind, value float64) bool {
 	switch {
 	case math.IsNaN(value) || math.IsInf(value, 0):

@@ -9,16 +9,16 @@ import (
 // MaxDepth is how deep arrays and objects may nest: [] is 1 deep, [[]] is 2.
 const MaxDepth = 64
 
-// maxNumberLength is how many bytes a number may have: room for every float64 written
-// out in full, far below what makes a conversion slow.
+// maxNumberLength is the largest length of a number in bytes: enough for every float64 written out in full, and far
+// below what makes conversions slow.
 const maxNumberLength = 1100
 
-// scanner makes one pass over a JSON text before anything is allocated. What it reads need
-// not be JSON: it only has to know strings from the rest.
+// scanner makes one pass over a JSON text before anything is allocated. The text need not be valid JSON: the scanner
+// only distinguishes strings from the rest.
 type scanner struct {
 	text   Text
 	depth  int
-	before byte // what comes before, if it matters: ':', or '"' for a string that may be a name
+	before byte // the previous character, if it matters: ':', or '"' after a string that may be a name
 }
 
 func (s *scanner) scan(data []byte) error {
@@ -53,7 +53,7 @@ func (s *scanner) scan(data []byte) error {
 	return nil
 }
 
-// value counts what may be a value: a member's behind a colon, else an element.
+// value counts a possible value: a member's after a colon, otherwise an element.
 func (s *scanner) value() {
 	if s.before == ':' {
 		s.text.Members++
@@ -72,7 +72,7 @@ func (s *scanner) string() {
 	}
 }
 
-// colon makes a name of the string before it.
+// colon marks the string before it as a name.
 func (s *scanner) colon() {
 	if s.before == '"' {
 		s.text.Elements--
@@ -80,7 +80,7 @@ func (s *scanner) colon() {
 	s.before = ':'
 }
 
-// open counts the array or object that data begins with.
+// open counts the array or object at the start of data.
 func (s *scanner) open(data []byte) {
 	s.value()
 	s.text.Containers++
@@ -89,7 +89,7 @@ func (s *scanner) open(data []byte) {
 	}
 }
 
-// wordAt returns the number or word that starts at an index, as far as it is of interest.
+// wordAt returns the number or word that starts at an index, as far as it matters.
 func wordAt(data []byte, start int) []byte {
 	most := min(len(data), start+maxNumberLength+1)
 	for end := start + 1; end < most; end++ {
@@ -101,8 +101,8 @@ func wordAt(data []byte, start int) []byte {
 	return data[start:most]
 }
 
-// stringEnd returns the index of the quote that ends the string starting at start,
-// or the last index of data when there is none.
+// stringEnd returns the index of the closing quote of the string that begins at start, or the last index of data if
+// there is none.
 func stringEnd(data []byte, start int) int {
 	for i := start + 1; i < len(data); i++ {
 		switch data[i] {
@@ -115,7 +115,7 @@ func stringEnd(data []byte, start int) int {
 	return len(data) - 1
 }
 
-// pointerAt returns the place that the JSON text has reached where data breaks off.
+// pointerAt returns the place in the JSON text at which data ends.
 func pointerAt(data []byte) string {
 	decoder := jsontext.NewDecoder(bytes.NewReader(data))
 	for {

@@ -11,10 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A json.Number is a number, as it is for encoding/json. The library takes it for the text that it is in Go, and is told
-// better where there may be one: being told costs it half as much again for all else.
+// A json.Number is a number, as in encoding/json. The library would treat it as the string that it is in Go, and gets
+// marshallers for it only for types that may contain one, because they make everything else half as slow again.
 
-// newPlan makes the plan of a type, with the options of the library for what is not plain.
+// newPlan makes the plan of a type, with the library's options for what is not plain.
 func newPlan(t reflect.Type) *Plan {
 	common := dialect()
 	number, dynamic := walkNumbers(t, make(map[reflect.Type]bool))
@@ -30,7 +30,7 @@ func newPlan(t reflect.Type) *Plan {
 	return p
 }
 
-// walkNumbers says whether there is a json.Number in values of a type, and whether there may be one because anything may.
+// walkNumbers says whether values of a type contain a json.Number, and whether they may because they contain an any.
 func walkNumbers(t reflect.Type, seen map[reflect.Type]bool) (number, dynamic bool) {
 	switch {
 	case t == reflect.TypeFor[stdjson.Number]():
@@ -53,10 +53,10 @@ func walkNumbers(t reflect.Type, seen map[reflect.Type]bool) (number, dynamic bo
 	return number, dynamic
 }
 
-// marshalNumber writes the digits as they are, in quotes where a tag asks for them; "", which is the zero value, is 0.
+// marshalNumber writes the digits as they are, in quotes if a tag says so; the zero value "" becomes 0.
 func marshalNumber(encoder *jsontext.Encoder, number stdjson.Number) error {
 	if isName(encoder.StackIndex(encoder.StackDepth())) {
-		return errors.ErrUnsupported // a name is text in any case
+		return errors.ErrUnsupported // a name is a string in any case
 	}
 	if number == "" {
 		number = "0"
@@ -70,7 +70,7 @@ func marshalNumber(encoder *jsontext.Encoder, number stdjson.Number) error {
 	return encoder.WriteValue(jsontext.Value(number))
 }
 
-// unmarshalNumber reads a number and keeps its digits.
+// unmarshalNumber parses a number and keeps its digits.
 func unmarshalNumber(decoder *jsontext.Decoder, into *stdjson.Number) error {
 	if isName(decoder.StackIndex(decoder.StackDepth())) {
 		return errors.ErrUnsupported
@@ -84,7 +84,7 @@ func unmarshalNumber(decoder *jsontext.Decoder, into *stdjson.Number) error {
 		*into = ""
 		return decoder.SkipValue()
 	case jsontext.KindInvalid:
-		return decoder.SkipValue() // says what is wrong with it
+		return decoder.SkipValue() // returns the syntax error
 	case expected:
 		token, err := decoder.ReadToken()
 		if err != nil {
@@ -103,13 +103,13 @@ func isName(within jsontext.Kind, length int64) bool {
 	return within == jsontext.KindBeginObject && length%2 == 0
 }
 
-// isQuoted says whether the tag of a field has a number as a string.
+// isQuoted says whether the tag of a field has the option string.
 func isQuoted(options json.Options) bool {
 	quoted, _ := json.GetOption(options, json.StringifyNumbers)
 	return quoted
 }
 
-// isNumber says whether a text is a number of JSON, and nothing but that.
+// isNumber says whether a text is exactly one JSON number.
 func isNumber(text string) bool {
 	return strings.Trim(text, "-+.eE0123456789") == "" && stdjson.Valid([]byte(text))
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Path writes a place in a JSON text the way people do: "lines[0].sub.n" for the JSON Pointer "/lines/0/sub/n", "[2].n"
-// inside an array, "" for the whole. The pointer is one that an [Error] about data has; the text tells an element from a
-// member that is called like a number. Where the text cannot be read that far, all the rest is taken for members.
-// It reads data up to that place.
+// Path writes a place in a JSON text in a readable form: "lines[0].sub.n" for the JSON Pointer "/lines/0/sub/n",
+// "[2].n" inside an array, "" for the whole text. The pointer is that of an [Error] about data; data is needed to
+// distinguish elements from members with numbers as names. If data cannot be parsed as far as that, the remaining parts
+// are taken for members. It parses data only up to that place.
 func Path(data []byte, pointer string) string {
 	decoder := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var path []byte
@@ -31,7 +31,7 @@ func Path(data []byte, pointer string) string {
 	return string(path)
 }
 
-// skipElements reads the start of an array, up to the element of an index.
+// skipElements reads an array up to the element at an index.
 func skipElements(decoder *jsontext.Decoder, index string) {
 	_, err := decoder.ReadToken()
 	before, _ := strconv.Atoi(index)
@@ -40,7 +40,7 @@ func skipElements(decoder *jsontext.Decoder, index string) {
 	}
 }
 
-// skipMembers reads the start of an object, up to the value of a member.
+// skipMembers reads an object up to the value of a member.
 func skipMembers(decoder *jsontext.Decoder, name string) {
 	_, err := decoder.ReadToken()
 	for err == nil {

@@ -21,15 +21,15 @@ import (
 // A plan does not change once made, and may be used by several goroutines at once.
 type Plan struct {
 	root                  *node
-	write, read, readLong json.Options // of the library; the last one reads long integers exactly
+	write, read, readLong json.Options // of the library; readLong decodes long integers exactly
 }
 
-// plans are those of the types that were asked for. There is one for each type at most, which stays as it is, and types
-// stay for as long as the program runs.
+// plans are the plans made so far, at most one for each type. They are never removed, because types exist as long as
+// the program runs.
 var plans sync.Map //nolint:gochecknoglobals // a cache: who calls Marshal and Unmarshal has no place to keep a plan
 
-// PlanOf returns the plan of a type, which is there for every type: of one that is not plain, it leaves everything to
-// the library. It is made when first asked for.
+// PlanOf returns the plan of a type, made on first use. Every type has one; for a type that is not plain it leaves
+// everything to the library.
 func PlanOf(t reflect.Type) *Plan {
 	if known, ok := plans.Load(t); ok {
 		return known.(*Plan) //nolint:forcetypeassert // nothing else is stored
@@ -38,34 +38,34 @@ func PlanOf(t reflect.Type) *Plan {
 	return made.(*Plan) //nolint:forcetypeassert // nothing else is stored
 }
 
-// UnmarshalPlain reads the one JSON value that data holds into a settable value of the plan's type, as [Unmarshal] does.
-// It returns false for what is not plain, at fault or not: then ask Unmarshal, which reads it all again. Until then the
-// value may be partly filled.
+// UnmarshalPlain parses the single JSON value in data into a settable value of the plan's type, like [Unmarshal]. It
+// returns false for anything that is not plain, valid or not: then call Unmarshal, which starts again. The value may be
+// partly filled in between.
 //
-// It allocates what the values of data take and no more; but like Unmarshal it does not ask how much that is.
+// It allocates only what the values of data need; but like Unmarshal it does not limit that.
 func (p *Plan) UnmarshalPlain(data []byte, into reflect.Value) bool {
 	r := reader{data: data}
 	return r.document(p.root, into)
 }
 
-// unmarshalAnyCase is UnmarshalPlain as [UnmarshalAnyCase] does it.
+// unmarshalAnyCase is UnmarshalPlain with the names of [UnmarshalAnyCase].
 func (p *Plan) unmarshalAnyCase(data []byte, into reflect.Value) bool {
 	r := reader{data: data, anyCase: true}
 	return r.document(p.root, into)
 }
 
-// Marshal returns a value of the plan's type as JSON. It is the package's [Marshal] for who has a [reflect.Value].
+// Marshal returns a value of the plan's type as JSON. It is the package's [Marshal] for callers with a [reflect.Value].
 func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
 	if data, plain := p.marshalPlain(v); plain {
 		return data, nil
 	}
 	if v.CanAddr() {
-		v = v.Addr() // spares the library a copy
+		v = v.Addr() // saves the library a copy
 	}
 	return json.Marshal(v.Interface(), p.write)
 }
 
-// marshalPlain writes a value; false when it is not plain.
+// marshalPlain writes a value; it returns false if the value is not plain.
 func (p *Plan) marshalPlain(v reflect.Value) ([]byte, bool) {
 	if !p.root.writable {
 		return nil, false
@@ -75,7 +75,7 @@ func (p *Plan) marshalPlain(v reflect.Value) ([]byte, bool) {
 	return w.data, plain
 }
 
-// unmarshalPlain has a plan read data, where v is a pointer that it can fill.
+// unmarshalPlain decodes data by a plan, if v is a non-nil pointer.
 func unmarshalPlain(data []byte, v any, read func(*Plan, []byte, reflect.Value) bool) bool {
 	target := reflect.ValueOf(v)
 	return target.Kind() == reflect.Pointer && !target.IsNil() && read(PlanOf(target.Type().Elem()), data, target.Elem())

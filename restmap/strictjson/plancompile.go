@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// compiler makes the nodes of a type and of all that it holds. It remembers those that are made, and for those being
-// made that they are not plain: nobody knows how deep the values of a recursive type are.
+// compiler makes the nodes of a type and of all types in it. It remembers finished ones, and treats those in progress
+// as not plain: the depth of a recursive type's values is unknown.
 type compiler map[reflect.Type]*node
 
 func (c compiler) node(t reflect.Type) *node {
@@ -26,10 +26,10 @@ func (c compiler) node(t reflect.Type) *node {
 	return &made
 }
 
-// maxHeight is how deep the values of a plain type may nest: far below [MaxDepth], which plans do not look at.
+// maxHeight is how deep the values of a plain type may nest: far below [MaxDepth], which plans do not check.
 const maxHeight = 16
 
-// What texts of one length take: digits, sign, exponent.
+// The texts of bounded length: digits, sign, exponent.
 const (
 	boolSize  = len("false")
 	intSize   = len("-9223372036854775808")
@@ -43,9 +43,9 @@ func (c compiler) make(t reflect.Type) node {
 	case t == reflect.TypeFor[time.Time]():
 		return node{kind: plainTime, writable: true, fixed: timeSize}
 	case t == reflect.TypeFor[stdjson.Number]():
-		return node{} // a number, though its kind is that of text
+		return node{} // a number, although its kind is string
 	case t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && hasMethods(t):
-		return node{} // it reads or writes itself; of a pointer that is up to what it points to
+		return node{} // it marshals or unmarshals itself; for a pointer the type behind it decides
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -75,7 +75,7 @@ func (c compiler) make(t reflect.Type) node {
 	}
 }
 
-// hasMethods tells a type that has a method to read or to write itself.
+// hasMethods says whether a type has a method to marshal or unmarshal itself.
 func hasMethods(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return readsItself(t) ||
@@ -85,7 +85,7 @@ func hasMethods(t reflect.Type) bool {
 		p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
 
-// list plans a slice. One of bytes with a name of their own is left to the library, which does not take them for bytes.
+// list plans a slice. Slices of a named byte type are left to the library, which does not treat them as bytes.
 func (c compiler) list(t reflect.Type) node {
 	switch {
 	case t.Elem() == reflect.TypeFor[byte]():
@@ -112,7 +112,7 @@ func (c compiler) structure(t reflect.Type) node {
 		n.fixed += len(f.quoted) + f.fixed + len(",")
 		if f.fixed == 0 || len(f.variable) > 0 {
 			n.variable = append(n.variable, place)
-			n.fixed -= f.fixed // counted with the rest of it
+			n.fixed -= f.fixed // already included
 		}
 	}
 	if len(fields) > manyFields {

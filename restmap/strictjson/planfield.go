@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxFields is how many a plan's set of fields seen has room for.
+// maxFields is the number of fields for which the set of seen fields has room.
 const maxFields = 64
 
-// fields plans the fields of a struct that JSON shows; false when there is anything about them that is not plain.
+// fields plans the fields of a struct that JSON shows; it returns false if any of them is not plain.
 func (c compiler) fields(t reflect.Type) ([]field, bool) {
 	var fields []field
 	names := make(map[string]bool)
@@ -22,11 +22,11 @@ func (c compiler) fields(t reflect.Type) ([]field, bool) {
 			fields = append(fields, made)
 		}
 	}
-	hidden := len(fields) == 0 && t.NumField() > 0 // which the library takes for a mistake, unless there are tags
+	hidden := len(fields) == 0 && t.NumField() > 0 // the library treats that as a mistake, unless there are tags
 	return fields, !hidden && len(fields) <= maxFields
 }
 
-// field plans one field. It is shown when it has a name in JSON.
+// field plans one field. The field is shown if it has a name in JSON.
 func (c compiler) field(source reflect.StructField) (made field, shown, plain bool) {
 	tag, tagged := source.Tag.Lookup("json")
 	switch {
@@ -49,8 +49,8 @@ func (c compiler) field(source reflect.StructField) (made field, shown, plain bo
 	return field{&n, source.Index[0], name, `"` + name + `":`, option == "omitempty"}, true, true
 }
 
-// isPlainName tells a name that is written as it is, in tags and in JSON, and has no letters that fold to others than
-// their own two.
+// isPlainName says whether a name is written without escapes in tags and in JSON, and all its letters fold only to
+// their own upper and lower case.
 func isPlainName(name string) bool {
 	for i := range len(name) {
 		c := lower(name[i])

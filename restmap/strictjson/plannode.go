@@ -2,11 +2,11 @@ package strictjson
 
 import "reflect"
 
-// kind is what a plan does with a value.
+// kind says how a plan handles a value.
 type kind uint8
 
 const (
-	notPlain kind = iota // nothing: the library does
+	notPlain kind = iota // left to the library
 	plainBool
 	plainInt
 	plainUint
@@ -17,23 +17,23 @@ const (
 	plainPointer
 	plainList
 	plainStruct
-	plainAny // is written only, as plainMap
+	plainAny // only for writing, like plainMap
 	plainMap
 )
 
 // node is the plan of a type, or of a part of one.
 type node struct {
 	kind     kind
-	writable bool           // else what it holds is not plain all the way down
-	height   int            // of the values in it, one above the other
-	bits     int            // of a number
-	elem     *node          // of what a pointer points to, or of an element
+	writable bool           // everything in it is plain
+	height   int            // nesting depth of its values
+	bits     int            // of a number's type
+	elem     *node          // of a pointer's target, or of an element
 	none     reflect.Value  // the empty list
 	fields   []field        // of a struct, in order
-	places   map[string]int // of the fields, where there are many
-	folds    bool           // no two fields differ in case alone
-	fixed    int            // bytes that a number, or a struct without its variable fields, takes at most
-	variable []int          // places of fields that take more the more they hold
+	places   map[string]int // index by name, if there are many fields
+	folds    bool           // no two fields differ only in case
+	fixed    int            // upper limit of the bytes of a number, or of a struct without its variable fields
+	variable []int          // indexes of fields without an upper limit
 }
 
 // field is one field of a struct.
@@ -45,11 +45,11 @@ type field struct {
 	omitEmpty bool
 }
 
-// manyFields is from when on a map finds a name faster than looking at all of them.
+// manyFields is the number of fields from which a map finds a name faster than a linear search.
 const manyFields = 8
 
-// find returns the place of the field with a name, -1 for none. Names mostly come in the order of the fields: next is
-// the place behind the last one.
+// find returns the index of the field with a name, -1 if there is none. Names mostly come in the order of the fields:
+// next is the index after the last one.
 func (n *node) find(name []byte, next int) int {
 	if next < len(n.fields) && n.fields[next].name == string(name) {
 		return next
@@ -68,7 +68,7 @@ func (n *node) find(name []byte, next int) int {
 	return -1
 }
 
-// fold returns the place of the field whose name differs from one in ASCII in case at most, -1 for none.
+// fold returns the index of the field whose name differs at most in ASCII case, -1 if there is none.
 func (n *node) fold(name []byte) int {
 	for place := range n.fields {
 		if equalFold(n.fields[place].name, name) {

@@ -5,20 +5,20 @@ import (
 	"reflect"
 )
 
-// reader reads a JSON text by a plan. Each method takes one thing, and returns false when there is none, or none that
-// is plain.
+// reader parses a JSON text by a plan. Each method parses one thing, and returns false if there is none, or if it is
+// not plain.
 type reader struct {
 	data    []byte
 	at      int
 	anyCase bool // names of fields may differ in case
 }
 
-// document reads the value that is the whole text.
+// document parses the value that is the whole text.
 func (r *reader) document(n *node, v reflect.Value) bool {
 	return r.value(n, v) && r.peek() == 0 && r.at == len(r.data)
 }
 
-// peek returns the byte behind the blanks that come next, 0 at the end.
+// peek returns the byte after white space, 0 at the end.
 func (r *reader) peek() byte {
 	for r.at < len(r.data) {
 		switch c := r.data[r.at]; c {
@@ -31,7 +31,7 @@ func (r *reader) peek() byte {
 	return 0
 }
 
-// take reads one byte behind blanks.
+// take consumes one byte after white space.
 func (r *reader) take(c byte) bool {
 	if r.peek() != c {
 		return false
@@ -40,7 +40,7 @@ func (r *reader) take(c byte) bool {
 	return true
 }
 
-// word reads what comes next to the letter.
+// word consumes exactly this text.
 func (r *reader) word(word string) bool {
 	if end := r.at + len(word); end <= len(r.data) && string(r.data[r.at:end]) == word {
 		r.at = end
@@ -49,7 +49,7 @@ func (r *reader) word(word string) bool {
 	return false
 }
 
-// value reads any value.
+// value parses any value.
 func (r *reader) value(n *node, v reflect.Value) bool {
 	first := r.peek()
 	if first == 'n' && n.kind != notPlain {
@@ -86,7 +86,7 @@ func (r *reader) value(n *node, v reflect.Value) bool {
 	}
 }
 
-// list reads an array into a slice that has no room yet. What one with room holds there is nothing that plans know.
+// list parses an array into a slice without capacity. Plans do not handle slices that have some.
 func (r *reader) list(n *node, v reflect.Value) bool {
 	if v.Cap() > 0 || !r.take('[') {
 		return false
@@ -112,14 +112,14 @@ func (r *reader) list(n *node, v reflect.Value) bool {
 	}
 }
 
-// bytes reads base64, strictly as RFC 4648 has it.
+// bytes parses base64, strictly as in RFC 4648.
 func (r *reader) bytes(v reflect.Value) bool {
 	text, escaped, ok := r.text()
 	if !ok || escaped {
 		return false
 	}
 	decoded, err := base64.StdEncoding.AppendDecode(v.Bytes()[:0], text)
-	if err != nil || len(text) != base64.StdEncoding.EncodedLen(len(decoded)) { // it skips line ends
+	if err != nil || len(text) != base64.StdEncoding.EncodedLen(len(decoded)) { // the decoder skips line ends
 		return false
 	}
 	if decoded == nil {

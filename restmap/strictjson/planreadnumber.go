@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// maxDigits is how many digits fit an uint64, whatever they are.
+// maxDigits is the number of digits that always fit a uint64.
 const maxDigits = 19
 
-// digits reads a number of one digit or more, without leading zeros. What follows is nobody's business here: a number
-// that goes on is followed by what no object takes.
+// digits parses a number of at least one digit without leading zeros. It need not check what follows: if the number
+// goes on, the object or array around it does not accept the next byte.
 func (r *reader) digits() (number uint64, ok bool) {
 	start := r.at
 	for ; r.at < len(r.data); r.at++ {
@@ -23,7 +23,7 @@ func (r *reader) digits() (number uint64, ok bool) {
 	return number, count == 1 || 1 < count && count <= maxDigits && r.data[start] != '0'
 }
 
-// int reads an integer with a sign that fits.
+// int parses a signed integer in range.
 func (r *reader) int(n *node, v reflect.Value) bool {
 	limit := uint64(1)<<(n.bits-1) - 1
 	negative := r.word("-")
@@ -41,7 +41,7 @@ func (r *reader) int(n *node, v reflect.Value) bool {
 	return true
 }
 
-// uint reads an integer without a sign that fits.
+// uint parses an unsigned integer in range.
 func (r *reader) uint(n *node, v reflect.Value) bool {
 	number, ok := r.digits()
 	if !ok || number>>(n.bits-1)>>1 != 0 {
@@ -51,7 +51,7 @@ func (r *reader) uint(n *node, v reflect.Value) bool {
 	return true
 }
 
-// float reads any number that fits.
+// float parses any number in range.
 func (r *reader) float(n *node, v reflect.Value) bool {
 	text, ok := r.number()
 	if !ok {
@@ -62,10 +62,10 @@ func (r *reader) float(n *node, v reflect.Value) bool {
 	return err == nil
 }
 
-// maxPlainNumber is how long a number may be, in bytes, that is not left to those who know the limits.
+// maxPlainNumber is the largest length of a number in bytes; longer ones are left to the library.
 const maxPlainNumber = 32
 
-// number reads a number as JSON has it.
+// number parses a number in the syntax of JSON.
 func (r *reader) number() ([]byte, bool) {
 	start := r.at
 	r.word("-")
@@ -86,7 +86,7 @@ func (r *reader) number() ([]byte, bool) {
 	return r.data[start:r.at], r.at-start <= maxPlainNumber
 }
 
-// moreDigits reads a digit or more.
+// moreDigits parses at least one digit.
 func (r *reader) moreDigits() bool {
 	start := r.at
 	for r.at < len(r.data) && r.data[r.at]-'0' <= 9 {

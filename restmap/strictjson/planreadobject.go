@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// object reads an object into a struct.
+// object parses an object into a struct.
 func (r *reader) object(n *node, v reflect.Value) bool {
 	if !r.take('{') {
 		return false
@@ -37,7 +37,7 @@ func (r *reader) object(n *node, v reflect.Value) bool {
 	}
 }
 
-// place finds the field that a member fills, -1 for none.
+// place returns the index of the field for a member, -1 if there is none.
 func (r *reader) place(n *node, name []byte, next int) (place int, ok bool) {
 	place = n.find(name, next)
 	if place >= 0 || !r.anyCase {
@@ -46,15 +46,15 @@ func (r *reader) place(n *node, name []byte, next int) (place int, ok bool) {
 	return n.fold(name), n.folds
 }
 
-// members are those that an object has had.
+// members are the members that an object has had so far.
 type members struct {
-	fields  uint64 // a bit for each place
-	next    int    // the place behind the last field's
+	fields  uint64 // a bit for each index
+	next    int    // the index after the last field's
 	others  [4][]byte
-	unknown int // how many others there are
+	unknown int // number of others
 }
 
-// isNew adds a member. It returns false when it has been there, and when there are too many to tell.
+// isNew adds a member. It returns false if it is a duplicate, or if there are too many to know.
 func (m *members) isNew(name []byte, place int) bool {
 	if place >= 0 {
 		bit := uint64(1) << place
@@ -76,7 +76,7 @@ func (m *members) isNew(name []byte, place int) bool {
 	return true
 }
 
-// name reads the name of a member. One in other letters than ASCII, or with escapes, is not plain.
+// name parses the name of a member. A name with other letters than ASCII, or with escapes, is not plain.
 func (r *reader) name() ([]byte, bool) {
 	if !r.take('"') {
 		return nil, false
@@ -94,7 +94,7 @@ func (r *reader) name() ([]byte, bool) {
 	return nil, false
 }
 
-// skip reads a value that nobody wants. An object or an array is not plain.
+// skip parses a value that is not needed. An object or an array is not plain.
 func (r *reader) skip() bool {
 	switch r.peek() {
 	case '"':

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// string reads a string.
+// string parses a string.
 func (r *reader) string(v reflect.Value) bool {
 	text, escaped, ok := r.text()
 	if !ok {
@@ -21,7 +21,7 @@ func (r *reader) string(v reflect.Value) bool {
 	return ok
 }
 
-// text reads what stands between two quotes, which is valid UTF-8. What is escaped in it is not looked at.
+// text parses the contents of a string, which have to be valid UTF-8. It does not check escapes.
 func (r *reader) text() (text []byte, escaped, ok bool) {
 	if !r.take('"') {
 		return nil, false, false
@@ -46,7 +46,7 @@ func (r *reader) text() (text []byte, escaped, ok bool) {
 	}
 }
 
-// unescape returns what a text with escapes stands for.
+// unescape replaces the escapes in a text.
 func unescape(text []byte) (string, bool) {
 	plain := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
@@ -64,8 +64,8 @@ func unescape(text []byte) (string, bool) {
 	return string(plain), true
 }
 
-// escapedRune returns the character that a text behind a backslash begins with, and how many bytes it takes; none for
-// what is no escape, and for one half of a character in UTF-16, which is not plain.
+// escapedRune returns the character of the escape that begins after a backslash, and its length in bytes; 0 for an
+// invalid escape, and for an unpaired surrogate, which is not plain.
 func escapedRune(text []byte) (char rune, length int) {
 	if len(text) == 0 {
 		return 0, 0
@@ -93,7 +93,7 @@ func escapedRune(text []byte) (char rune, length int) {
 	return 0, 0
 }
 
-// hexadecimal reads four digits.
+// hexadecimal parses four digits.
 func hexadecimal(text []byte) (number rune, ok bool) {
 	for _, c := range text {
 		switch c = lower(c); {
@@ -108,7 +108,7 @@ func hexadecimal(text []byte) (number rune, ok bool) {
 	return number, len(text) == 4
 }
 
-// time reads a time in UTC. Others have rules of their own, and are not plain.
+// time parses a time in UTC. Other times have rules of their own, and are not plain.
 func (r *reader) time(v reflect.Value) bool {
 	const hour, seconds = len("2006-01-02T"), len("2006-01-02T15:04:05")
 	text, escaped, ok := r.text()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// writer writes JSON by a plan. Each method appends one thing, and returns false when it is not plain.
+// writer writes JSON by a plan. Each method appends one thing, and returns false if it is not plain.
 type writer struct {
 	data  []byte
-	depth int // of values whose type no plan knew
+	depth int // of values whose type no plan knows
 }
 
 func (w *writer) string(s string) { w.data = append(w.data, s...) }
@@ -56,7 +56,7 @@ func (w *writer) value(n *node, v reflect.Value) bool {
 	return true
 }
 
-// float writes a number with the fewest digits that tell it apart: with an exponent where it would be long without.
+// float writes a number with the fewest digits that identify it, with an exponent if it would be long without one.
 func (w *writer) float(x float64, bits int) bool {
 	size := math.Abs(x)
 	if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -77,7 +77,7 @@ func (w *writer) float(x float64, bits int) bool {
 	return true
 }
 
-// time writes a time as its own method does, which refuses what RFC 3339 has no form for.
+// time writes a time as its own method does, which refuses times that RFC 3339 cannot represent.
 func (w *writer) time(v reflect.Value) bool {
 	moment, ok := reflect.TypeAssert[time.Time](v)
 	if !ok {
@@ -109,8 +109,8 @@ func (w *writer) list(n *node, v reflect.Value) bool {
 	return true
 }
 
-// reserve makes room for what is left of a list, going by the elements that are written: for as much as those take, or
-// maxGuess, and no more.
+// reserve reserves room for the rest of a list, estimated from the elements written so far: at most as much as those
+// take, and at most maxGuess.
 func (w *writer) reserve(start, written, all int) {
 	size := len(w.data) - start
 	if room := cap(w.data) - len(w.data); room < size {
@@ -141,7 +141,7 @@ func (w *writer) object(n *node, v reflect.Value) bool {
 	return true
 }
 
-// isEmpty tells what omitempty leaves out: all that is zero but structs, and what holds nothing.
+// isEmpty says whether omitempty omits a value: all zero values except structs, and empty containers.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map, reflect.String:

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxDynamicDepth is how deep values of types that are known only then may nest. Deeper ones may hold themselves.
+// maxDynamicDepth is how deep values of dynamic type may nest. Deeper ones may contain themselves.
 const maxDynamicDepth = 16
 
-// dynamic writes what is in an interface.
+// dynamic writes the value in an interface.
 func (w *writer) dynamic(v reflect.Value) bool {
 	if !v.IsValid() {
 		w.string("null")
@@ -26,7 +26,7 @@ func (w *writer) dynamic(v reflect.Value) bool {
 	return plain
 }
 
-// any is dynamic for what is no reflect.Value yet, faster for what is most common.
+// any is dynamic for a value that is not yet a reflect.Value, and faster for the most common types.
 func (w *writer) any(value any) bool {
 	switch value := value.(type) {
 	case string:
@@ -41,7 +41,7 @@ func (w *writer) any(value any) bool {
 	}
 }
 
-// member is one of a map.
+// member is a member of a map.
 type member struct {
 	name  string
 	value any
@@ -53,7 +53,7 @@ func (w *writer) members(v reflect.Value) bool {
 	if !ok {
 		return false
 	}
-	var few [8]member // most have no more, and these stay on the stack
+	var few [8]member // enough for most maps, and stays on the stack
 	members := few[:0]
 	for name, value := range values {
 		members = append(members, member{name, value})

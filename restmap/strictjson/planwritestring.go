@@ -20,7 +20,7 @@ func (w *writer) quoted(s string) bool {
 	return isASCII || utf8.ValidString(s)
 }
 
-// appendEscape writes a character that strings do not hold as it is, as short as can be.
+// appendEscape writes the shortest escape of a character that strings cannot contain as it is.
 func appendEscape(data []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':

@@ -6,22 +6,22 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Text is a JSON text that keeps to the limits of this package, and what it holds: enough to tell what its values may
-// take in memory before any is made. Bytes alone tell nothing of that: {}, are three, and an element of a slice may be a
-// struct of hundreds.
+// Text is a JSON text within the limits of this package, and counts of what it contains: enough to know how much memory
+// its values may take before any is allocated. The length of the text does not say that: {}, is three bytes, but an
+// element of a slice may be a struct of hundreds.
 type Text struct {
-	Elements   int // values in arrays; the outermost value is one, too
-	Members    int // of objects
+	Elements   int // values in arrays, and the outermost value
+	Members    int // of all objects
 	Containers int // objects and arrays
 	Filled     int // objects that are not empty
 
 	data []byte
-	long bool // there is an integer that a float64 may not hold
+	long bool // there is an integer that a float64 may not hold exactly
 }
 
-// Scan reads over data, and allocates nothing. That data is JSON is left to [Text.Unmarshal] to find out; what this reads
-// before it finds out is counted all the same. An [*Error] names the limit that is exceeded.
-// Data has to stay as it is as long as the text is used.
+// Scan makes one pass over data, and allocates nothing. It does not check that data is JSON, which [Text.Unmarshal]
+// does; the counts include everything up to the first syntax error. An [*Error] names the limit that is exceeded. data
+// must not be changed while the text is in use.
 func Scan(data []byte) (Text, error) {
 	s := scanner{text: Text{data: data}}
 	if err := s.scan(data); err != nil {
@@ -30,10 +30,10 @@ func Scan(data []byte) (Text, error) {
 	return s.text, nil
 }
 
-// Unmarshal is the package's Unmarshal for a text that is scanned already.
+// Unmarshal is the package's Unmarshal for a scanned text.
 func (t Text) Unmarshal(v any) error { return t.unmarshal(v) }
 
-// unmarshal has more options than those that the type of v asks for.
+// unmarshal takes options in addition to those for the type of v.
 func (t Text) unmarshal(v any, more ...json.Options) error {
 	plan := PlanOf(reflect.TypeFor[any]()) // v is at fault then
 	if into := reflect.TypeOf(v); into != nil && into.Kind() == reflect.Pointer {

@@ -7,7 +7,8 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// bounds compares what restricts an argument. Who sends what was fine before gets 422 where it is stricter.
+// bounds compares the limits of an argument. If they are stricter, callers may get 422 for values that were allowed
+// before.
 func (w *walker) bounds(path string, old, now *reflectapi.Schema) {
 	w.lower(path, "at least", old.Minimum, now.Minimum, old.ExclusiveMinimum, now.ExclusiveMinimum)
 	w.upper(path, "at most", old.Maximum, now.Maximum, old.ExclusiveMaximum, now.ExclusiveMaximum)

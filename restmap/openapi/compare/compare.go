@@ -47,7 +47,7 @@ func Documents(before, after *openapi.Document) []Change {
 type comparison struct {
 	before, after *openapi.Document
 	changes       []Change
-	moved         map[string]bool // operations of after that were elsewhere before
+	moved         map[string]bool // operations of after with another address before
 }
 
 func (c *comparison) addf(breaks bool, format string, arguments ...any) {
@@ -57,7 +57,7 @@ func (c *comparison) addf(breaks bool, format string, arguments ...any) {
 	}
 }
 
-// operations are those of a document by "POST /add", the port with it when it is not 443.
+// operations returns those of a document by "POST /add", with the port if it is not 443.
 func operations(d *openapi.Document) map[string]*openapi.Operation {
 	all := make(map[string]*openapi.Operation)
 	for path, item := range d.Paths {
@@ -68,7 +68,7 @@ func operations(d *openapi.Document) map[string]*openapi.Operation {
 	return all
 }
 
-// withoutHost makes /add of /calculator.example:443/add, and :444/add of one on port 444.
+// withoutHost returns /add for /calculator.example:443/add, and :444/add for one on port 444.
 func withoutHost(path string) string {
 	host, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if _, port, found := strings.Cut(host, ":"); found && port != "443" {
@@ -77,7 +77,7 @@ func withoutHost(path string) string {
 	return "/" + rest
 }
 
-// gone says that an operation is no more, or where it is now.
+// gone reports that an operation does not exist any more, or has moved.
 func (c *comparison) gone(key string, operation *openapi.Operation, now map[string]*openapi.Operation) {
 	for _, other := range slices.Sorted(maps.Keys(now)) {
 		if now[other].OperationID != operation.OperationID {

@@ -11,7 +11,7 @@ import (
 
 const jsonType = "application/json"
 
-// operation compares what is asked and answered in one place.
+// operation compares arguments, responses and claims of one operation.
 func (c *comparison) operation(key string, old, now *openapi.Operation) {
 	c.claims(key, old, now)
 	c.parameters(key, old, now)
@@ -77,7 +77,7 @@ func (c *comparison) required(key, name string) {
 	c.addf(true, "%s: the argument %s is required now: whoever calls without it gets 422", key, name)
 }
 
-// body compares what a request carries.
+// body compares the request bodies.
 func (c *comparison) body(key string, before, after *reflectapi.Schema) {
 	switch {
 	case before != nil && after != nil:
@@ -103,7 +103,7 @@ func parameterSchema(p *openapi.Parameter) *reflectapi.Schema {
 	return schemaOf(p.Content)
 }
 
-// schemaOf returns the schema of the JSON in a content, that of the problem when it has no other.
+// schemaOf returns the schema of the JSON in a content, that of a problem if there is no other.
 func schemaOf(content map[string]*openapi.MediaType) *reflectapi.Schema {
 	for _, media := range []string{jsonType, restmap.ProblemType} {
 		if found := content[media]; found != nil {

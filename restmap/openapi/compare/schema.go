@@ -10,18 +10,18 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// direction says who is hit by a change of a schema.
+// direction says who is affected by a change of a schema.
 type direction bool
 
 const (
-	arguments direction = false // may not be asked for more: callers send what they have always sent
-	answers   direction = true  // may not be told otherwise: callers read what they have always read
+	arguments direction = false // must not require more: callers send what they have always sent
+	answers   direction = true  // must not change what callers read
 )
 
-// step is one pair of schemas on the way, so that what contains itself has an end.
+// step is one pair of schemas on the path, which ends the recursion for schemas that contain themselves.
 type step struct{ before, after *reflectapi.Schema }
 
-// walk compares two schemas and all that is inside them.
+// walk compares two schemas and all schemas in them.
 func (c *comparison) walk(d direction, key, what string, before, after *reflectapi.Schema) {
 	w := &walker{comparison: c, direction: d, key: key, what: what, seen: make(map[step]bool)}
 	w.compare("", before, after)
@@ -36,12 +36,12 @@ type walker struct {
 	seen      map[step]bool
 }
 
-// sayf adds a change that breaks, at a path inside the argument or the result.
+// sayf adds a breaking change, at a path inside the argument or the result.
 func (w *walker) sayf(path, format string, arguments ...any) {
 	w.addf(true, w.key+": "+w.at(path)+" "+format, arguments...)
 }
 
-// at names a place. Members of a body are arguments, those of an answer results.
+// at names a place. Members of a request body are arguments, those of a response results.
 func (w *walker) at(path string) string {
 	switch {
 	case path == "":
@@ -73,7 +73,7 @@ func (w *walker) compare(path string, before, after *reflectapi.Schema) {
 	w.inner(path+"{}", old.AdditionalProperties, now.AdditionalProperties)
 }
 
-// inner compares the schemas of what a container holds. None is any value.
+// inner compares the schemas of a container's elements. A missing one stands for any value.
 func (w *walker) inner(path string, before, after *reflectapi.Schema) {
 	if before == nil && after == nil {
 		return
@@ -87,7 +87,7 @@ func (w *walker) inner(path string, before, after *reflectapi.Schema) {
 	w.compare(path, before, after)
 }
 
-// resolve follows references, and schemas that only say something about another.
+// resolve follows references, and schemas that only annotate another.
 func resolve(d *openapi.Document, s *reflectapi.Schema) (resolved *reflectapi.Schema, null bool) {
 	for range len(d.Components.Schemas) + 1 {
 		null = null || s.Nullable
@@ -117,7 +117,7 @@ func (w *walker) nullable(path string, before, after bool) {
 	}
 }
 
-// types compares what kind of value it is, and says whether it is worth looking further.
+// types compares the types of values, and says whether to look further.
 func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
 	before, after := typeOf(old), typeOf(now)
 	if before == after {
@@ -139,7 +139,7 @@ func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
 	return false
 }
 
-// typeOf names the kind of a value.
+// typeOf names the type of a value.
 func typeOf(s *reflectapi.Schema) string {
 	name := s.Type
 	if name == "" {
@@ -151,7 +151,7 @@ func typeOf(s *reflectapi.Schema) string {
 	return name
 }
 
-// accepts tells whether every value of one kind is one of another.
+// accepts says whether every value of the narrow type is one of the wide type.
 func accepts(wide, narrow string) bool {
 	base := func(s string) string { name, _, _ := strings.Cut(s, " ("); return name }
 	switch {
@@ -162,7 +162,7 @@ func accepts(wide, narrow string) bool {
 	case base(wide) == "integer":
 		return base(narrow) == "integer" && wide != "integer (int32)" && (wide == "integer" || narrow != "integer")
 	}
-	return wide == base(wide) && base(narrow) == wide // a format less
+	return wide == base(wide) && base(narrow) == wide // only the format is gone
 }
 
 func (w *walker) enum(path string, old, now *reflectapi.Schema) {
@@ -183,7 +183,7 @@ func (w *walker) enum(path string, old, now *reflectapi.Schema) {
 	}
 }
 
-// choices compares what only says what it is by way of other schemas. It does not look inside.
+// choices compares schemas defined by other schemas. It does not look inside them.
 func (w *walker) choices(path string, old, now *reflectapi.Schema) {
 	pick := func(s *reflectapi.Schema) any { return []any{s.AllOf, s.AnyOf, s.OneOf, s.Not} }
 	if !same(pick(old), pick(now)) {
@@ -218,7 +218,7 @@ func (w *walker) properties(path string, old, now *reflectapi.Schema) {
 	}
 }
 
-// same compares what is written alike.
+// same reports whether two schemas have the same JSON.
 func same(a, b any) bool { return text(a) == text(b) }
 
 func text(v any) string {
