@@ -11,56 +11,58 @@ import (
 )
 
 const (
-	// limit is how many bytes wait for the goroutine that writes, while it writes as many at most. Who writes more
-	// waits. More did not make calls faster, in no test.
+	// limit is the size in bytes of the buffer. As many may be in the write that is going on; further writers wait. A
+	// larger limit did not make calls faster in any test.
 	limit = 64 << 10
 
-	// large is from how many bytes on a write is not worth a copy.
+	// large is the size in bytes from which a write is not worth a copy.
 	large = 16 << 10
 
-	// piece is how much of a large write is sent in one step.
+	// piece is the number of bytes of a large write that are sent in one step.
 	piece = 256 << 10
 
-	// patience is how long a peer may take nothing at all. After that it is taken for dead.
+	// patience is how long a peer may accept nothing before it is considered dead.
 	patience = 10 * time.Second
 
-	// drain is how long Close waits for a peer to take what is left.
+	// drain is how long Close waits for the peer to accept the rest.
 	drain = time.Second
 
-	// lastWords is how long one can still read when writing has failed: a broker tells why it hangs up.
+	// lastWords is how long reading remains possible after writing has failed: a broker says why it closes a
+	// connection.
 	lastWords = 100 * time.Millisecond
 )
 
-// Conn is a connection whose writes are collected. Its methods may be called from any goroutine.
+// Conn is a connection that collects writes. Its methods may be used by many goroutines at once.
 type Conn struct {
 	conn net.Conn
-	send func() // sendAll, as a value: a go statement then allocates nothing
+	send func() // sendAll as a value, so that a go statement allocates nothing
 
-	mu      sync.Mutex // protects what is below
-	changed sync.Cond  // told when there is room, nothing left to send, or an end
+	mu      sync.Mutex // protects the fields below
+	changed sync.Cond  // signalled when there is room, when everything is sent, or when the connection fails or closes
 
-	waiting  []byte    // accepted, and not yet being sent
-	spare    []byte    // empty, to be filled next
+	waiting  []byte    // accepted, but not yet being sent
+	spare    []byte    // empty, the next buffer
 	sending  bool      // somebody writes to conn, or is about to
-	through  bool      // and that is a Write itself, for which deadline counts
-	armed    time.Time // the write deadline of conn
+	through  bool      // the writer is a Write itself, and deadline applies
+	armed    time.Time // the current write deadline of conn
 	deadline time.Time // of Write
 	fault    error     // of a write to conn
 	closing  bool
 }
 
-// New collects what is written to a connection, which must not be written to, or closed, in another way.
+// New returns a connection that collects what is written to conn. conn must not be written to or closed in any other
+// way.
 //
-// Write returns when its bytes are in a buffer of 64 KiB; while there is no room it waits, until its deadline. Large
-// writes go past the buffer when it is empty, and return when they are sent. Bytes are sent in the order in which they
-// were accepted, those of one Write in one piece. Of several writers, those with less can hold up one with more than
-// 64 KiB for as long as they keep the buffer filled; nats.go is one writer.
+// Write returns when its bytes are in a buffer of 64 KiB; if there is no room it waits, until its deadline. Large
+// writes bypass an empty buffer, and return when they are sent. Bytes are sent in the order in which they were
+// accepted, and those of one Write are not interleaved with others. If there are several writers, those with small
+// writes can delay one with more than 64 KiB for as long as they keep the buffer filled; nats.go is a single writer.
 //
-// When sending fails, or when the peer takes nothing for 10 s, every later Write and Close return the error, and Read
-// fails, too, once it has read what had arrived. Close returns after a second at most; by then what was accepted is sent
-// or it returns an error.
+// If sending fails, or if the peer accepts nothing for 10 s, every later Write and Close returns the error, and Read
+// fails, too, once it has returned what had arrived. Close returns within a second; everything that was accepted is
+// then sent, or it returns an error.
 //
-// There is a goroutine only while there is something to send.
+// A goroutine runs only while there is something to send.
 func New(conn net.Conn) *Conn {
 	c := &Conn{conn: conn}
 	c.changed.L = &c.mu
@@ -68,7 +70,7 @@ func New(conn net.Conn) *Conn {
 	return c
 }
 
-// Write accepts all of data or nothing. It keeps no reference to it.
+// Write accepts all of data or nothing. It does not retain it.
 func (c *Conn) Write(data []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +88,8 @@ func (c *Conn) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// awaitRoom returns when that many bytes may be added, or else why they cannot. What does not fit into the buffer, or
-// not yet, waits until it is empty.
+// awaitRoom returns nil once that many bytes may be added, or the error that prevents it. What does not fit into the
+// buffer waits until it is empty.
 func (c *Conn) awaitRoom(size int) error {
 	for {
 		switch {
@@ -119,7 +121,7 @@ func (c *Conn) awaitChange() {
 	c.changed.Wait()
 }
 
-// sendAll is the goroutine that sends what waits. It lets those go first who are about to write.
+// sendAll is the goroutine that sends the buffer. It first lets goroutines run that are about to write.
 func (c *Conn) sendAll() {
 	runtime.Gosched()
 	c.mu.Lock()
@@ -137,7 +139,7 @@ func (c *Conn) sendAll() {
 	c.rest()
 }
 
-// rest ends sending, unless something waits.
+// rest ends sending, unless there is more in the buffer.
 func (c *Conn) rest() {
 	if c.sending = len(c.waiting) > 0 && c.fault == nil; c.sending {
 		go c.send()
@@ -145,7 +147,7 @@ func (c *Conn) rest() {
 	c.changed.Broadcast()
 }
 
-// writeThrough sends data itself. A deadline that passes before anything is sent does no harm.
+// writeThrough sends data directly. If the deadline passes before anything is sent, the connection stays usable.
 func (c *Conn) writeThrough(data []byte) (sent int, err error) {
 	c.sending, c.through = true, true
 	for sent < len(data) && err == nil {
@@ -161,7 +163,7 @@ func (c *Conn) writeThrough(data []byte) (sent int, err error) {
 	return sent, err
 }
 
-// pass writes to the connection. A peer that takes its time gets more of it, as long as it takes something.
+// pass writes to the connection. A slow peer gets more time, as long as it accepts something.
 func (c *Conn) pass(data []byte) (sent int, err error) {
 	for {
 		n, err := c.step(data[sent:])
@@ -172,7 +174,7 @@ func (c *Conn) pass(data []byte) (sent int, err error) {
 	}
 }
 
-// step is pass until the deadline of the connection, while others may add to the buffer.
+// step is pass until the write deadline of the connection; it releases the lock, so that others may add to the buffer.
 func (c *Conn) step(data []byte) (int, error) {
 	err := c.arm()
 	if err != nil {
@@ -183,8 +185,8 @@ func (c *Conn) step(data []byte) (int, error) {
 	return c.conn.Write(data)
 }
 
-// arm sets the write deadline of the connection: when patience ends, or sooner for a Write that goes through. One that is
-// nearly right is left alone: to set it costs as much as a small message.
+// arm sets the write deadline of the connection: the end of patience, or that of a Write that bypasses the buffer if it
+// is earlier. A deadline that is nearly right is kept: setting it costs as much as a small message.
 func (c *Conn) arm() error {
 	latest := time.Now().Add(patience)
 	earliest := latest.Add(-patience / 4)
@@ -198,11 +200,11 @@ func (c *Conn) arm() error {
 	return c.conn.SetWriteDeadline(latest)
 }
 
-// fail notes that writing has come to an end, and lets reading follow: what has arrived may say why.
+// fail records the error that ends writing, and soon ends reading: what has arrived may say why.
 func (c *Conn) fail(err error) {
 	c.fault = err
 	c.waiting, c.spare = nil, nil
-	_ = c.conn.SetReadDeadline(time.Now().Add(lastWords)) // fails when it is closed, and reading with it
+	_ = c.conn.SetReadDeadline(time.Now().Add(lastWords)) // fails if the connection is closed, and then reading fails, too
 }
 
 // Read reads from the connection.
@@ -218,8 +220,8 @@ func (c *Conn) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Close sends what was accepted, for a second at most, and closes the connection. A Write that still waits for room
-// returns [net.ErrClosed], as everything does from now on. An error says that something may not have been sent.
+// Close sends what was accepted, for at most a second, and closes the connection. A Write that still waits for room
+// returns [net.ErrClosed], and so does everything afterwards. An error says that something may not have been sent.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,8 +242,8 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// SetWriteDeadline sets until when Write waits for room, and large writes for the peer; the zero time is no deadline.
-// Bytes that were accepted are sent all the same.
+// SetWriteDeadline sets the time until which Write waits for room, and large writes for the peer; the zero time means
+// no deadline. Accepted bytes are sent in any case.
 func (c *Conn) SetWriteDeadline(deadline time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,7 +258,7 @@ func (c *Conn) SetWriteDeadline(deadline time.Time) error {
 	return nil
 }
 
-// SetReadDeadline sets until when Read waits; the zero time is no deadline.
+// SetReadDeadline sets the time until which Read waits; the zero time means no deadline.
 func (c *Conn) SetReadDeadline(deadline time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,8 +273,8 @@ func (c *Conn) SetDeadline(deadline time.Time) error {
 	return errors.Join(c.SetReadDeadline(deadline), c.SetWriteDeadline(deadline))
 }
 
-// LocalAddr returns the address on this side.
+// LocalAddr returns the local address.
 func (c *Conn) LocalAddr() net.Addr { return c.conn.LocalAddr() }
 
-// RemoteAddr returns the address on the other side.
+// RemoteAddr returns the remote address.
 func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Dialer makes connections for nats.go that collect what is written to them. Its zero value is ready to use, any
-// number of goroutines may.
+// Dialer makes connections for nats.go that collect what is written to them. The zero value is ready to use, and may be
+// used by many goroutines at once.
 //
-// Give it together with nats.SkipHostLookup: then it is the dialer that looks up the addresses of a name, and one
-// Timeout holds for all of them together. nats.go calls it anew for every server and every attempt to reconnect.
+// Use it together with nats.SkipHostLookup: the dialer then looks up the addresses of a name, and one Timeout covers
+// all of them. nats.go calls it for each server and each attempt to reconnect.
 type Dialer struct {
-	// Timeout bounds one Dial, what nats.Timeout is for a connection that nats.go dials itself. The default is none.
+	// Timeout bounds one Dial, like nats.Timeout for a connection that nats.go dials itself. Default: no timeout.
 	Timeout time.Duration
 }
 
-// Dial connects to an address such as "nats.example:4222", as nats.go would do itself: it tries the addresses of the
-// name in an order of chance, each for its share of the time, and returns the last error when none answers.
+// Dial connects to an address such as "nats.example:4222", as nats.go itself would: it tries the addresses of the name
+// in random order, each for its share of the time, and returns the last error if all fail.
 func (d *Dialer) Dial(network, address string) (net.Conn, error) {
-	ctx := context.Background() // nats.go gives none
+	ctx := context.Background() // nats.go passes none
 	if d.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d.Timeout)
@@ -38,7 +38,7 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return nil, err
 }
 
-// lookUp returns the addresses behind one, at least itself: dialing then tells what is wrong with it.
+// lookUp returns the addresses of a name, or the name itself if the lookup fails: dialing then reports the error.
 func lookUp(ctx context.Context, address string) []string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || net.ParseIP(host) != nil {

@@ -31,21 +31,19 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// readyTimeout bounds the wait for a server that reported no fault. It is
-// ready when its own Start returns, so the wait is not expected to take time.
+// readyTimeout bounds the wait for a server that reported no fault. The server is ready when its own Start returns, so
+// the wait is not expected to take any time.
 const readyTimeout = 10 * time.Second
 
-// Broker is a running NATS server. Its methods may be called from any
-// goroutine.
+// Broker is a running NATS server. Its methods may be used by many goroutines at once.
 type Broker struct {
 	server *server.Server
-	url    string // "nats://127.0.0.1:4222"; "" when it does not listen
+	url    string // "nats://127.0.0.1:4222"; "" if it does not listen
 }
 
-// Start runs a broker and returns when clients can connect. Without options it
-// is reached through [Broker.InProcessConn] alone, keeps nothing on disk, and
-// takes messages of up to [DefaultMaxPayload] bytes. It reports every faulty
-// option at once; after an error nothing is left running.
+// Start runs a broker and returns when clients can connect. Without options only [Broker.InProcessConn] reaches it, it
+// stores nothing on disk, and accepts messages of up to [DefaultMaxPayload] bytes. The error names all invalid options;
+// after an error nothing is left running.
 func Start(options ...Option) (*Broker, error) {
 	config, err := newSettings(options)
 	if err != nil {
@@ -71,7 +69,7 @@ func Start(options ...Option) (*Broker, error) {
 	return broker, nil
 }
 
-// awaitReady tells whether the server came up, and if not why not.
+// awaitReady returns nil when the server is ready, or why it did not start.
 func (b *Broker) awaitReady(config *settings, faults *faultLog) error {
 	if fault := faults.first(); fault != nil {
 		return config.explain(fault)
@@ -82,9 +80,8 @@ func (b *Broker) awaitReady(config *settings, faults *faultLog) error {
 	return nil
 }
 
-// InProcessConn opens a connection over memory. It makes a Broker what
-// [github.com/nats-io/nats.go.InProcessServer] takes. It fails once the broker
-// is closed.
+// InProcessConn opens an in-memory connection, so that a Broker can be passed to
+// [github.com/nats-io/nats.go.InProcessServer]. It returns an error once the broker is closed.
 func (b *Broker) InProcessConn() (net.Conn, error) {
 	conn, err := b.server.InProcessConn()
 	if err != nil {
@@ -93,28 +90,26 @@ func (b *Broker) InProcessConn() (net.Conn, error) {
 	return conn, nil
 }
 
-// URL is the address for clients on this machine, such as
-// "nats://127.0.0.1:4222", or "" for a broker that was started without
-// [Listen]. It stays the same after Close.
+// URL returns the address for clients on this machine, such as "nats://127.0.0.1:4222", or "" for a broker started
+// without [Listen]. It stays the same after Close.
 func (b *Broker) URL() string { return b.url }
 
-// Stores tells whether [JetStream] is on.
+// Stores reports whether [JetStream] is enabled.
 func (b *Broker) Stores() bool { return b.server.JetStreamEnabled() }
 
-// Close ends every connection, stores what JetStream holds, and returns when
-// the server has stopped. Calling it again, or from several goroutines, is
-// fine: each call returns when the server has stopped.
+// Close ends every connection, writes what JetStream has not yet stored, and returns when the server has stopped. It
+// may be called again, and by several goroutines: each call returns when the server has stopped.
 func (b *Broker) Close() {
 	b.server.Shutdown()
 	b.server.WaitForShutdown()
 }
 
-// clientURL turns the address that is listened on into one that can be dialed:
-// an unspecified one, [::] or 0.0.0.0, is every interface, loopback among them.
+// clientURL converts the listening address to one that can be dialed: an unspecified one, [::] or 0.0.0.0, stands for
+// every interface, including loopback.
 func clientURL(address net.Addr) string {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
-		return "" // nothing listens
+		return "" // it does not listen
 	}
 	host := tcp.IP.String()
 	if tcp.IP.IsUnspecified() {

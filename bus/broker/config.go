@@ -8,11 +8,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Config takes settings in the words of nats-server's configuration file: users and what they may publish and subscribe
-// to, TLS, and the rest. The text is that of a file, not its name; files that it names are read from where the process
-// runs. What it says wins over other options, except that [Listen] alone decides which address clients reach. When it
-// names users, a connection over memory needs the password of one, too; over TCP, with Listen, a wrong one is refused
-// sooner and in clearer words. Default: none.
+// Config sets options in the language of nats-server's configuration file: users and what they may publish and
+// subscribe to, TLS, and the rest. It takes the text of such a file, not its name; files that it names are relative to
+// the working directory of the process. It overrides other options, except that only [Listen] decides which address
+// clients reach. If it names users, an in-memory connection needs the password of one, too; over TCP, with Listen, a
+// wrong password is refused sooner and with a clearer message. Default: none.
 //
 //	broker.Config(`authorization { users: [ { user: "checkout", password: "secret", permissions { … } } ] }`)
 //
@@ -30,7 +30,7 @@ func Config(text string) Option {
 	}
 }
 
-// configure puts what Config was given on top of the other options.
+// configure applies the text of Config on top of the other options.
 func (s *settings) configure(options *server.Options) error {
 	if s.config == "" {
 		return nil

@@ -7,15 +7,14 @@ import (
 	"sync"
 )
 
-// faultLog is the server's logger. It prints nothing; it keeps the first fatal
-// message, the one way in which the server tells that it could not start.
+// faultLog is the server's logger. It prints nothing; it keeps the first fatal message, which is the only way in which
+// the server says why it could not start.
 type faultLog struct {
 	mu    sync.Mutex // protects fault
 	fault error
 }
 
-// Fatalf keeps the message. The server does not stop by itself: a logger of a
-// program would exit here.
+// Fatalf keeps the message. The server does not stop by itself: the logger of a program would exit here.
 func (l *faultLog) Fatalf(format string, arguments ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,15 +23,14 @@ func (l *faultLog) Fatalf(format string, arguments ...any) {
 	}
 }
 
-// first returns the first fatal message, nil when there was none.
+// first returns the first fatal message, nil if there was none.
 func (l *faultLog) first() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-// asError prefers the error among the arguments, which can be unwrapped, to
-// the text about it, which cannot.
+// asError returns the error among the arguments, which can be unwrapped, or otherwise the text.
 func asError(format string, arguments []any) error {
 	for _, argument := range arguments {
 		if err, ok := argument.(error); ok {
@@ -42,7 +40,7 @@ func asError(format string, arguments []any) error {
 	return fmt.Errorf(format, arguments...)
 }
 
-// explain adds the remedy to the reason for which the server did not start.
+// explain adds a remedy to the reason why the server did not start.
 func (s *settings) explain(fault error) error {
 	if _, ok := errors.AsType[*net.OpError](fault); ok {
 		return fmt.Errorf("broker: %w; give Listen another address, port 0 takes any free port", fault)
@@ -53,7 +51,7 @@ func (s *settings) explain(fault error) error {
 	return fmt.Errorf("broker: %w", fault)
 }
 
-// The rest of a logger: said by a server that runs.
+// The other methods of a logger, called while the server runs.
 func (*faultLog) Errorf(string, ...any)  {}
 func (*faultLog) Warnf(string, ...any)   {}
 func (*faultLog) Noticef(string, ...any) {}

@@ -11,31 +11,28 @@ import (
 )
 
 const (
-	// DefaultMaxPayload is the largest message in bytes when [MaxPayload] is
-	// not given: 1 MiB, as in a NATS server out of the box.
+	// DefaultMaxPayload is the largest message in bytes without [MaxPayload]: 1 MiB, the default of a NATS server.
 	DefaultMaxPayload = 1 << 20
 
-	// maxMaxPayload is what the server buffers for one client; a larger
-	// message could be accepted and never be delivered.
+	// maxMaxPayload is what the server buffers for one client; a larger message could be accepted and never be
+	// delivered.
 	maxMaxPayload = 64 << 20
 
-	// pingInterval finds a dead peer within half a minute: two unanswered
-	// pings end a connection. Clients of the bus ping as often.
+	// pingInterval detects a dead peer within half a minute: two unanswered pings end a connection. Clients of the bus
+	// ping as often.
 	pingInterval = 10 * time.Second
 
-	// loopback is listened on when an address names no host.
+	// loopback is the host of an address without one.
 	loopback = "127.0.0.1"
 )
 
-// Option changes what [Start] runs. When one is given twice the last one wins.
+// Option configures [Start]. If an option is given twice the last one wins.
 type Option func(*settings) error
 
-// Listen lets other processes connect over TCP, besides the connections over
-// memory. The address is "host:port"; port 0 takes a free port, which
-// [Broker.URL] tells. An empty host is 127.0.0.1: ":4222" stays on this
-// machine. Without [Config] the broker asks for no credentials; name another host
-// then, such as "0.0.0.0:4222", only on a network where everybody may call
-// everything. Default: connections over memory alone.
+// Listen lets other processes connect over TCP, in addition to in-memory connections. The address is "host:port"; port
+// 0 selects a free port, see [Broker.URL]. An empty host is 127.0.0.1: ":4222" can be reached only from this machine.
+// Without [Config] the broker asks for no credentials; use another host, such as "0.0.0.0:4222", only on a network
+// where everybody may call everything. Default: only in-memory connections.
 func Listen(address string) Option {
 	return func(s *settings) error {
 		host, port, err := parseAddress(address)
@@ -44,10 +41,9 @@ func Listen(address string) Option {
 	}
 }
 
-// JetStream turns on NATS's storage (streams and key-value buckets) and keeps
-// it in a directory, which is made when it is missing. What is stored is found
-// again by a later broker on the same directory; two must not use one at the
-// same time. Default: no JetStream.
+// JetStream enables NATS's storage (streams and key-value buckets) in a directory, which is created if it does not
+// exist. A later broker on the same directory finds what was stored; two must not use one at the same time. Default: no
+// JetStream.
 func JetStream(directory string) Option {
 	return func(s *settings) error {
 		if directory == "" {
@@ -70,16 +66,16 @@ func MaxPayload(size int) Option {
 	}
 }
 
-// settings is what the options add up to.
+// settings are the combined options.
 type settings struct {
-	host       string // to listen on; "" listens nowhere
+	host       string // to listen on; "" does not listen
 	port       int    // 0 is any free port
 	directory  string // of JetStream; "" is no JetStream
 	maxPayload int32  // bytes
 	config     string // in nats-server's words; "" is none
 }
 
-// newSettings applies the options to the defaults and reports every fault.
+// newSettings applies the options to the defaults and returns all faults.
 func newSettings(options []Option) (*settings, error) {
 	config := &settings{maxPayload: DefaultMaxPayload}
 	var faults []error
@@ -89,8 +85,8 @@ func newSettings(options []Option) (*settings, error) {
 	return config, errors.Join(faults...)
 }
 
-// serverOptions puts the settings into the server's words. A monitoring port,
-// clustering and logging to a file are off unless they are named.
+// serverOptions converts the settings to options of the server. A monitoring port, clustering and logging to a file are
+// off unless they are set.
 func (s *settings) serverOptions() (*server.Options, error) {
 	port := s.port
 	if port == 0 {
@@ -104,14 +100,14 @@ func (s *settings) serverOptions() (*server.Options, error) {
 		StoreDir:               s.directory,
 		MaxPayload:             s.maxPayload,
 		PingInterval:           pingInterval,
-		NoSigs:                 true, // signals belong to the program
-		NoLog:                  true, // so does the terminal
+		NoSigs:                 true, // the program handles signals
+		NoLog:                  true, // the program owns the terminal
 		DisableJetStreamBanner: true,
 	}
 	return options, s.configure(options)
 }
 
-// parseAddress splits "host:port" and fills in the loopback host.
+// parseAddress splits "host:port", with loopback as the default host.
 func parseAddress(address string) (host string, port int, err error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// bubble says of a bubble that does not end what keeps it: connections that were not closed, goroutines that wait.
+// bubble says what keeps a bubble from ending: connections that were not closed, goroutines that wait.
 type bubble struct {
 	name string   // "synctest bubble 3"
 	open []string // the hosts of the connections that the test has left open
 }
 
-// farAhead is how far the clock of a test may go before it is taken that the test hangs: the pings of the broker and
-// its clients would keep the clock going for ever.
+// farAhead is how far the clock of a test may go before the test is considered hung: the pings of the broker and its
+// clients would keep the clock going for ever.
 const farAhead = 7 * 24 * time.Hour
 
-// run runs a test in a bubble. The panic of one that ends with goroutines in it becomes an error, so that other tests go
-// on; those goroutines never do.
+// run runs a test in a bubble. The panic of a bubble that ends while goroutines are left becomes an error, so that
+// other tests go on; those goroutines never end.
 func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 	t.Helper()
 	defer func() {
@@ -41,8 +41,8 @@ func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 	return nil
 }
 
-// kept says what the test has left behind, and what to do. An open connection has goroutines that say nothing, and those
-// that say something may be its own.
+// kept says what the test has left behind, and what to do. The goroutines of an open connection are not listed, and
+// others that are left may belong to it.
 func (b *bubble) kept() string {
 	goroutines := len(b.goroutines())
 	switch {
@@ -58,7 +58,7 @@ func (b *bubble) kept() string {
 
 const closeEach = "close each before, or open it with b.Connect, which does so"
 
-// stacks are those of the goroutines that are left, each after an empty line.
+// stacks returns the stacks of the goroutines that are left, each after an empty line.
 func (b *bubble) stacks() string {
 	if left := b.goroutines(); len(left) > 0 {
 		return ":\n\n" + strings.Join(left, "\n\n")
@@ -66,15 +66,15 @@ func (b *bubble) stacks() string {
 	return ""
 }
 
-// giveUp ends the process: there is no other way to get at a goroutine that waits for ever.
+// giveUp ends the process: nothing else can end a goroutine that waits for ever.
 func (b *bubble) giveUp(test string) {
 	waiting := b.goroutines("[running", "[synctest.Run", "testing/synctest.testingSynctestTest(")
 	panic(fmt.Sprintf("bustest: the clock of %s has gone %s ahead, and it has not ended; it waits here:\n\n%s",
 		test, farAhead, strings.Join(waiting, "\n\n")))
 }
 
-// goroutines returns the stacks of those in the bubble, but for those that contain one of the texts, and those that say
-// nothing: of NATS, and of connections that are told by their hosts.
+// goroutines returns the stacks of those in the bubble, except those that contain one of the texts, and uninformative
+// ones: those of NATS, and of connections, which are reported by their hosts.
 func (b *bubble) goroutines(leaveOut ...string) (found []string) {
 	silent := natsCode()
 	if len(b.open) > 0 {
@@ -90,13 +90,13 @@ func (b *bubble) goroutines(leaveOut ...string) (found []string) {
 	return found
 }
 
-// natsCode begins the names of all functions in the stack of a goroutine that runs nothing but NATS. Every client has a
-// dozen of these, which only say that there is one.
+// natsCode is the prefix of all functions in the stack of a goroutine that runs only NATS code. Every client has a
+// dozen of these, which only show that there is a client.
 func natsCode() []string {
 	return []string{"github.com/nats-io/", "runtime.", "internal/", "sync.", "time.", "net.", "bufio.", "io."}
 }
 
-// isAllOf tells whether all functions in a stack are of some packages, the one that has started it included.
+// isAllOf says whether all functions in a stack belong to some packages, including the one that started the goroutine.
 func isAllOf(calls string, packages []string) bool {
 	for line := range strings.Lines(calls) {
 		name := strings.TrimPrefix(line, "created by ")

@@ -29,18 +29,18 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// closeTimeout bounds how long the end of a test waits for handlers that are still running.
+// closeTimeout bounds how long the end of a test waits for running handlers.
 const closeTimeout = 10 * time.Second
 
-// ackWait is longer than outside of tests: a machine that builds and tests many things at once may well be busy for
-// a second, and a test that fails then tells nothing.
+// ackWait is longer than the default: a machine that builds and tests much at once may be busy for a second, and a test
+// that fails for that reason is useless.
 const ackWait = 10 * time.Second
 
 // Bus is a broker and a plane for one test.
 type Bus struct {
 	t        testing.TB
 	broker   *broker.Broker
-	provider bus.InProcessBroker // what connections get: the broker, or what stands for it
+	provider bus.InProcessBroker // what connections get: the broker, or a wrapper of it
 	plane    string
 	log      *log
 	checks   bool // whether connections check the short circuit

@@ -6,8 +6,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// CheckNames fails the test when a service would not have all its names and doc comments in production: see
-// [bus.CheckNames]. It takes what [bus.Serve] is given, and needs no bus:
+// CheckNames fails the test if a service would lack names or doc comments in production: see [bus.CheckNames]. It takes
+// the arguments of [bus.Serve] except the connection, and needs no bus:
 //
 //	func TestNames(t *testing.T) {
 //		bustest.CheckNames[calculatorapi.Calculator](t, calculatorsvc.Calculator{})

@@ -12,12 +12,11 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// askTimeout bounds the search for connections that are left, on the clock of the bubble.
+// askTimeout bounds the search for open connections, on the clock of the bubble.
 const askTimeout = time.Minute
 
-// left returns the hosts of the connections that are still open when a test ends, those that it has opened itself. They
-// are asked over the bus, which is done only where the broker has clients: a test that has closed everything is not
-// delayed.
+// left returns the hosts of the connections that the test has opened itself and that are still open when it ends. It
+// asks them over the bus, but only if the broker has clients: a test that has closed everything is not delayed.
 func (b *Bus) left(quiet *quietBroker) (hosts []string) {
 	if quiet.clients.Load() == 0 {
 		return nil
@@ -45,7 +44,7 @@ func (b *Bus) left(quiet *quietBroker) (hosts []string) {
 	return counted(hosts)
 }
 
-// counted tells several connections of one host as "a.example (3 of them)". The hosts are sorted.
+// counted formats several connections of one host as "a.example (3 of them)". The hosts are sorted.
 func counted(hosts []string) (told []string) {
 	for len(hosts) > 0 {
 		host := hosts[0]
@@ -61,7 +60,7 @@ func counted(hosts []string) (told []string) {
 	return told
 }
 
-// InProcessConn counts the clients that are connected.
+// InProcessConn counts the connected clients.
 func (b *quietBroker) InProcessConn() (net.Conn, error) {
 	conn, err := b.Broker.InProcessConn()
 	if err != nil {

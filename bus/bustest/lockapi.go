@@ -58,7 +58,7 @@ func LockDocument(t testing.TB, path string, document []byte) {
 		t.Errorf("bustest: %v", err)
 		return
 	}
-	now.Servers = nil // where it is reached is no part of what it is
+	now.Servers = nil // the address is not part of the API
 	text, err := lockText(now)
 	if err != nil {
 		t.Errorf("bustest: %v", err)
@@ -81,7 +81,7 @@ func LockDocument(t testing.TB, path string, document []byte) {
 	}
 }
 
-// compareLock says what has changed since a lock was written.
+// compareLock returns what has changed since a lock was written.
 func compareLock(t testing.TB, path string, locked []byte, now *openapi.Document) {
 	t.Helper()
 	before, err := openapi.ParseOwn(locked)
@@ -108,7 +108,7 @@ func compareLock(t testing.TB, path string, locked []byte, now *openapi.Document
 	t.Logf("bustest: %s is older than the API, which breaks nobody:\n  %s\n%s, and commit it", path, strings.Join(added, "\n  "), refresh(t))
 }
 
-// refresh says how to write a lock anew.
+// refresh says how to rewrite a lock.
 func refresh(t testing.TB) string {
 	t.Helper()
 	how := "BUSLINE_UPDATE=1 go test -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$'"
@@ -127,7 +127,7 @@ func updates() bool {
 	return found != nil && found.Value.String() == "true"
 }
 
-// lockText is a document as a lock has it: one member a line, and the same for the same API.
+// lockText formats a document for a lock: one member per line, and the same text for the same API.
 func lockText(document *openapi.Document) ([]byte, error) {
 	data, err := document.JSON()
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// log writes to a test for as long as it runs: what the broker client reports after that would be a race.
+// log writes to a test until the test ends: what the broker client logs after that would be a race.
 type log struct {
 	mu    sync.Mutex // protects ended
 	t     testing.TB
 	ended bool
 }
 
-// newLog ends with the test, after everything that is cleaned up later than it.
+// newLog returns a log that ends with the test, after all cleanups registered later.
 func newLog(t testing.TB) *log {
 	t.Helper()
 	l := &log{t: t}

@@ -8,17 +8,18 @@ import (
 	"github.com/busline/busline/bus/broker"
 )
 
-// quietBroker is a broker in a bubble, where the clock only moves when every goroutine waits: when it has moved, no
-// message is on its way any more. It is what bus calls a QuietBroker.
+// quietBroker is a broker in a bubble, where the clock moves only when every goroutine waits: once it has moved, no
+// message is in transit. It implements what bus calls a QuietBroker.
 type quietBroker struct {
 	*broker.Broker
 
 	moments atomic.Int64
-	clients atomic.Int64 // that are connected
+	clients atomic.Int64 // connected ones
 }
 
-// AwaitQuiet sleeps until a moment that nobody else wakes up at, so that nothing leaves then either: the nanoseconds of
-// each one are new. Whoever slept in whole microseconds since one of them has its nanoseconds, and not the next ones.
+// AwaitQuiet sleeps until a moment at which no other goroutine wakes up, so that nothing is sent then either: the
+// nanoseconds of each such moment are new. Goroutines that have slept in whole microseconds since an earlier moment
+// have the nanoseconds of that one, and not of the next.
 func (b *quietBroker) AwaitQuiet(ctx context.Context) error {
 	now := time.Now()
 	moment := now.Truncate(time.Microsecond).Add(time.Duration(b.moments.Add(1)) % time.Microsecond)

@@ -42,7 +42,7 @@ func (r *reporter) Errorf(format string, args ...any) {
 	r.report(fmt.Sprintf(format, args...))
 }
 
-// Fail fails the test, and says nothing.
+// Fail fails the test without a message.
 func (r *reporter) Fail() {
 	r.Helper()
 	r.inTime("Fail was called", r.TB.Fail)
@@ -100,8 +100,8 @@ func (r *reporter) log(message string) {
 	})
 }
 
-// inTime tells the test something. The testing package panics when it is told too late; then the message goes to standard
-// error. A failure has reached the tests around it by then.
+// inTime reports to the test. The testing package panics if the test has ended; the message then goes to standard
+// error. By then the failure has already been passed on to the parent tests.
 func (r *reporter) inTime(message string, tell func()) {
 	r.Helper()
 	defer func() {
@@ -112,8 +112,8 @@ func (r *reporter) inTime(message string, tell func()) {
 	tell()
 }
 
-// exit ends the goroutine. One that the testing package has started has to end as it wants: there, FailNow says that the
-// test has ended, and anywhere else it would say so before the time.
+// exit ends the goroutine. A goroutine that the testing package has started has to end by FailNow, which marks the test
+// as finished; on any other goroutine that would be premature.
 func (r *reporter) exit() {
 	if ofTesting() {
 		r.TB.FailNow()
@@ -122,8 +122,8 @@ func (r *reporter) exit() {
 	runtime.Goexit()
 }
 
-// ofTesting says whether the goroutine was started by the testing package, which is the case for every test, subtest,
-// benchmark and clean-up.
+// ofTesting says whether the testing package has started the goroutine, as it does for every test, subtest, benchmark
+// and cleanup.
 func ofTesting() bool {
 	counters := make([]uintptr, 64)
 	used := runtime.Callers(0, counters)

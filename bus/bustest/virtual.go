@@ -43,7 +43,7 @@ func Virtual(t *testing.T, test func(t *testing.T, b *Bus), options ...broker.Op
 		}
 		quiet := &quietBroker{Broker: b.broker}
 		b.provider = quiet
-		t.Cleanup(func() { inside.open = b.left(quiet) }) // when all that the test cleans up is closed
+		t.Cleanup(func() { inside.open = b.left(quiet) }) // after all cleanups of the test
 		test(t, b)
 	})
 	if err != nil {

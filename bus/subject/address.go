@@ -14,9 +14,9 @@ type Address struct {
 	Path   string // the escaped path of the URL, without the query: "/files/a%2Fb"; "" is "/"
 }
 
-// FromURL returns the address that a call with this method and URL is for. The URL is
-// http(s)://[instance.]host[:port]/path; the port is 443 for https and 80 for http unless it says otherwise, and
-// the host's case does not matter. The query and the fragment play no part. An error is an *Error of status 400.
+// FromURL returns the address for a call with this method and URL. The URL is http(s)://[instance.]host[:port]/path;
+// the default port is 443 for https and 80 for http, and the host is case-insensitive. The query and the fragment are
+// ignored. An error is an *Error with status 400.
 func FromURL(method string, u *url.URL) (Address, error) {
 	if u == nil {
 		return Address{}, malformed("URL: missing; write https://host/path")
@@ -38,7 +38,7 @@ func FromURL(method string, u *url.URL) (Address, error) {
 	return address, nil
 }
 
-// valid checks all but the escapes in the path.
+// valid checks everything except the escapes in the path.
 func (a Address) valid() error {
 	if err := ValidPort(a.Port); err != nil {
 		return err
@@ -55,8 +55,8 @@ func (a Address) valid() error {
 	return nil
 }
 
-// splitHost returns the URL's host in lower case, unchecked, and its port. It does not use url.URL.Hostname,
-// which would take "[calculator.example]" for a host.
+// splitHost returns the URL's host in lower case, not validated, and its port. It does not use url.URL.Hostname, which
+// would accept "[calculator.example]" as a host.
 func splitHost(u *url.URL) (host string, port int, err error) {
 	switch u.Scheme {
 	case "https":
@@ -75,7 +75,7 @@ func splitHost(u *url.URL) (host string, port int, err error) {
 	return lower(host), port, nil
 }
 
-// parsePort reads a port as it is written in a URL or a subject: no sign, no leading zero.
+// parsePort parses a port as in a URL or a subject: no sign, no leading zero.
 func parsePort(digits string) (int, error) {
 	if digits != "" && digits[0] != '0' && all(digits, func(c byte) bool { return '0' <= c && c <= '9' }) {
 		if port, err := strconv.Atoi(digits); err == nil && ValidPort(port) == nil {
@@ -85,7 +85,7 @@ func parsePort(digits string) (int, error) {
 	return 0, malformed("port %s: not from 1 to %d", quote(digits), maxPort)
 }
 
-// lower lowers A-Z only: strings.ToLower would turn the Kelvin sign into a k, and so one host into another.
+// lower converts only A-Z: strings.ToLower would turn the Kelvin sign into a k, and so one host into another.
 func lower(host string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

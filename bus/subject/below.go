@@ -1,7 +1,7 @@
 package subject
 
-// CallsBelow returns a pattern for the broker's permissions, unchecked: the calls on a port to all hosts below a domain,
-// "bus.443.example.>". The domain "" is above all: "bus.443.>".
+// CallsBelow returns a pattern for the broker's permissions: the calls on a port to all hosts below a domain,
+// "bus.443.example.>". The domain "" stands for all hosts: "bus.443.>". The parts are not validated.
 func CallsBelow(plane, port, domain string) string {
 	pattern := plane + "." + port
 	if domain != "" {
@@ -10,5 +10,5 @@ func CallsBelow(plane, port, domain string) string {
 	return pattern + "." + anyTokens
 }
 
-// ResponsesBelow does so for acks and responses to calls of these hosts: "bus.r.example.>".
+// ResponsesBelow is the same for acks and responses to calls of these hosts: "bus.r.example.>".
 func ResponsesBelow(plane, domain string) string { return CallsBelow(plane, responsePort, domain) }

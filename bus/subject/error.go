@@ -10,11 +10,11 @@ import (
 // connection of a client that sends a control line of more than 4096 bytes, and such a line holds two subjects.
 const MaxLength = 1024
 
-// Error says why something is no address or no subject. Every error of this package is an *Error.
+// Error says why something is not a valid address or subject. Every error of this package is an *Error.
 type Error struct {
-	// Status is the HTTP status for the caller: 400, or 414 when the subject would exceed MaxLength.
+	// Status is the HTTP status for the caller: 400, or 414 if the subject would exceed MaxLength.
 	Status int
-	// Detail names the faulty part and what it should be. At most 64 bytes of foreign text are quoted.
+	// Detail names the faulty part and what is expected. At most 64 bytes of foreign text are quoted.
 	Detail string
 }
 
@@ -24,12 +24,12 @@ func (e *Error) Error() string { return e.Detail }
 // StatusCode returns the HTTP status.
 func (e *Error) StatusCode() int { return e.Status }
 
-// malformed returns an error of status 400.
+// malformed returns an error with status 400.
 func malformed(format string, args ...any) error {
 	return &Error{Status: http.StatusBadRequest, Detail: fmt.Sprintf(format, args...)}
 }
 
-// tooLong returns the error of a subject that exceeds MaxLength.
+// tooLong returns the error for a subject that exceeds MaxLength.
 func tooLong() error {
 	return &Error{
 		Status: http.StatusRequestURITooLong,
@@ -37,7 +37,7 @@ func tooLong() error {
 	}
 }
 
-// quote makes foreign text safe for a log line.
+// quote quotes foreign text safely for a log line.
 func quote(text string) string {
 	const longest = 64
 	if len(text) > longest {

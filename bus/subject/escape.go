@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// emptyToken stands for an empty segment; a segment that is not empty never becomes a lone percent sign.
+// emptyToken stands for an empty segment. No other segment is escaped to a lone percent sign.
 const emptyToken = "%"
 
 // Escape returns the token of a decoded path segment: "b.txt" is "b%2Etxt", "" is "%".
@@ -16,8 +16,8 @@ func Escape(segment string) string {
 	return string(appendToken(nil, segment))
 }
 
-// Unescape returns the decoded path segment of a token. Only what Escape writes is a token: an escape of a byte
-// that needs none, or one in lower case, is an *Error, so that no two tokens mean the same.
+// Unescape returns the decoded path segment of a token. It accepts only what Escape writes: an escape of a byte that
+// needs none, or one in lower case, is an *Error, so that no two tokens mean the same.
 func Unescape(token string) (string, error) {
 	if token == emptyToken {
 		return "", nil
@@ -29,9 +29,9 @@ func Unescape(token string) (string, error) {
 	return segment, nil
 }
 
-// Segments splits an escaped URL path at its slashes and percent-decodes each part once: "/a//b%2Fc" is "a", "",
-// "b/c". Both "" and "/" are one empty segment. A path that does not begin with a slash or holds a percent sign
-// without two hex digits is an *Error.
+// Segments splits an escaped URL path at its slashes and percent-decodes each part once: "/a//b%2Fc" is "a", "", "b/c".
+// Both "" and "/" are one empty segment. A path that does not begin with a slash, or contains a percent sign without
+// two hex digits, is an *Error.
 func Segments(path string) ([]string, error) {
 	path, err := relative(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func Segments(path string) ([]string, error) {
 	return segments, nil
 }
 
-// relative drops the leading slash of a path.
+// relative removes the leading slash of a path.
 func relative(path string) (string, error) {
 	if path != "" && path[0] != '/' {
 		return "", malformed("path %s: does not begin with a slash", quote(path))
@@ -73,14 +73,14 @@ func appendToken(dst []byte, segment string) []byte {
 	return appendEscaped(dst, segment, plain)
 }
 
-// appendSegment appends a decoded segment as a URL path spells it, with no more escapes than needed (RFC 3986, 3.3).
+// appendSegment appends a decoded segment as in a URL path, with no more escapes than necessary (RFC 3986, 3.3).
 func appendSegment(dst []byte, segment string) []byte {
 	return appendEscaped(dst, segment, func(c byte) bool {
 		return plain(c) || strings.IndexByte(".!$&'()*+,;=:@", c) >= 0
 	})
 }
 
-// appendEscaped appends text with every byte escaped that is not to be kept.
+// appendEscaped appends text, and escapes every byte that keep does not allow.
 func appendEscaped(dst []byte, text string, keep func(byte) bool) []byte {
 	const upperHex = "0123456789ABCDEF"
 	for i := range len(text) {
@@ -93,7 +93,7 @@ func appendEscaped(dst []byte, text string, keep func(byte) bool) []byte {
 	return dst
 }
 
-// plain reports whether a token holds the byte as itself.
+// plain reports whether a token contains the byte unescaped.
 func plain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '~'
 }

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	divider      = "|" // between host and method: neither a label nor a token can hold it
-	responsePort = "r" // in the place of a port in response subjects
+	divider      = "|" // between host and method: neither a label nor a token can contain it
+	responsePort = "r" // replaces the port in response subjects
 	anyToken     = "*" // in a subscription: one token
 	anyTokens    = ">" // in a subscription, last: one or more tokens
 )
 
-// Subject returns the subject to publish a call to, on the given plane. Every part is checked; an error is an
-// *Error of status 400, or 414 when the subject would exceed MaxLength. An ordinary address costs one allocation.
+// Subject returns the subject for publishing a call, on the given plane. All parts are validated; an error is an *Error
+// with status 400, or 414 if the subject would exceed MaxLength. An ordinary address costs one allocation.
 func (a Address) Subject(plane string) (string, error) {
 	if err := ValidPlane(plane); err != nil {
 		return "", err
@@ -38,9 +38,9 @@ func (a Address) Subject(plane string) (string, error) {
 	return string(subject), nil
 }
 
-// Parse takes a subject that a call was published to apart: the inverse of Address.Subject. The path comes back
-// in its canonical spelling, which escapes only what a URL path cannot hold (RFC 3986, 3.3). Anything that
-// Address.Subject does not write, a subscription with wildcards for one, is an *Error.
+// Parse parses a subject to which a call was published: the inverse of Address.Subject. The path is returned in its
+// canonical form, which escapes only what a URL path cannot contain (RFC 3986, 3.3). Anything that Address.Subject does
+// not write, such as a subscription with wildcards, is an *Error.
 func Parse(subject string) (plane string, a Address, err error) {
 	if len(subject) > MaxLength {
 		return "", Address{}, tooLong()
@@ -68,20 +68,20 @@ func Parse(subject string) (plane string, a Address, err error) {
 	return plane, a, nil
 }
 
-// Subscription joins the elements of a subject to subscribe to, unchecked: port and method may be "*", and each
-// token is written by Escape, or is "*", or a last ">". The path needs at least one token.
+// Subscription returns a subject for subscribing to calls: port and method may be "*", and each token is written by
+// Escape, or is "*", or a final ">". The path needs at least one token. The parts are not validated.
 func Subscription(plane, port, host, method string, tokens ...string) string {
 	elements := append([]string{plane, port, reverse(host), divider, method}, tokens...)
 	return strings.Join(elements, ".")
 }
 
-// Response returns the subject on which the instance id of host receives the acks and responses to its own
-// calls. All three are to be checked beforehand: what came in a message is not to be trusted.
+// Response returns the subject on which the instance id of host receives the acks and responses to its own calls. The
+// caller has to validate all three parts: those from a message cannot be trusted.
 func Response(plane, host, id string) string {
 	return strings.Join([]string{plane, responsePort, reverse(host), id}, ".")
 }
 
-// Instance returns the subject to subscribe to for every call addressed to one instance, whatever its port.
+// Instance returns the subject for subscribing to all calls addressed to one instance, on any port.
 func Instance(plane, host, id string) string {
 	return strings.Join([]string{plane, anyToken, reverse(host), id, divider, anyTokens}, ".")
 }
@@ -107,7 +107,7 @@ func appendReversed(dst []byte, host string) []byte {
 
 // appendTokens appends the tokens of an escaped URL path, a dot before each.
 func appendTokens(dst []byte, path string) ([]byte, error) {
-	if len(path) > len("%41")*MaxLength { // longer than the longest spelling of a path that can fit
+	if len(path) > len("%41")*MaxLength { // longer than the longest form of a path that can fit
 		return nil, tooLong()
 	}
 	path, err := relative(path)

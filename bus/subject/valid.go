@@ -25,8 +25,8 @@ func ValidHost(host string) error {
 	return nil
 }
 
-// ValidCalled returns an error unless host can be called: a hostname, or one with an instance ID and a dot in front. An ID of
-// 10 bytes, like those of [NewID], does not count among the 253 bytes.
+// ValidCalled returns an error unless host can be called: a hostname, with or without an instance ID and a dot before
+// it. An ID of 10 bytes, like those of [NewID], does not count towards the 253 bytes.
 func ValidCalled(host string) error {
 	if id, rest, ok := strings.Cut(host, "."); ok && len(host) > maxHostLength && len(id) == idLength && ValidID(id) == nil {
 		return ValidHost(rest)
@@ -58,7 +58,7 @@ func ValidPlane(plane string) error {
 	return nil
 }
 
-// ValidMethod returns an error unless method is a word of A-Z. "*" is for subscriptions only and an error here.
+// ValidMethod returns an error unless method is a word of A-Z. "*" is only for subscriptions, and an error here.
 func ValidMethod(method string) error {
 	if method == "" || !all(method, func(c byte) bool { return 'A' <= c && c <= 'Z' }) {
 		return malformed("method %s: not a word of A-Z such as GET", quote(method))

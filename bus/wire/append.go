@@ -2,13 +2,13 @@ package wire
 
 const version = "HTTP/1.1"
 
-// Line ends stand before what they end, so that one append writes a line end and the next name.
+// Line ends come before the lines that follow them, so that one append writes a line end and the next name.
 const (
 	crlf = "\r\n"
 	is   = ": "
 )
 
-// appendHeader appends the fields that are neither reserved nor without a valid name.
+// appendHeader appends the fields except reserved ones and those with invalid names.
 func appendHeader(dst []byte, header Header) []byte {
 	for i := range header {
 		field := &header[i]
@@ -23,7 +23,7 @@ func appendHeader(dst []byte, header Header) []byte {
 	return dst
 }
 
-// appendSender appends who sends a message, and the name of the message ID, which follows.
+// appendSender appends the sender of a message, and the name of the message ID, whose value follows.
 func appendSender(dst []byte, host, id string) []byte {
 	dst = appendText(append(dst, crlf+HeaderFromHost+is...), host)
 	dst = appendText(append(dst, crlf+HeaderFromID+is...), id)
@@ -41,7 +41,7 @@ func appendAnswered(dst []byte, id string) []byte {
 	return appendText(dst, id)
 }
 
-// appendLength appends how long the body is, unless there is none.
+// appendLength appends the length of the body, unless it is empty.
 func appendLength(dst, body []byte) []byte {
 	if len(body) == 0 {
 		return dst
@@ -55,7 +55,7 @@ func appendBody(dst, body []byte) []byte {
 	return append(dst, body...)
 }
 
-// appendNumber appends a decimal number from 0.
+// appendNumber appends a non-negative decimal number.
 func appendNumber(dst []byte, number int) []byte {
 	var text [20]byte
 	at := len(text) - 1
@@ -67,7 +67,7 @@ func appendNumber(dst []byte, number int) []byte {
 	return append(dst, text[at:]...)
 }
 
-// appendText appends a field value, with a blank in the place of every control byte.
+// appendText appends a field value, with a space instead of each control byte.
 func appendText(dst []byte, value string) []byte {
 	return append(dst, cleanText(value)...)
 }
@@ -85,7 +85,7 @@ func cleanText(value string) string {
 	return string(clean)
 }
 
-// appendWord appends a part of the request line, with every blank and control byte escaped: "%0D".
+// appendWord appends a part of the request line, with each space and control byte escaped: "%0D".
 func appendWord(dst []byte, word string) []byte {
 	for i := range len(word) {
 		if isEscaped(word[i]) {

@@ -91,7 +91,7 @@ const (
 // OpCode is the kind of a message.
 type OpCode string
 
-// The kinds of messages, in the order in which a call makes them.
+// The kinds of messages, in the order in which they occur in a call.
 const (
 	OpReq OpCode = "Req" // a request
 	OpAck OpCode = "Ack" // a response of status 202: the request has arrived and will be handled

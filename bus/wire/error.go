@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Error says which rule of the wire format a message breaks. Every error of the parsers is an *Error.
+// Error says which rule of the wire format a message violates. Every error of the parsers is an *Error.
 type Error struct {
 	// Detail names the part of the message and the rule. At most 64 bytes of the message are quoted.
 	Detail string
@@ -23,7 +23,7 @@ func fault(format string, args ...any) error {
 	return &Error{Detail: fmt.Sprintf(format, args...)}
 }
 
-// quote makes foreign text safe for a log line.
+// quote quotes foreign text safely for a log line.
 func quote[Text text](text Text) string {
 	const longest = 64
 	if len(text) > longest {

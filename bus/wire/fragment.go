@@ -2,16 +2,16 @@ package wire
 
 import "bytes"
 
-// Fragment says which part of a message this is. The zero value is that of a message that travels whole.
+// Fragment says which part of a message this is. The zero value stands for a message that is not split.
 type Fragment struct {
 	Number int // from 1
-	Count  int // of the parts that make the message; from 2
+	Count  int // of the message's parts; at least 2
 }
 
 // IsPart reports whether this is one of several parts.
 func (f Fragment) IsPart() bool { return f.Count > 1 && 1 <= f.Number && f.Number <= f.Count }
 
-// appendFragment appends the field, with its line end in front, unless the message is whole.
+// appendFragment appends the field after a line end, unless the message is not split.
 func appendFragment(dst []byte, part Fragment) []byte {
 	if !part.IsPart() || part.Count > maxNumber {
 		return dst
@@ -20,7 +20,7 @@ func appendFragment(dst []byte, part Fragment) []byte {
 	return appendNumber(append(dst, '/'), part.Count)
 }
 
-// fragment returns what Bus-Fragment says: see Fragment. A message that is its own only part is whole.
+// fragment parses Bus-Fragment, see Fragment. "1/1" stands for a message that is not split.
 func (h *head) fragment() (Fragment, error) {
 	if !h.has(isFragment) {
 		return Fragment{}, nil

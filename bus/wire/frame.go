@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// frame is a message cut into the lines of its head and its body.
+// frame is a message split into the lines of its head, and its body.
 type frame struct {
-	payload []byte            // of which text is the head
-	text    string            // the lines, each with its CRLF: the only copy of them; "" when known makes the strings
-	known   *texts            // nil when text does
+	payload []byte            // begins with the bytes of text
+	text    string            // the lines, each with its CRLF, copied once; "" if known makes the strings
+	known   *texts            // nil if text is used
 	line    span              // the start line, without its CRLF
 	lines   int               // at least one after a cut: the start line
 	values  [single]span      // of single-valued fields, by meaning
-	seen    uint32            // a bit for each of them
-	rest    [MaxFields]uint32 // where the other lines begin
-	content span              // the value of Content-Type when that is the first of the other lines
-	others  int               // the number of those
+	seen    uint32            // a bit for each single-valued field that is present
+	rest    [MaxFields]uint32 // start of each other line
+	content span              // the value of Content-Type if that is the first of the other lines
+	others  int               // number of other lines
 	body    []byte            // aliases the payload; nil when empty
 }
 
-// span is a part of the head. It is cheaper to carry around than a slice, and to clear.
+// span is a part of the head. It is cheaper to copy and to clear than a slice.
 type span struct{ from, to uint32 }
 
-// cut cuts up a message. It applies the limits, and it is the one place that looks for control bytes and line ends,
-// both before anything is allocated. On its way it takes the fields that are written as this package writes them.
+// cut splits a message into lines. It applies the limits, and is the only place that looks for control bytes and line
+// ends, both before anything is allocated. On the way it takes fields in the exact form that this package writes.
 func (f *frame) cut(payload []byte) error {
 	window := payload[:min(len(payload), MaxHeadBytes)]
 	f.payload, f.lines, f.others = payload, 0, 0
@@ -53,12 +53,12 @@ func (f *frame) cut(payload []byte) error {
 	}
 	f.body = nil
 	if body := payload[start+len(crlf):]; len(body) > 0 {
-		f.body = slices.Clip(body) // an append to it never writes behind the payload
+		f.body = slices.Clip(body) // so that appending to it never writes into the payload
 	}
 	return nil
 }
 
-// take keeps a line whose first bytes are a name and what follows it. What needs a closer look is left for later.
+// take records a line that begins with a known name. A line that needs a closer look is left for later.
 func (f *frame) take(m meaning, start, size, end int) {
 	switch {
 	case m < single && !f.has(m):
@@ -71,7 +71,7 @@ func (f *frame) take(m meaning, start, size, end int) {
 	}
 }
 
-// has says whether a single-valued field is there.
+// has says whether a single-valued field is present.
 func (f *frame) has(m meaning) bool { return f.seen>>m&1 != 0 }
 
 // remaining returns a line that was left for later, without its CRLF.
@@ -84,7 +84,7 @@ func endsLine(window []byte, end int) bool {
 	return end+1 < len(window) && window[end] == '\r' && window[end+1] == '\n'
 }
 
-// faultAt says why the head cannot go on where its text ends.
+// faultAt returns the error for a head that ends here.
 func (f *frame) faultAt(payload []byte, end int) error {
 	switch {
 	case end+len(crlf) > MaxHeadBytes:
@@ -110,7 +110,7 @@ func (f *frame) string(part span) string {
 	return f.text[part.from:part.to]
 }
 
-// unique does the same for what is different in every message.
+// unique is string for values that differ in every message.
 func (f *frame) unique(part span) string {
 	if f.known != nil {
 		return f.known.copy(f.bytes(part))
@@ -118,7 +118,7 @@ func (f *frame) unique(part span) string {
 	return f.text[part.from:part.to]
 }
 
-// trim drops the blanks and tabs around a part.
+// trim removes spaces and tabs around a part.
 func (f *frame) trim(part span) span {
 	for part.from < part.to && isBlank(f.payload[part.from]) {
 		part.from++

@@ -2,20 +2,20 @@ package wire
 
 import "bytes"
 
-// head is what the fields of a message say. It begins with the frame itself, not with a pointer to it, so that both are
-// on the stack.
+// head is the parsed head of a message. It contains the frame itself rather than a pointer, so that both are on the
+// stack.
 type head struct {
 	frame
 	others Header
 }
 
-// release lets go of what belongs to one message.
+// release drops the references to one message.
 func (h *head) release() { h.payload, h.body, h.others = nil, nil, nil }
 
-// value returns the value of a single-valued field, nothing when it is absent.
+// value returns the value of a single-valued field, empty if it is absent.
 func (h *head) value(m meaning) []byte { return h.bytes(h.values[m]) }
 
-// read reads the fields that were not taken before.
+// read parses the fields that cut has left for later.
 func (h *head) read() error {
 	if h.content.to > 0 {
 		h.grow(1 + h.frame.others)
@@ -33,7 +33,7 @@ func (h *head) readLine(number int) error {
 	line := h.remaining(number)
 	text := h.bytes(line)
 	colon := bytes.IndexByte(text, ':')
-	if colon < 0 { // the line itself may hold what a log must not
+	if colon < 0 { // the line itself may contain what must not be logged
 		return fault("head: line %d has no colon", 1+bytes.Count(h.payload[:line.from], []byte("\n")))
 	}
 	name := text[:colon]
@@ -58,20 +58,20 @@ func (h *head) readLine(number int) error {
 	return nil
 }
 
-// add keeps a field. So many may follow, itself included.
+// add adds a field; left is how many may follow, including this one.
 func (h *head) add(left int, name, value span) {
 	h.grow(left)
 	h.others = append(h.others, Field{Name: h.string(name), Value: h.string(value)})
 }
 
-// grow makes room once, for all that may come.
+// grow makes room once, for all fields that may follow.
 func (h *head) grow(left int) {
 	if len(h.others) == cap(h.others) {
 		h.others = append(make(Header, 0, len(h.others)+left), h.others...)
 	}
 }
 
-// check holds the fields against the length of the body and against what every message must say.
+// check compares the length with the body, and checks the fields that every message must have.
 func (h *head) check() error {
 	if err := h.checkLength(len(h.body)); err != nil {
 		return err
@@ -98,7 +98,7 @@ func validMsgID(id []byte) bool {
 	return len(id) > 0 && len(id) <= maxMsgID
 }
 
-// isMsgIDByte looks the byte up in a set of bits: letters, digits, "-" and "_".
+// isMsgIDByte looks the byte up in a bit set: letters, digits, "-" and "_".
 func isMsgIDByte(c byte) bool {
 	const low, high = 0x03ff200000000000, 0x07fffffe87fffffe
 	if c < 64 {

@@ -11,10 +11,10 @@ import (
 // Field is one header field, "Content-Type" and "application/json".
 type Field struct{ Name, Value string }
 
-// Header holds fields in the order in which they are or were sent. Names are compared whatever their case.
+// Header holds fields in the order in which they are or were sent. Names are case-insensitive.
 type Header []Field
 
-// Get returns the first value of the name, "" when there is none.
+// Get returns the first value of the name, or "" if there is none.
 func (h Header) Get(name string) string {
 	for i := range h {
 		if same(h[i].Name, name) {
@@ -24,15 +24,15 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// Add appends a field. What it holds is checked when it is written: see AppendRequest.
+// Add appends a field. Its name and value are checked when it is written, see AppendRequest.
 func (h *Header) Add(name, value string) {
 	*h = append(*h, Field{Name: name, Value: value})
 }
 
-// HTTP returns a new map of the fields under their canonical names, the values of each in order.
+// HTTP returns a new map of the fields by canonical name, with the values of each in order.
 func (h Header) HTTP() http.Header {
 	header := make(http.Header, len(h))
-	values := make([]string, len(h)) // one allocation for all fields that have one value
+	values := make([]string, len(h)) // one allocation for all fields with a single value
 	for i, field := range h {
 		name := textproto.CanonicalMIMEHeaderKey(field.Name)
 		if before := header[name]; before != nil {
@@ -45,10 +45,10 @@ func (h Header) HTTP() http.Header {
 	return header
 }
 
-// FromHTTP returns the fields of a map sorted by name, so that equal maps are written as equal bytes, the values of
-// each name in order. They are as they will be after a parse: reserved names and what is no name are left out, control
-// bytes in a value are blanks, and blanks around it are gone. What Connection names goes no further either (RFC 9110,
-// 7.6.1).
+// FromHTTP returns the fields of a map sorted by name, so that equal maps are written as equal bytes, with the values
+// of each name in order. The fields are what they would be after parsing: reserved and invalid names are left out,
+// control bytes in a value become spaces, and surrounding spaces are removed. Fields named in Connection are left out,
+// too (RFC 9110, 7.6.1).
 func FromHTTP(h http.Header) Header {
 	size := 0
 	for _, values := range h {

@@ -1,6 +1,6 @@
 package wire
 
-// meaning says what the codec does with a header field of some name.
+// meaning says how the codec treats a header field with some name.
 type meaning uint8
 
 const (
@@ -15,12 +15,12 @@ const (
 	isOpCode
 	isQueue
 	isTimeBudget
-	single    // the number of meanings above: read by the codec, single-valued
-	isRefused // makes a message an error
-	isSkipped // read over, never written
+	single    // the number of meanings above: parsed by the codec, single-valued
+	isRefused // an error
+	isSkipped // ignored when parsing, never written
 	isOther   // kept in Header
 
-	isContentType // what isOther is, in a message as this package writes it
+	isContentType // like isOther, in exactly the form that this package writes
 )
 
 // String returns the canonical name of a single-valued field.
@@ -40,17 +40,17 @@ func (m meaning) String() string {
 	}[m]
 }
 
-// Reserved reports whether a field of this name, in any case, is the codec's own business: Host, Content-Length,
-// every Bus- field, and the fields that concern one connection and travel no further (RFC 9110, 7.6.1). Such a
-// field is never in the Header of a parsed message, and one that is put there is not written.
+// Reserved reports whether the codec itself handles fields of this name, in any case: Host, Content-Length, every Bus-
+// field, and hop-by-hop fields (RFC 9110, 7.6.1). Such a field is never in the Header of a parsed message, and is not
+// written if it is put there.
 func Reserved(name string) bool { return meaningOf(name) != isOther }
 
-// usualName tells what a line begins with: the name of a field that the codec knows, as it writes it, and how many
-// bytes that is, the blank behind the colon included. Of anything else it is nothing, 0 bytes.
+// usualName returns the meaning of the name at the start of a line, if it is in the exact form that this package
+// writes, and its length in bytes, including the colon and the space. For anything else the length is 0.
 func usualName(line []byte) (m meaning, size int) {
 	const longest = len("Bus-Time-Budget: ")
 	if len(line) < longest {
-		return isOther, 0 // nearly the end: not worth looking at closely
+		return isOther, 0 // the end is near: not worth a closer look
 	}
 	switch string(line[:8]) {
 	case "Bus-From":
@@ -99,7 +99,7 @@ func usualName(line []byte) (m meaning, size int) {
 	return isOther, 0
 }
 
-// meaningOf looks at the length first: most comparisons are never made.
+// meaningOf compares the length first, which avoids most comparisons.
 func meaningOf[Text text](name Text) meaning {
 	switch len(name) {
 	case 2:

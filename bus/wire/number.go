@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// maxNumber is the greatest number of a field: 9 digits, so that it fits any int.
+// maxNumber is the largest number in a field: 9 digits, which fit any int.
 const maxNumber = 999_999_999
 
-// digits reads a decimal number of 1 to 9 digits.
+// digits parses a decimal number of 1 to 9 digits.
 func digits[Text text](text Text) (number int, ok bool) {
 	if len(text) == 0 || len(text) > 9 {
 		return 0, false
@@ -23,7 +23,7 @@ func digits[Text text](text Text) (number int, ok bool) {
 	return number, true
 }
 
-// checkLength holds Content-Length against the bytes that follow the blank line.
+// checkLength compares Content-Length with the number of bytes after the blank line.
 func (h *head) checkLength(body int) error {
 	if !h.has(isContentLength) {
 		if body > 0 {
@@ -44,7 +44,7 @@ func (h *head) checkLength(body int) error {
 	return nil
 }
 
-// timeBudget returns what Bus-Time-Budget says: see Request.
+// timeBudget parses Bus-Time-Budget, see Request.
 func (h *head) timeBudget() (time.Duration, error) {
 	if !h.has(isTimeBudget) {
 		return DefaultTimeBudget, nil
@@ -62,7 +62,7 @@ func (h *head) timeBudget() (time.Duration, error) {
 	return min(budget, MaxTimeBudget), nil
 }
 
-// callDepth returns what Bus-Call-Depth says: see Request.
+// callDepth parses Bus-Call-Depth, see Request.
 func (h *head) callDepth() (int, error) {
 	if !h.has(isCallDepth) {
 		return 1, nil

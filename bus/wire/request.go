@@ -10,31 +10,31 @@ import (
 type Request struct {
 	Method string // "POST"
 	Target string // "/add?x=1", in origin-form
-	Host   string // "calculator.example" as called; with a port only when the sender wrote one
+	Host   string // "calculator.example" as called; with a port only if the sender wrote one
 
 	FromHost string // of the caller: "web.example"
 	FromID   string // of the caller: "k3xq27abcd"
 	MsgID    string // unique per request, echoed in ack and response
 
-	// TimeBudget is the time left for the call. It travels in whole milliseconds, cut to 0 to MaxTimeBudget when
-	// written. A parsed one may be 0 or less: the call came too late.
+	// TimeBudget is the time left for the call. It is written in whole milliseconds, limited to the range from 0 to
+	// MaxTimeBudget. A parsed one may be 0 or less: the request came too late.
 	TimeBudget time.Duration
-	// CallDepth counts the calls on top of each other, from 1. It is written as 1 when it is less.
+	// CallDepth counts nested calls, from 1. A smaller value is written as 1.
 	CallDepth int
-	// Actor is the token of whom the call is made for, a JWT; "" for nobody. It is unchecked.
+	// Actor is the token, a JWT, of the actor for whom the call is made; "" for none. It is not verified.
 	Actor string
-	// Fragment is set on a part of a request, of which Body is then a part, too.
+	// Fragment is set on a part of a request; Body is then only that part.
 	Fragment Fragment
 
 	Header Header // all fields that are not reserved
 	Body   []byte // nil when empty; aliases the payload after a parse
 }
 
-// AppendRequest appends the message to dst and returns it, without an allocation when dst has the capacity.
+// AppendRequest appends the message to dst and returns it, without an allocation if dst has the capacity.
 //
-// Method, Target and Host are the caller's to validate. Still nothing in the request can break the message: blanks
-// and control bytes in the request line are escaped, control bytes in field values become blanks, and the fields of
-// Header whose names are reserved or no tokens are left out. The limits of a message are for the receiver to apply.
+// The caller has to validate Method, Target and Host. Even so nothing in the request can corrupt the message: spaces
+// and control bytes in the request line are escaped, control bytes in field values become spaces, and fields of Header
+// with reserved or invalid names are left out. The limits of a message are not checked here, but by the receiver.
 func AppendRequest(dst []byte, req *Request) []byte {
 	dst = appendStart(dst, req)
 	dst = appendLengthToDepth(dst, req)
@@ -52,7 +52,7 @@ func appendStart(dst []byte, req *Request) []byte {
 	return appendText(append(dst, " "+version+crlf+"Host"+is...), req.Host)
 }
 
-// appendLengthToDepth appends the fields from Content-Length to the sender.
+// appendLengthToDepth appends the fields from Content-Length to Bus-Call-Depth.
 func appendLengthToDepth(dst []byte, req *Request) []byte {
 	dst = appendLength(dst, req.Body)
 	if req.Actor != "" {
@@ -62,25 +62,25 @@ func appendLengthToDepth(dst []byte, req *Request) []byte {
 	return appendFragment(dst, req.Fragment)
 }
 
-// appendMessage appends the message ID, whose name the sender has in the end, and the fields behind it.
+// appendMessage appends the message ID, whose name appendSender has written, and the fields after it.
 func appendMessage(dst []byte, req *Request) []byte {
 	dst = appendText(dst, req.MsgID)
 	dst = append(dst, crlf+HeaderOpCode+is+OpReq+crlf+HeaderTimeBudget+is...)
 	return appendNumber(dst, milliseconds(req.TimeBudget))
 }
 
-// milliseconds cuts a budget to what can travel.
+// milliseconds limits a budget to what can be written.
 func milliseconds(budget time.Duration) int {
 	return int(min(max(budget, 0), MaxTimeBudget).Milliseconds())
 }
 
-// ParseRequest reads the one request that payload holds. It overwrites all of req, of which only the capacity of
-// Header is used again. Strings are copied out of the payload; Body aliases it. An ordinary request costs one
-// allocation, and one more when Header has to grow; see [Reader] for less.
+// ParseRequest parses the request in payload. It overwrites all of req, and reuses only the capacity of Header. Strings
+// are copied from the payload; Body aliases it. An ordinary request costs one allocation, and one more if Header has to
+// grow; [Reader] needs fewer.
 //
-// An error is an *Error naming the first broken rule. Then FromHost, FromID and MsgID are set as far as they can be
-// told, so that the sender can be answered, and all else is zero; a message whose op code is not Req is never to be
-// answered, so nothing is told of it. FromHost and FromID are unchecked in any case.
+// An error is an *Error that names the first violated rule. FromHost, FromID and MsgID are then set as far as they can
+// be parsed, so that the sender can be answered, and everything else is zero. If the op code is not Req they are zero
+// as well, because such a message must never be answered. FromHost and FromID are never validated.
 func ParseRequest(payload []byte, req *Request) error {
 	return parseRequest(new(head), payload, req)
 }
@@ -117,7 +117,7 @@ func (req *Request) parse(message *head, payload []byte) error {
 	return nil
 }
 
-// parseLine reads the request line and returns the authority when the target has one.
+// parseLine parses the request line, and returns the authority if the target has one.
 func (req *Request) parseLine(message *head) (authority string, err error) {
 	line := message.bytes(message.line)
 	start, found := bytes.CutSuffix(line, []byte(" "+version))
@@ -130,13 +130,13 @@ func (req *Request) parseLine(message *head) (authority string, err error) {
 	}
 	req.Method = message.string(span{0, uint32(blank)})
 	req.Target, authority, err = message.splitTarget(span{uint32(blank) + 1, uint32(len(start))})
-	if authority != "" && req.Method == http.MethodConnect { // readers differ on what the target of CONNECT means
+	if authority != "" && req.Method == http.MethodConnect { // implementations differ on the meaning of CONNECT's target
 		return "", fault("request line %s: CONNECT with more than a path", quote(line))
 	}
 	return authority, err
 }
 
-// parseFields fills in what the single-valued fields say.
+// parseFields sets what the single-valued fields contain.
 func (req *Request) parseFields(fields *head, authority string) (err error) {
 	if op := fields.value(isOpCode); OpCode(op) != OpReq {
 		return fault("header %s: %s on a request", isOpCode, quote(op))

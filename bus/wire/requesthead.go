@@ -2,10 +2,10 @@ package wire
 
 import "slices"
 
-// RequestHead is what requests from one caller to one endpoint have in common, written once. It never changes: any
-// number of goroutines may use it.
+// RequestHead is the common part of the requests from one caller to one endpoint, written once. It is immutable, and
+// may be used by many goroutines at once.
 type RequestHead struct {
-	model  Request // what was written, but for what differs from request to request
+	model  Request // what was written, except what differs between requests
 	start  string  // "POST /add HTTP/1.1\r\nHost: calculator.example"
 	sender string  // "\r\nBus-From-Host: web.example\r\nBus-From-Id: k3xq27abcd\r\nBus-Msg-Id: "
 	fields string  // "\r\nContent-Type: application/json"
@@ -24,8 +24,8 @@ func NewRequestHead(req *Request) *RequestHead {
 	}
 }
 
-// AppendRequest appends exactly what the function [AppendRequest] does for the same request. What the request has in
-// common with the one that the head was made from is copied, the rest is written anew.
+// AppendRequest appends exactly the same as the function [AppendRequest]. What the request has in common with the one
+// given to [NewRequestHead] is copied, and the rest is written anew.
 func (h *RequestHead) AppendRequest(dst []byte, req *Request) []byte {
 	if h.model.Method == req.Method && h.model.Target == req.Target && h.model.Host == req.Host {
 		dst = append(dst, h.start...)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Response is an ack or a response, on its way to the response subject of the caller.
+// Response is an ack or a response, sent to the response subject of the caller.
 type Response struct {
 	Status   int      // 200; 202 for an ack
 	OpCode   OpCode   // OpAck or OpRes
@@ -13,16 +13,16 @@ type Response struct {
 	FromID   string   // of the server: "m5pw7c2sda"
 	MsgID    string   // of the request; "" is not written: the request had none that is valid
 	Queue    string   // of the server's subscription: "calculator.example"; may be "" after a parse
-	Fragment Fragment // set on a part of a response, of which Body is then a part, too
+	Fragment Fragment // set on a part of a response; Body is then only that part
 	Header   Header   // all fields that are not reserved
 	Body     []byte   // nil when empty; aliases the payload after a parse
 }
 
-// AppendResponse appends the message to dst and returns it, without an allocation when dst has the capacity.
+// AppendResponse appends the message to dst and returns it, without an allocation if dst has the capacity.
 //
-// Nothing in the response can break the message: the reason follows from the status, a status that is not from 200
-// to 599 is written as 500, a body is left out where HTTP allows none (204, 304), and Header is written as
-// AppendRequest writes it.
+// Nothing in the response can corrupt the message: the reason follows from the status, a status outside 200 to 599 is
+// written as 500, a body is left out where HTTP does not allow one (204, 304), and Header is written as by
+// AppendRequest.
 func AppendResponse(dst []byte, res *Response) []byte {
 	body := bodyOf(res)
 	dst = appendStatus(dst, res.Status)
@@ -35,7 +35,7 @@ func AppendResponse(dst []byte, res *Response) []byte {
 	return appendBody(dst, body)
 }
 
-// appendStatus appends the status line and the field that every response has. The blank stays when the status has no
+// appendStatus appends the status line and the field that every response has. The space stays if the status has no
 // reason (RFC 9112, 4).
 func appendStatus(dst []byte, status int) []byte {
 	status = writtenStatus(status)
@@ -54,7 +54,7 @@ func appendKind(dst []byte, res *Response) []byte {
 	return dst
 }
 
-// bodyOf returns the body as it is written.
+// bodyOf returns the body that is written.
 func bodyOf(res *Response) []byte {
 	if !allowsBody(writtenStatus(res.Status)) {
 		return nil
@@ -69,11 +69,12 @@ func writtenStatus(status int) int {
 	return status
 }
 
-// ParseResponse reads the one ack or response that payload holds. It overwrites all of res, of which only the
-// capacity of Header is used again. Strings are copied out of the payload; Body aliases it. An ordinary response
-// costs one allocation, and one more when Header has to grow; see [Reader] for less. The reason is read over.
+// ParseResponse parses the ack or response in payload. It overwrites all of res, and reuses only the capacity of
+// Header. Strings are copied from the payload; Body aliases it. An ordinary response costs one allocation, and one more
+// if Header has to grow; [Reader] needs fewer. The reason is ignored.
 //
-// An error is an *Error naming the first broken rule; then res is zero. FromHost, FromID and Queue are unchecked.
+// An error is an *Error that names the first violated rule; res is then zero. FromHost, FromID and Queue are not
+// validated.
 func ParseResponse(payload []byte, res *Response) error {
 	return parseResponse(new(head), payload, res)
 }
@@ -112,7 +113,7 @@ func (res *Response) parse(message *head, payload []byte) error {
 	return nil
 }
 
-// parseFields fills in what the single-valued fields say.
+// parseFields sets what the single-valued fields contain.
 func (res *Response) parseFields(fields *head) (err error) {
 	switch op := fields.value(isOpCode); OpCode(op) {
 	case OpAck:
@@ -135,7 +136,7 @@ func (res *Response) parseFields(fields *head) (err error) {
 	return nil
 }
 
-// parseStatus reads the status line.
+// parseStatus parses the status line.
 func parseStatus(line []byte) (int, error) {
 	rest, found := bytes.CutPrefix(line, []byte(version+" "))
 	code, _, _ := bytes.Cut(rest, []byte(" "))

@@ -2,10 +2,10 @@ package wire
 
 import "slices"
 
-// ResponseHead is what the responses of one instance have in common, to one endpoint's requests, written once. It never
-// changes: any number of goroutines may use it.
+// ResponseHead is the common part of one instance's responses to requests for one endpoint, written once. It is
+// immutable, and may be used by many goroutines at once.
 type ResponseHead struct {
-	model  Response // what was written, but for what differs from response to response
+	model  Response // what was written, except what differs between responses
 	start  string   // "HTTP/1.1 200 OK\r\nConnection: close"
 	sender string   // "\r\nBus-From-Host: calculator.example\r\nBus-From-Id: m5pw7c2sda\r\nBus-Msg-Id: "
 	kind   string   // "\r\nBus-Op-Code: Res\r\nBus-Queue: calculator.example"
@@ -26,8 +26,8 @@ func NewResponseHead(res *Response) *ResponseHead {
 	}
 }
 
-// AppendResponse appends exactly what the function [AppendResponse] does for the same response. What the response has in
-// common with the one that the head was made from is copied, the rest is written anew.
+// AppendResponse appends exactly the same as the function [AppendResponse]. What the response has in common with the
+// one given to [NewResponseHead] is copied, and the rest is written anew.
 func (h *ResponseHead) AppendResponse(dst []byte, res *Response) []byte {
 	if h.model.Status == res.Status {
 		dst = append(dst, h.start...)

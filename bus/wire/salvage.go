@@ -2,9 +2,9 @@ package wire
 
 import "bytes"
 
-// salvage fills in who sent a faulty request, so that the sender can be answered. It searches what is within the limits
-// of a head for the fields that say it; one that is there twice says nothing. When an op code says that the message
-// is no request, nothing is filled in: acks and responses are never answered.
+// salvage sets the sender of a malformed request, so that it can be answered. It searches the head, within its limits,
+// for the fields that name the sender; duplicate fields do not count. If an op code says that the message is not a
+// request, nothing is set: acks and responses are never answered.
 func (req *Request) salvage(payload []byte) {
 	var values [single]string
 	var times [single]int

@@ -2,8 +2,8 @@ package wire
 
 import "strings"
 
-// splitTarget takes a request target apart (RFC 9112, 3.2): origin-form comes back as it is, absolute-form as
-// origin-form and authority. Nothing else is used on the bus.
+// splitTarget splits a request target (RFC 9112, 3.2): origin-form is returned as it is, absolute-form as origin-form
+// and authority. The bus uses no other form.
 func (f *frame) splitTarget(target span) (origin, authority string, err error) {
 	text := f.bytes(target)
 	if len(text) > 0 && text[0] == '/' {
@@ -23,8 +23,8 @@ func badTarget(target []byte) error {
 	return fault("request target %s: a blank or a percent sign without two hex digits", quote(target))
 }
 
-// validOrigin reports whether a path and query hold no blank and no broken escape; a query may hold any percent sign, as
-// net/http has it. Other control bytes do not get this far.
+// validOrigin reports whether a path and query contain no space and no invalid escape; a query may contain any percent
+// sign, as in net/http. Other control bytes have been refused before.
 func validOrigin[Text text](origin Text) bool {
 	query := false
 	for i := range len(origin) {
@@ -50,7 +50,7 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
 }
 
-// splitAbsolute turns "https://host:port/path?query" into "/path?query" and "host:port".
+// splitAbsolute splits "https://host:port/path?query" into "/path?query" and "host:port".
 func splitAbsolute(target string) (origin, authority string, err error) {
 	scheme, rest, found := strings.Cut(target, "://")
 	if !found || !same(scheme, "https") && !same(scheme, "http") {
@@ -70,7 +70,7 @@ func splitAbsolute(target string) (origin, authority string, err error) {
 	return origin, authority, nil
 }
 
-// validAuthority leaves room for hosts that the bus does not know, but none for another reading.
+// validAuthority accepts hosts that the bus does not know, but nothing that could be read in another way.
 func validAuthority(authority string) bool {
 	host, port, found := strings.Cut(authority, ":")
 	if _, ok := digits(port); found && !ok {
@@ -84,8 +84,8 @@ func validAuthority(authority string) bool {
 	return host != ""
 }
 
-// mergeHosts returns what the Host field and the authority of the target, "" when absent, say together: their hosts
-// must be the same, and so must their ports when both name one. The result names the port when either does.
+// mergeHosts combines the Host field and the authority of the target, "" if absent: their hosts must be the same, and
+// so must their ports if both have one. The result has a port if either has.
 func mergeHosts(host, authority string) (string, error) {
 	if authority == "" {
 		return host, nil

@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// text is what messages are read from, and what they are made of.
+// text is what messages are parsed from, and built of.
 type text interface{ ~string | ~[]byte }
 
-// same reports whether two names are equal but for the case of ASCII letters. strings.EqualFold would also take the
+// same reports whether two names are equal, ignoring the case of ASCII letters. strings.EqualFold would also accept the
 // Kelvin sign for a k.
 func same[Text text](a Text, b string) bool {
 	return string(a) == b || len(a) == len(b) && sameFolded(a, b)
@@ -40,7 +40,7 @@ func isToken[Text text](text Text) bool {
 	return len(text) > 0
 }
 
-// isTokenByte looks the byte up in a set of bits: letters, digits and !#$%&'*+-.^_`|~.
+// isTokenByte looks the byte up in a bit set: letters, digits and !#$%&'*+-.^_`|~.
 func isTokenByte(c byte) bool {
 	const low, high = 0x03ff6cfa00000000, 0x57ffffffc7fffffe
 	if c < 64 {
@@ -53,26 +53,26 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// isText reports whether text can be a field value: tabs, blanks, visible characters, bytes above ASCII (RFC 9110,
+// isText reports whether text can be a field value: tabs, spaces, visible characters, bytes above ASCII (RFC 9110,
 // 5.5).
 func isText(text string) bool { return controlAt([]byte(text)) == len(text) }
 
-// controlAt returns the place of the first byte that a field value cannot hold, the length of text when there is
-// none. It looks at eight bytes in one step.
+// controlAt returns the index of the first byte that a field value must not contain, or the length of text if there is
+// none. It examines eight bytes at a time.
 func controlAt(text []byte) int { return controlFrom(text, 0) }
 
-// controlFrom does the same from some place on.
+// controlFrom is controlAt from an index on.
 func controlFrom(text []byte, at int) int {
 	for ; at+8 <= len(text); at += 8 {
 		if marks := controls(binary.LittleEndian.Uint64(text[at:])); marks != 0 {
 			if found := at + bits.TrailingZeros64(marks)/8; text[found] != '\t' {
 				return found
 			}
-			break // a tab is rare: go on byte by byte
+			break // a tab is rare: continue byte by byte
 		}
 	}
 	if last := len(text) - 8; last >= 0 && at > last && controls(binary.LittleEndian.Uint64(text[last:])) == 0 {
-		return len(text) // the rest and some bytes before it in one step, too
+		return len(text) // the last eight bytes at once, some of them for the second time
 	}
 	for at < len(text) && !isControl(text[at]) {
 		at++
@@ -80,21 +80,21 @@ func controlFrom(text []byte, at int) int {
 	return at
 }
 
-const del = 0x7f // the one control byte that is not below a blank
+const del = 0x7f // the only control byte that is not below a space
 
-// isControl reports whether a field value cannot hold the byte. A tab is allowed.
+// isControl reports whether a field value must not contain the byte. A tab is allowed.
 func isControl(c byte) bool { return c < ' ' && c != '\t' || c == del }
 
-// controls returns zero when none of eight bytes is below a blank or del; else its lowest set bit is the top bit of the
-// first such byte. To take something from a smaller byte sets that byte's top bit, unless it was set before: those do
-// not count. The borrow falsifies the bytes above, never those below.
+// controls returns zero if none of eight bytes is below a space or del; otherwise its lowest set bit is the top bit of
+// the first such byte. Subtracting from a smaller byte sets that byte's top bit, unless it was set before: those bytes
+// do not count. The borrow makes the results for higher bytes wrong, but never those for lower ones.
 func controls(word uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	zeros := word ^ del*ones // zero where word has a del
 	return ((word-' '*ones)&^word | (zeros-ones)&^zeros) & tops
 }
 
-// trim drops the blanks and tabs around a field value.
+// trim removes spaces and tabs around a field value.
 func trim(value string) string {
 	for value != "" && isBlank(value[0]) {
 		value = value[1:]

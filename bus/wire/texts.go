@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// texts makes strings of bytes, and few of them anew: messages to one place have nearly everything in common.
+// texts converts bytes to strings, and allocates few of them: messages to one place have nearly everything in common.
 type texts struct {
 	slots [64]known
-	chunk strings.Builder // holds the strings that were not kept, one after the other
+	chunk strings.Builder // the strings that are not kept, one after the other
 }
 
-// known is a string that was made before.
+// known is a slot with a string that was converted before.
 type known struct {
 	text string
-	seen uint32 // the hash of the last one that was looked for here in vain
+	seen uint32 // hash of the last text that missed in this slot
 }
 
 const (
-	longestKnown = 64            // bytes of a string that is kept
-	chunkSize    = 2 << 10       // bytes that are allocated at once
-	chunkShare   = chunkSize / 8 // from here on a string is allocated by itself
+	longestKnown = 64            // bytes of the longest string that is kept
+	chunkSize    = 2 << 10       // bytes allocated at once
+	chunkShare   = chunkSize / 8 // longer strings are allocated by themselves
 )
 
-// recall returns the bytes as a string. One that comes for the second time is kept for the next; what is different in
-// every message displaces nothing.
+// recall returns the bytes as a string. A text that comes for the second time is kept for later; texts that differ in
+// every message displace nothing.
 func (t *texts) recall(text []byte) string {
 	if len(text) == 0 {
 		return ""
@@ -46,13 +46,13 @@ func (t *texts) recall(text []byte) string {
 	return t.copy(text)
 }
 
-// copy returns the bytes as a string of their own.
+// copy returns the bytes as a new string.
 func (t *texts) copy(text []byte) string {
 	if len(text) >= chunkShare {
 		return string(text)
 	}
 	if t.chunk.Cap()-t.chunk.Len() < len(text) {
-		t.chunk.Reset() // the strings in the old one stay as they are
+		t.chunk.Reset() // the strings in the old chunk stay valid
 		t.chunk.Grow(chunkSize)
 	}
 	start := t.chunk.Len()
@@ -60,7 +60,7 @@ func (t *texts) copy(text []byte) string {
 	return t.chunk.String()[start:]
 }
 
-// hashOf looks at the ends of a text: who makes texts that differ only in between makes his own messages slower.
+// hashOf uses only the ends of a text: a sender of texts that differ only in between slows down only its own messages.
 func hashOf(text []byte) uint32 {
 	var word uint64
 	if last := len(text) - 8; last >= 0 {
