@@ -45,7 +45,10 @@ type eventStore interface {
 // the stream is created if there is none, and a broker without JetStream is an error. It takes at most 5 s.
 func NewEvents(conn *Conn, host string, options ...FireOption) (*Events, error) {
 	var config firingConfig
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: %s", host, noOption(i))
+		}
 		option.applyToFiring(&config)
 	}
 	if err := validSource(host); err != nil {

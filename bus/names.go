@@ -8,5 +8,9 @@ import "github.com/busline/busline/reflectapi"
 // takes, registers nothing, and returns nil when all is well, else one error that names every fault and its remedy. It
 // is meant for tests: see CheckNames of bus/bustest.
 func CheckNames[T any](impl T, options ...ServeOption) error {
-	return reflectapi.CheckNames(interfaceOf[T](), impl, newServiceConfig(options).describe...)
+	config := newServiceConfig(options)
+	if config.fault != nil {
+		return config.fault
+	}
+	return reflectapi.CheckNames(interfaceOf[T](), impl, config.describe...)
 }

@@ -27,6 +27,11 @@ func TestNoOption(t *testing.T) {
 		"subscribe bus_test.wrapper of wrapper.example to the events of source.example: option 1 is nil: leave it out": func() error {
 			return bus.Subscribe(conn, "source.example", wrapper{}, nil)
 		},
+		"400 Bad Request: events of wrapper.example: option 2 is nil: leave it out": func() error {
+			_, err := bus.NewEvents(conn, "wrapper.example", bus.Durable(), nil)
+			return err
+		},
+		"option 1 is nil: leave it out": func() error { return bus.CheckNames(wrapper{}, nil) },
 		"handle GET /x on wrapper.example: option 1 is nil: leave it out": func() error {
 			return conn.Handle("GET", "/x", http.NotFoundHandler(), nil)
 		},

@@ -24,12 +24,18 @@ type ingressConfig struct {
 
 func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 	config := &ingressConfig{ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: defaultBodyLimit}
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return nil, noOption(i)
+		}
 		option.applyToIngress(config)
 	}
 	return config, errors.Join(
 		validPorts(config.ports), config.parseProxies(), validOrigins(config.origins), config.validLimits())
 }
+
+// noOption is the error for an option that is nil: nobody knows what it was to be.
+func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
 
 // validPorts returns an error for ports that must not be public.
 func validPorts(ports []int) error {

@@ -48,7 +48,10 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / leads to", conn.Host(), hostPortal)
 	}
 	config := &portalConfig{ports: defaultPorts(), now: time.Now, patience: defaultPatience()}
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return fmt.Errorf("portal: %w", noOption(i))
+		}
 		option.applyToPortal(config)
 	}
 	if err := validPorts(config.ports); err != nil {

@@ -59,7 +59,10 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 		grace:   defaultGrace,
 		logger:  zerolog.Nop(),
 	}
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return nil, fmt.Errorf("listen: %w", noOption(i))
+		}
 		option.applyToServer(config)
 	}
 	if err := openapi.CheckBaseURL(config.baseURL); err != nil {

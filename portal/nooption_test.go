@@ -1,0 +1,30 @@
+package portal_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/portal"
+)
+
+// TestNoOption hands over options that are nil, as a function may return that has none to set.
+func TestNoOption(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect("portal")
+	for want, try := range map[string]func() error{
+		"ingress: option 2 is nil: leave it out": func() error {
+			_, err := portal.NewIngress(conn, portal.WithPorts(443), nil)
+			return err
+		},
+		"portal: option 1 is nil: leave it out": func() error { return portal.Register(conn, nil) },
+		"listen: option 1 is nil: leave it out": func() error {
+			_, err := portal.Listen(http.NotFoundHandler(), nil)
+			return err
+		},
+	} {
+		if err := try(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
