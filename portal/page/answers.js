@@ -1,7 +1,7 @@
 import {element, many} from './element.js';
 import {bodyView, headersView, statusView, timeView} from './response.js';
 
-/** Shows what all instances have answered, in the order in which they did. */
+/** Shows the answers of all instances, in order of arrival. */
 export function answersView({answers, complete, milliseconds}) {
   const view = element('div', {className: 'response'},
     element('p', {className: 'outcome'}, element('strong', {}, many(answers.length, 'answer')), ' ', timeView(milliseconds)));

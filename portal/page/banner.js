@@ -3,7 +3,7 @@ import {expiryText, readClaims, timeLeft} from './jwt.js';
 
 const noteLasts = 8000; // milliseconds
 
-/** Says above the page what has happened to the bus since it was shown. */
+/** Shows above the page what has changed on the bus since it was loaded. */
 export class Banner {
   node = element('div', {className: 'banner'});
   #alert = element('div', {role: 'alert'});

@@ -5,8 +5,8 @@ import {parseTree} from './jsontree.js';
 import {example, fields, isMap} from './schema.js';
 
 /**
- * The body of a request: a form made from its schema, or the JSON itself. Each keeps what was typed when somebody
- * changes to the other, as far as it can show it.
+ * The body of a request: a form made from its schema, or the JSON itself. Switching between the two keeps what was
+ * typed, as far as the other one can show it.
  */
 export class BodyForm {
   node;
@@ -15,7 +15,7 @@ export class BodyForm {
   #text;
   #note = element('p', {className: 'quiet', role: 'status'});
   #raw = false;
-  #before = ''; // the JSON that the form stood for when the text was last seen
+  #before = ''; // the form's JSON when the text was last shown
 
   constructor({type, schema}, signature) {
     this.#type = type;
@@ -49,12 +49,12 @@ export class BodyForm {
     return this.#type;
   }
 
-  /** The body, as it is to be sent. */
+  /** The body to send. */
   get text() {
     return this.#raw ? this.#text.value : this.#form.text() ?? 'null';
   }
 
-  /** Takes over what was typed into another one. */
+  /** Takes over what was typed into another body form. */
   take(other) {
     const text = other.text ?? '';
     const raw = other instanceof BodyForm && other.#raw;
@@ -66,7 +66,7 @@ export class BodyForm {
     }
   }
 
-  /** Shows what is wrong with an argument; false when the form has none of that name. */
+  /** Shows the fault of an argument; returns false if the form has no field of that name. */
   mark(path, detail) {
     return !this.#raw && this.#form.mark(path, detail);
   }
@@ -78,7 +78,7 @@ export class BodyForm {
     this.#note.textContent = '';
     if (raw) {
       const text = this.text;
-      if (text !== this.#before) { // else what was typed as JSON stands there still
+      if (text !== this.#before) { // otherwise the JSON that was typed is still there
         this.#text.value = indent(text);
       }
     } else if (!this.#toForm()) {
@@ -89,7 +89,7 @@ export class BodyForm {
     this.node.dispatchEvent(new Event('input', {bubbles: true}));
   }
 
-  /** Fills the form from the text. When it cannot show all of that, nothing changes. */
+  /** Fills the form from the text. If the form cannot show all of it, nothing changes. */
   #toForm() {
     const tree = parseTree(this.#text.value.trim() || '{}');
     const before = parseTree(this.#form.text() ?? 'null');

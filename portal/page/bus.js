@@ -1,20 +1,20 @@
 import {readServices} from './document.js';
 
-const interval = 4000; // milliseconds between looks, while somebody looks at the page
-const longestInterval = 15_000; // after looks that failed
+const interval = 4000; // milliseconds between polls, while the page is visible
+const longestInterval = 15_000; // after failed polls
 
 /**
- * The bus as one caller sees it. It looks again and again while the page is visible, and tells all who listen what it
- * finds: {phase, services, operations, server, instances, plane, leftOut, fault, seen, change}.
+ * The bus as one caller sees it. It polls while the page is visible, and passes what it finds to all listeners: {phase,
+ * services, operations, server, instances, plane, leftOut, fault, seen, change}.
  *
- * phase is "loading" until the first look has ended, then "ready", "failed", or "refused" when the token is; a fault
- * beside "ready" means that what is shown is as old as seen says.
+ * phase is "loading" until the first poll has ended, then "ready", "failed", or "refused" if the token is refused; a
+ * fault beside "ready" means that what is shown is as old as seen says.
  */
 export class Bus {
   #caller;
   #listeners = [];
-  #text = ''; // of the latest look
-  #looks = 0; // begun for whatever caller; what an earlier one brings is for another token
+  #text = ''; // of the latest poll
+  #looks = 0; // number of polls begun; one that is not the latest may be for another token
   #failures = 0;
   #timer = 0;
   #awake = false;
@@ -39,7 +39,7 @@ export class Bus {
     this.#listeners.push(listener);
   }
 
-  /** Begins to look, or to rest: what nobody sees is not asked for. */
+  /** Starts or pauses polling: nothing is fetched while the page is hidden. */
   wake(awake = true) {
     const looks = awake && !this.#awake;
     this.#awake = awake;
@@ -48,7 +48,7 @@ export class Bus {
     }
   }
 
-  /** Looks now, and tells of what has changed since. */
+  /** Polls now, and tells listeners what has changed. */
   async look() {
     if (!this.#awake) {
       return;
@@ -88,7 +88,7 @@ export class Bus {
       const quiet = !this.state.fault && !this.state.change;
       this.state = {...this.state, fault: null, seen: new Date(), change: null};
       if (quiet) {
-        return; // nobody needs to know
+        return; // nothing to report
       }
     } else {
       this.#read(description, list);
@@ -136,7 +136,7 @@ export class Bus {
   }
 }
 
-/** Why a look has failed. The status is 0 when there was no answer at all. */
+/** Why a poll has failed. The status is 0 if there was no response at all. */
 class Fault extends Error {
   constructor(status, detail) {
     super(detail);
@@ -152,7 +152,7 @@ function detailOf(text) {
   }
 }
 
-/** What has changed between two looks: ids of operations. */
+/** The differences between two polls: ids of operations. */
 function difference(before, after) {
   const change = {
     added: [...after.keys()].filter((id) => !before.has(id)),

@@ -1,24 +1,24 @@
 /**
- * Somebody for whom calls are made and the bus is looked at: whom a token names, or nobody. The token stays in this
- * tab, and ends with it.
+ * The identity for which calls are made and the bus is shown: that of a token, or an anonymous one. The token is kept
+ * in this tab only, and is gone when the tab is closed.
  */
 export class Caller {
   #name;
   #listeners = [];
   token;
 
-  /** @param {string} name under which the tab keeps the token */
+  /** @param {string} name under which the tab stores the token */
   constructor(name) {
     this.#name = name;
     this.token = this.#stored();
   }
 
-  /** The headers that say who calls. */
+  /** The headers that identify the caller. */
   get headers() {
     return this.token ? {Authorization: `Bearer ${this.token}`} : {};
   }
 
-  /** Takes another token, "" for nobody, and tells all who listen. */
+  /** Sets another token, "" for none, and notifies the listeners. */
   change(token) {
     const bare = token.trim().replace(/^(authorization: *)?bearer +/i, '');
     if (bare === this.token) {
@@ -31,7 +31,7 @@ export class Caller {
     this.#listeners.forEach((listener) => listener());
   }
 
-  /** Has listener called after each change. */
+  /** Calls listener after each change. */
   onChange(listener) {
     this.#listeners.push(listener);
   }
@@ -39,7 +39,7 @@ export class Caller {
   #stored() {
     try {
       return sessionStorage.getItem(this.#name) || '';
-    } catch { // the browser keeps nothing: so it lasts until the page is loaded again
+    } catch { // the browser stores nothing: the token lasts until the page is reloaded
       return '';
     }
   }

@@ -4,7 +4,7 @@ import {claimsView} from './tokenpanel.js';
 
 const letters = ['A', 'B'];
 
-/** The view of the page in which two callers stand side by side: what each of them sees of the bus, and what not. */
+/** The view that compares two callers: what each of them can see of the bus. */
 export class Compare {
   node;
   title = 'Compare';

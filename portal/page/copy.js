@@ -1,6 +1,6 @@
 import {button, element} from './element.js';
 
-/** A button that copies what text returns, and says so. */
+/** A button that copies the text, and confirms that. */
 export function copyButton(text, label, title = 'Copy') {
   const made = button(title, async () => {
     const copied = await copy(text());
@@ -10,7 +10,9 @@ export function copyButton(text, label, title = 'Copy') {
   return made;
 }
 
-/** Copies a text. Without the right to, as on plain HTTP from another machine, the way of old is tried. */
+/**
+ * Copies a text. If the Clipboard API is not available, as on plain HTTP from another machine, it tries the old way.
+ */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-// What the page knows of an OpenAPI document: services, by host, with their operations.
+// Reads an OpenAPI document: services, by host, with their operations.
 
 const methods = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options', 'trace'];
 
@@ -18,7 +18,7 @@ export function readServices(description) {
       services.get(operation.host).operations.push(operation);
     }
   }
-  const order = new Intl.Collator('en').compare; // made once: it is much faster than localeCompare
+  const order = new Intl.Collator('en').compare; // made once: much faster than localeCompare
   const sorted = [...services.values()].sort((a, b) => order(a.host, b.host));
   for (const service of sorted) {
     service.operations.sort((a, b) => order(a.path, b.path) || methods.indexOf(a.method) - methods.indexOf(b.method));
@@ -26,7 +26,7 @@ export function readServices(description) {
   return sorted;
 }
 
-/** Takes the key "/calculator.example:443/add" apart. */
+/** Splits the key "/calculator.example:443/add". */
 function readOperation(description, key, method, operation) {
   const [, host, port, path] = key.match(/^\/([^/:]*):?([^/]*)(.*)$/);
   const signature = operation.summary || '';
@@ -34,7 +34,7 @@ function readOperation(description, key, method, operation) {
     id: `${method} ${key}`,
     host, port: port || '443', path, key, method,
     signature,
-    web: !signature.includes('('), // "GET /home": a handler whose arguments nobody knows
+    web: !signature.includes('('), // "GET /home": a handler, whose arguments are unknown
     description: operation.description || '',
     secured: (operation.security || []).length > 0,
     parameters: (operation.parameters || []).map((parameter) => readParameter(description, parameter)),
@@ -63,12 +63,12 @@ function readResponse(description, [status, response]) {
   return {status, description: response.description || '', contents: contents(description, response)};
 }
 
-/** The bodies that a request or a response may have: [{type, schema}]. */
+/** The possible bodies of a request or a response: [{type, schema}]. */
 function contents(description, holder) {
   return Object.entries(holder?.content || {}).map(([type, {schema}]) => ({type, schema: resolve(description, schema)}));
 }
 
-/** Returns a schema that finds others by reference: {name, schema, follow}. */
+/** Returns a schema that resolves references: {name, schema, follow}. */
 export function resolve(description, schema) {
   const follow = (next) => resolve(description, next);
   const reference = schema?.$ref || (schema?.allOf?.length === 1 && schema.allOf[0].$ref);
@@ -80,11 +80,11 @@ export function resolve(description, schema) {
   return {name, schema: description.components?.schemas?.[component] || {}, follow};
 }
 
-/** A text that changes when the operation, or a schema that it needs, does. */
+/** A text that changes if the operation, or a schema that it uses, changes. */
 function fingerprint(description, operation) {
   const texts = [JSON.stringify(operation)];
   const known = new Set();
-  for (const text of texts) { // grows meanwhile
+  for (const text of texts) { // grows during the loop
     for (const [, name] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       if (!known.has(name)) {
         known.add(name);

@@ -1,9 +1,9 @@
 /**
- * Makes an HTML element. Children are elements or text, and text is never read as HTML: names that come from services
- * cannot become part of the page.
+ * Makes an HTML element. Children are elements or text; text is never parsed as HTML, so that names from services
+ * cannot become markup.
  * @param {string} name of the element
- * @param {Object} [properties] set as properties where there are such, else as attributes; undefined ones are left out
- * @param {...(Node|string|null|false|undefined)} children what is empty or false is passed over
+ * @param {Object} [properties] set as properties where they exist, otherwise as attributes; undefined ones are left out
+ * @param {...(Node|string|null|false|undefined)} children empty and false ones are left out
  * @returns {HTMLElement}
  */
 export function element(name, properties = {}, ...children) {
@@ -22,14 +22,14 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
-/** A button that does something, and never sends a form. */
+/** A button with an action, which never submits a form. */
 export function button(text, onclick, properties = {}) {
   return element('button', {type: 'button', onclick, ...properties}, text);
 }
 
 let ids = 0;
 
-/** An id that no other element has: labels and regions point to each other by it. */
+/** An id that no other element has, to link labels and regions. */
 export function newID(prefix) {
   return `${prefix}-${++ids}`;
 }

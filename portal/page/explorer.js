@@ -5,11 +5,10 @@ import {serviceView} from './serviceview.js';
 import {emptyView, failedView, gone, loadingView, refusedView, startView, unknownView} from './states.js';
 import {Trial} from './trial.js';
 
-const mostTrials = 40; // kept with what was typed
+const mostTrials = 40; // forms that keep what was typed
 
 /**
- * The view of the page in which services are looked up and called: a list of them, what is known of one, and a form to
- * try it.
+ * The view in which services are found and called: a list, the description of one operation, and a form to try it.
  */
 export class Explorer {
   node;
@@ -20,11 +19,11 @@ export class Explorer {
   #caller;
   #state;
   #route = {};
-  #shown = ''; // what the middle has, so that nothing is made anew that has not changed
-  #last = null; // the operation that is shown
-  #trials = new Map(); // by id of the operation, the latest last
+  #shown = ''; // what the middle shows, so that it is rebuilt only if it has changed
+  #last = null; // the operation shown
+  #trials = new Map(); // by operation id, the latest last
 
-  /** @param {Object} actions what states offer: {again, changeToken, dropToken}, and entitle, for when the title has changed */
+  /** @param {Object} actions offered by states: {again, changeToken, dropToken}, and entitle, for a changed title */
   constructor(caller, bus, actions) {
     this.#caller = caller;
     this.#state = bus.state;
@@ -34,7 +33,7 @@ export class Explorer {
     caller.onChange(() => this.#trials.forEach((trial) => trial.forget()));
   }
 
-  /** Shows a place of the page. */
+  /** Shows a route of the page. */
   show(route) {
     const moved = JSON.stringify(route) !== JSON.stringify(this.#route);
     this.#route = route;
@@ -43,7 +42,7 @@ export class Explorer {
     this.#draw();
     if (moved && route.host) {
       this.#middle.scrollTop = 0;
-      if (this.#list.node.offsetParent === null) { // on a phone the list has made room for the operation
+      if (this.#list.node.offsetParent === null) { // on a phone the operation has replaced the list
         window.scrollTo(0, 0);
         this.#middle.querySelector('h2')?.focus({preventScroll: true});
       }
@@ -104,7 +103,7 @@ export class Explorer {
     this.#put(phase, this.#state.fault?.message || '', views[phase]);
   }
 
-  /** Puts a view that stands alone into the middle, unless it stands there already. */
+  /** Shows a view without an operation in the middle, unless it is there already. */
   #put(kind, about, make) {
     const wanted = JSON.stringify([kind, this.#route.host, about]);
     this.#last = null;
@@ -133,7 +132,7 @@ export class Explorer {
     }
   }
 
-  /** Says that the operation that is shown has left the bus; what was typed stays. */
+  /** Says that the operation shown has left the bus; what was typed stays. */
   #showGone() {
     if (this.#shown !== gone) {
       this.#shown = gone;

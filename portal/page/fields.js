@@ -4,11 +4,12 @@ import {objectText, treeText} from './jsontree.js';
 import {arrayField, legend, mapField} from './rows.js';
 import {example, fields, isMap, limits, typeText} from './schema.js';
 
-const deepest = 3; // of objects within objects; below, a value is typed as JSON
+const deepest = 3; // nested objects; deeper values are typed as JSON
 
-// A field is {node, text(), fill(tree), mark(path, detail)}: text is the JSON of what was typed, undefined when nothing
-// was; fill takes JSON as a tree, undefined for nothing, and says whether the field can show all of it; mark shows what a service says is wrong with it.
-// A value that does not fit is not held back but sent: what the service says of it is what people want to see.
+// A field is {node, text(), fill(tree), mark(path, detail)}: text returns the JSON of what was typed, undefined if
+// nothing was; fill shows JSON given as a tree, undefined for nothing, and returns whether the field can show all of
+// it; mark shows a fault that the service reports. An invalid value is sent anyway: people want to see what the service
+// says.
 
 /** Makes the field of a value. */
 export function fieldFor(name, schema, {required = false, depth = 0, within = []} = {}) {
@@ -80,7 +81,7 @@ function stringField(name, schema, required) {
   });
 }
 
-/** For what may be anything, or is nested too deep for a form. */
+/** For a value of any type, or one nested too deep for a form. */
 function anyField(name, schema, required) {
   const input = element('textarea', {rows: 2, spellcheck: false, placeholder: JSON.stringify(example(schema))});
   return oneInput(name, schema, required, input, {
@@ -102,7 +103,7 @@ function objectField(name, schema, {required, ...inner}) {
   return {node, ...membersOf(members, required)};
 }
 
-/** What fields of the members of an object have in common. */
+/** What fields for the members of an object have in common. */
 export function membersOf(members, required) {
   const byName = new Map(members);
   return {
@@ -128,7 +129,7 @@ function textInput({schema, follow}, inputMode) {
   });
 }
 
-/** A field with one input: its label, what it takes, and what is wrong with it. */
+/** A field with one input: its label, what it accepts, and its fault. */
 export function oneInput(name, schema, required, input, {text, fill, hint}) {
   const fault = element('span', {className: 'fault', id: newID('fault')});
   input.id = newID('field');

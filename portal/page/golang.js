@@ -2,7 +2,7 @@ import {parseTree, treeText} from './jsontree.js';
 import {fields} from './schema.js';
 import {allInstances} from './request.js';
 
-/** The call in Go: by the name of the function where there is one, else as an HTTP request over the bus. */
+/** The call in Go: by the function's name if it has one, otherwise as an HTTP request over the bus. */
 export function goSnippet(operation, request, secured) {
   const body = request.body === undefined ? null : parseTree(request.body);
   const byName = !operation.web && request.to !== allInstances && (request.body === undefined || body);
@@ -26,7 +26,7 @@ function byArguments(operation, request, body) {
   ];
 }
 
-/** The arguments by name, as Go: those of path and query, and of the body, which may be one of them as a whole. */
+/** The arguments by name, as Go: those of path and query, and of the body, which may be a single argument. */
 function argumentsOf(operation, request, body) {
   const named = operation.parameters.map(({name, place, schema}) => [name, request.values?.[`${place} ${name}`], schema])
     .filter(([, value]) => value !== undefined && value !== '')
@@ -54,13 +54,13 @@ function literal(tree) {
   }
 }
 
-/** A number that no int64 holds keeps its digits. */
+/** A number that does not fit an int64 keeps its digits. */
 function wordLiteral(text) {
   const large = /^-?\d{19,}$/.test(text);
   return text === 'null' ? 'nil' : large ? `json.Number(${quote(text)})` : text;
 }
 
-/** Go takes the escapes of JSON; what is half a character is none. */
+/** Go accepts the escapes of JSON; unpaired surrogates are replaced. */
 function quote(text) {
   return JSON.stringify(text.toWellFormed?.() ?? text);
 }
@@ -81,7 +81,7 @@ function resultType(operation) {
   return `struct{ ${members.map(({name, schema: member}) => `${fieldName(name)} ${goType(member)}`).join('; ')} }`;
 }
 
-/** bus.Call finds a field by its name in any case. */
+/** bus.Call matches field names in any case. */
 function fieldName(name) {
   const cleaned = name.replace(/[^\p{L}\p{N}_]/gu, '_');
   return /^\p{Ll}/u.test(cleaned) ? cleaned[0].toUpperCase() + cleaned.slice(1) : `X${cleaned}`.replace(/^X(?=\p{Lu})/u, '');

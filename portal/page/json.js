@@ -1,4 +1,4 @@
-// JSON as text. Only white space is ever moved: numbers too large for JavaScript stay what they are.
+// JSON as text. Only white space is changed: numbers too large for JavaScript keep their digits.
 
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
@@ -7,17 +7,17 @@ export function tokens(text) {
   return text.match(token) || [];
 }
 
-/** Writes JSON on one line; other text stays as it is. */
+/** Formats JSON on one line; other text stays as it is. */
 export function compact(text) {
   return isJSON(text) ? tokens(text).join('') : text;
 }
 
-/** Writes JSON on many lines; other text stays as it is. */
+/** Formats JSON on many lines; other text stays as it is. */
 export function indent(text) {
   if (!isJSON(text)) {
     return text;
   }
-  const written = []; // joined once: a body may be of some megabytes
+  const written = []; // joined once: a body may have some megabytes
   let depth = 0;
   let before = '';
   for (const next of tokens(text)) {

@@ -5,7 +5,7 @@ import {isJSON, tokens} from './json.js';
 
 /**
  * Reads JSON.
- * @returns {Object|null} null when the text is no JSON
+ * @returns {Object|null} null if the text is not JSON
  */
 export function parseTree(text) {
   if (!isJSON(text)) {

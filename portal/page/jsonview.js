@@ -2,9 +2,9 @@ import {element} from './element.js';
 import {indent, isJSON, tokens} from './json.js';
 
 const longest = 200_000; // characters shown
-const longestColoured = 40_000; // elements cost more than text
+const longestColoured = 40_000; // elements need more memory than text
 
-/** Shows a text, JSON indented and in colours, as far as it is of a reasonable length. */
+/** Shows a text, JSON indented and coloured, up to a reasonable length. */
 export function textView(text, label) {
   const json = isJSON(text);
   const whole = json ? indent(text) : text;
@@ -14,7 +14,7 @@ export function textView(text, label) {
   return view;
 }
 
-/** The parts of indented JSON, words in elements that have a colour. */
+/** The parts of indented JSON, with words in coloured elements. */
 function coloured(text) {
   const parts = [];
   let at = 0;

@@ -1,8 +1,8 @@
-// What a token says. It is only read here: whether it is true, the services decide.
+// Decodes tokens. They are not verified here: services do that.
 
 /**
  * Decodes a JWT.
- * @returns {Object|null} its claims; null when it is none
+ * @returns {Object|null} its claims; null if it is not a JWT
  */
 export function readClaims(token) {
   try {
@@ -15,13 +15,13 @@ export function readClaims(token) {
   }
 }
 
-/** Who the claims speak of, to be shown: a name, or something like one. */
+/** A name, or something like one, for the bearer of the claims. */
 export function nameOf(claims) {
   const named = [claims?.name, claims?.preferred_username, claims?.email, claims?.sub];
   return named.find((name) => typeof name === 'string' && name) || 'somebody';
 }
 
-/** Milliseconds until the claims expire, negative when they have; null when they do not say. */
+/** Milliseconds until the claims expire, negative if they have; null if they have no expiry. */
 export function timeLeft(claims) {
   return typeof claims?.exp === 'number' ? claims.exp * 1000 - Date.now() : null;
 }

@@ -1,4 +1,4 @@
-// Keys that more than one part of the page heeds.
+// Keyboard shortcuts that several parts of the page share.
 
 /** Moves the focus among elements with the arrow keys, Home and End. */
 export function moveFocus(event, elements) {
@@ -10,7 +10,7 @@ export function moveFocus(event, elements) {
   }
 }
 
-/** Has action called when somebody types key, but not into a field. */
+/** Calls action when key is typed outside of a field. */
 export function onKey(key, action) {
   document.addEventListener('keydown', (event) => {
     const typing = event.target.closest?.('input, textarea, select, dialog');

@@ -2,12 +2,12 @@ import {button, element, many} from './element.js';
 import {moveFocus} from './keys.js';
 import {operationHash, serviceHash} from './route.js';
 
-const alwaysOpen = 60; // operations; of a larger bus the services are closed at first
-const mostFound = 200; // shown of what a search finds: nobody reads more
+const alwaysOpen = 60; // operations; on a larger bus services are collapsed at first
+const mostFound = 200; // search results shown: nobody reads more
 
 /**
- * The services with their operations, and a search among them. The operations of a service that is closed are not there
- * at all, so that a bus of some hundred services is as quick as a small one.
+ * The services with their operations, and a search among them. The operations of a collapsed service are not in the
+ * page at all, so that a bus with hundreds of services is as fast as a small one.
  */
 export class List {
   node;
@@ -19,7 +19,7 @@ export class List {
   #leftOut = element('a', {className: 'left-out', href: '#/', hidden: true});
   #list = element('ul', {id: 'services', className: 'services'});
   #services = [];
-  #open = new Map(); // what somebody has opened or closed, by host
+  #open = new Map(); // what the user has expanded or collapsed, by host
   #current = {}; // the route
 
   constructor() {
@@ -34,7 +34,7 @@ export class List {
       this.#count, this.#leftOut, this.#list);
   }
 
-  /** Takes over what is on the bus, and keeps what is open, searched, focused and scrolled to. */
+  /** Shows the services on the bus, and keeps what is expanded, searched, focused and scrolled to. */
   update(services, leftOut) {
     this.#services = services;
     this.#leftOut.textContent = leftOut.length > 0 ? `${many(leftOut.length, 'document')} cannot be shown` : '';
@@ -42,7 +42,7 @@ export class List {
     this.#draw();
   }
 
-  /** Marks where somebody is, and opens the service around it. */
+  /** Marks the current route, and expands its service. */
   show(route) {
     if (route.host && route.host !== this.#current.host && !this.#words().length) {
       this.#open.set(route.host, true);

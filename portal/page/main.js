@@ -9,7 +9,7 @@ import {readRoute} from './route.js';
 import {TokenPanel} from './tokenpanel.js';
 
 const caller = new Caller('token');
-const other = new Caller('token-b'); // who the caller is compared with
+const other = new Caller('token-b'); // the caller for comparison
 const bus = new Bus(caller);
 const otherBus = new Bus(other);
 const panel = new TokenPanel(caller, bus);
@@ -24,17 +24,17 @@ const compare = new Compare([caller, other], [bus, otherBus]);
 const map = new MapView(() => caller.headers);
 caller.onChange(() => map.reset());
 
-// A view is {node, title, show(route)}. Which one it is the address says, "#/compare"; what is unknown is the explorer.
+// A view is {node, title, show(route)}. The address selects it, "#/compare"; anything unknown is the explorer.
 const views = new Map([['', explorer], ['map', map], ['compare', compare]]);
 
 const main = document.getElementById('main');
 
-/** Names the page after what a view shows, which may be known later than where it is. */
+/** Sets the page's title to that of a view, which may be known later than the route. */
 function entitle(view) {
   document.title = view.title ? `${view.title} · Busline` : 'Busline';
 }
 
-/** Shows what the address asks for. */
+/** Shows the route in the address. */
 function navigate() {
   const route = readRoute(location.hash);
   const view = views.get(route.view) || explorer;

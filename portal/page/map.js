@@ -1,14 +1,14 @@
-// The map of the services: who runs, who calls whom, how often and how fast. It asks the portal every 2 seconds while
-// somebody looks at it, and not otherwise.
+// The map of the services: which run, who calls whom, how often and how fast. It polls the portal every 2 seconds while
+// it is visible, and not otherwise.
 
 import {element} from './element.js';
 import {compactNumber, durationText, rateText, readLive} from './mapdata.js';
 import {MapGraph} from './mapgraph.js';
 import {callsTable, servicesTable} from './maptable.js';
 
-const period = 2000; // milliseconds from one question to the next
-const patience = 8000; // milliseconds for an answer
-const many = 40; // nodes beyond which the tables come first
+const period = 2000; // milliseconds between polls
+const patience = 8000; // milliseconds to wait for a response
+const many = 40; // number of nodes from which the tables come first
 
 /** A view of the page: {node, title, show()}. */
 export class MapView {
@@ -22,15 +22,15 @@ export class MapView {
   #calls = callsTable((key, pin) => this.#choose(key, pin));
   #services = servicesTable((key, pin) => this.#choose(key, pin));
   #body;
-  #live = null; // what was seen last
-  #shown = {nodes: [], edges: []}; // the part of it that the filter lets through
+  #live = null; // the latest response
+  #shown = {nodes: [], edges: []}; // the part of it that passes the filter
   #pinned = '';
   #pointed = '';
   #lostSince = null;
-  #asking = null; // the question under way
+  #asking = null; // the running request
   #timer = 0;
 
-  /** @param {() => Object<string, string>} headers that say who looks */
+  /** @param {() => Object<string, string>} headers that identify the caller */
   constructor(headers) {
     this.#headers = headers;
     const again = element('button', {type: 'button', className: 'map-again', onclick: () => this.#rearrange()}, 'Rearrange');
@@ -44,12 +44,12 @@ export class MapView {
     this.#tell('Asking the bus …');
   }
 
-  /** Begins to look, as long as the node is part of the page. */
+  /** Polls as long as the node is part of the page. */
   show() {
     this.#wake();
   }
 
-  /** Forgets what was seen: somebody else looks. */
+  /** Discards what was seen, because the caller has changed. */
   reset() {
     this.#asking?.abort();
     [this.#asking, this.#live, this.#lostSince, this.#pinned, this.#pointed] = [null, null, null, '', ''];
@@ -109,7 +109,7 @@ export class MapView {
     }
   }
 
-  // What was seen before stays, greyed out, unless the token is refused, which may no longer see it.
+  // What was seen stays, greyed out, unless the token is refused and may not see it any more.
   #miss(status, detail = `the portal answers ${status}`) {
     if (status === 401 || status === 403) {
       this.#live = null;

@@ -1,11 +1,11 @@
-// What the map shows of the answer at live.json, as plain values: nodes, and edges that are also the rows of the table.
+// Converts the response of live.json to what the map shows: nodes, and edges, which are also the rows of the table.
 
-/** The name under which hosts are shown that nobody serves and whose names are not told. */
+/** The name for all hosts that nobody serves and whose names are withheld. */
 export const nameless = '(nobody)';
 
 /**
- * Reads an answer: {nodes, edges, measured}. An edge is {key, from, to, kind, figures, operations}; its kind is the worst
- * that has happened to its calls lately: "failed", "refused", "busy", "idle", or "absent" when nobody was there.
+ * Parses a response: {nodes, edges, measured}. An edge is {key, from, to, kind, figures, operations}; its kind is the
+ * worst recent result of its calls: "failed", "refused", "busy", "idle", or "absent" if nobody serves the host.
  */
 export function readLive(answer) {
   const nodes = new Map();
@@ -48,7 +48,7 @@ export function rateText(rate) {
   return rate < 0.1 ? '<0.1/s' : `${rate < 10 ? rate.toFixed(1) : compactNumber(rate)}/s`;
 }
 
-/** Seconds, for people: "1.2 ms". */
+/** A duration in seconds, for people: "1.2 ms". */
 export function durationText(seconds) {
   if (seconds === undefined) {
     return '–';

@@ -1,4 +1,4 @@
-// The picture of the map: nodes and edges in SVG. It is drawn once, and then each part is changed where it stands.
+// The picture of the map: nodes and edges in SVG. It is drawn once, and then updated in place.
 
 import {Layout} from './maplayout.js';
 import {rateText} from './mapdata.js';
@@ -9,8 +9,8 @@ const height = 46;
 const gapX = 90; // between columns
 const gapY = 26;
 const margin = 24;
-const stagger = 36; // of every other column, so that lines pass between the nodes of the next
-const smallest = 0.8; // scale at which names can still be read
+const stagger = 36; // of every other column, so that lines pass between the nodes of the next one
+const smallest = 0.8; // scale at which names are still readable
 
 /** Makes an SVG element, or changes one. */
 function set(node, attributes) {
@@ -28,13 +28,13 @@ function svg(name, attributes = {}, ...children) {
   return made;
 }
 
-/** The most columns that stand beside a table. */
+/** The largest number of columns that fit beside a table. */
 const narrow = 3;
 
-/** The picture. `choose(key)` is called with the name of a node, the key of an edge or "" that somebody points at. */
+/** The picture. `choose(key)` is called with the name of a node, the key of an edge or "" that the user selects. */
 export class MapGraph {
   #layout = new Layout();
-  #partLayout = new Layout(); // of what a filter shows
+  #partLayout = new Layout(); // for a filtered picture
   #part = '';
   #nodes = new Map();
   #edges = new Map();
@@ -51,19 +51,21 @@ export class MapGraph {
     this.node.append(this.picture);
   }
 
-  /** Whether the picture is too wide to stand beside something. */
+  /** Whether the picture is too wide to be beside anything. */
   get wide() {
     return Math.max(0, ...(this.#part ? this.#partLayout : this.#layout).columns) >= narrow;
   }
 
-  /** Gives all nodes new places. */
+  /** Arranges all nodes anew. */
   rearrange() {
     this.#layout.clear();
     this.#partLayout.clear();
     this.show(this.#shown, this.#part);
   }
 
-  /** Shows these nodes and edges, as readLive returns them: all of them, or a part, which has a name and places of its own. */
+  /**
+   * Shows these nodes and edges, as readLive returns them: all of them, or a part, which has a name and its own layout.
+   */
   show(shown, part = '') {
     this.#shown = shown;
     if (part !== this.#part) {
@@ -86,7 +88,7 @@ export class MapGraph {
     set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: Math.floor(right * scale), height: Math.ceil(bottom * scale)});
   }
 
-  /** Marks a node with all its edges, or an edge with its ends; "" for nothing. */
+  /** Highlights a node with all its edges, or an edge with its ends; "" for nothing. */
   mark(chosen) {
     const related = new Set([chosen]);
     for (const {key, from, to} of this.#shown.edges) {
@@ -139,7 +141,7 @@ export class MapGraph {
   }
 }
 
-// keep makes what is missing and takes away what has gone.
+// keep makes missing elements and removes those that are not wanted any more.
 function keep(known, wanted, keyOf, make, layer) {
   const keys = new Set(wanted.map(keyOf));
   for (const [key, {group}] of known) {
@@ -171,8 +173,8 @@ function aboutNode({kind, instances, figures}) {
   return figures?.recent.calls > 0 ? `${text} · ${rateText(figures.recent.rate)}` : text;
 }
 
-// drawEdge draws from the right side of the caller to the left side of the callee; to one that is not on the right it
-// goes around.
+// drawEdge draws from the right side of the caller to the left side of the callee, or around the nodes if the callee is
+// not to the right.
 function drawEdge({group, line, head, reach}, edge, at) {
   const [from, to] = [at.get(edge.from), at.get(edge.to)];
   const thick = edge.kind === 'idle' ? 1.25 : Math.min(8, 1.5 + 1.6 * Math.log10(1 + 10 * edge.figures.recent.rate));

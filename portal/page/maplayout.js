@@ -1,13 +1,13 @@
-// Where services stand on the map: callers on the left of those whom they call. A service keeps its place for as long as
-// it is there, whoever comes and goes, so that nothing jumps under the eyes of who looks.
+// The layout of the map: callers to the left of the services that they call. A service keeps its place as long as it is
+// there, whoever comes and goes, so that nothing jumps.
 
-/** The most services in a column. */
+/** The largest number of services in a column. */
 const tallest = 14;
 
-/** Places of nodes by name: {column, row}, which are kept from one call to the next. */
+/** Places of nodes by name: {column, row}. They stay the same from one call to the next. */
 export class Layout {
   #places = new Map();
-  #ordered = false; // there were calls to order them by
+  #ordered = false; // there have been calls by which to order them
 
   /** Forgets all places. */
   clear() {
@@ -15,19 +15,19 @@ export class Layout {
     this.#ordered = false;
   }
 
-  /** The columns in which something stands. */
+  /** The columns in use. */
   get columns() {
     return [...this.#places.values()].map(({column}) => column);
   }
 
   /**
-   * Gives every name a place, and returns them all.
+   * Gives every name a place, and returns all places.
    * @param {string[]} names of the nodes
    * @param {{from: string, to: string}[]} edges
    */
   place(names, edges) {
     if (!this.#ordered && edges.length > 0) {
-      this.#places.clear(); // so far nobody has called, and all stand in one column
+      this.#places.clear(); // so far there were no calls, and all are in one column
       this.#ordered = true;
     }
     const present = new Set(names);
@@ -49,7 +49,7 @@ export class Layout {
     return this.#places;
   }
 
-  // #near is the column of one who joins: left of those whom it calls, right of those who call it.
+  // #near returns the column for a new node: left of those that it calls, right of those that call it.
   #near(name, edges, depths) {
     const columns = (of) => of.map((other) => this.#places.get(other)?.column).filter((column) => column !== undefined);
     const callers = columns(edges.filter(({to}) => to === name).map(({from}) => from));
@@ -67,14 +67,14 @@ export class Layout {
     return Math.min(...callees) - 1;
   }
 
-  // #makeRoom has all stand one column further to the right.
+  // #makeRoom moves all nodes one column to the right.
   #makeRoom() {
     for (const [name, {column, row}] of this.#places) {
       this.#places.set(name, {column: column + 1, row});
     }
   }
 
-  // #free is the first free place in a column, or in one behind it when that is full.
+  // #free returns the first free place in a column, or in a later one if that is full.
   #free(column) {
     const taken = new Set([...this.#places.values()].map((place) => `${place.column} ${place.row}`));
     for (;; column++) {
@@ -87,8 +87,8 @@ export class Layout {
   }
 }
 
-// depthsOf returns how many calls lead to each node at most, by name. What goes round in circles is cut where it is met
-// again.
+// depthsOf returns the length of the longest chain of calls that leads to each node, by name. Cycles are cut where a
+// node is met again.
 function depthsOf(names, edges) {
   const callers = new Map(names.map((name) => [name, []]));
   for (const {from, to} of edges) {
@@ -115,8 +115,8 @@ function depthsOf(names, edges) {
   return depths;
 }
 
-// byNeighbours sorts names so that those who call each other come next to each other in their columns: twice, each goes
-// to the mean place of those who call it.
+// byNeighbours sorts names so that callers and callees are close to each other in their columns: it moves each node to
+// the mean position of its callers, twice.
 function byNeighbours(names, edges, depths) {
   let order = [...names].sort();
   for (let round = 0; round < 2; round++) {

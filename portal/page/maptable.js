@@ -1,11 +1,11 @@
-// The tables beside the map: the same figures for those who do not look at pictures, and for small screens.
+// The tables beside the map: the same figures in a form that does not need the picture, also for small screens.
 
 import {element} from './element.js';
 import {compactNumber, durationText, rateText} from './mapdata.js';
 
 /**
- * A table whose rows can be sorted, and stay the same elements from one update to the next. A column is {title, text(row),
- * value(row), number}: what is shown, and what it is sorted by. The first is the head of the row.
+ * A table with sortable rows, whose elements stay the same from one update to the next. A column is {title, text(row),
+ * value(row), number}: what it shows, and by what it is sorted. The first one is the row's header.
  */
 class SortedTable {
   #columns;
@@ -86,7 +86,7 @@ class SortedTable {
     this.#arrange();
   }
 
-  // Rows are moved only where the order differs, and a button in one that is moved keeps the focus.
+  // Rows are moved only where the order differs, and a focused button in a moved row keeps the focus.
   #arrange() {
     const focused = document.activeElement;
     const {column, down} = this.#sort;

@@ -1,14 +1,15 @@
 import {compact} from './json.js';
 import {shellQuote} from './shell.js';
 
-// What a NATS client sends, as the description of the wire protocol has it.
+// What a NATS client sends according to the wire protocol.
 
 const fromHost = 'shell';
-const fromID = `n${[...randomBytes(9)].map((byte) => (byte % 36).toString(36)).join('')}`; // where the response goes
+const fromID = `n${[...randomBytes(9)].map((byte) => (byte % 36).toString(36)).join('')}`; // the instance to which the response is sent
 
 /**
- * The commands that make a call with the NATS command line: one that listens where the answers come, one that sends.
- * One command cannot do it: an ack and a response come, to a subject that the sender names in the request.
+ * The commands that make a call with the NATS command line: one that subscribes to the response subject, and one that
+ * sends. A single command cannot do it: both an ack and a response arrive on a subject that the sender names in the
+ * request.
  */
 export function natsSnippet(request, {plane, secured}) {
   const responses = `${plane}.r.${fromHost}.${fromID}`;
@@ -47,7 +48,7 @@ export function subjectOf({method, host, port, path, to}, plane) {
   return `${plane}.${port}.${reversed}${one}.|.${method === 'HEAD' ? 'GET' : method}.${tokens.join('.')}`;
 }
 
-/** A segment of a path as a token of a subject: every byte but letters, digits, "-", "_" and "~" as % and two digits. */
+/** A path segment as a token of a subject: all bytes except letters, digits, "-", "_" and "~" as % and two digits. */
 function tokenOf(segment) {
   if (segment === '') {
     return '%';

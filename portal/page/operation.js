@@ -5,7 +5,7 @@ import {operationHash, serviceHash} from './route.js';
 import {example} from './schema.js';
 import {isNothing, memberView, schemaView} from './schemaview.js';
 
-/** Shows what is known of an operation: its signature, what it takes, what it answers, and whom. */
+/** Shows the description of an operation: its signature, what it takes and returns, and who may call it. */
 export function operationView(operation) {
   const {host, port, method, path, signature, web} = operation;
   const link = () => new URL(operationHash(operation), document.baseURI).href;
@@ -50,7 +50,7 @@ function argumentsView(operation) {
   return element('section', {'aria-label': 'Arguments'}, heading, ...shown);
 }
 
-/** One response. Those that are no success are folded up: they are mostly alike. */
+/** One response. Those for errors are collapsed, because they are mostly alike. */
 function responseView({signature}, {status, description, contents}) {
   const good = status.startsWith('2');
   const title = [

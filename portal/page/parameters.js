@@ -38,7 +38,9 @@ function inputFor(schema, place) {
   return input;
 }
 
-/** Keeps a browser from calling another path: it takes these segments for the way up, escaped or not. */
+/**
+ * Rejects segments that would make a browser call another path: it resolves them as the parent folder, escaped or not.
+ */
 function refuseDots(input) {
   const lost = input.value === '.' || input.value === '..';
   input.setCustomValidity(lost ? 'A browser cannot send this as part of a path.' : '');

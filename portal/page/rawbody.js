@@ -1,6 +1,6 @@
 import {element, newID} from './element.js';
 
-/** The body for a handler of which nobody knows what it takes: a text, and its content type. */
+/** The body for a handler with unknown arguments: a text, and its content type. */
 export class RawBody {
   node;
   #type = element('input', {type: 'text', id: newID('type'), value: 'application/json', spellcheck: false, autocomplete: 'off'});
@@ -13,7 +13,7 @@ export class RawBody {
       element('div', {className: 'field'}, element('label', {htmlFor: this.#text.id}, 'Body'), this.#text));
   }
 
-  /** The body, undefined when there is none. */
+  /** The body, undefined if there is none. */
   get text() {
     return this.#text.value || undefined;
   }
@@ -22,13 +22,13 @@ export class RawBody {
     return this.#type.value.trim() || 'application/octet-stream';
   }
 
-  /** Takes over what was typed into another one. */
+  /** Takes over what was typed into another raw body. */
   take(other) {
     this.#text.value = other.text ?? '';
     this.#type.value = other.type;
   }
 
-  /** No field is known here. */
+  /** There are no fields here. */
   mark() {
     return false;
   }

@@ -1,12 +1,12 @@
-// A request that the form of an operation stands for: {method, host, port, path, query, target, body, type, to}. The
-// target is what the ingress is asked for; to is "" for any instance, "*" for all of them, else the id of one.
+// A request as the form of an operation describes it: {method, host, port, path, query, target, body, type, to}. target
+// is the path at the ingress; to is "" for any instance, "*" for all of them, otherwise the id of one.
 
 export const anyInstance = '';
 export const allInstances = '*';
 
-const portal = new URL('..', document.baseURI).href.replace(/\/$/, ''); // where the ingress is found
+const portal = new URL('..', document.baseURI).href.replace(/\/$/, ''); // address of the ingress
 
-/** Makes a request. Values are those of the form, by place and name. */
+/** Makes a request. values are those of the form, by place and name. */
 export function buildRequest(operation, values, to = anyInstance) {
   let {path} = operation;
   const query = new URLSearchParams(values.query);
@@ -27,7 +27,7 @@ export function buildRequest(operation, values, to = anyInstance) {
   };
 }
 
-/** The address of a request for other programs. */
+/** The address of a request, for other programs. */
 export function addressOf(operation, request) {
   return (operation.server || portal) + request.target;
 }
@@ -52,7 +52,9 @@ export async function send(request, caller, signal) {
   return {status, statusText, headers, text, milliseconds: performance.now() - started, answered: whoAnswered(headers, text)};
 }
 
-/** Makes the call to all instances, through the portal: {answers, complete}, or {status, …} as send when it refuses. */
+/**
+ * Makes the call to all instances, through the portal: {answers, complete}, or {status, …} like send if it is refused.
+ */
 export async function multicast(request, caller, signal) {
   const started = performance.now();
   const {method, target, body, type} = request;
@@ -72,7 +74,7 @@ export async function multicast(request, caller, signal) {
   return {status, statusText, headers, text, milliseconds, answered: whoAnswered(headers, text)};
 }
 
-/** Who has answered, and to which message: the ingress says so, of an error the body as well. */
+/** Which instance responded, and the message ID: from the ingress's header, or from the body of an error. */
 function whoAnswered(headers, text) {
   const [, id, host, message] = headers.get('proxy-status')?.match(/busline; next-hop="([^".]+)\.([^"]+)"; msg-id="([^"]*)"$/) || [];
   if (id) {

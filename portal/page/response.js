@@ -13,7 +13,7 @@ export function failureView(error) {
   return element('p', {className: 'notice bad'}, text);
 }
 
-/** Shows a response: the status, how long it took, who answered, some headers and the body. */
+/** Shows a response: the status, the duration, the instance, some headers and the body. */
 export function responseView({status, statusText, headers, text, milliseconds, answered}) {
   const told = ofInterest.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]);
   return element('div', {className: 'response'},
@@ -38,7 +38,7 @@ export function whoView({id, host, message}) {
     message && element('span', {className: 'quiet'}, ', message '), message && element('code', {className: 'message'}, message));
 }
 
-/** What a problem says, in the first place. */
+/** The detail of a problem, which is shown first. */
 function problemView(status, text) {
   if (status < 400) {
     return null;

@@ -1,11 +1,11 @@
-// Where in the page somebody is, as the part of its address after "#":
+// Routes of the page, which are the part of its address after "#":
 //
 //   #/                              what is on the bus
 //   #/calculator.example/           a service
 //   #/calculator.example:443/POST/add  an operation
 //   #/compare                       another view, by its name; names have no slash after them
 
-/** Reads an address: {view, host, port, method, path}, what does not apply is "". */
+/** Parses an address: {view, host, port, method, path}; what does not apply is "". */
 export function readRoute(hash) {
   const text = hash.replace(/^#?\/?/, '');
   const none = {view: '', host: '', port: '', method: '', path: ''};
@@ -35,7 +35,7 @@ function encodePath(path) {
 function decodePath(path) {
   try {
     return path.split('/').map(decodeURIComponent).join('/');
-  } catch { // somebody's own spelling
+  } catch { // typed by hand
     return path;
   }
 }

@@ -2,7 +2,7 @@ import {button, element} from './element.js';
 import {objectText} from './jsontree.js';
 import {typeText} from './schema.js';
 
-// Fields of as many rows as somebody likes; see fields.js for what a field is.
+// Fields with any number of rows; see fields.js for what a field is.
 
 /**
  * The field of an array.
@@ -45,7 +45,7 @@ export function mapField(name, schema, makeField) {
   });
 }
 
-/** A field of as many rows as somebody likes. Nothing is sent while there is none. */
+/** A field with any number of rows. Nothing is sent while there are none. */
 function rowsField(name, schema, adds, makeRow, {at, text, trees}) {
   const rows = [];
   const list = element('div', {className: 'rows'});

@@ -1,11 +1,11 @@
-// Schemas for people: what a value looks like in words, and an example of one.
+// Describes schemas for people: a value's type in words, and an example.
 
 import {many} from './element.js';
 
-const deepest = 4; // of an example; schemas may contain themselves
+const deepest = 4; // for examples; schemas may contain themselves
 
 /**
- * The properties of an object's schema. Those that a signature such as "Add(x int, y int) (sum int)" names come in its
+ * The properties of an object's schema. Those named in a signature such as "Add(x int, y int) (sum int)" come in its
  * order, which JSON does not keep.
  * @returns {{name: string, required: boolean, schema: Object}[]}
  */
@@ -21,7 +21,7 @@ export function typeText({name, schema, follow}) {
   if (schema.enum) {
     return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
   }
-  if (name) { // which may contain itself
+  if (name) { // it may contain itself
     return name;
   }
   if (schema.type === 'array') {
@@ -39,12 +39,12 @@ export function typeText({name, schema, follow}) {
   return (schema.type || 'any') + format;
 }
 
-/** Whether an object has members of any name, rather than none but its own. */
+/** Whether an object may have members of any name. */
 export function isMap(schema) {
   return typeof schema.additionalProperties === 'object' && !schema.additionalProperties.not;
 }
 
-/** What else a schema asks of a value, in words: ["at least 1", "at most 20 characters"]. */
+/** The other conditions of a schema, in words: ["at least 1", "at most 20 characters"]. */
 export function limits({schema}) {
   const said = [
     schema.nullable && schema.type && 'or null',
@@ -65,7 +65,7 @@ export function limits({schema}) {
   return said.filter(Boolean);
 }
 
-/** A value that fits the schema, as a start to type over. */
+/** A value that fits the schema, as a start for editing. */
 export function example({schema, follow}, signature = '', depth = 0) {
   for (const given of [schema.example, schema.default, schema.enum?.[0]]) {
     if (given !== undefined) {

@@ -2,8 +2,8 @@ import {element} from './element.js';
 import {fields, isMap, limits, typeText} from './schema.js';
 
 /**
- * Shows the members of an object one by one, anything else as a whole. What lies deeper opens, and is made only then:
- * a schema may contain itself.
+ * Shows the members of an object one by one, anything else as a whole. Nested members are collapsed, and built only
+ * when they are expanded: a schema may contain itself.
  */
 export function schemaView(schema, signature = '') {
   const members = fields(schema, signature);
@@ -18,7 +18,7 @@ export function isNothing({schema}) {
   return object && !alternatives && !isMap(schema) && Object.keys(schema.properties || {}).length === 0;
 }
 
-/** One member: a line, which opens when there is more inside. */
+/** One member: a line, which can be expanded if there is more inside. */
 export function memberView({name, place, required, schema}) {
   const about = [place, required && place !== 'path' && 'required', ...limits(schema)].filter(Boolean).join(', ');
   const line = [
@@ -36,7 +36,9 @@ export function memberView({name, place, required, schema}) {
   return element('li', {}, details, description);
 }
 
-/** The schema whose members a line can open to, null when there are none: of an object, of the items of an array. */
+/**
+ * The schema whose members a line shows when expanded, null if there are none: of an object, or of an array's items.
+ */
 function inside(schema, named) {
   let within = schema;
   let deeper = named; // the whole has shown its own members already

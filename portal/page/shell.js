@@ -1,4 +1,4 @@
-/** Writes a text as one word of a shell. */
+/** Quotes a text as one word of a shell. */
 export function shellQuote(text) {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

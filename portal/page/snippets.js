@@ -6,7 +6,7 @@ import {shellQuote} from './shell.js';
 
 /**
  * The same call for other tools: [{name, about, text}].
- * @param {{server: string, plane: string, secured: boolean}} bus what else it takes; secured when there is a token
+ * @param {{server: string, plane: string, secured: boolean}} bus the context of the call; secured if there is a token
  */
 export function snippets(operation, request, bus) {
   const toAll = request.to === allInstances;
@@ -26,7 +26,7 @@ export function snippets(operation, request, bus) {
   ];
 }
 
-/** The line that makes the call from a shell. The token is a secret, which is not to stand in anybody's terminal. */
+/** The line that makes the call from a shell. The token is a secret and must not appear in a terminal. */
 function curl(operation, request, secured) {
   const words = ['curl', '-i'];
   const usual = request.body === undefined ? 'GET' : 'POST';

@@ -4,7 +4,7 @@ import {snippets} from './snippets.js';
 
 const names = ['curl', 'Go', 'NATS'];
 
-/** The same call for other tools, one of them shown. */
+/** The same call for other tools, one of which is shown. */
 export class SnippetsView {
   node;
   #tabs;

@@ -2,19 +2,19 @@ import {button, element, many} from './element.js';
 import {expiryText, nameOf, readClaims, timeLeft} from './jwt.js';
 import {serviceHash} from './route.js';
 
-// What stands in the middle while there is no operation to show.
+// What the middle shows when there is no operation.
 
-/** What marks an operation that has left the bus while it was shown. */
+/** Marks an operation that has left the bus while it was shown. */
 export const gone = 'gone';
 
-const mostCards = 120; // of services, for a start; the list has all of them
+const mostCards = 120; // services shown at first; the list has all of them
 
 export function loadingView() {
   const lines = [1, 2, 3, 4].map(() => element('div', {className: 'bone'}));
   return element('div', {className: 'state', role: 'status'}, element('p', {className: 'quiet'}, 'Asking the bus …'), ...lines);
 }
 
-/** What is on the bus, for a start. */
+/** The start: what is on the bus. */
 export function startView({services, operations, server, leftOut, instances}) {
   const running = Object.values(instances).reduce((sum, list) => sum + (list?.length || 0), 0);
   return element('div', {className: 'state'},
@@ -78,7 +78,7 @@ export function failedView(fault, {again}) {
     button('Try now', again));
 }
 
-/** The token is not taken, so nothing is shown. */
+/** The token was refused, so nothing is shown. */
 export function refusedView(fault, caller, {changeToken, dropToken}) {
   const claims = readClaims(caller.token);
   const expired = claims && timeLeft(claims) < 0;
@@ -91,7 +91,7 @@ export function refusedView(fault, caller, {changeToken, dropToken}) {
     element('div', {className: 'buttons'}, button('Change the token', changeToken), button('Look as nobody', dropToken, {className: 'plain'})));
 }
 
-/** An address that leads to nothing. */
+/** An address that does not exist. */
 export function unknownView({host, port, method, path}, caller) {
   const what = method ? `${method.toUpperCase()} ${host}:${port}${path}` : host;
   return element('div', {className: 'state', role: 'status'},

@@ -1,7 +1,7 @@
 import {button, element} from './element.js';
 import {expiryText, nameOf, readClaims, timeLeft} from './jwt.js';
 
-/** The button in the header that says who calls, and the panel behind it where that is changed. */
+/** The button in the header that shows the caller, and the panel in which the caller can be changed. */
 export class TokenPanel {
   button;
   dialog;
@@ -35,7 +35,7 @@ export class TokenPanel {
     });
     caller.onChange(() => this.showWho());
     this.showWho();
-    setInterval(() => this.showWho(), 1000); // a token may expire while somebody looks
+    setInterval(() => this.showWho(), 1000); // a token may expire while the page is open
   }
 
   open() {
@@ -67,7 +67,7 @@ export class TokenPanel {
   }
 }
 
-/** What a token says, decoded here and verified by nobody. */
+/** The claims of a token, decoded but not verified. */
 export function claimsView(token) {
   const bare = token.trim().replace(/^(authorization: *)?bearer +/i, '');
   if (!bare) {

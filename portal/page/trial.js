@@ -8,8 +8,8 @@ import {failureView, pendingView, responseView} from './response.js';
 import {SnippetsView} from './snippetsview.js';
 
 /**
- * Lets a person make a call: fields for what an operation takes, whom to send it to, what came back, and the same call
- * for other tools. What was typed outlives another description of the operation.
+ * The form for making a call: fields for the arguments, the target, the response, and the same call for other tools.
+ * What was typed survives a new description of the operation.
  */
 export class Trial {
   node;
@@ -18,7 +18,7 @@ export class Trial {
   #state; // of the bus
   #parameters = new Map(); // fields, by place and name
   #body = null;
-  #query = null; // of a handler whose arguments nobody knows
+  #query = null; // for a handler with unknown arguments
   #to = element('select', {id: newID('to')});
   #inputs = element('div', {className: 'inputs'});
   #send = element('button', {type: 'submit'}, 'Send');
@@ -52,7 +52,7 @@ export class Trial {
     this.#showInstances();
   }
 
-  /** Takes over another description of the operation, and who runs. */
+  /** Takes over a new description of the operation, and the running instances. */
   update(operation, state) {
     const moved = this.#state.instances !== state.instances;
     this.#state = state;
@@ -73,7 +73,7 @@ export class Trial {
     this.#showSnippets();
   }
 
-  /** Takes the answers away: they were for somebody else. */
+  /** Removes the answers, which were for another caller. */
   forget() {
     this.#running?.abort();
     this.#output.replaceChildren();
@@ -95,7 +95,7 @@ export class Trial {
     this.#output.replaceChildren();
   }
 
-  /** Offers the instances that run; one that was chosen and is gone stays, and is called what it is. */
+  /** Offers the running instances; a selected one that has gone stays, and is marked as gone. */
   #showInstances() {
     const chosen = this.#to.value;
     const running = (this.#state.instances[this.#operation.host] || []).map(({id}) => id);
@@ -119,7 +119,7 @@ export class Trial {
     this.#snippets.show(this.#operation, this.#request(), {plane, secured: this.#caller.token !== ''});
   }
 
-  /** Makes the call; while it is under way the button stops it. */
+  /** Makes the call; meanwhile the button cancels it. */
   async #submit() {
     if (this.#running) {
       this.#running.abort();
@@ -151,14 +151,14 @@ export class Trial {
     return responseView(result);
   }
 
-  /** Shows beside each field what a service says is wrong with it. */
+  /** Shows beside each field the fault that the service reports for it. */
   #mark({status, text}) {
     if (status !== 400 && status !== 422) {
       return;
     }
     try {
       for (const {name, in: place, detail} of JSON.parse(text).errors || []) {
-        const path = String(name).split(/\.|(?=\[\d+\])/); // "lines[0].n" is lines, [0], n
+        const path = String(name).split(/\.|(?=\[\d+\])/); // lines[0].n is lines, [0], n
         const field = this.#parameters.get(`${place} ${path[0]}`);
         if (field) {
           field.mark(path.slice(1), detail);
@@ -166,11 +166,11 @@ export class Trial {
           this.#body?.mark(path, detail);
         }
       }
-    } catch { /* it says nothing of fields */ }
+    } catch { /* it does not mention fields */ }
   }
 }
 
-/** Where the body is typed, null for an operation without one. */
+/** The editor for the body, null for an operation without one. */
 function bodyOf({body, signature, web, method}) {
   if (body) {
     return new BodyForm(body, signature);
