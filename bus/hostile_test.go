@@ -211,6 +211,26 @@ func TestRequestsWithoutMessageIDAreRefused(t *testing.T) {
 	}
 }
 
+// TestRequestsWithoutMessageIDHaveNoReplySubject sends one to an instance that may answer on the reply subject alone.
+func TestRequestsWithoutMessageIDHaveNoReplySubject(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	callee := w.connect(calculatorHost, bus.WithAllowResponses())
+	serve(t, callee, calculator{})
+	evil := newHostile(t, w)
+	good := request("GET /add?x=1&y=2 HTTP/1.1", calculatorHost)
+	nameless := strings.ReplaceAll(strings.Replace(good, "Bus-Msg-Id: m1\n", "", 1), "\n", "\r\n")
+	if err := evil.raw.Publish(evil.plane+"."+addSubject, []byte(nameless)); err != nil {
+		t.Fatal(err)
+	}
+	if response, _ := evil.send(addSubject, good); response.StatusCode != http.StatusOK || len(evil.answers) != 0 {
+		t.Errorf("answered %d, and %d more", response.StatusCode, len(evil.answers))
+	}
+	if got := callee.Stats().Dropped; got != 1 {
+		t.Errorf("%d dropped", got)
+	}
+}
+
 func TestForgedAnswersAreIgnored(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
