@@ -61,7 +61,7 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	call := x.out
 	again := call.left
 	call.ran = call.ran || again && x.mayHaveRun()
-	call.left = true
+	call.left, call.absent = true, false
 	x.Response, call.latest.err = c.carry(ctx, call, again)
 	call.latest.response = x.Response
 	if call.ran {

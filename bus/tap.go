@@ -94,7 +94,7 @@ func (x *Exchange) answered(err error) bool {
 	if err != nil {
 		return asError(err).Host != ""
 	}
-	return x.Response == nil || x.Response.FromID != ""
+	return x.Response == nil || x.Response.FromID != "" && !x.out.absent
 }
 
 func (t *tap) keep(record CallRecord) {

@@ -50,6 +50,9 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 		if !left && mayTell { // else it is served, or was
 			allowed, by, err := c.askAllowed(ctx, request.address, ends)
 			if err == nil && !slices.Contains(allowed, request.Method) {
+				if call := request.seen.out; call != nil {
+					call.absent = true
+				}
 				return c.absentResponse(request, allowed, by), nil
 			}
 			mayTell = err == nil || errors.Is(err, errAbsent) // who was asked and does not say is not asked again
