@@ -18,9 +18,9 @@ import (
 )
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // so that a pipe nobody reads is an error of the write, after which all is closed in order
+	signal.Ignore(syscall.SIGPIPE) // so that writing to a closed pipe is an error, after which everything is closed in order
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal finds nobody who would catch it
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(cli.Run(ctx, cli.Environment{
 		Stdin:  os.Stdin,
 		Stdout: os.Stdout, StdoutTerminal: isTerminal(os.Stdout),

@@ -9,15 +9,15 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// address is what is called: "https://calculator.example/add?x=5".
+// address is the target of a call: "https://calculator.example/add?x=5".
 type address struct {
-	host  string // perhaps with an instance in front
+	host  string // may begin with an instance ID
 	port  int
 	path  string // escaped
 	query string
 }
 
-// parseAddress reads an address; https:// may be left out.
+// parseAddress parses an address; https:// may be omitted.
 func parseAddress(text string) (address, error) {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
@@ -37,7 +37,7 @@ func parseAddress(text string) (address, error) {
 // String returns the address without its query.
 func (a address) String() string { return a.place() + a.path }
 
-// place returns the host, and the port unless everybody assumes it.
+// place returns the host, with the port unless it is the default.
 func (a address) place() string {
 	if a.port == publicPort {
 		return a.host
@@ -45,7 +45,7 @@ func (a address) place() string {
 	return a.host + ":" + strconv.Itoa(a.port)
 }
 
-// url returns the address of the bus with another path, escaped, and query.
+// url returns the address with another escaped path and query.
 func (a address) url(path, query string) (*url.URL, error) {
 	to, err := url.Parse("https://" + a.host + ":" + strconv.Itoa(a.port) + path)
 	if err != nil {

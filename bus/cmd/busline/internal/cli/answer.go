@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// printHead shows the status and the headers of an answer.
+// printHead prints the status and the headers of a response.
 func (s *session) printHead(response *http.Response) error {
 	var head strings.Builder
 	head.WriteString(s.style().bold(response.Proto+" "+response.Status) + "\n")
@@ -21,7 +21,8 @@ func (s *session) printHead(response *http.Response) error {
 	return s.print("%s\n", head.String())
 }
 
-// printBody prints the body of an answer: JSON indented for people, on one line for programs; all else as it is.
+// printBody prints the body of a response: JSON indented for people, or on one line for programs; anything else as it
+// is.
 func (s *session) printBody(f *callFlags, body []byte) error {
 	pretty := s.StdoutTerminal && !s.settings.json
 	switch {
@@ -38,14 +39,14 @@ func (s *session) printBody(f *callFlags, body []byte) error {
 	return err
 }
 
-// indent writes JSON for people, and leaves order and digits as they are.
+// indent formats JSON for people, and keeps order and digits.
 func indent(text []byte) []byte {
 	var indented bytes.Buffer
 	_ = json.Indent(&indented, bytes.TrimSpace(text), "", "  ") // it is valid
 	return append(indented.Bytes(), '\n')
 }
 
-// compact writes JSON on one line; what is no JSON becomes a JSON text.
+// compact formats JSON on one line; a text that is not JSON becomes a JSON string.
 func compact(text []byte) []byte {
 	var line bytes.Buffer
 	if json.Compact(&line, text) == nil {
@@ -54,7 +55,8 @@ func compact(text []byte) []byte {
 	return jsonOf(strings.TrimRight(string(text), "\n"))
 }
 
-// jsonOf writes a value of ours, which JSON can hold, on one line. What is not UTF-8 becomes U+FFFD.
+// jsonOf returns a value as JSON on one line. The value must be one that JSON can represent. Bytes that are not UTF-8
+// become U+FFFD.
 func jsonOf(ours any) []byte {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)

@@ -11,17 +11,17 @@ type argument struct {
 	name  string // "p1.x"
 	value string
 	json  bool
-	file  bool // the value is what a file has
+	file  bool // the value is the content of a file
 }
 
-// arguments are what a command line gives to a call.
+// arguments are the arguments of a call on the command line.
 type arguments struct {
 	named []argument
-	body  []byte // all of it, nil when it is made of the named ones
+	body  []byte // the whole body, nil if it is made of the named arguments
 }
 
-// parseArguments reads name=value, name:=json, each perhaps with @file for the value, and at most one whole body: @file, -
-// or JSON.
+// parseArguments parses name=value and name:=json, whose values may be @file, and at most one whole body: @file, - or
+// JSON.
 func parseArguments(operands []string, stdin io.Reader) (given arguments, err error) {
 	from := &files{stdin: stdin}
 	for _, operand := range operands {
@@ -51,7 +51,8 @@ func parseArguments(operands []string, stdin io.Reader) (given arguments, err er
 	return given, nil
 }
 
-// readBody reads a body from a file, from standard input, or from the command line itself. It is not nil.
+// readBody reads a body from a file, from standard input, or from the command line itself. It never returns nil without
+// an error.
 func readBody(operand string, from *files) (body []byte, err error) {
 	path, isFile := strings.CutPrefix(operand, "@")
 	switch {

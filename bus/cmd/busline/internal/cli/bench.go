@@ -64,7 +64,7 @@ time: think before you bench what creates something. An interruption shows what 
 	}
 }
 
-// bench makes the calls and prints what came of them.
+// bench makes the calls and prints the result.
 func (s *session) bench(ctx context.Context, f *benchFlags, operands []string) error {
 	made, err := f.prepare(ctx, s, operands)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *session) bench(ctx context.Context, f *benchFlags, operands []string) e
 	return nil
 }
 
-// callOnce makes one call. A detail is there when it failed.
+// callOnce makes one call. detail is set if it failed.
 func callOnce(ctx context.Context, conn *bus.Conn, made *prepared, timeout time.Duration) (status int, detail string) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func callOnce(ctx context.Context, conn *bus.Conn, made *prepared, timeout time.
 	return response.StatusCode, string(body)
 }
 
-// showProgress says on a terminal how far the bench is, until it is told to be quiet.
+// showProgress shows the progress of the bench on a terminal, until it is stopped.
 func (s *session) showProgress(r *benchRun) (quiet func()) {
 	if !s.StderrTerminal || s.settings.json {
 		return func() {}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// benchResult is what a bench came to. Times are in milliseconds.
+// benchResult is the result of a bench. Times are in milliseconds.
 type benchResult struct {
 	Calls       int64          `json:"calls"`
 	Failed      int64          `json:"failed"`
@@ -21,11 +21,11 @@ type benchResult struct {
 	P90         float64        `json:"p90Milliseconds"`
 	P99         float64        `json:"p99Milliseconds"`
 	Max         float64        `json:"maxMilliseconds"`
-	Statuses    map[int]int64  `json:"statuses"` // how many came with each
-	Details     map[int]string `json:"details"`  // of the first that failed with each
+	Statuses    map[int]int64  `json:"statuses"` // number of calls by status
+	Details     map[int]string `json:"details"`  // of the first failed call by status
 }
 
-// result sums a bench up.
+// result summarises a bench.
 func (r *benchRun) result() benchResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchRun is a bench under way.
+// benchRun is a running bench.
 type benchRun struct {
 	concurrency int
 	left        atomic.Int64 // calls that have not begun
@@ -18,15 +18,15 @@ type benchRun struct {
 	took        time.Duration
 	done        atomic.Int64
 
-	mu        sync.Mutex // protects all below
+	mu        sync.Mutex // protects all fields below
 	latencies histogram
 	outcomes  map[int]*outcome // by status
 }
 
-// outcome is what came with one status.
+// outcome are the calls with one status.
 type outcome struct {
 	count  int64
-	detail string // of the first that failed
+	detail string // of the first failed call
 }
 
 func newBenchRun(f *benchFlags) *benchRun {
@@ -47,7 +47,7 @@ func (r *benchRun) run(ctx context.Context, call func(context.Context) (status i
 			for r.goesOn(ctx) {
 				began := time.Now()
 				status, detail := call(ctx)
-				if ctx.Err() == nil || status < http.StatusBadRequest { // what an interruption cut off says nothing
+				if ctx.Err() == nil || status < http.StatusBadRequest { // failures caused by the interruption do not count
 					r.note(time.Since(began), status, detail)
 				}
 			}
@@ -57,7 +57,7 @@ func (r *benchRun) run(ctx context.Context, call func(context.Context) (status i
 	r.took = time.Since(r.begun)
 }
 
-// goesOn takes one of the calls that are left.
+// goesOn takes one of the remaining calls.
 func (r *benchRun) goesOn(ctx context.Context) bool {
 	if ctx.Err() != nil || r.ends > 0 && time.Since(r.begun) >= r.ends {
 		return false

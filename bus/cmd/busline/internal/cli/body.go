@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// prepareBody gives a request its body, which is JSON unless the command line says otherwise.
+// prepareBody sets the body of a request, which is JSON unless the command line sets another content type.
 func (p *plan) prepareBody(made *prepared, whole []byte, members *value) error {
 	switch {
 	case whole != nil && (p.bodiless() || p.operation.RequestBody == nil):

@@ -64,7 +64,7 @@ to standard error, as a few lines, with --json as it came. With --all each insta
 	}
 }
 
-// call makes one call, and prints what came of it.
+// call makes one call, and prints the response.
 func (s *session) call(ctx context.Context, f *callFlags, operands []string) error {
 	if f.all && f.instance != "" {
 		return misuse("--all and --instance: either every instance is called, or one")
@@ -96,7 +96,7 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	return s.answer(f, response)
 }
 
-// answer prints one answer.
+// answer prints one response.
 func (s *session) answer(f *callFlags, response *http.Response) error {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

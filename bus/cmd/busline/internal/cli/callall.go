@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// callAll makes a multicast call, and prints answer after answer.
+// callAll makes a multicast call, and prints the responses as they arrive.
 func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) error {
 	answered, bad := 0, 0
 	for response, err := range conn.Publish(request) {
@@ -55,15 +55,15 @@ func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) e
 	return nil
 }
 
-// answerOfOne is a line of what --all prints.
+// answerOfOne is a line of the output of --all.
 type answerOfOne struct {
 	Host   string          `json:"host"`
 	ID     string          `json:"id"`
 	Status int             `json:"status"`
-	Body   json.RawMessage `json:"body"` // what is no JSON is a text
+	Body   json.RawMessage `json:"body"` // a body that is not JSON becomes a string
 }
 
-// lost is the line of an instance that took the call and did not answer.
+// lost is the line for an instance that acknowledged the call and did not respond.
 func lost(err error) answerOfOne {
 	called, _ := errors.AsType[*bus.Error](err)
 	return answerOfOne{called.Host, called.ID, called.Status, jsonOf(called.Detail)}
@@ -76,14 +76,14 @@ func readAnswer(response *http.Response) (one answerOfOne, err error) {
 	return one, err
 }
 
-// line writes an answer on one line.
+// line formats a response on one line.
 func (s *session) line(one answerOfOne) string {
 	if s.settings.json {
 		return string(jsonOf(one)) + "\n"
 	}
 	body := string(one.Body)
 	var text string
-	if json.Unmarshal(one.Body, &text) == nil && !strings.ContainsAny(text, "\n\r\t") { // no quotes where none are needed
+	if json.Unmarshal(one.Body, &text) == nil && !strings.ContainsAny(text, "\n\r\t") { // without quotes where none are needed
 		body = text
 	}
 	style := s.style()

@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// matching returns the operations of the path that fits best.
+// matching returns the operations of the path that matches best.
 func matching(document *openapi.Document, path string) (found []*operation) {
 	best := -1
 	for _, each := range operationsOf(document) {
@@ -26,8 +26,8 @@ func matching(document *openapi.Document, path string) (found []*operation) {
 	return found
 }
 
-// choose picks the operation of one path that is meant. Without a method from the command line it is GET, unless only
-// others take the arguments; among several others it does not guess, as they change things.
+// choose picks one operation of a path. Without a method from the command line it is GET, unless only others take the
+// arguments; it does not choose among several others, because they may change things.
 func choose(found []*operation, to address, method string, given arguments) (*operation, error) {
 	if len(found) == 1 {
 		return found[0], nil
@@ -40,10 +40,10 @@ func choose(found []*operation, to address, method string, given arguments) (*op
 		if at := slices.IndexFunc(found, func(o *operation) bool { return o.method == listed }); at >= 0 {
 			return found[at], nil
 		}
-		return found[0], nil // the service says what it thinks of the method
+		return found[0], nil // the service refuses the method in its own words
 	}
 	fit := slices.DeleteFunc(slices.Clone(found), func(o *operation) bool { return !o.takesAt(to.path, given) })
-	if len(fit) == 0 { // what the path says already is said of the operation that is meant then
+	if len(fit) == 0 { // an argument that is in the path already is reported for the operation chosen without it
 		fit = slices.DeleteFunc(slices.Clone(found), func(o *operation) bool { return !o.takes(given) })
 	}
 	switch {
@@ -55,7 +55,7 @@ func choose(found []*operation, to address, method string, given arguments) (*op
 	return nil, misuse("%s is served under %s; say with -X which one is meant", to, strings.Join(methodsOf(fit), ", "))
 }
 
-// unknownToAll says which argument no method of a path takes, or that no method takes all of them.
+// unknownToAll reports an argument that no method of a path takes, or that no method takes all of them.
 func unknownToAll(found []*operation, to address, all arguments) error {
 	for _, given := range all.named {
 		taken := slices.ContainsFunc(found, func(o *operation) bool { return o.takes(arguments{named: []argument{given}}) })
@@ -79,7 +79,7 @@ func unknownArgument(to address, name string, names []string) error {
 	return misuse("there is no argument %s: %s takes %s%s", name, to, orNothing(names), didYouMean(name, names))
 }
 
-// orNothing lists names.
+// orNothing formats a list of names.
 func orNothing(names []string) string {
 	if len(names) == 0 {
 		return "none"
@@ -94,7 +94,7 @@ func methodsOf(all []*operation) (methods []string) {
 	return methods
 }
 
-// takesAt is takes where the path of an address has given some arguments already.
+// takesAt is takes for an address whose path contains some arguments already.
 func (o *operation) takesAt(path string, all arguments) bool {
 	given, _, _ := o.match(path)
 	return o.takes(all) && (o.isOpen() || !slices.ContainsFunc(all.named, func(one argument) bool {
@@ -104,7 +104,7 @@ func (o *operation) takesAt(path string, all arguments) bool {
 	}))
 }
 
-// takes says whether an operation has all these arguments, and a body when there is one.
+// takes says whether an operation takes all these arguments, and a body if there is one.
 func (o *operation) takes(all arguments) bool {
 	if all.body != nil && o.body() == nil && !o.isOpen() {
 		return false

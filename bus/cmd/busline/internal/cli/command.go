@@ -12,9 +12,9 @@ type command struct {
 	summary  string // one line, for the list of commands
 	about    string // paragraphs, for its own help
 	examples []string
-	hidden   bool // from help and completion
+	hidden   bool // hidden from help and completion
 
-	flags    func(*flag.FlagSet) // nil: none of its own
+	flags    func(*flag.FlagSet) // nil if it has none of its own
 	run      func(ctx context.Context, s *session, operands []string) error
-	complete func(ctx context.Context, s *session, before []string, word string) []string // nil: nothing
+	complete func(ctx context.Context, s *session, before []string, word string) []string // nil: no candidates
 }

@@ -8,7 +8,7 @@ func commands() []*command {
 	}
 }
 
-// findCommand returns the subcommand of a name, nil when there is none.
+// findCommand returns the subcommand of a name, nil if there is none.
 func findCommand(name string) *command {
 	for _, each := range commands() {
 		if each.name == name {
@@ -18,7 +18,7 @@ func findCommand(name string) *command {
 	return nil
 }
 
-// commandNames are those that help shows.
+// commandNames returns the names that help shows.
 func commandNames() (names []string) {
 	for _, each := range commands() {
 		if !each.hidden {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// completeName is the hidden command that shells ask. Its operands are the words typed so far, without the name of the
-// program; the last is the one to complete, perhaps empty. It prints one candidate a line.
+// completeName is the hidden command that shells run for completion. Its operands are the words typed so far, without
+// the name of the program; the last one, which may be empty, is to be completed. It prints one candidate per line.
 const completeName = "__complete"
 
-// completeTimeout is how long somebody who has pressed the tab key waits at most.
+// completeTimeout is the longest time that a user waits after pressing the tab key.
 const completeTimeout = time.Second
 
 func newComplete() *command {
@@ -29,7 +29,7 @@ func newComplete() *command {
 	}
 }
 
-// candidates returns what the last word may become. Whatever goes wrong, there are none.
+// candidates returns the completions of the last word, none after any error.
 func (s *session) candidates(ctx context.Context, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
@@ -63,7 +63,7 @@ func (s *session) candidates(ctx context.Context, words []string) []string {
 	return chosen.complete(ctx, s, operands, word)
 }
 
-// startingWith keeps the candidates that begin with a word; flags only when flags are asked for.
+// startingWith returns the candidates that begin with a word; flags only if the word begins like one.
 func startingWith(word string, candidates []string, flags bool) []string {
 	return slices.DeleteFunc(candidates, func(each string) bool {
 		return !strings.HasPrefix(each, word) || isFlag(each) != flags
@@ -84,7 +84,7 @@ func (s *session) completeHost(ctx context.Context, word, ending string) []strin
 	return startingWith(word, candidates, false)
 }
 
-// schemeOf returns the https:// that somebody has typed.
+// schemeOf returns the https:// of a word, if it has one.
 func schemeOf(word string) string {
 	if scheme, _, found := strings.Cut(word, "://"); found {
 		return scheme + "://"
@@ -113,7 +113,7 @@ func (s *session) completePath(ctx context.Context, word string) []string {
 	return startingWith(word, candidates, false)
 }
 
-// completeCall completes an address, and behind it the names of arguments.
+// completeCall completes an address, and after it the names of arguments.
 func completeCall(ctx context.Context, s *session, before []string, word string) []string {
 	switch {
 	case len(before) == 0 && strings.Contains(strings.TrimPrefix(word, schemeOf(word)), "/"):

@@ -17,7 +17,7 @@ var zshScript string
 //go:embed completion.fish
 var fishScript string
 
-// completionScripts are those of the shells.
+// completionScripts are the scripts, by shell.
 func completionScripts() map[string]string {
 	return map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 }

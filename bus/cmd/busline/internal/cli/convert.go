@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// convert turns what stands behind = into JSON, as the schema asks.
+// convert converts the text after = to JSON of the schema's type.
 func (d schemas) convert(schema *reflectapi.Schema, name string, given argument) (json.RawMessage, error) {
 	text, err := d.textOf(schema, name, given)
 	if err != nil {
@@ -38,7 +38,7 @@ func (d schemas) convert(schema *reflectapi.Schema, name string, given argument)
 	return converted, nil
 }
 
-// checkJSON takes what stands behind :=, when it is of the type that the schema asks for.
+// checkJSON returns the JSON after :=, if it has the schema's type.
 func (d schemas) checkJSON(schema *reflectapi.Schema, name, text string) (json.RawMessage, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(text)); err != nil {
@@ -50,8 +50,8 @@ func (d schemas) checkJSON(schema *reflectapi.Schema, name, text string) (json.R
 	return compact.Bytes(), nil
 }
 
-// fits says whether a JSON value is of the type of a schema, and all that is in it. What else there is to ask, such as
-// a range, the service asks.
+// fits says whether a JSON value, including everything in it, has the type of a schema. Other conditions, such as a
+// range, are left to the service.
 func (d schemas) fits(schema *reflectapi.Schema, text json.RawMessage) bool {
 	resolved := d.resolve(schema)
 	if string(text) == "null" {
@@ -90,7 +90,7 @@ func (d schemas) fitsObject(schema *reflectapi.Schema, text json.RawMessage) boo
 	return true
 }
 
-// isAmong says whether a text is one of those that an enumeration has; no enumeration has all.
+// isAmong says whether a text is in an enumeration; every text is if there is none.
 func (d schemas) isAmong(enum []any, text json.RawMessage) bool {
 	var said string
 	return len(enum) == 0 || json.Unmarshal(text, &said) == nil && slices.Contains(enum, any(said))
@@ -98,7 +98,7 @@ func (d schemas) isAmong(enum []any, text json.RawMessage) bool {
 
 func isNumber(text json.RawMessage) bool { return text[0] == '-' || '0' <= text[0] && text[0] <= '9' }
 
-// misfit is the error for a value of the wrong type.
+// misfit returns the error for a value of the wrong type.
 func (d schemas) misfit(schema *reflectapi.Schema, name, text string) error {
 	expected := withArticle(d.text(schema))
 	hint := ""

@@ -8,7 +8,8 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// demands says for people what a schema asks of a value beside its type: "1 to 200 characters", "pattern \S".
+// demands returns for people what a schema demands of a value in addition to its type: "1 to 200 characters", "pattern
+// \S".
 func (d schemas) demands(schema *reflectapi.Schema) (all []string) {
 	s := d.resolve(schema)
 	if choices := choicesOf(s); choices != "" {
@@ -36,13 +37,13 @@ func (d schemas) demands(schema *reflectapi.Schema) (all []string) {
 			all = append(all, "each "+strings.Join(each, ", "))
 		}
 	}
-	if s.Pattern != "" { // whose end no comma tells
+	if s.Pattern != "" { // last, because it may contain commas
 		all = append(all, "pattern "+cleanLine(s.Pattern))
 	}
 	return all
 }
 
-// choicesOf lists an enumeration: "one of box, bag".
+// choicesOf formats an enumeration: "one of box, bag".
 func choicesOf(s *reflectapi.Schema) string {
 	if len(s.Enum) == 0 {
 		return ""
@@ -54,7 +55,7 @@ func choicesOf(s *reflectapi.Schema) string {
 	return "one of " + strings.Join(texts, ", ")
 }
 
-// numberRange says between which numbers one has to be.
+// numberRange formats the range of a number.
 func numberRange(s *reflectapi.Schema) string {
 	switch least, most := s.Minimum, s.Maximum; {
 	case least != nil && most != nil && !s.ExclusiveMinimum && !s.ExclusiveMaximum:
@@ -68,7 +69,7 @@ func numberRange(s *reflectapi.Schema) string {
 	}
 }
 
-// bound is one end of a range, "" for none.
+// bound formats one end of a range, "" if there is none.
 func bound(at *float64, exclusive bool, without, with string) string {
 	switch {
 	case at == nil:
@@ -80,10 +81,10 @@ func bound(at *float64, exclusive bool, without, with string) string {
 	}
 }
 
-// figure writes a number as people do.
+// figure formats a number for people.
 func figure(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
 
-// countRange says how many there have to be: "1 to 20 items".
+// countRange formats a range of counts: "1 to 20 items".
 func countRange(least, most *uint64, noun string) string {
 	many := func(count uint64) string {
 		if count == 1 {

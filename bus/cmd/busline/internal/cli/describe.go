@@ -42,13 +42,13 @@ each caller what it may call: without a token, operations that ask for one are n
 	}
 }
 
-// portDocument is what is served on one port of a host.
+// portDocument is the document of one port of a host.
 type portDocument struct {
 	port int
 	*fetched
 }
 
-// describe shows what the operand names.
+// describe prints the description of its operand.
 func (s *session) describe(ctx context.Context, operand string) error {
 	to, err := parseAddress(operand)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *session) describe(ctx context.Context, operand string) error {
 	return s.print("%s", text.String())
 }
 
-// documentsOf fetches the documents of all ports of a host; of one when the address names it.
+// documentsOf fetches the documents of all ports of a host, or of one if the address names it.
 func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (instances []instance, documents []portDocument, err error) {
 	instances, err = s.discover(ctx, to.host)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (in
 	for _, port := range ports {
 		known, err := s.fetch(ctx, to.host, port)
 		if errors.Is(err, errUndescribed) {
-			continue // all that is there is hidden
+			continue // everything there is hidden
 		}
 		if err != nil {
 			return nil, nil, err
@@ -121,7 +121,7 @@ func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (in
 	return instances, documents, nil
 }
 
-// at returns the operations of a path, as it stands in the document or as it is called.
+// at returns the operations of a path, as written in the document or as called.
 func at(all []operation, path string) (found []operation) {
 	for _, each := range all {
 		if each.path == path {
@@ -139,7 +139,7 @@ func at(all []operation, path string) (found []operation) {
 	return found
 }
 
-// writeHost writes what is known of the whole host.
+// writeHost writes the description of the whole host.
 func (s *session) writeHost(text *strings.Builder, to address, instances []instance, documents []portDocument) {
 	about := []string{plural(len(instances), "instance")}
 	if version := instances[0].Version; version != "" {

@@ -1,28 +1,28 @@
 package cli
 
-// describedOperation is an operation as describe --json shows it.
+// describedOperation is an operation in the output of describe --json.
 type describedOperation struct {
 	Method      string              `json:"method"`
 	Address     string              `json:"address"`
 	Path        string              `json:"path"`
 	Signature   string              `json:"signature,omitempty"`
 	Description string              `json:"description,omitempty"`
-	Token       bool                `json:"token"` // it asks for one
+	Token       bool                `json:"token"` // it needs one
 	Arguments   []describedArgument `json:"arguments"`
 }
 
-// describedArgument is an argument of it.
+// describedArgument is one of its arguments.
 type describedArgument struct {
 	Name string `json:"name"`
 	In   string `json:"in"`
 	Type string `json:"type"`
 
-	Required    bool     `json:"required"`          // it may not be left out
-	Demands     []string `json:"demands,omitempty"` // beside the type: "1 to 200 characters"
+	Required    bool     `json:"required"`          // it must not be omitted
+	Demands     []string `json:"demands,omitempty"` // in addition to the type: "1 to 200 characters"
 	Description string   `json:"description,omitempty"`
 }
 
-// describeJSON prints operations for programs.
+// describeJSON prints operations as JSON.
 func (s *session) describeJSON(all []operation) error {
 	shown := []describedOperation{}
 	for _, each := range all {

@@ -14,16 +14,16 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// controlPort is where the framework answers; see the section on control in docs/wire.md.
+// controlPort is the framework's own port; see the section on control in docs/wire.md.
 const controlPort = 888
 
-// publicPort is where a service is unless an address says otherwise.
+// publicPort is the default port of an address.
 const publicPort = 443
 
-// plainPort is where http:// leads.
+// plainPort is the default port of http://.
 const plainPort = 80
 
-// instance is what one instance says of itself.
+// instance is what one instance reports about itself.
 type instance struct {
 	Host    string `json:"host"`
 	ID      string `json:"id"`
@@ -31,7 +31,8 @@ type instance struct {
 	Ports   []int  `json:"ports"` // on which it serves something; none for a mere caller
 }
 
-// discover asks everybody on the plane, or with a host its instances, and returns who answered but for ourselves, sorted.
+// discover asks all instances on the plane, or those of a host, and returns those that answer, without this process,
+// sorted.
 func (s *session) discover(ctx context.Context, host string) ([]instance, error) {
 	conn, err := s.join(ctx)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *session) discover(ctx context.Context, host string) ([]instance, error)
 	for response, err := range conn.Publish(request) {
 		if err != nil {
 			if isOfInstance(err) {
-				continue // it took the question and is gone
+				continue // it acknowledged the question and has gone
 			}
 			return nil, err
 		}
@@ -61,13 +62,13 @@ func (s *session) discover(ctx context.Context, host string) ([]instance, error)
 	return found, nil
 }
 
-// isOfInstance says whether it is one instance that failed, not the call.
+// isOfInstance says whether one instance failed, rather than the call.
 func isOfInstance(err error) bool {
 	failed, ok := errors.AsType[*bus.Error](err)
 	return ok && failed.Host != ""
 }
 
-// readPing reads the answer of an instance; false when it is none.
+// readPing parses the answer of an instance; it returns false if that is invalid.
 func readPing(response *http.Response) (answered instance, ok bool) {
 	defer response.Body.Close()
 	if json.NewDecoder(response.Body).Decode(&answered) != nil {
@@ -101,7 +102,7 @@ func idsOf(instances []instance, host string) (ids []string) {
 	return ids
 }
 
-// nobody is the error for a host that is not there, and says who is.
+// nobody returns the error for a host that is not on the bus, with those that are.
 func (s *session) nobody(ctx context.Context, host string) error {
 	if s.conn == nil {
 		return &failure{status: absent, err: fmt.Errorf("nobody serves %s", host)}
@@ -115,7 +116,7 @@ func (s *session) nobody(ctx context.Context, host string) error {
 		return err
 	case slices.Contains(hosts, service): // an instance that is not there
 		text = fmt.Sprintf("%s has no instance %s, but %s", service, id, strings.Join(idsOf(instances, service), ", "))
-	case slices.Contains(hosts, host): // on another port, or it has come back
+	case slices.Contains(hosts, host): // on another port, or it has just come back
 		text = fmt.Sprintf("nobody answered for %s, which is there now", host)
 	case len(hosts) == 0:
 		text += ", nor any other host"

@@ -49,7 +49,7 @@ BUS_BASE_URL, else http://127.0.0.1:8080, where an ingress listens by default; -
 	}
 }
 
-// docs prints the document of a host. When several ports have one, they are merged.
+// docs prints the document of a host. The documents of several ports are merged.
 func (s *session) docs(ctx context.Context, operand, baseURL string) error {
 	to, err := parseAddress(operand)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *session) docs(ctx context.Context, operand, baseURL string) error {
 	return s.merge(to.host, baseURL, members)
 }
 
-// docsOfAll prints the document of the portal, or when there is none makes one.
+// docsOfAll prints the document of the portal, or builds one if there is no portal.
 func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
 	const portal = "portal"
 	known, err := s.fetch(ctx, portal, publicPort)
@@ -101,7 +101,7 @@ func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
 	return s.merge("Services on the bus", baseURL, members)
 }
 
-// merge prints one document of several.
+// merge prints several documents as one.
 func (s *session) merge(title, baseURL string, members []openapi.Member) error {
 	version := ""
 	if len(members) > 0 {
@@ -118,7 +118,7 @@ func (s *session) merge(title, baseURL string, members []openapi.Member) error {
 	return s.printDocument(text)
 }
 
-// printUnder prints a document with another address to call, or with "" as it came.
+// printUnder prints a document with another server address, or unchanged if that is "".
 func (s *session) printUnder(baseURL string, text []byte) error {
 	if baseURL == "" {
 		return s.printDocument(text)

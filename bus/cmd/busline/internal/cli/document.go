@@ -18,14 +18,14 @@ import (
 // fetched is the document of one port of a host.
 type fetched struct {
 	text     []byte            // as the host wrote it
-	document *openapi.Document // what it says of the host itself: that of the portal speaks of all
+	document *openapi.Document // only what it says of the host itself: the portal's document describes all hosts
 }
 
-// errUndescribed says that a host has no document on a port for this caller: all that is served there is hidden, or
-// asks for claims.
+// errUndescribed says that a host has no document on a port for this caller: everything there is hidden, or needs
+// claims.
 var errUndescribed = errors.New("describes nothing to this caller")
 
-// fetch asks a host, or one instance of it, for the document of a port. It asks as whoever ctx acts for.
+// fetch asks a host, or one of its instances, for the document of a port, with the actor of ctx.
 func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, error) {
 	conn, err := s.join(ctx)
 	if err != nil {
@@ -70,12 +70,12 @@ func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, e
 type operation struct {
 	method   string
 	place    string // "calculator.example:443"
-	path     string // behind the host and the port, "/products/{id}"
+	path     string // after the host and the port, "/products/{id}"
 	document *openapi.Document
 	*openapi.Operation
 }
 
-// operationsOf returns what a document describes, by path, in the order of openapi.
+// operationsOf returns the operations in a document, by path, in the order of package openapi.
 func operationsOf(document *openapi.Document) (all []operation) {
 	for key, item := range document.Paths {
 		place, path, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
@@ -89,8 +89,8 @@ func operationsOf(document *openapi.Document) (all []operation) {
 	return all
 }
 
-// match compares the path of a URL, escaped, with that of the operation, which may have {parameters}. It returns what
-// they stand for, and how many segments agree to the letter; a {parameter} in the URL stands for itself, and has no value.
+// match compares the escaped path of a URL with that of the operation, which may have {parameters}. It returns their
+// values, and how many segments match literally; a {parameter} in the URL stands for itself, and has no value.
 func (o *operation) match(escaped string) (values map[string]string, literal int, ok bool) {
 	pattern, segments := strings.Split(o.path, "/"), strings.Split(escaped, "/")
 	values = make(map[string]string)
@@ -108,7 +108,7 @@ func (o *operation) match(escaped string) (values map[string]string, literal int
 			literal++
 		case !isParameter || got == "":
 			return nil, 0, false
-		case i == len(pattern)-1: // it may take all the rest, which the document does not tell
+		case i == len(pattern)-1: // it may match all remaining segments, which the document does not say
 			if values[name], err = url.PathUnescape(strings.Join(segments[i:], "/")); err != nil {
 				return nil, 0, false
 			}
@@ -120,18 +120,18 @@ func (o *operation) match(escaped string) (values map[string]string, literal int
 	return values, literal, len(segments) == len(pattern)
 }
 
-// parameterName returns the name in {name}; false for a segment that is none.
+// parameterName returns the name in {name}; false for any other segment.
 func parameterName(segment string) (name string, ok bool) {
 	inside, opened := strings.CutPrefix(segment, "{")
 	inside, closed := strings.CutSuffix(inside, "}")
 	return inside, opened && closed
 }
 
-// isOpen says whether the document does not tell what the operation takes and returns: it is an http.Handler.
+// isOpen says whether the document does not describe arguments and results, as for an http.Handler.
 func (o *operation) isOpen() bool {
 	success := o.Responses["200"]
 	return o.RequestBody == nil && (success == nil || len(success.Content) == 0)
 }
 
-// needsToken says whether only who has a token may call it.
+// needsToken says whether a call needs a token.
 func (o *operation) needsToken() bool { return len(o.Security) > 0 }

@@ -19,7 +19,7 @@ const (
 	absent      = 3
 	timedOut    = 4
 	unreachable = 5
-	interrupted = 130 // 128 and the number of SIGINT, as shells have it
+	interrupted = 130 // 128 and the number of SIGINT, as in shells
 	pipeClosed  = 141 // 128 and the number of SIGPIPE
 )
 
@@ -33,11 +33,11 @@ const exitStatuses = `  0    all went well
   141  nobody reads the output any more
 `
 
-// failure is an error that knows its exit status.
+// failure is an error with its exit status.
 type failure struct {
 	status int
-	err    error  // nil: all has been said
-	json   []byte // what --json prints in place of the sentence; nil: an object made of it
+	err    error  // nil: everything has been printed
+	json   []byte // what --json prints instead of the sentence; nil: an object made of err
 }
 
 func (f *failure) Error() string {
@@ -49,7 +49,7 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// misuse is what is wrong with the command line.
+// misuse returns an error about the command line.
 func misuse(format string, values ...any) error {
 	return &failure{status: misused, err: fmt.Errorf(format, values...)}
 }
@@ -75,7 +75,7 @@ func statusOf(err error) int {
 	}
 }
 
-// explain says on standard error what went wrong, and returns the exit status.
+// explain prints an error to standard error, and returns the exit status.
 func (s *session) explain(err error) (status int) {
 	status = statusOf(err)
 	known, _ := errors.AsType[*failure](err)
@@ -91,7 +91,7 @@ func (s *session) explain(err error) (status int) {
 	return status
 }
 
-// complain writes an error as people read it.
+// complain prints an error for people.
 func (s *session) complain(err error) {
 	name := "busline"
 	if s.command != "" {

@@ -11,16 +11,16 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// formatByte is that of a text which stands for bytes, in base64.
+// formatByte is the format of a base64 text.
 const formatByte = "byte"
 
-// files reads the files that a command line names.
+// files reads the files named on a command line.
 type files struct {
 	stdin     io.Reader
 	stdinRead bool
 }
 
-// read reads what stands behind @: the path of a file, or - for standard input, which is there once.
+// read reads the file whose path follows @, or standard input for -, which can be read once.
 func (f *files) read(path string) ([]byte, error) {
 	switch {
 	case path == "":
@@ -34,8 +34,8 @@ func (f *files) read(path string) ([]byte, error) {
 	return io.ReadAll(f.stdin)
 }
 
-// readValue reads what stands behind name=, which is meant as it stands there unless it begins with @. Of @@ the first is
-// left out.
+// readValue returns the value after name=, which is literal unless it begins with @. @@ stands for a literal @ at the
+// beginning.
 func (a *argument) readValue(text string, from *files) error {
 	path, isFile := strings.CutPrefix(text, "@")
 	if !isFile || strings.HasPrefix(path, "@") {
@@ -50,7 +50,8 @@ func (a *argument) readValue(text string, from *files) error {
 	return nil
 }
 
-// textOf returns the text of an argument as the schema asks for it: what a file has is base64 where bytes are asked for.
+// textOf returns the text of an argument in the form of the schema: the content of a file becomes base64 if bytes are
+// expected.
 func (d schemas) textOf(schema *reflectapi.Schema, name string, given argument) (string, error) {
 	switch {
 	case !given.file:

@@ -12,7 +12,7 @@ type filledParameter struct {
 	value *value
 }
 
-// fill finds the places of each named argument, and gives it its type.
+// fill finds the places of each named argument, and converts it to its type.
 func (p *plan) fill(given arguments) (filled []filledParameter, err error) {
 	d := schemas{p.operation.document}
 	for _, one := range given.named {
@@ -33,8 +33,8 @@ func (p *plan) fill(given arguments) (filled []filledParameter, err error) {
 	return filled, nil
 }
 
-// placesOf returns the parameters that a name is of, and the names that lead on from there: "x" of "p1.x". There are
-// several when the path or the query and the body share the name: one value is for all of them that are free still.
+// placesOf returns the parameters with a name, and the names after it: "x" in "p1.x". There are several if the path or
+// the query and the body share the name: one value is for all that are still free.
 func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest []string, err error) {
 	known := p.operation.parameters()
 	of := func(name string) []parameter {
@@ -63,10 +63,10 @@ func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest 
 	return nil, nil, unknownArgument(p.to, name, parameterNames(known))
 }
 
-// free returns those of the parameters of one name that the address does not give. What its query gives an argument
-// replaces, unless a member of the body has that name, too. A path has no parts.
+// free returns those of the parameters of one name that the address does not set. Arguments replace values in its
+// query, unless a member of the body has the same name. A path parameter has no parts.
 func (p *plan) free(all []parameter, parts bool) (free []parameter) {
-	query, _ := url.ParseQuery(p.to.query) // what is wrong with it is told when the request is made
+	query, _ := url.ParseQuery(p.to.query) // its error is reported when the request is made
 	shared := len(all) > 1
 	for _, each := range all {
 		_, given := p.inPath[each.name]

@@ -9,16 +9,16 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// settings are the flags that all subcommands have.
+// settings are the flags of all subcommands.
 type settings struct {
 	url, plane, token string
 	timeout           time.Duration
 	json              bool
 }
 
-const defaultTimeout = 20 * time.Second // that of a call
+const defaultTimeout = 20 * time.Second // the default of a call
 
-// register adds the flags to a set. What was read before stays.
+// register adds the flags to a set. Values that have been parsed are kept.
 func (g *settings) register(set *flag.FlagSet) {
 	set.StringVar(&g.url, "url", g.url, "`address` of the broker, or several, separated by commas (default: BUS_NATS_URL, else nats://127.0.0.1:4222)")
 	set.StringVar(&g.plane, "plane", g.plane, "`name` of the communication plane (default: BUS_PLANE, else bus)")
@@ -27,7 +27,7 @@ func (g *settings) register(set *flag.FlagSet) {
 	set.BoolVar(&g.json, "json", g.json, "output for programs, of errors too")
 }
 
-// check says what is wrong with what was given.
+// check returns what is wrong with the values.
 func (g *settings) check() error {
 	if g.timeout <= 0 {
 		return misuse("--timeout %s: nothing can be done in no time", g.timeout)
@@ -41,7 +41,7 @@ func (g *settings) check() error {
 	return nil
 }
 
-// newFlags returns the flags of a subcommand, nil for none, and those that all have.
+// newFlags returns the flags of a subcommand, which may be nil, and those of all subcommands.
 func (s *session) newFlags(of *command) *flag.FlagSet {
 	set := flag.NewFlagSet("busline", flag.ContinueOnError)
 	s.settings.register(set)
@@ -51,8 +51,8 @@ func (s *session) newFlags(of *command) *flag.FlagSet {
 	return set
 }
 
-// parseFlags sets flags wherever they stand, and returns the other arguments; those behind -- are no flags. With
-// leading it stops at the first other argument.
+// parseFlags parses flags at any position, and returns the other arguments; those after -- are not flags. With leading
+// it stops at the first other argument.
 func parseFlags(set *flag.FlagSet, arguments []string, leading bool) (others []string, err error) {
 	for len(arguments) > 0 {
 		argument := arguments[0]
@@ -72,10 +72,10 @@ func parseFlags(set *flag.FlagSet, arguments []string, leading bool) (others []s
 	return others, nil
 }
 
-// isFlag is true for what begins with a dash; a dash alone stands for standard input.
+// isFlag is true for arguments that begin with a dash; a single dash stands for standard input.
 func isFlag(argument string) bool { return len(argument) > 1 && argument[0] == '-' }
 
-// setFlag sets the flag that the arguments begin with, and returns those behind it and its value.
+// setFlag sets the flag at the start of the arguments, and returns the arguments after it and its value.
 func setFlag(set *flag.FlagSet, arguments []string) (rest []string, err error) {
 	rest = arguments[1:]
 	name, value, hasValue := strings.Cut(strings.TrimLeft(arguments[0], "-"), "=")
@@ -108,11 +108,11 @@ func isSwitch(known *flag.Flag) bool {
 	return ok && boolean.IsBoolFlag()
 }
 
-// expectedOf says what a flag takes, that was given something else.
+// expectedOf says what values a flag takes, after an invalid one.
 func expectedOf(known *flag.Flag, err error) string {
 	getter, ok := known.Value.(flag.Getter)
 	if !ok {
-		return err.Error() // those of our own say it
+		return err.Error() // our own flags say it
 	}
 	switch getter.Get().(type) {
 	case time.Duration:

@@ -26,7 +26,7 @@ const environmentHelp = `  BUS_NATS_URL, BUS_PLANE and their neighbours in docs/
   NO_COLOR       no colours, whatever it says
 `
 
-// help shows how to use a subcommand, "" for all of them.
+// help prints the usage of a subcommand, or of the whole command for "".
 func (s *session) help(name string) error {
 	var text strings.Builder
 	chosen := findCommand(name)
@@ -51,7 +51,7 @@ func (s *session) writeOverview(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(table, "  %s\t%s\n", "help", "how to use a command: busline help call")
-	_ = table.Flush() // w is told
+	_ = table.Flush() // w reports errors
 	fmt.Fprintln(w, "\nflags of all commands")
 	writeFlags(w, newSession(Environment{}).newFlags(nil), nil)
 	fmt.Fprintf(w, "\nenvironment\n%s\nexit status\n%s\nexamples\n%s", environmentHelp, exitStatuses, overviewExamples)
@@ -60,7 +60,7 @@ func (s *session) writeOverview(w io.Writer) {
 func (s *session) writeHelp(w io.Writer, of *command) {
 	fmt.Fprintf(w, "%s\n\n", strings.TrimSpace("usage: busline "+of.name+" [flags] "+of.operands))
 	fmt.Fprintf(w, "%s\n", strings.TrimSpace(of.about))
-	fresh := newSession(Environment{}) // whose flags have their defaults
+	fresh := newSession(Environment{}) // for the defaults of its flags
 	common := fresh.newFlags(nil)
 	if own := fresh.newFlags(of); of.flags != nil {
 		fmt.Fprintln(w, "\nflags")
@@ -75,12 +75,12 @@ func (s *session) writeHelp(w io.Writer, of *command) {
 	fmt.Fprintln(w, "\nbusline --help lists the exit statuses.")
 }
 
-// noCommand is the error for a name that no command has.
+// noCommand returns the error for an unknown command.
 func noCommand(name string) error {
 	return misuse("there is no command %s, see busline --help%s", name, didYouMean(name, commandNames()))
 }
 
-// writeFlags lists the flags of a set but for those of another. Two names of one flag share a line.
+// writeFlags lists the flags of a set, without those of another. Two names of one flag share a line.
 func writeFlags(w io.Writer, set, except *flag.FlagSet) {
 	var lines []flagLine
 	set.VisitAll(func(each *flag.Flag) {
@@ -104,7 +104,7 @@ func writeFlags(w io.Writer, set, except *flag.FlagSet) {
 	for _, line := range lines {
 		fmt.Fprintf(table, "  %s\t%s\n", line.text(), line.usage)
 	}
-	_ = table.Flush() // w is told
+	_ = table.Flush() // w reports errors
 }
 
 func hasDefault(of *flag.Flag) bool {

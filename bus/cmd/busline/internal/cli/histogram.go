@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// histogram counts times in buckets that are less than 1 % wide, so that a bench of any length takes the same memory. The
-// zero value is empty.
+// histogram counts durations in buckets that are less than 1 % wide, so that a bench of any length needs the same
+// memory. The zero value is empty.
 type histogram struct {
 	counts [58 << subBits]int64
 	total  int64
 	max    time.Duration
 }
 
-// subBits is how many bits below the highest one tell buckets apart.
+// subBits is the number of bits after the highest one that determine the bucket.
 const subBits = 7
 
-// bucketOf returns the bucket of a time, in nanoseconds.
+// bucketOf returns the bucket of a duration in nanoseconds.
 func bucketOf(nanoseconds uint64) int {
 	if nanoseconds < 1<<subBits {
 		return int(nanoseconds)
@@ -25,7 +25,7 @@ func bucketOf(nanoseconds uint64) int {
 	return (shift+1)<<subBits + int(nanoseconds>>shift) - 1<<subBits
 }
 
-// lowest returns the shortest time in a bucket.
+// lowest returns the shortest duration in a bucket.
 func lowest(bucket int) time.Duration {
 	if bucket < 1<<subBits {
 		return time.Duration(bucket)
@@ -41,7 +41,8 @@ func (h *histogram) add(took time.Duration) {
 	h.max = max(h.max, took)
 }
 
-// percentile returns the time that this share of all, 0.99, did not exceed, to 1 %; 0 when there are none.
+// percentile returns the duration that a share of all durations, such as 0.99, did not exceed, to within 1 %; 0 if
+// there are none.
 func (h *histogram) percentile(share float64) time.Duration {
 	rank := int64(share*float64(h.total) + 0.5)
 	var seen int64

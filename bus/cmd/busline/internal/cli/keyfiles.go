@@ -9,10 +9,10 @@ import (
 	"github.com/busline/busline/bus/claims/claimstest"
 )
 
-// keyFiles are where a key is kept: all of it, and what everybody may read of it.
+// keyFiles are the files of a key: the private key, and the public key set.
 type keyFiles struct{ private, public string }
 
-// open reads the private key, or makes it and writes both files.
+// open reads the private key, or creates it and writes both files.
 func (f keyFiles) open(note func(format string, values ...any)) (*claimstest.Key, error) {
 	text, err := os.ReadFile(f.private)
 	switch {
@@ -28,8 +28,8 @@ func (f keyFiles) open(note func(format string, values ...any)) (*claimstest.Key
 	return key, nil
 }
 
-// make writes the public half before the key itself: a key that is there can be used. It never writes over a key set,
-// which may be somebody else's.
+// make writes the public half before the private key: if the private key exists, it can be used. It never overwrites a
+// key set, which may belong to another key.
 func (f keyFiles) make(note func(format string, values ...any)) (*claimstest.Key, error) {
 	if _, err := os.Stat(f.public); !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is there, and no %s that belongs to it; remove it, or choose other files with --key and --jwks", f.public, f.private)
@@ -52,7 +52,7 @@ func (f keyFiles) make(note func(format string, values ...any)) (*claimstest.Key
 	return key, nil
 }
 
-// writeSecret makes a file that its owner alone may read.
+// writeSecret writes a file that only its owner may read.
 func writeSecret(path string, text []byte) error {
 	const ownerOnly = 0o600
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownerOnly)

@@ -69,7 +69,7 @@ func (s *session) list(ctx context.Context, patterns []string) error {
 	return &failure{status: absent, err: fmt.Errorf("%s is on plane %s of %s", who, s.conn.Plane(), s.conn.NATS().ConnectedUrlRedacted())}
 }
 
-// matching discovers the instances whose host is like one of the patterns; without patterns all.
+// matching discovers the instances whose host matches one of the patterns; all of them without patterns.
 func (s *session) matching(ctx context.Context, patterns []string) ([]instance, error) {
 	found, err := s.discover(ctx, "all")
 	if err != nil || len(patterns) == 0 {
@@ -80,7 +80,7 @@ func (s *session) matching(ctx context.Context, patterns []string) ([]instance, 
 	}), nil
 }
 
-// listing writes instances as a table, or as JSON.
+// listing formats instances as a table, or as JSON.
 func (s *session) listing(found []instance) (string, error) {
 	if s.settings.json {
 		return string(jsonOf(found)) + "\n", nil

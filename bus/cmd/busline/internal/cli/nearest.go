@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// nearest returns the name that was most likely meant, "" when none is near.
+// nearest returns the name that was probably meant, "" if none is similar.
 func nearest(name string, names []string) string {
 	best, least := "", max(2, len(name)/3)+1
 	for _, candidate := range names {
@@ -13,7 +13,7 @@ func nearest(name string, names []string) string {
 			best, least = candidate, distance
 		}
 	}
-	if least >= max(len(name), len(best)) { // nothing of it would be left
+	if least >= max(len(name), len(best)) { // nothing would be left of it
 		return ""
 	}
 	return best
@@ -27,7 +27,7 @@ func didYouMean(name string, names []string) string {
 	return ""
 }
 
-// editDistance counts the letters to put in, take out or change until one text is the other.
+// editDistance counts the letters to insert, delete or replace to get from one text to the other.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for i := range row {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// prepareOpen prepares a request of which no document tells the arguments. They travel as texts, in the query or in a
-// form, and whoever takes them knows their types.
+// prepareOpen prepares a request whose arguments no document describes. They are sent as texts, in the query or in a
+// form, and the handler knows their types.
 func (p *plan) prepareOpen(made *prepared, given arguments) (err error) {
 	if made.method == "" {
 		made.method = http.MethodGet
@@ -52,7 +52,7 @@ func (p *plan) prepareOpen(made *prepared, given arguments) (err error) {
 	return p.setType(made)
 }
 
-// escapeRest escapes what stands for {path+}, whose slashes stay.
+// escapeRest escapes the value of {path+}, whose slashes stay.
 func escapeRest(text string) string {
 	segments := strings.Split(text, "/")
 	for i, segment := range segments {

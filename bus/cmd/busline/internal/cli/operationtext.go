@@ -21,7 +21,7 @@ func (s *session) writeOperation(text *strings.Builder, o *operation) {
 	o.table().write(text, "  ")
 }
 
-// table lists what an operation takes and returns.
+// table lists the arguments and results of an operation.
 func (o *operation) table() (rows table) {
 	d := schemas{o.document}
 	takes := listing{d, &rows, "takes"}
@@ -50,20 +50,20 @@ func (o *operation) table() (rows table) {
 
 const wholeBody = "(the whole body)"
 
-// isUnlisted says whether a body has no members that are told, and may have something in it all the same.
+// isUnlisted says whether a body has no described members, but may have content nevertheless.
 func (o *operation) isUnlisted(body *reflectapi.Schema) bool {
 	d := schemas{o.document}
 	return body != nil && len(d.propertyNames(body)) == 0 && !o.isArguments(body)
 }
 
-// listing lists values, those that a method takes or those that it returns.
+// listing lists values: the arguments of a method, or its results.
 type listing struct {
 	schemas
 	rows *table
 	verb string
 }
 
-// value lists a value, and the parts of it as they are named on the command line.
+// value lists a value, and its parts with their names on the command line.
 func (l listing) value(v parameter, above []*reflectapi.Schema) {
 	l.row(v)
 	l.parts(v.name+".", v, above)
@@ -71,7 +71,7 @@ func (l listing) value(v parameter, above []*reflectapi.Schema) {
 
 // parts lists the members of an object, or of the objects in an array.
 func (l listing) parts(prefix string, of parameter, above []*reflectapi.Schema) {
-	const deepest = 7 // schemas, two of which a level may add
+	const deepest = 7 // schemas; each level may add two
 	whole := l.resolve(of.schema)
 	if slices.Contains(above, whole) || len(above) >= deepest {
 		return
@@ -88,7 +88,7 @@ func (l listing) parts(prefix string, of parameter, above []*reflectapi.Schema) 
 	}
 }
 
-// row lists what a value is called, its type, where it goes, what is asked of it, and what there is to say.
+// row lists a value: its name, type, place, conditions and description.
 func (l listing) row(v parameter) {
 	notes := strings.Join(l.asked(v), ", ")
 	if description := cleanLine(l.description(v.schema)); description != "" && notes != "" {
@@ -99,8 +99,8 @@ func (l listing) row(v parameter) {
 	l.rows.add(notes, l.verb, cleanLine(v.name), cleanLine(l.text(v.schema)), v.in)
 }
 
-// asked says what is asked of an argument beside its type. Of a result that is a promise, of which the choices alone
-// matter.
+// asked returns the conditions on an argument in addition to its type. For a result these would be promises, of which
+// only the choices matter.
 func (d schemas) asked(v parameter) (all []string) {
 	if v.in == "" {
 		if choices := choicesOf(d.resolve(v.schema)); choices != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// Where an argument goes.
+// The places of an argument.
 const (
 	inPath  = "path"
 	inQuery = "query"
@@ -17,18 +17,18 @@ const (
 
 const mediaJSON = "application/json"
 
-// parameter is an argument that an operation takes.
+// parameter is an argument of an operation.
 type parameter struct {
 	name   string
 	in     string // inPath, inQuery, inBody
 	schema *reflectapi.Schema
 	json   bool // in a query it is JSON text
-	asked  bool // it may not be left out; what is in a path never may
-	rest   bool // in a path it is all the rest, slashes too
+	asked  bool // it must not be omitted; always true in a path
+	rest   bool // in a path it matches all remaining segments
 }
 
-// parameters returns the arguments of an operation, the members of its body among them, in the order of its signature
-// where the document has one. Two may have one name: PUT /items/{sku} with an item that has a sku.
+// parameters returns the arguments of an operation, including the members of its body, in the order of its signature if
+// the document has one. Two may have the same name: PUT /items/{sku} with an item that has a sku.
 func (o *operation) parameters() (all []parameter) {
 	for _, each := range o.Parameters {
 		one := parameter{name: each.Name, in: each.In, schema: each.Schema, asked: each.Required && each.In != inPath, rest: each.Rest}
@@ -50,7 +50,7 @@ func (o *operation) parameters() (all []parameter) {
 	return all
 }
 
-// rank is the position of an argument in the signature: "Add(x int, y int) (sum int)".
+// rank returns the position of an argument in the signature: "Add(x int, y int) (sum int)".
 func (o *operation) rank(p parameter) int {
 	for _, before := range []string{"(", ", "} {
 		if at := strings.Index(o.Summary, before+p.name+" "); at >= 0 {
@@ -60,7 +60,7 @@ func (o *operation) rank(p parameter) int {
 	return len(o.Summary)
 }
 
-// body returns the schema of the JSON body, nil when the operation takes none.
+// body returns the schema of the JSON body, nil if the operation takes none.
 func (o *operation) body() *reflectapi.Schema {
 	if o.RequestBody == nil || o.RequestBody.Content[mediaJSON] == nil {
 		return nil
@@ -77,8 +77,8 @@ func (o *operation) takesMembers() bool {
 	return o.body() != nil && (kind == typeObject || kind == "")
 }
 
-// member returns the member of the body that has a name; false when there is none. A body of which no members are told
-// has one of any name, unless it is the list of arguments of a method that has none.
+// member returns the member of the body with a name; false if there is none. A body without described members has one
+// of any name, unless it is the argument list of a method without arguments.
 func (o *operation) member(name string) (parameter, bool) {
 	body := o.body()
 	if body == nil || o.isArguments(body) && len(schemas{o.document}.propertyNames(body)) == 0 {
@@ -88,14 +88,14 @@ func (o *operation) member(name string) (parameter, bool) {
 	return parameter{name: name, in: inBody, schema: schema}, taken
 }
 
-// isArguments says whether a schema is the list of arguments, or of results, that documents of the bus name after the
-// method. It has the members that it tells, and no others.
+// isArguments says whether a schema is a list of arguments, or of results, which documents of the bus name after the
+// method. It has only the members that it lists.
 func (o *operation) isArguments(schema *reflectapi.Schema) bool {
 	name := schemas{o.document}.name(schema)
 	return o.OperationID != "" && (name == o.OperationID+"_in" || name == o.OperationID+"_out")
 }
 
-// result returns the schema of a successful answer, nil when the document tells none.
+// result returns the schema of a successful response, nil if the document has none.
 func (o *operation) result() *reflectapi.Schema {
 	if success := o.Responses["200"]; success != nil && success.Content[mediaJSON] != nil {
 		return success.Content[mediaJSON].Schema
@@ -103,7 +103,7 @@ func (o *operation) result() *reflectapi.Schema {
 	return nil
 }
 
-// parameterNames returns each name once.
+// parameterNames returns the names without duplicates.
 func parameterNames(all []parameter) (names []string) {
 	for _, each := range all {
 		if !slices.Contains(names, each.name) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// checkPatterns finds what is no pattern of hosts, such as "*.example".
+// checkPatterns returns an error for an invalid pattern of hosts; a valid one is "*.example".
 func checkPatterns(patterns []string) error {
 	for _, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -15,7 +15,7 @@ func checkPatterns(patterns []string) error {
 	return nil
 }
 
-// matchesAny says whether a host is like one of the patterns, which were checked.
+// matchesAny says whether a host matches one of the patterns, which have been checked.
 func matchesAny(patterns []string, host string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		matched, _ := path.Match(pattern, host)

@@ -13,8 +13,8 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// answerFailed is the error for an answer of status 400 or above. It is written at once, as people read it, or kept for
-// --json as it came.
+// answerFailed returns the error for a response of status 400 or above. The response is printed at once for people, or
+// kept unchanged for --json.
 func (s *session) answerFailed(response *http.Response, body []byte) error {
 	told := restmap.Problem{Status: response.StatusCode, Host: response.Header.Get("Bus-From-Host"), ID: response.Header.Get("Bus-From-Id")}
 	isProblem := strings.HasPrefix(response.Header.Get("Content-Type"), restmap.ProblemType) && json.Unmarshal(body, &told) == nil
@@ -25,14 +25,14 @@ func (s *session) answerFailed(response *http.Response, body []byte) error {
 		}
 		return &failure{status: failed, err: errors.New(told.Detail), json: compact(body)}
 	}
-	if !isProblem { // a page, perhaps
+	if !isProblem { // perhaps a web page
 		told.Detail = strings.TrimSpace(string(body))
 	}
 	s.writeProblem(&told)
 	return &failure{status: failed}
 }
 
-// problemOf is what an error of the bus says.
+// problemOf converts an error of the bus to a problem.
 func problemOf(err *bus.Error) *restmap.Problem {
 	told := &restmap.Problem{
 		Status: err.Status, Detail: err.Detail, Host: err.Host, ID: err.ID, MsgID: err.MsgID, Instance: err.Instance, Errors: err.Arguments,
@@ -43,7 +43,8 @@ func problemOf(err *bus.Error) *restmap.Problem {
 	return told
 }
 
-// writeProblem shows on standard error what went wrong: in one line, and below it who says so, and of what.
+// writeProblem prints a problem to standard error: a line that says what went wrong, and below it who reports it and
+// the details.
 func (s *session) writeProblem(told *restmap.Problem) {
 	heading := fmt.Sprintf("%d %s", told.Status, cmp.Or(http.StatusText(told.Status), cleanLine(told.Title)))
 	detail := clean(told.Detail)
@@ -76,11 +77,11 @@ func (s *session) writeProblem(told *restmap.Problem) {
 	if told.Status == http.StatusUnauthorized {
 		add("hint", s.tokenHint())
 	}
-	_ = table.Flush() // a strings.Builder takes everything
+	_ = table.Flush() // writing to a strings.Builder does not fail
 	fmt.Fprint(s.Stderr, s.errorStyle().dim(lines.String()))
 }
 
-// tokenHint says what to do about an answer that asks for a token, or for another one.
+// tokenHint says what to do about a response that demands a token, or another one.
 func (s *session) tokenHint() string {
 	if s.token() == "" {
 		return "--token or BUS_TOKEN says who calls; busline token makes one to try"

@@ -17,7 +17,7 @@ type prepared struct {
 	body   []byte
 }
 
-// request makes an *http.Request of it.
+// request returns it as an *http.Request.
 func (p *prepared) request(ctx context.Context) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, p.method, p.url.String(), bytes.NewReader(p.body))
 	if err == nil {
@@ -26,7 +26,7 @@ func (p *prepared) request(ctx context.Context) (*http.Request, error) {
 	return request, err
 }
 
-// prepare turns a plan and arguments into a request.
+// prepare combines a plan and arguments to a request.
 func (p *plan) prepare(given arguments, header http.Header) (*prepared, error) {
 	made := &prepared{method: p.method, header: header}
 	if p.operation == nil || p.operation.isOpen() {
@@ -68,7 +68,7 @@ func (p *plan) bodiless() bool {
 	return p.method == "" || p.method == http.MethodGet || p.method == http.MethodHead || p.method == http.MethodDelete
 }
 
-// path returns the escaped path of the request: that of the address, with {parameters} filled.
+// path returns the escaped path of the request: that of the address, with values for the {parameters}.
 func (p *plan) path(filled []filledParameter) (string, error) {
 	segments := strings.Split(p.to.path, "/")
 	for i, segment := range segments {

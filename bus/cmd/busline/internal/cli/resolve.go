@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// plan is what is known of a call before its arguments are looked at.
+// plan is what is known of a call before its arguments are considered.
 type plan struct {
 	to        address
-	method    string            // to call with; "" until the operation is chosen
-	operation *operation        // nil when no document tells of it
-	inPath    map[string]string // what the address gives for {parameters}
+	method    string            // "" until the operation is chosen
+	operation *operation        // nil if no document describes it
+	inPath    map[string]string // values in the address for {parameters}
 }
 
-// resolve finds out what a call is: by the document of the host, or when that does not have the path by asking the host
-// whether it serves it all the same. A method from the command line wins.
+// resolve finds out which operation is called: from the document of the host, or, if that does not have the path, by
+// asking the host whether it serves the path nevertheless. A method from the command line takes precedence.
 func (s *session) resolve(ctx context.Context, to address, method string, given arguments) (*plan, error) {
 	if to.host == "all" || to.port == controlPort || to.path == "/openapi.json" {
-		return &plan{to: to, method: method}, nil // nobody describes these
+		return &plan{to: to, method: method}, nil // no document describes these
 	}
 	known, err := s.fetch(ctx, to.host, to.port)
 	switch {
@@ -50,8 +50,8 @@ func (s *session) resolve(ctx context.Context, to address, method string, given 
 	return made, nil
 }
 
-// undescribed plans a call that no document tells of: the path is hidden, or the caller may not call it. The host knows
-// whether it is there; if not, the error lists what is.
+// undescribed plans a call that no document describes: the path is hidden, or the caller may not call it. The host
+// knows whether the path exists; if not, the error lists those that do.
 func (s *session) undescribed(ctx context.Context, to address, method string, known []operation) (*plan, error) {
 	methods, err := s.allowed(ctx, to)
 	switch {
@@ -67,7 +67,7 @@ func (s *session) undescribed(ctx context.Context, to address, method string, kn
 	return &plan{to: to, method: method}, nil
 }
 
-// allowed asks a host under which methods it serves a path: none when it does not, or does not know the question.
+// allowed asks a host for the methods of a path: none if it does not serve the path, or does not support the question.
 func (s *session) allowed(ctx context.Context, to address) (methods []string, err error) {
 	conn, err := s.join(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *session) allowed(ctx context.Context, to address) (methods []string, er
 	return answer.Methods, nil
 }
 
-// unknownPath is the error for a path that a host does not serve.
+// unknownPath returns the error for a path that a host does not serve.
 func (s *session) unknownPath(to address, known []operation) error {
 	var paths []string
 	for _, each := range known {
@@ -116,7 +116,7 @@ func (s *session) unknownPath(to address, known []operation) error {
 	return misuse("%s, but at %s%s%s", text, strings.Join(paths, ", "), s.withoutToken(), didYouMean(to.path, paths))
 }
 
-// withoutToken reminds of what is not shown.
+// withoutToken is a reminder that some operations are shown only with a token.
 func (s *session) withoutToken() string {
 	if s.token() == "" {
 		return " (seen without a token)"

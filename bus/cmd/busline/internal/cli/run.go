@@ -10,20 +10,21 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// Environment is what a run of the command has around it.
+// Environment is the environment of a run of the command.
 type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// StdoutTerminal and StderrTerminal say whether a person is looking there. Default: nobody is.
+	// StdoutTerminal and StderrTerminal say whether the output is a terminal. Default: it is not.
 	StdoutTerminal, StderrTerminal bool
-	// Getenv returns variables: BUS_TOKEN, BUS_LOG_LEVEL, NO_COLOR, TERM. What bus.Connect reads it reads itself.
+	// Getenv returns environment variables: BUS_TOKEN, BUS_LOG_LEVEL, NO_COLOR, TERM. bus.Connect reads its variables
+	// itself.
 	Getenv func(name string) string
-	// Connect is how to join the bus, for tests; flags win. Default: as the environment says.
+	// Connect are options for joining the bus, for tests; flags override them. Default: as the environment says.
 	Connect []bus.ConnectOption
 }
 
-// Run runs one command line, without the name of the program in front, and returns the exit status that --help lists.
-// When ctx ends, it stops what it does and returns 130. It leaves nothing open.
+// Run runs one command line, without the name of the program, and returns the exit status that --help lists. When ctx
+// ends, it stops and returns 130. It closes everything that it opens.
 func Run(ctx context.Context, environment Environment, arguments []string) (status int) {
 	s := newSession(environment)
 	err := errors.Join(s.dispatch(ctx, arguments), s.close())
@@ -33,7 +34,7 @@ func Run(ctx context.Context, environment Environment, arguments []string) (stat
 	return s.explain(err)
 }
 
-// dispatch finds the subcommand and runs it. Flags that all have may stand in front of its name, too.
+// dispatch finds the subcommand and runs it. Flags of all subcommands may come before its name, too.
 func (s *session) dispatch(ctx context.Context, arguments []string) error {
 	set, version := s.newFlags(nil), false
 	set.BoolVar(&version, "version", false, "as the subcommand")
@@ -57,7 +58,7 @@ func (s *session) dispatch(ctx context.Context, arguments []string) error {
 	}
 	s.command = chosen.name
 	operands := rest[1:]
-	if chosen.name != completeName { // whose words are those of another command line
+	if chosen.name != completeName { // its operands belong to another command line
 		operands, err = parseFlags(s.newFlags(chosen), operands, false)
 	}
 	if errors.Is(err, flag.ErrHelp) {

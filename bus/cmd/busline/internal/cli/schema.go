@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// The types of OpenAPI. A schema without one takes any value.
+// The types in OpenAPI. A schema without one allows any value.
 const (
 	typeInteger = "integer"
 	typeNumber  = "number"
@@ -23,9 +23,9 @@ const componentPrefix = "#/components/schemas/"
 // schemas reads the schemas of one document.
 type schemas struct{ document *openapi.Document }
 
-// resolve follows references, also those that are wrapped because they are nullable. It never returns nil.
+// resolve follows references, including those wrapped because they are nullable. It never returns nil.
 func (d schemas) resolve(schema *reflectapi.Schema) *reflectapi.Schema {
-	for range 16 { // a reference that leads to itself ends here
+	for range 16 { // ends a reference that leads to itself
 		switch {
 		case schema == nil:
 			return &reflectapi.Schema{}
@@ -40,7 +40,7 @@ func (d schemas) resolve(schema *reflectapi.Schema) *reflectapi.Schema {
 	return &reflectapi.Schema{}
 }
 
-// nullable says whether null fits.
+// nullable says whether null is allowed.
 func (d schemas) nullable(schema *reflectapi.Schema) bool {
 	return schema == nil || schema.Nullable || d.resolve(schema).Nullable || d.kind(schema) == ""
 }
@@ -79,7 +79,7 @@ func (d schemas) text(schema *reflectapi.Schema) string {
 	return resolved.Type
 }
 
-// name returns the name of the component that a schema refers to, "" for none.
+// name returns the name of the component to which a schema refers, "" if it is no reference.
 func (d schemas) name(schema *reflectapi.Schema) string {
 	for schema != nil && schema.Ref == "" && schema.Type == "" && len(schema.AllOf) == 1 {
 		schema = schema.AllOf[0]
@@ -90,7 +90,7 @@ func (d schemas) name(schema *reflectapi.Schema) string {
 	return cleanLine(strings.TrimPrefix(schema.Ref, componentPrefix))
 }
 
-// description returns what is said of a value, or else of its type.
+// description returns the description of a value, or else of its type.
 func (d schemas) description(schema *reflectapi.Schema) string {
 	if schema != nil && schema.Description != "" {
 		return schema.Description
@@ -98,7 +98,7 @@ func (d schemas) description(schema *reflectapi.Schema) string {
 	return d.resolve(schema).Description
 }
 
-// isMap says whether an object takes any name: it says of which type they all are, or tells of no member at all.
+// isMap says whether an object takes members of any name: it has a type for them, or describes no member at all.
 func isMap(resolved *reflectapi.Schema) bool {
 	if others := resolved.AdditionalProperties; others != nil {
 		return others.Not == nil
@@ -106,7 +106,7 @@ func isMap(resolved *reflectapi.Schema) bool {
 	return resolved.Type == typeObject && len(resolved.Properties) == 0
 }
 
-// property returns the schema of a member of an object; false when it has no such member.
+// property returns the schema of a member of an object; false if it has no such member.
 func (d schemas) property(object *reflectapi.Schema, name string) (*reflectapi.Schema, bool) {
 	resolved := d.resolve(object)
 	if found := resolved.Properties[name]; found != nil {
@@ -118,7 +118,7 @@ func (d schemas) property(object *reflectapi.Schema, name string) (*reflectapi.S
 	return nil, d.kind(object) == ""
 }
 
-// propertyNames are those of an object, sorted.
+// propertyNames returns the names of an object's members, sorted.
 func (d schemas) propertyNames(object *reflectapi.Schema) (names []string) {
 	for name := range d.resolve(object).Properties {
 		names = append(names, name)

@@ -11,8 +11,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// ownHost is who we are on the bus. It is the same for everybody who types, so that a broker can have one user for
-// them, with permissions of its own; and it serves nothing.
+// ownHost is the host of this command on the bus. It is the same for all users, so that a broker can have one user for
+// them, with permissions of its own; it serves nothing.
 const ownHost = "busline-cli"
 
 // Limits that --timeout does not raise.
@@ -26,20 +26,20 @@ type session struct {
 	Environment
 	settings settings
 	command  string    // the name of the subcommand, "" before it is known
-	conn     *bus.Conn // nil until something asks for it
+	conn     *bus.Conn // nil until it is needed
 }
 
 func newSession(environment Environment) *session {
 	return &session{Environment: environment, settings: settings{timeout: defaultTimeout}}
 }
 
-// join returns the connection to the bus; the first who asks makes it.
+// join returns the connection to the bus, made on first use.
 func (s *session) join(ctx context.Context) (*bus.Conn, error) {
 	if s.conn != nil {
 		return s.conn, nil
 	}
 	options := s.Connect
-	if s.Getenv("BUS_LOG_LEVEL") == "" { // what matters to who types is what the command says
+	if s.Getenv("BUS_LOG_LEVEL") == "" { // users of the command need only its own messages
 		options = append([]bus.ConnectOption{bus.WithLogger(zerolog.Nop())}, options...)
 	}
 	options = append(options, bus.WithConnectTimeout(min(s.settings.timeout, longestConnect)))
@@ -64,17 +64,17 @@ func (s *session) close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), longestClose)
 	defer cancel()
-	_ = s.conn.Close(ctx) // nothing is under way any more; a broker that is away takes no leave
+	_ = s.conn.Close(ctx) // nothing is running any more; if the broker is away there is nobody to take leave of
 	return nil
 }
 
-// limited returns a context for calls: as whoever the token says, and within the time of --timeout.
+// limited returns a context for calls, with the actor of the token, and the deadline of --timeout.
 func (s *session) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = bus.ActAs(ctx, s.token())
 	return context.WithTimeout(ctx, s.settings.timeout)
 }
 
-// token returns the bare token to call with, "" for none.
+// token returns the bare token for calls, "" if there is none.
 func (s *session) token() string {
 	token := s.settings.token
 	if token == "" {
@@ -83,13 +83,13 @@ func (s *session) token() string {
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(token), "Bearer "))
 }
 
-// print writes to standard output. An error ends the command: a pipe that nobody reads, a disk that is full.
+// print writes to standard output. An error ends the command: a closed pipe, a full disk.
 func (s *session) print(format string, values ...any) error {
 	_, err := fmt.Fprintf(s.Stdout, format, values...)
 	return err
 }
 
-// notef says something on standard error that is no result.
+// notef prints a remark, which is not part of the result, to standard error.
 func (s *session) notef(format string, values ...any) {
 	fmt.Fprintf(s.Stderr, "busline: "+format+"\n", values...)
 }

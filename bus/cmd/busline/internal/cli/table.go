@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// table lines up cells, and breaks what stands behind them so that the page stays narrow.
+// table aligns cells, and wraps the notes after them so that the page stays narrow.
 type table []tableRow
 
 type tableRow struct {
@@ -26,7 +26,7 @@ func (t *table) add(notes string, cells ...string) {
 	*t = append(*t, tableRow{cells, notes})
 }
 
-// write writes the rows, each with an indent. The last cell of a row does not widen its column when nothing follows it.
+// write writes the rows, each indented. The last cell of a row does not widen its column if nothing follows it.
 func (t table) write(text *strings.Builder, indent string) {
 	var widths []int
 	for _, row := range t {

@@ -60,10 +60,10 @@ func (o tapOptions) shows(call *bus.CallRecord) bool {
 	return len(o.patterns) == 0 || matchesAny(o.patterns, call.From) || matchesAny(o.patterns, call.To)
 }
 
-// newcomersEvery is how often it is looked for instances that have come.
+// newcomersEvery is the interval between searches for new instances.
 const newcomersEvery = 3 * time.Second
 
-// tap prints the calls of all instances, those included that come meanwhile.
+// tap prints the calls of all instances, including those that come meanwhile.
 func (s *session) tap(ctx context.Context, options tapOptions) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -107,7 +107,7 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 	}
 }
 
-// doubtPatterns tells who waits for calls of somebody who is not there.
+// doubtPatterns warns if no host matches the patterns.
 func (s *session) doubtPatterns(patterns []string, there []instance) {
 	if len(patterns) > 0 && !slices.ContainsFunc(there, func(each instance) bool { return matchesAny(patterns, each.Host) }) {
 		s.notef("nobody here is called %s; tapping goes on, as somebody may come%s",
@@ -115,7 +115,7 @@ func (s *session) doubtPatterns(patterns []string, there []instance) {
 	}
 }
 
-// printCall writes a call on a line.
+// printCall prints a call on one line.
 func (s *session) printCall(call *bus.CallRecord) error {
 	if s.settings.json {
 		return s.print("%s\n", jsonOf(call))

@@ -10,16 +10,16 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// taps asks instances for their calls, each on a goroutine of its own.
+// taps asks instances for their calls, each on its own goroutine.
 type taps struct {
 	session *session
 	calls   chan []bus.CallRecord
-	gone    chan instance   // cannot be asked any more
-	tapped  map[string]bool // by id and host
+	gone    chan instance   // instances that cannot be asked any more
+	tapped  map[string]bool // by ID and host
 	asking  sync.WaitGroup
 }
 
-// look taps those who are there and are not tapped yet. It returns who is there.
+// look taps the running instances that are not tapped yet, and returns all that run.
 func (t *taps) look(ctx context.Context) (there []instance, err error) {
 	if there, err = t.session.discover(ctx, "all"); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (t *taps) look(ctx context.Context) (there []instance, err error) {
 // longestTapWait is how long an instance may wait for a call before it answers that there was none.
 const longestTapWait = 5 * time.Second
 
-// ask asks one instance again and again, until it has gone or ctx ends.
+// ask asks one instance repeatedly, until it has gone or ctx ends.
 func (t *taps) ask(ctx context.Context, at instance) {
 	defer func() {
 		select {

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// target are the flags that say what is called.
+// target has the flags that say what is called.
 type target struct {
 	method, instance string
 	header           http.Header
@@ -32,7 +32,7 @@ func (t *target) register(set *flag.FlagSet) {
 	})
 }
 
-// prepare turns operands into a request.
+// prepare converts operands to a request.
 func (t *target) prepare(ctx context.Context, s *session, operands []string) (*prepared, error) {
 	if len(operands) == 0 {
 		return nil, misuse("what is to be called? Such as: busline %s calculator.example/add x=5 y=6", s.command)

@@ -57,7 +57,7 @@ from an identity provider.`,
 	}
 }
 
-// parseClaims reads what a token says, and adds what it needs.
+// parseClaims parses the claims of a token, and adds the required ones.
 func parseClaims(text, subject string, life time.Duration) (claims.Claims, error) {
 	var spoken claims.Claims
 	err := json.Unmarshal([]byte(text), &spoken)

@@ -10,18 +10,18 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// maxItems bounds the index in line.3.n=2: what leaves gaps that wide is a slip of the finger.
+// maxItems bounds the index in line.3.n=2: a larger one is probably a typing error.
 const maxItems = 1000
 
-// value is a JSON value in the making: one text, or items, or members.
+// value is a JSON value under construction: a text, or items, or members.
 type value struct {
 	text    json.RawMessage
 	items   []*value
 	members map[string]*value
 }
 
-// put puts an argument into a value of the schema. Name is what leads to it, "p1"; rest are the names that lead on from
-// there, "x".
+// put sets an argument in a value of the schema. name is the path to that value, "p1"; rest are the names after it,
+// "x".
 func (d schemas) put(into *value, schema *reflectapi.Schema, name string, rest []string, given argument) error {
 	if into.text != nil {
 		return misuse("argument %s is given more than once", name)
@@ -46,19 +46,19 @@ func (d schemas) put(into *value, schema *reflectapi.Schema, name string, rest [
 	return err
 }
 
-// isItem says whether an argument is one item of an array, not all of it.
+// isItem says whether an argument is one item of an array, rather than the whole array.
 func (d schemas) isItem(schema *reflectapi.Schema, given argument) bool {
 	switch {
 	case d.kind(schema) != typeArray || given.json:
 		return false
-	case given.file && d.takesBytes(d.resolve(schema).Items): // they may begin with anything
+	case given.file && d.takesBytes(d.resolve(schema).Items): // they may begin with any character
 		return true
 	default:
 		return !strings.HasPrefix(given.value, "[")
 	}
 }
 
-// putInside puts an argument into a part of a value.
+// putInside sets an argument in a part of a value.
 func (d schemas) putInside(into *value, schema *reflectapi.Schema, name string, rest []string, given argument) error {
 	inner := name + "." + rest[0]
 	switch d.kind(schema) {
@@ -89,7 +89,7 @@ func (d schemas) putInside(into *value, schema *reflectapi.Schema, name string, 
 	}
 }
 
-// json returns the value as JSON. What was never given is null.
+// json returns the value as JSON. Parts that were not given are null.
 func (v *value) json() json.RawMessage {
 	switch {
 	case v.text != nil:
@@ -111,8 +111,8 @@ func (v *value) json() json.RawMessage {
 	}
 }
 
-// texts returns the value as it is written in a query or a path: a text for itself, an array item by item, null not at
-// all, the rest as JSON.
+// texts returns the value as in a query or a path: a text as itself, an array item by item, null as nothing, anything
+// else as JSON.
 func (v *value) texts() (all []string) {
 	var (
 		text  string

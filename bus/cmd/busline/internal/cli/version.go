@@ -22,7 +22,7 @@ func newVersion() *command {
 	}
 }
 
-// version prints what the build knows of itself.
+// version prints what the build contains about itself.
 func (s *session) version() error {
 	var told struct {
 		Version  string `json:"version"`

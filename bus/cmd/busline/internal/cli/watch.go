@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// watch prints the instances whenever the time is up: on a terminal over those before, else when something has changed.
+// watch prints the instances at regular intervals: on a terminal over the previous ones, otherwise if something has
+// changed.
 func (s *session) watch(ctx context.Context, patterns []string, every time.Duration) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	screen := s.StdoutTerminal && !s.settings.json
 	if screen {
-		if err := s.print("\x1b[2J"); err != nil { // an empty one to draw on
+		if err := s.print("\x1b[2J"); err != nil { // clear the screen
 			return err
 		}
 	}
@@ -48,7 +49,7 @@ func (s *session) watch(ctx context.Context, patterns []string, every time.Durat
 	}
 }
 
-// look lists the instances that are there now.
+// look lists the running instances.
 func (s *session) look(ctx context.Context, patterns []string) (text string, found int, err error) {
 	instances, err := s.matching(ctx, patterns)
 	if err != nil {
@@ -58,7 +59,7 @@ func (s *session) look(ctx context.Context, patterns []string) (text string, fou
 	return text, len(instances), err
 }
 
-// inPlace draws over what stands on the terminal, line by line so that nothing flickers.
+// inPlace overwrites the terminal, line by line so that nothing flickers.
 func inPlace(text string, instances int) string {
 	const home, restOfLine, restOfScreen = "\x1b[H", "\x1b[K", "\x1b[J"
 	text += "\n" + plural(instances, "instance") + "; Ctrl-C ends\n"
