@@ -5,8 +5,8 @@
 //	go run . -rounds 1 -time 10ms            # a quick look
 //
 // All peers run in this process, with their brokers and servers, one after the other. A round measures each of them;
-// the order changes from round to round. A ratio is the median of those of the rounds: what disturbs the machine for a
-// while disturbs both sides of it. What the columns mean is told in README.md of the folder above.
+// the order changes from round to round. A ratio is the median of the ratios of the rounds: a temporary disturbance of
+// the machine affects both sides of it. README.md of the folder above explains the columns.
 package main
 
 import (

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Machine tells in a sentence or two where and when something was measured, and of which Go and modules the program is
-// that did.
+// Machine returns a sentence or two about where and when something was measured, with the versions of Go and of the
+// modules in the measuring program.
 func Machine(now time.Time) string {
 	text := fmt.Sprintf("Measured on %s with %d cores%s, %s/%s, Go %s", now.Format("2 January 2006"), runtime.GOMAXPROCS(0),
 		processor(), runtime.GOOS, runtime.GOARCH, strings.TrimPrefix(runtime.Version(), "go"))
@@ -23,7 +23,7 @@ func Machine(now time.Time) string {
 	return text + "."
 }
 
-// processor returns the model of the processor, where the system tells.
+// processor returns the model of the processor, if the system reports it.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -37,7 +37,7 @@ func processor() string {
 	return ""
 }
 
-// modules returns names and versions of the modules that are compared.
+// modules returns names and versions of the compared modules.
 func modules() []string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Publish prints paragraphs and tables, each of which ends its last line. With the name of a file it also puts them
-// there, as [Replace] does.
+// Publish prints paragraphs and tables, each of which ends with a line end. If a file name is given it also writes them
+// to that file, see [Replace].
 func Publish(to io.Writer, file, name string, parts []string) error {
 	text := strings.Join(parts, "\n")
 	if _, err := io.WriteString(to, text); err != nil {
@@ -25,7 +25,7 @@ func Publish(to io.Writer, file, name string, parts []string) error {
 //	<!-- begin name -->
 //	<!-- end name -->
 //
-// That one is missing is an error, and the file stays as it is.
+// A missing mark is an error, and the file stays unchanged.
 func Replace(file, name, text string) error {
 	old, err := os.ReadFile(file)
 	if err != nil {

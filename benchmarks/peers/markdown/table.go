@@ -1,4 +1,4 @@
-// Package markdown writes measured figures as tables of a README.
+// Package markdown formats measured figures as tables of a README.
 package markdown
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Table is a table whose first column is text, and the others figures.
+// Table is a table with text in the first column, and figures in the others.
 type Table struct {
 	Heading []string
 	Rows    [][]string
@@ -26,8 +26,8 @@ func (t *Table) String() string {
 	return text.String()
 }
 
-// Number writes a figure with at most so many decimals, fewer when three digits are reached without. What is not a number
-// was not measured, and is a dash.
+// Number formats a figure with at most the given number of decimals, fewer if it has three digits without them. NaN
+// stands for a value that was not measured, and becomes a dash.
 func Number(figure float64, decimals int) string {
 	if math.IsNaN(figure) || math.IsInf(figure, 0) {
 		return "–"
@@ -38,7 +38,7 @@ func Number(figure float64, decimals int) string {
 	return strconv.FormatFloat(figure, 'f', decimals, 64)
 }
 
-// Median returns the one in the middle, or the mean of the two there; not a number when there is none.
+// Median returns the middle value, or the mean of the two middle ones; NaN if there are no values.
 func Median(figures []float64) float64 {
 	if len(figures) == 0 {
 		return math.NaN()

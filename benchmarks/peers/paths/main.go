@@ -1,9 +1,9 @@
-// Paths makes tables of what the benchmarks of the folder above print. From the top of the repository:
+// Paths formats the output of the benchmarks in the folder above as tables. From the top of the repository:
 //
 //	go test -run '^$' -bench . -count 5 ./benchmarks | go run -C benchmarks/peers ./paths -readme ../README.md
 //
-// Of several runs of a benchmark it takes the median. Without -readme it only prints. What did not run is missing in
-// the tables.
+// It takes the median of several runs of a benchmark. Without -readme it only prints. Benchmarks that did not run are
+// missing in the tables.
 package main
 
 import (

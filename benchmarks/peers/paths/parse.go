@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// results are the figures that go test has printed.
+// results are the figures in the output of go test.
 type results struct {
-	names   []string                        // of benchmarks, "Add/plain/serial", as they came
+	names   []string                        // of benchmarks, "Add/plain/serial", in order
 	figures map[string]map[string][]float64 // by name, then by unit; one for each run
 }
 
-// parse reads the output of go test -bench. A run that failed is an error: its figures would be wrong.
+// parse parses the output of go test -bench. A failed run is an error: its figures would be wrong.
 func parse(output io.Reader) (*results, error) {
 	read := &results{figures: make(map[string]map[string][]float64)}
 	lines := bufio.NewScanner(output)
@@ -34,7 +34,7 @@ func parse(output io.Reader) (*results, error) {
 	return read, lines.Err()
 }
 
-// add takes in a line: a name, how often it ran, and pairs of figure and unit.
+// add adds a line: a name, the number of iterations, and pairs of figure and unit.
 func (r *results) add(fields []string) error {
 	name := strings.TrimPrefix(regexp.MustCompile(`-\d+$`).ReplaceAllString(fields[0], ""), "Benchmark")
 	if r.figures[name] == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/busline/busline/benchmarks/peers/markdown"
 )
 
-// sheet says which benchmarks make a table. They are named "Benchmark/row/column", or "Benchmark/row".
+// sheet says which benchmarks form a table. They are named "Benchmark/row/column", or "Benchmark/row".
 type sheet struct {
 	benchmark, title string
 	columns          []column
@@ -16,13 +16,13 @@ type sheet struct {
 // column is one column of a table.
 type column struct {
 	heading  string
-	name     string // the last part of the name; empty when the row is that
-	unit     string // as go test prints it
+	name     string // the last part of the name; empty if that is the row
+	unit     string // as in the output of go test
 	scale    float64
 	decimals int
 }
 
-// sheets are all tables.
+// sheets returns all tables.
 func sheets() []sheet {
 	return []sheet{
 		{"Add", "`Add(x, y) sum`", calls()},
@@ -47,12 +47,12 @@ func sheets() []sheet {
 	}
 }
 
-// calls are the columns of unary calls. Memory is that of one caller.
+// calls returns the columns of unary calls. Memory is that of one caller.
 func calls() []column {
 	return slices.Concat(inMode("serial"), inMode("parallel"), memory("serial"))
 }
 
-// inMode are the columns of one mode, with times in µs.
+// inMode returns the columns of one mode, with times in µs.
 func inMode(name string) []column {
 	return []column{
 		{name + " µs", name, "ns/op", 1e-3, 2},
@@ -66,7 +66,7 @@ func memory(name string) []column {
 	return []column{{"B/op", name, "B/op", 1, 0}, {"allocs/op", name, "allocs/op", 1, 0}}
 }
 
-// table fills in the medians. A row for which nothing was measured is left out.
+// table fills in the medians. A row without figures is left out.
 func (s *sheet) table(of *results) *markdown.Table {
 	table := &markdown.Table{Heading: []string{s.title}}
 	for _, column := range s.columns {
@@ -84,7 +84,7 @@ func (s *sheet) table(of *results) *markdown.Table {
 	return table
 }
 
-// rows are the second parts of the names, as they came.
+// rows returns the second parts of the names, in order.
 func (s *sheet) rows(of *results) []string {
 	var rows []string
 	for _, name := range of.names {

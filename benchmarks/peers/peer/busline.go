@@ -12,7 +12,7 @@ import (
 
 const buslineHost = "calculator.example"
 
-// buslineService is what Busline serves.
+// buslineService is the service for Busline.
 type buslineService struct{}
 
 // Add returns the sum of x and y.
@@ -21,7 +21,7 @@ func (buslineService) Add(x, y int) (sum int) { return x + y }
 // Echo returns the text.
 func (buslineService) Echo(text string) (echo string) { return text }
 
-// startBusline is Busline through a NATS server: service and caller have each a connection to it, as in two processes.
+// startBusline is Busline through a NATS server: service and caller each have a connection to it, as in two processes.
 func startBusline(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
 	url, err := startBroker(cleanup)
 	if err != nil {
@@ -30,7 +30,7 @@ func startBusline(ctx context.Context, cleanup *rounds.Cleanup) (client, error) 
 	return serveBusline(ctx, cleanup, bus.WithURL(url), bus.WithoutSharing())
 }
 
-// startShortCircuit is Busline within a process: no call gets to the broker.
+// startShortCircuit is Busline within a process: calls bypass the broker.
 func startShortCircuit(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
 	embedded, err := broker.Start()
 	if err != nil {
@@ -55,13 +55,13 @@ func serveBusline(ctx context.Context, cleanup *rounds.Cleanup, options ...bus.C
 	return buslineClient(caller), nil
 }
 
-// connectBusline has all defaults on but the log of what begins and ends.
+// connectBusline connects with all defaults, except that start and end are not logged.
 func connectBusline(ctx context.Context, cleanup *rounds.Cleanup, host string, options []bus.ConnectOption) (*bus.Conn, error) {
 	conn, err := bus.Connect(ctx, host, append([]bus.ConnectOption{bus.WithLogger(zerolog.Nop())}, options...)...)
 	if err != nil {
 		return nil, err
 	}
-	cleanup.Add(func() { _ = conn.Close(context.Background()) }) // nothing is under way any more
+	cleanup.Add(func() { _ = conn.Close(context.Background()) }) // nothing is running any more
 	return conn, nil
 }
 
@@ -69,7 +69,7 @@ func addOperation(conn *bus.Conn) bus.Operation[addRequest, addResponse] {
 	return bus.NewOperation[addRequest, addResponse](conn, "POST https://"+buslineHost+"/add")
 }
 
-// buslineClient calls as generated clients do.
+// buslineClient calls like generated clients.
 func buslineClient(conn *bus.Conn) client {
 	adder := addOperation(conn)
 	echoer := bus.NewOperation[echoRequest, echoResponse](conn, "POST https://"+buslineHost+"/echo")

@@ -14,7 +14,7 @@ const (
 	connectEcho = "/calculator.Calculator/Echo"
 )
 
-// startConnectH1 is connect-go over HTTP/1.1: a connection for each caller.
+// startConnectH1 is connect-go over HTTP/1.1: each caller has a connection.
 func startConnectH1(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -36,7 +36,7 @@ func startConnect(ctx context.Context, cleanup *rounds.Cleanup, protocols *http.
 	if err != nil {
 		return client{}, err
 	}
-	uncompressed := connect.WithAcceptCompression("gzip", nil, nil) // none of the others compresses
+	uncompressed := connect.WithAcceptCompression("gzip", nil, nil) // the other peers do not compress
 	adder := connect.NewClient[protoAdd, protoSum](outside, base+connectAdd, uncompressed)
 	echoer := connect.NewClient[protoText, protoText](outside, base+connectEcho, uncompressed)
 	return client{

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
-// startGRPC is grpc-go: one connection from client to server, no broker between them.
+// startGRPC is grpc-go: one connection from client to server, without a broker.
 func startGRPC(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
 	listener, err := listen(ctx)
 	if err != nil {
@@ -23,12 +23,12 @@ func startGRPC(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
 	if err != nil {
 		return client{}, err
 	}
-	cleanup.Add(func() { _ = channel.Close() }) // fails only when it is closed
+	cleanup.Add(func() { _ = channel.Close() }) // fails only if it is closed already
 	return grpcClient(channel), nil
 }
 
 // startInprocGRPC is a gRPC channel without a connection: client and server are in the same process, and messages are
-// copied, not encoded.
+// copied instead of encoded.
 func startInprocGRPC(context.Context, *rounds.Cleanup) (client, error) {
 	channel := new(inprocgrpc.Channel)
 	channel.RegisterService(calculatorDesc(), calculator{})

@@ -6,13 +6,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// calculatorServer is what protoc-gen-go-grpc writes as the interface of a service.
+// calculatorServer is the interface that protoc-gen-go-grpc would generate for the service.
 type calculatorServer interface {
 	Add(ctx context.Context, request *protoAdd) (*protoSum, error)
 	Echo(ctx context.Context, request *protoText) (*protoText, error)
 }
 
-// calculator is a calculatorServer.
+// calculator implements calculatorServer.
 type calculator struct{}
 
 func (calculator) Add(_ context.Context, request *protoAdd) (*protoSum, error) {
@@ -57,7 +57,7 @@ func grpcHandler[Request, Response any](name string, method func(calculatorServe
 	}
 }
 
-// grpcClient calls as generated code does.
+// grpcClient calls like generated code.
 func grpcClient(channel grpc.ClientConnInterface) client {
 	return client{
 		add: func(ctx context.Context, x, y int) (int, error) {

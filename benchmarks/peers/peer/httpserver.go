@@ -16,7 +16,7 @@ func startHTTP(ctx context.Context, cleanup *rounds.Cleanup, handler http.Handle
 	}
 	server := &http.Server{Handler: handler, Protocols: protocols, ReadHeaderTimeout: time.Minute}
 	serve(cleanup, func() error { return server.Serve(listener) }, func() { _ = server.Close() })
-	transport := &http.Transport{Protocols: protocols, MaxIdleConnsPerHost: 1 << 16} // no caller dials twice
+	transport := &http.Transport{Protocols: protocols, MaxIdleConnsPerHost: 1 << 16} // so that no caller has to dial twice
 	cleanup.Add(transport.CloseIdleConnections)
 	return "http://" + listener.Addr().String(), &http.Client{Transport: transport}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
-// listen takes a free port of loopback TCP.
+// listen listens on a free port of loopback TCP.
 func listen(ctx context.Context) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 }
@@ -17,7 +17,7 @@ func serve(cleanup *rounds.Cleanup, run func() error, stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = run() // tells that it was stopped
+		_ = run() // returns an error when it is stopped
 	}()
 	cleanup.Add(func() {
 		stop()

@@ -1,6 +1,6 @@
 package peer
 
-// What those who speak JSON send.
+// The messages of peers that use JSON.
 type (
 	addRequest struct {
 		X int `json:"x"`

@@ -11,8 +11,8 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// startNATSMulticast publishes a request and takes as many replies as it knows that there are. Each instance has a
-// connection of its own. It is not told who has answered, and cannot know who should have.
+// startNATSMulticast publishes a request and waits for a known number of replies. Each instance has its own connection.
+// The caller does not learn who has replied, and cannot know who should have.
 func startNATSMulticast(_ context.Context, cleanup *rounds.Cleanup) (func() (rounds.Call, error), error) {
 	url, err := startBroker(cleanup)
 	if err != nil {
@@ -34,7 +34,7 @@ func startNATSMulticast(_ context.Context, cleanup *rounds.Cleanup) (func() (rou
 	return func() (rounds.Call, error) { return natsMulticast(caller) }, err
 }
 
-// natsMulticast returns the calls of one caller, who has one inbox for all.
+// natsMulticast returns the calls of one caller, which uses one inbox for all of them.
 func natsMulticast(conn *nats.Conn) (rounds.Call, error) {
 	inbox := conn.NewInbox()
 	replies, err := conn.SubscribeSync(inbox)
@@ -67,7 +67,7 @@ func natsMulticast(conn *nats.Conn) (rounds.Call, error) {
 	}, nil
 }
 
-// startBuslineMulticast has callers that have found out in a first call who answers.
+// startBuslineMulticast has callers that know the instances from a first call.
 func startBuslineMulticast(ctx context.Context, cleanup *rounds.Cleanup) (func() (rounds.Call, error), error) {
 	url, err := startBroker(cleanup)
 	if err != nil {

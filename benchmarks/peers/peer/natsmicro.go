@@ -40,7 +40,7 @@ func microHandler[Request, Response any](handle func(Request) Response) micro.Ha
 	return func(message micro.Request) {
 		var request Request
 		if err := json.Unmarshal(message.Data(), &request); err != nil {
-			_ = message.Error("400", err.Error(), nil) // its caller would miss it
+			_ = message.Error("400", err.Error(), nil) // if it fails, the caller notices
 			return
 		}
 		_ = message.RespondJSON(handle(request))

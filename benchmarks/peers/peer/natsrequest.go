@@ -10,11 +10,12 @@ import (
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
-// natsTimeout is how long a request waits: as long as a call over the bus does.
+// natsTimeout is how long a request waits, the same as a call over the bus.
 const natsTimeout = 20 * time.Second
 
-// startNATSRequest is the least that a call through a NATS server can be: JSON in, JSON out, and the handler runs on the
-// goroutine of the subscription. It knows no deadline, no status, and not whether anybody has begun to handle it.
+// startNATSRequest is the minimum for a call through a NATS server: JSON in, JSON out, and the handler runs on the
+// goroutine of the subscription. It has no deadline and no status, and the caller does not learn whether anybody
+// handles the request.
 func startNATSRequest(_ context.Context, cleanup *rounds.Cleanup) (client, error) {
 	url, err := startBroker(cleanup)
 	if err != nil {
@@ -43,7 +44,7 @@ func answerNATS[Request, Response any](conn *nats.Conn, subject string, handle f
 	return err
 }
 
-// natsHandler leaves a request that it does not understand without an answer.
+// natsHandler does not reply to a request that it does not understand.
 func natsHandler[Request, Response any](handle func(Request) Response) nats.MsgHandler {
 	return func(message *nats.Msg) {
 		var request Request
@@ -51,7 +52,7 @@ func natsHandler[Request, Response any](handle func(Request) Response) nats.MsgH
 			return
 		}
 		if body, err := json.Marshal(handle(request)); err == nil {
-			_ = message.Respond(body) // its caller would miss it
+			_ = message.Respond(body) // if it fails, the caller notices
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
-// startNetHTTP is the standard library: JSON over HTTP/1.1, a connection for each caller.
+// startNetHTTP is the standard library: JSON over HTTP/1.1, each caller has a connection.
 func startNetHTTP(ctx context.Context, cleanup *rounds.Cleanup) (client, error) {
 	mux := http.NewServeMux()
 	mux.Handle("POST /add", jsonHandler(add))
@@ -50,7 +50,7 @@ func jsonHandler[Request, Response any](handle func(Request) Response) http.Hand
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // its caller would miss it
+		_, _ = w.Write(body) // if it fails, the caller notices
 	}
 }
 

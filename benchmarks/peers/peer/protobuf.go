@@ -5,9 +5,9 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Messages of those who speak protobuf. They are well-known ones, so that no code has to be generated: a Duration has
-// two integers, fields 1 and 2, and costs what message Add { int64 x = 1; int32 y = 2; } would; an Int64Value has one,
-// a StringValue a text.
+// Messages of peers that use protobuf. They are well-known ones, so that no code has to be generated: a Duration has
+// two integers, fields 1 and 2, and costs the same as message Add { int64 x = 1; int32 y = 2; } would; an Int64Value
+// has one, a StringValue a text.
 type (
 	protoAdd  = durationpb.Duration
 	protoSum  = wrapperspb.Int64Value

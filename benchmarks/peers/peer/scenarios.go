@@ -4,23 +4,23 @@ package peer
 
 import "github.com/busline/busline/benchmarks/peers/rounds"
 
-// Names of the peers that others are compared with.
+// Names of the peers with which others are compared.
 const (
 	floor      = "nats request"
 	rival      = "grpc-go"
 	localFloor = "inprocgrpc"
 )
 
-// How many callers each core has: enough to keep all busy, not so many that what they have on its way fills the memory.
+// Callers per core: enough to keep all cores busy, but not so many that messages in transit fill the memory.
 const (
 	callers      = 64
 	largeCallers = 8
 )
 
-// instances is how many answer a multicast.
+// instances is the number of instances that answer a multicast.
 const instances = 16
 
-// Scenarios returns all there is to measure.
+// Scenarios returns everything that can be measured.
 func Scenarios() []rounds.Scenario {
 	distant := []unary{
 		{floor, startNATSRequest},

@@ -8,25 +8,25 @@ import (
 	"github.com/busline/busline/benchmarks/peers/rounds"
 )
 
-// unary is a peer whose calls have one answer.
+// unary is a peer whose calls have one response.
 type unary struct {
 	name  string
 	start func(ctx context.Context, cleanup *rounds.Cleanup) (client, error)
 }
 
-// client calls over one peer. It is for many goroutines.
+// client calls one peer. It is safe for concurrent use.
 type client struct {
 	add  func(ctx context.Context, x, y int) (int, error)
 	echo func(ctx context.Context, text string) (string, error)
 }
 
-// work is what peers have to do, and for how many callers on each core.
+// work is what peers have to do, and the number of callers per core.
 type work struct {
 	through func(client) rounds.Call
 	callers int
 }
 
-// by has peers do it.
+// by returns a contender that does the work with a peer.
 func (w work) by(peers []unary) []rounds.Contender {
 	contenders := make([]rounds.Contender, len(peers))
 	for i, peer := range peers {

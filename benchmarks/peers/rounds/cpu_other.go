@@ -4,5 +4,5 @@ package rounds
 
 import "time"
 
-// processorTime is not told here.
+// processorTime is not available on this system.
 func processorTime() time.Duration { return 0 }

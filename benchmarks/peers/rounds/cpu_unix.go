@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime returns how long the processors have worked for this process.
+// processorTime returns the processor time that this process has used.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// cost is what a call costs.
+// cost is the cost of a call.
 type cost struct {
-	time   float64 // seconds from one call to the next, of all callers together
+	time   float64 // seconds between calls, of all callers together
 	cpu    float64 // seconds of the whole process
 	writes float64 // system calls
 	bytes  float64 // allocated
 	allocs float64
 }
 
-// load has each caller call again and again, all at the same time, for so long. Each calls at least once.
+// load has all callers call repeatedly at the same time, for the given duration. Each calls at least once.
 func load(ctx context.Context, callers []Call, each time.Duration) (cost, error) {
-	runtime.GC() // what others left behind is not paid for here
+	runtime.GC() // earlier garbage does not count
 	var over atomic.Bool
 	var wait sync.WaitGroup
 	counts, errs := make([]int, len(callers)), make([]error, len(callers))
@@ -39,7 +39,7 @@ func load(ctx context.Context, callers []Call, each time.Duration) (cost, error)
 	return after.since(before).divided(float64(calls)), errors.Join(errs...)
 }
 
-// repeat calls until it is over, and returns how often.
+// repeat calls until the time is over, and returns the number of calls.
 func repeat(ctx context.Context, call Call, over *atomic.Bool) (count int, err error) {
 	for first := true; first || !over.Load(); first = false {
 		if err := call(ctx); err != nil {

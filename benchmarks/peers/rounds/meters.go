@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// meters are what the process has used up to a moment.
+// meters are the resources that the process has used so far.
 type meters struct {
 	at     time.Time
 	cpu    time.Duration
@@ -37,7 +37,7 @@ func (c cost) divided(by float64) cost {
 	return cost{c.time / by, c.cpu / by, c.writes / by, c.bytes / by, c.allocs / by}
 }
 
-// writeCalls returns how many write system calls the process has made; not a number where the system does not tell.
+// writeCalls returns the number of write system calls of the process; NaN if the system does not report it.
 func writeCalls() float64 {
 	status, err := os.ReadFile("/proc/self/io")
 	if err != nil {

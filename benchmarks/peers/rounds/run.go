@@ -10,15 +10,15 @@ import (
 
 // Settings say how much is measured.
 type Settings struct {
-	// Rounds is how many rounds there are, at least one.
+	// Rounds is the number of rounds, at least one.
 	Rounds int
 	// Time is how long each contender is measured in each round, with one caller and again with many.
 	Time time.Duration
-	// Progress is told of each round.
+	// Progress is called for each round.
 	Progress io.Writer
 }
 
-// Result is what was measured in one scenario.
+// Result holds the measurements of one scenario.
 type Result struct {
 	scenario Scenario
 	samples  [][]sample // by contender, then by round
@@ -27,7 +27,7 @@ type Result struct {
 // sample is one contender in one round.
 type sample struct{ serial, parallel cost }
 
-// Run measures every contender of every scenario in each round. Who comes first changes from round to round.
+// Run measures every contender of every scenario in each round. The order changes from round to round.
 func Run(ctx context.Context, scenarios []Scenario, settings Settings) ([]Result, error) {
 	if settings.Rounds < 1 || settings.Time <= 0 {
 		return nil, fmt.Errorf("%d rounds of %v measure nothing; both have to be above zero", settings.Rounds, settings.Time)
@@ -62,7 +62,7 @@ func (r *Result) round(ctx context.Context, round int, each time.Duration) error
 	return nil
 }
 
-// measure starts a contender, has it called until it is warm, and measures it.
+// measure starts a contender, calls it until it is warm, and measures it.
 func measure(ctx context.Context, contender Contender, callers int, each time.Duration) (measured sample, err error) {
 	var cleanup Cleanup
 	defer cleanup.Run()

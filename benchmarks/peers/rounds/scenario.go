@@ -1,4 +1,4 @@
-// Package rounds measures several ways to do the same thing, in turn and again, and compares them.
+// Package rounds measures several ways to do the same thing, alternately and repeatedly, and compares them.
 package rounds
 
 import (
@@ -8,36 +8,36 @@ import (
 	"slices"
 )
 
-// Call makes one call and checks its answer. It is used by one goroutine at a time.
+// Call makes one call and checks its response. Use it from one goroutine at a time.
 type Call func(ctx context.Context) error
 
-// Scenario is one thing to do, and those who do it.
+// Scenario is a task, and the contenders that do it.
 type Scenario struct {
-	// Title stands above the first column, such as "Add".
+	// Title is the header of the first column, such as "Add".
 	Title string
-	// Callers is how many there are for each core when many call at once.
+	// Callers is the number of concurrent callers per core.
 	Callers int
-	// Floor names the contender that the others are compared with, and Rival, which may be empty, the one whose
-	// throughput they are.
+	// Floor names the contender with which the others are compared, and Rival, which may be empty, the one with whose
+	// throughput theirs is compared.
 	Floor, Rival string
 	Contenders   []Contender
 }
 
-// Contender is one way to do it.
+// Contender is one way to do the task.
 type Contender struct {
 	Name string
-	// Start sets up what is called, and returns what makes a caller. What it opens it closes with cleanup, which is done
-	// after an error too.
+	// Start sets up what is called, and returns a function that makes callers. It registers with cleanup what has to be
+	// closed; cleanup runs after an error, too.
 	Start func(ctx context.Context, cleanup *Cleanup) (newCaller func() (Call, error), err error)
 }
 
-// Cleanup undoes things, the last one first. It is for one goroutine.
+// Cleanup undoes steps, the last one first. Use it from one goroutine.
 type Cleanup struct{ steps []func() }
 
 // Add adds a step.
 func (c *Cleanup) Add(step func()) { c.steps = append(c.steps, step) }
 
-// Run takes the steps.
+// Run runs the steps.
 func (c *Cleanup) Run() {
 	for _, step := range slices.Backward(c.steps) {
 		step()
@@ -45,7 +45,7 @@ func (c *Cleanup) Run() {
 	c.steps = nil
 }
 
-// Select returns the scenarios whose title matches a regular expression. That none does is an error.
+// Select returns the scenarios whose title matches a regular expression. It is an error if there are none.
 func Select(scenarios []Scenario, pattern string) ([]Scenario, error) {
 	matching, err := regexp.Compile(pattern)
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"github.com/busline/busline/benchmarks/peers/markdown"
 )
 
-// column is one column of the table of a scenario.
+// column is one column of a scenario's table.
 type column struct {
 	heading string
-	// of returns a figure of one round, from that of a contender and that of whom it is compared with.
+	// of returns a figure of one round, from the samples of a contender and of the one with which it is compared.
 	of       func(own, other sample) float64
-	other    string // its name; empty when it is compared with nobody
+	other    string // name of the other one; empty if there is no comparison
 	decimals int
 }
 
-// Table returns the result in Markdown: a contender a row, medians of all rounds.
+// Table returns the result in Markdown: a row for each contender, with medians of all rounds.
 func (r *Result) Table() string {
 	columns := r.scenario.columns()
 	table := markdown.Table{Heading: []string{r.scenario.Title}}
@@ -32,7 +32,7 @@ func (r *Result) Table() string {
 	return table.String()
 }
 
-// columns are those of the scenario. Processor time, writes and memory are of many callers.
+// columns returns the columns of the scenario. Processor time, writes and memory are those with many callers.
 func (s *Scenario) columns() []column {
 	serial := func(own, _ sample) float64 { return own.serial.time * 1e6 }
 	serialRatio := func(own, other sample) float64 { return own.serial.time / other.serial.time }
@@ -57,7 +57,7 @@ func (s *Scenario) columns() []column {
 	)
 }
 
-// median returns the figure of a contender in one column: the median of what each round gives.
+// median returns the figure of a contender in one column: the median of all rounds.
 func (r *Result) median(contender int, column column) float64 {
 	own, other := r.samples[contender], r.samples[contender]
 	if column.other != "" {
