@@ -186,8 +186,8 @@ func ArrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
 // IdleTime is how long goroutines wait for work.
 const IdleTime = idleTime
 
-// MessagesHeld is how many messages may have come without having been looked at.
-const MessagesHeld = held
+// IntakeCapacity is how many messages may have arrived without having been looked at.
+const IntakeCapacity = intakeCapacity
 
 // HoldResponses keeps a connection from looking at what comes, from the first ack or response on, until release is called.
 func HoldResponses(c *Conn) (release func()) {

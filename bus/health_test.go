@@ -29,7 +29,7 @@ func TestOverflowIsCounted(t *testing.T) {
 		}
 		for episode := range 2 {
 			release := bus.HoldResponses(conn)
-			for range bus.MessagesHeld + 100 {
+			for range bus.IntakeCapacity + 100 {
 				if err := raw.Publish(to, answer); err != nil {
 					t.Fatal(err)
 				}

@@ -10,10 +10,10 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// held is how many messages may have arrived without having been looked at. To look at one takes microseconds, handlers
-// are not waited for, so that it fills up only when the process gets hardly any time. What comes then is thrown away by the
-// broker client: see health.go.
-const held = 32 << 10
+// intakeCapacity is how many messages may have arrived without having been looked at. Looking at one takes microseconds,
+// and does not wait for handlers, so that it is reached only if the process gets hardly any time. The broker client throws
+// away what arrives then: see health.go.
+const intakeCapacity = 32 << 10
 
 // intake takes what the broker sends for all subscriptions of a link: one message after the other, in the order in which
 // they came. Who takes a request leaves it to others while there is more to take (see backlog.go). Else he goes on to handle it
@@ -38,7 +38,7 @@ type intake struct {
 
 func newIntake(w *workers) *intake {
 	return &intake{
-		messages: make(chan *nats.Msg, held), workers: w, backlog: &backlog{workers: w}, ended: make(chan struct{}),
+		messages: make(chan *nats.Msg, intakeCapacity), workers: w, backlog: &backlog{workers: w}, ended: make(chan struct{}),
 		known: make(map[*nats.Subscription]*listening),
 	}
 }

@@ -35,7 +35,7 @@ func TestLimits(t *testing.T) {
 }
 
 // readConstants returns what the constants of the module are said to be, "32 << 10"
-// for "bus: held".
+// for "bus: intakeCapacity".
 func readConstants(t *testing.T) map[string]string {
 	t.Helper()
 	constants := make(map[string]string)
