@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// accessible holds that everything that is used has a name, and that all text stands out from what is behind it.
+// accessible asserts that every control has a name, and that all text has enough contrast.
 func accessible(v *visit) error {
 	for _, scheme := range []string{"light", "dark"} {
 		places := []step{
@@ -31,7 +31,7 @@ func accessible(v *visit) error {
 	return nil
 }
 
-// named looks for what is used and has no name.
+// named looks for controls without a name.
 func (v *visit) named() error {
 	used := map[string]bool{
 		"button": true, "link": true, "textbox": true, "searchbox": true, "combobox": true, "checkbox": true, "tab": true,
@@ -52,7 +52,7 @@ func (v *visit) named() error {
 	return nil
 }
 
-// legible looks for text with less contrast than 4.5 (WCAG 2.2, 1.4.3).
+// legible looks for text with a contrast below 4.5 (WCAG 2.2, 1.4.3).
 func (v *visit) legible() error {
 	faint, err := v.text(contrastScript)
 	if err == nil && faint != "" {
@@ -61,7 +61,7 @@ func (v *visit) legible() error {
 	return err
 }
 
-// contrastScript returns the texts that are too faint, as one text.
+// contrastScript returns the texts with too little contrast, as one string.
 const contrastScript = `(() => {
 	const channels = (colour) => {
 		const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
@@ -97,8 +97,8 @@ const contrastScript = `(() => {
 	return faint.join("; ");
 })()`
 
-// unquote reads a JSON string, "" when it is none.
+// unquote decodes a JSON string, "" if it is not one.
 func unquote(text []byte) (value string) {
-	_ = json.Unmarshal(text, &value) // what is no string has no name
+	_ = json.Unmarshal(text, &value) // anything but a string has no name
 	return value
 }

@@ -22,14 +22,14 @@ func badToken(v *visit) error {
 		v.useToken(foreign), v.sees(".state", "It is that of eve, and expires in"), v.sees("#caller", "eve, expires in"),
 		v.takes("bad-token"),
 		v.clicks(".state .plain"), v.sees(".operation", "Add"), v.sees("#caller", "nobody"),
-		// a call by somebody whose token is refused meanwhile
+		// a call with a token that is refused meanwhile
 		v.clicks("#caller"), v.fills("#token", foreign), v.sees("dialog", `["hr"]`), v.sees("dialog", "nobody has verified it yet"),
 		v.presses("\x1b"), v.awaits("the panel is closed", `!document.querySelector("dialog").open`),
 		v.sees("#caller", "nobody"),
 	)
 }
 
-// expiring has a token that is good for some seconds more: what is good for 30 s beyond its end.
+// expiring uses a token that is valid for some more seconds: tokens are accepted up to 30 s after their expiry.
 func expiring(v *visit) error {
 	const left = 8 * time.Second
 	const leeway = 30 * time.Second

@@ -10,13 +10,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is a Chromium without a window.
+// browser is a headless Chromium.
 type browser struct {
-	ctx   context.Context // it is how chromedp names a browser
+	ctx   context.Context // in chromedp a context stands for a browser
 	close func()
 }
 
-// openBrowser starts Chromium. An error says what to do.
+// openBrowser starts Chromium. The error says what to do.
 func openBrowser(ctx context.Context) (*browser, error) {
 	path, err := exec.LookPath(cmp.Or(os.Getenv("CHROMIUM"), "chromium"))
 	if err != nil {
@@ -25,7 +25,7 @@ func openBrowser(ctx context.Context) (*browser, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		chromedp.Flag("headless", "new"),
-		chromedp.NoSandbox, // the pages are ours, and as root there is no sandbox
+		chromedp.NoSandbox, // the pages are ours, and there is no sandbox for root
 	)
 	allocated, stop := chromedp.NewExecAllocator(ctx, options...)
 	opened, cancel := chromedp.NewContext(allocated)

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// complaints is what a browser finds wrong with a page, and what it asks of other hosts.
+// complaints collects errors of a page, and its requests to other hosts.
 type complaints struct {
 	host string
 
@@ -21,7 +21,7 @@ type complaints struct {
 	found []error
 }
 
-// listen takes an event of the browser.
+// listen handles an event of the browser.
 func (c *complaints) listen(event any) {
 	switch event := event.(type) {
 	case *runtime.EventExceptionThrown:
@@ -33,7 +33,7 @@ func (c *complaints) listen(event any) {
 		default:
 		}
 	case *log.EventEntryAdded:
-		// that a response is an error is no fault of the page
+		// an error response is not a fault of the page
 		if event.Entry.Level == log.EntryLevelError && event.Entry.Source != log.EntrySourceNetwork {
 			c.addf("log: %s", event.Entry.Text)
 		}
@@ -49,7 +49,7 @@ func (c *complaints) listen(event any) {
 	}
 }
 
-// said is what an exception says.
+// said returns the text of an exception.
 func said(details *runtime.ExceptionDetails) string {
 	if details.Exception != nil {
 		return details.Text + " " + details.Exception.Description
@@ -57,7 +57,7 @@ func said(details *runtime.ExceptionDetails) string {
 	return details.Text
 }
 
-// printed is what a page has printed.
+// printed returns what a page has written to its console.
 func printed(event *runtime.EventConsoleAPICalled) string {
 	var texts []string
 	for _, argument := range event.Args {

@@ -4,7 +4,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// scenarios are all of them, in order.
+// scenarios returns all scenarios, in order.
 func scenarios() []scenario {
 	return []scenario{
 		{"rendering", rendering},
@@ -106,7 +106,7 @@ func hundred(v *visit) error {
 		v.fills("#search", "node-03"), v.sees(".count", "40 operations of 10 services"),
 		v.opens("#/node-030.billing.example:443/POST/store"), v.sees(".operation", "Store keeps a value."),
 		v.takes("hundred"),
-		// what is drawn for a key is bounded, however much is found
+		// the number of results drawn after a key is bounded, however much is found
 		v.fills("#search", "e"), v.sees(".count", "400 operations of 100 services found"),
 		v.awaits("no more rows than anybody reads", `document.querySelectorAll(".services a").length <= 250`),
 	)

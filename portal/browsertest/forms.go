@@ -1,6 +1,6 @@
 package main
 
-// forms goes through every kind of field there is.
+// forms uses every kind of field.
 func forms(v *visit) error {
 	sent := func(what, text string) step {
 		return inTurn(v.clicks(".body .mode:nth-child(2)"),
@@ -8,7 +8,7 @@ func forms(v *visit) error {
 			v.clicks(".body .mode:nth-child(1)"), v.awaits("the form", `!document.querySelector(".body .inputs").hidden`))
 	}
 	return do(v.startShop, v.opens("#/shop.example:443/POST/place"), v.sees(".operation", "Place takes an order, and gives it back."),
-		// what is nested opens, and what contains itself opens again
+		// nested members expand, and recursive ones expand again
 		v.clicks(`section[aria-label="Arguments"] summary.member`), v.sees(".schema .schema", "customer"),
 		v.clicks(`.schema .schema summary.member`), v.sees(".schema .schema .schema", "at most 1000"),
 		v.clicks(".example summary"), v.sees(".example pre", `"street"`),

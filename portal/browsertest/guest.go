@@ -6,7 +6,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// guest is a service that comes, goes and comes back as another.
+// guest is a service that comes, goes and comes back with another signature.
 type guest interface{ leave() error }
 
 type connected struct {

@@ -8,10 +8,10 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// hostile is what a service may call itself, and its operations.
+// hostile is a possible name of a service and its operations.
 const hostile = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`
 
-// startHostile has a service that puts HTML everywhere, and answers with it.
+// startHostile starts a service with HTML in all its texts and responses.
 func (s *stage) startHostile() error {
 	conn, err := s.join("hostile.example", bus.WithDescription(hostile))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// order is what a shop is told to deliver: it has something of everything that a form can be made of.
+// order is the argument of a shop: it has a field of every kind that a form can have.
 type order struct {
 	Customer string         `json:"customer"`
 	Size     string         `json:"size" jsonschema:"enum=small,enum=medium,enum=large"`
@@ -27,7 +27,7 @@ type line struct {
 
 type place struct {
 	Street string  `json:"street"`
-	Next   *place  `json:"next,omitempty"` // contains itself
+	Next   *place  `json:"next,omitempty"` // recursive
 	Lat    float64 `json:"lat"`
 }
 
@@ -48,7 +48,7 @@ func (s *stage) startShop() error {
 	return bus.Serve(conn, shop{})
 }
 
-// keep says what it was given.
+// keep responds with what it was given.
 func keep(w http.ResponseWriter, r *http.Request) {
 	content, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -58,7 +58,7 @@ func keep(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s: %q of %s", r.PathValue("name"), content, r.Header.Get("Content-Type"))
 }
 
-// generated is one of very many.
+// generated is one of a large number of services.
 type generated struct{}
 
 // Lookup finds what is stored under a key.
@@ -73,7 +73,7 @@ func (generated) Purge(seconds int) (purged int) { return seconds }
 // Stats tells how it is.
 func (generated) Stats() (entries, bytes int64) { return 1, 2 }
 
-// startMany puts so many services on the bus.
+// startMany starts the given number of services.
 func (s *stage) startMany(count int) error {
 	areas := []string{"billing", "catalog", "fulfilment", "identity", "search"}
 	for i := range count {

@@ -1,5 +1,5 @@
-// Browsertest opens the portal's page in a real Chromium, without a window, and checks that it works: from what it shows
-// and how it is typed to, to what it says when the broker is lost. It starts all that it needs in its own process.
+// Browsertest opens the portal's page in a headless Chromium and checks that it works: from what it shows and how it
+// reacts to keys, to what it says when the broker is lost. Everything that it needs runs in its own process.
 //
 //	go run -C portal/browsertest .
 //	go run -C portal/browsertest . -screenshots ../../docs/screenshots
@@ -20,13 +20,13 @@ import (
 	"time"
 )
 
-// scenario is one thing that somebody does with the page.
+// scenario is a sequence of actions of a user.
 type scenario struct {
 	name string
 	run  func(*visit) error
 }
 
-// scenarioTimeout is far more than any of them takes.
+// scenarioTimeout is far more than any scenario takes.
 const scenarioTimeout = 90 * time.Second
 
 func main() {
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// run runs the scenarios that the arguments ask for, all of them even if one fails.
+// run runs the scenarios that the arguments select, all of them even if one fails.
 func run(ctx context.Context, arguments []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("browsertest", flag.ContinueOnError)
 	screenshots := flags.String("screenshots", "", "directory to write screenshots to; none are made without it")

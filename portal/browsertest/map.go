@@ -1,6 +1,6 @@
 package main
 
-// callsOn has the page call some services again and again, to have something on the map.
+// callsOn makes the page call some services repeatedly, so that the map has something to show.
 const callsOn = `setInterval(() => {
 	for (const path of ["messaging.example/home", "calculator.example/add?x=1&y=2", "calculator.example/arithmetic?x=1&op=/&y=0",
 		"products.example/products", "payroll.example/headcount", "trouble.example/sleep?ms=30"]) {
@@ -8,7 +8,7 @@ const callsOn = `setInterval(() => {
 	}
 }, 200)`
 
-// watching looks at the map while services are called, and loses the broker then.
+// watching looks at the map while services are called, and then loses the broker.
 func watching(v *visit) error {
 	return do(v.startExamples, v.opens("#/map"), v.sees(".map-view", "5 services, 7 instances"),
 		func() error { return v.run(callsOn) },
@@ -27,13 +27,13 @@ func watching(v *visit) error {
 	)
 }
 
-// emptyMap has nobody on it, and then somebody.
+// emptyMap has no services at first, and then one.
 func emptyMap(v *visit) error {
 	return do(v.opens("#/map"), v.sees(".map-state", "No service has an endpoint for you yet"),
 		v.startCalculator, v.sees(".map-state", "Nobody has called anything yet"))
 }
 
-// crowdedMap has a hundred services, which the tables come first for.
+// crowdedMap has a hundred services, so that the tables come first.
 func crowdedMap(v *visit) error {
 	const services = 100
 	return do(func() error { return v.startMany(services) }, v.opens("#/map"), v.sees(".map-view", "100 services, 100 instances"),

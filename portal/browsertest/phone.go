@@ -27,13 +27,13 @@ func phone(v *visit) error {
 	)
 }
 
-// What no line of a phone has room for, and no blank divides.
+// Names that are too long for a line on a phone, and contain no space.
 const (
 	longWord = "averylongnameofanoperationthatnoblankandnohyphendivides"
 	longHost = "averylongnameofaservice.averylongnameofaregion.averylongnameofadomain.example"
 )
 
-// startLong has a service of a long name, with an operation of a long path.
+// startLong starts a service with a long name, and an operation with a long path.
 func (s *stage) startLong() error {
 	conn, err := s.join(longHost)
 	if err != nil {

@@ -27,13 +27,13 @@ func multicast(v *visit) error {
 		func() error {
 			return do(v.chooses(".trial select", first), v.clicks(sends), v.sees(".response .instance", first), v.sees(".response pre", "NoQueue "+first))
 		},
-		// a queue: one answers all, and the one that is picked answers
+		// a queue: a single instance answers for all, and a selected one answers
 		v.opens("#/messaging.example:443/GET/default-queue"), v.chooses(".trial select", "*"), v.clicks(sends),
 		v.sees(".response", "1 answer"), v.sees(".response", "served from a queue"),
 		func() error {
 			return do(v.chooses(".trial select", first), v.clicks(sends), v.sees(".response pre", "DefaultQueue "+first))
 		},
-		// arguments and errors travel as well
+		// arguments and errors are passed on as well
 		v.opens(addHash), v.chooses(".trial select", "*"), v.fills(`[name="x"]`, "2"), v.fills(`[name="y"]`, "3"), v.clicks(sends),
 		v.sees(".answers pre", `"sum": 5`),
 		v.opens("#/trouble.example:443/POST/panic"), v.chooses(".trial select", "*"), v.clicks(sends),
@@ -41,7 +41,7 @@ func multicast(v *visit) error {
 	)
 }
 
-// elsewhere does what the page says for other tools: the Go compiles, the NATS message is answered.
+// elsewhere uses the page's snippets for other tools: the Go code compiles, and the NATS message is answered.
 func elsewhere(v *visit) error {
 	snippet := func(name string) (text string, err error) {
 		tab := map[string]string{"curl": "1", "Go": "2", "NATS": "3"}[name]
@@ -81,7 +81,7 @@ func elsewhere(v *visit) error {
 	)
 }
 
-// overNATS runs the two commands of a snippet, with a NATS client in the place of the nats command.
+// overNATS runs the two commands of a snippet, with a NATS client instead of the nats command.
 func (v *visit) overNATS(snippet string, wants ...string) error {
 	listens, sends, _ := strings.Cut(snippet, "\n")
 	printf, publish, found := strings.Cut(sends, " | nats pub --force-stdin ")
@@ -113,7 +113,7 @@ func (v *visit) overNATS(snippet string, wants ...string) error {
 		return fmt.Errorf("the ack is %s", ack.Data)
 	}
 	response := ack
-	for strings.Contains(string(response.Data), "Bus-Op-Code: Ack") { // all instances ack, then all answer
+	for strings.Contains(string(response.Data), "Bus-Op-Code: Ack") { // all instances ack, then all respond
 		if response, err = subscription.NextMsgWithContext(v.stage.ctx); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (v *visit) overNATS(snippet string, wants ...string) error {
 	return nil
 }
 
-// compiles holds that a snippet of Go is a program's.
+// compiles checks that a snippet of Go compiles as a program.
 func compiles(ctx context.Context, snippet string) error {
 	directory, err := os.MkdirTemp(".", "snippet-")
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/busline/busline/msgsvc"
 )
 
-// messagingInstances is how many instances of the messaging service there are.
+// messagingInstances is the number of instances of the messaging service.
 const messagingInstances = 3
 
-// startExamples puts the services of the examples on the bus, as the showcase does.
+// startExamples starts the services of the examples, like the showcase.
 func (s *stage) startExamples() error {
 	for _, start := range []func() error{s.startMessaging, s.startCalculator, s.startProducts, s.startPayroll, s.startTrouble} {
 		if err := start(); err != nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// closeTimeout is how long a bus may take to end.
+// closeTimeout is how long a bus may take to close.
 const closeTimeout = 20 * time.Second
 
-// stage is a bus with a door and a portal, and nobody else yet.
+// stage is a bus with an ingress and a portal, and at first nothing else.
 type stage struct {
-	ctx     context.Context // that of the scenario
+	ctx     context.Context // of the scenario
 	broker  *broker.Broker
-	key     *claimstest.Key // that signs good tokens
+	key     *claimstest.Key // signs valid tokens
 	connect []bus.ConnectOption
 	baseURL string
 	plane   string
@@ -69,7 +69,7 @@ func newStage(ctx context.Context) (s *stage, err error) {
 	return s, s.listen(ingress)
 }
 
-// newVerifier makes a key and what verifies its tokens.
+// newVerifier makes a key, and a verifier of its tokens.
 func (s *stage) newVerifier() (*claims.Verifier, error) {
 	key, err := claimstest.NewKey()
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *stage) listen(ingress http.Handler) error {
 	return nil
 }
 
-// join connects a host until the end.
+// join connects a host until the end of the scenario.
 func (s *stage) join(host string, more ...bus.ConnectOption) (*bus.Conn, error) {
 	conn, err := bus.Connect(s.ctx, host, append(slices.Clone(s.connect), more...)...)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *stage) join(host string, more ...bus.ConnectOption) (*bus.Conn, error) 
 	return conn, nil
 }
 
-// publish serves a document of somebody's own making.
+// publish serves a document that is not generated.
 func (s *stage) publish(host string, document http.HandlerFunc) error {
 	conn, err := s.join(host)
 	if err != nil {
@@ -135,17 +135,17 @@ func (s *stage) publish(host string, document http.HandlerFunc) error {
 	return conn.Handle(http.MethodGet, "/openapi.json", document, bus.Hidden())
 }
 
-// token returns a token of ada's that is good for so long, with more claims.
+// token returns a token for ada with the given lifetime, and further claims.
 func (s *stage) token(life time.Duration, more claims.Claims) (string, error) {
 	payload := claims.Claims{"sub": "ada", "exp": time.Now().Add(life).Unix()}
 	maps.Copy(payload, more)
 	return s.key.Sign(payload)
 }
 
-// atEnd has something closed at the end, before all that was opened earlier.
+// atEnd registers something to be closed at the end, before everything that was opened earlier.
 func (s *stage) atEnd(closer func(context.Context) error) { s.closers = append(s.closers, closer) }
 
-// close closes all, and reports what failed.
+// close closes everything, and returns all errors.
 func (s *stage) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

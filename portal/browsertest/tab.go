@@ -17,24 +17,24 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A desk and a phone, in CSS pixels.
+// The sizes of a desktop and a phone, in CSS pixels.
 const (
 	deskWidth, deskHeight   = 1280, 800
 	phoneWidth, phoneHeight = 390, 844
 )
 
-// waitTimeout is how long a page may take to do what is expected of it.
+// waitTimeout is how long a page may take to do what is expected.
 const waitTimeout = 30 * time.Second
 
 // tab is one page in the browser.
 type tab struct {
-	ctx        context.Context // it is how chromedp names a tab
+	ctx        context.Context // in chromedp a context stands for a tab
 	close      func()
 	baseURL    string
 	complaints *complaints
 }
 
-// newTab opens an empty page that has nothing in common with others.
+// newTab opens an empty page that shares nothing with others.
 func (b *browser) newTab(ctx context.Context, baseURL string) (*tab, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *browser) newTab(ctx context.Context, baseURL string) (*tab, error) {
 	return t, t.prefer("light")
 }
 
-// prefer sets the colour scheme that the page is asked for, and no motion.
+// prefer sets the preferred colour scheme, and reduced motion.
 func (t *tab) prefer(scheme string) error {
 	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
@@ -68,7 +68,7 @@ func (t *tab) resize(width, height int64) error {
 	return chromedp.Do(t.ctx, chromedp.EmulateViewport(width, height))
 }
 
-// open goes to a place of the portal's page, "#/compare".
+// open goes to a route of the portal's page, such as "#/compare".
 func (t *tab) open(hash string) error {
 	return chromedp.Do(t.ctx, chromedp.Navigate(t.baseURL+"/portal/"+hash))
 }
@@ -76,11 +76,11 @@ func (t *tab) open(hash string) error {
 // reload loads the page again.
 func (t *tab) reload() error { return chromedp.Do(t.ctx, chromedp.Reload()) }
 
-// back goes to where the page was before.
+// back goes back in the history.
 func (t *tab) back() error { return chromedp.Do(t.ctx, chromedp.NavigateBack()) }
 
-// press types keys, where the focus is. A key that prints is one event with its text, as it is from a keyboard: a page
-// that takes the key for its own keeps the text from being typed, too.
+// press types keys into the focused element. A printing key is one event with its text, as from a keyboard: if the page
+// handles the key itself, that also keeps the text from being typed.
 func (t *tab) press(keys string) error {
 	for _, key := range keys {
 		events := kb.Encode(key)
@@ -97,7 +97,7 @@ func (t *tab) press(keys string) error {
 	return nil
 }
 
-// click clicks what a selector finds first, once it is there.
+// click clicks the first element that a selector finds, once it is there.
 func (t *tab) click(selector string) error {
 	if err := t.until("something to click: "+selector, `document.querySelector(%s)`, selector); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (t *tab) click(selector string) error {
 	return chromedp.Do(t.ctx, chromedp.Click(chromedp.CSS(selector)))
 }
 
-// fill puts a text into a field, as somebody who pastes it in place of what is there.
+// fill replaces the text of a field, like a user who pastes it.
 func (t *tab) fill(selector, text string) error {
 	if err := t.until("a field "+selector, `document.querySelector(%s)`, selector); err != nil {
 		return err
@@ -120,22 +120,22 @@ func (t *tab) fill(selector, text string) error {
 	return err
 }
 
-// choose picks an option of a select by its value.
+// choose selects an option of a select by its value.
 func (t *tab) choose(selector, value string) error {
 	return t.run(`{const field = document.querySelector(%s); field.value = %s; field.dispatchEvent(new Event("input", {bubbles: true}));}`, selector, value)
 }
 
-// run evaluates a script; each %s becomes an argument as a JavaScript string.
+// run evaluates a script; each %s is replaced by an argument as a JavaScript string.
 func (t *tab) run(script string, arguments ...string) error {
 	return chromedp.Do(t.ctx, chromedp.Evaluate[chromedp.Void](fillIn(script, arguments)))
 }
 
-// text evaluates an expression whose value is text.
+// text evaluates an expression whose value is a string.
 func (t *tab) text(expression string) (value string, err error) {
 	return chromedp.Run(t.ctx, chromedp.Evaluate[string](`String(`+expression+`)`))
 }
 
-// until waits for an expression to become true. The page itself looks, each time it may have changed.
+// until waits for an expression to become true. The page itself evaluates it, whenever something may have changed.
 func (t *tab) until(what, expression string, arguments ...string) error {
 	condition := fillIn(expression, arguments)
 	script := fmt.Sprintf(`new Promise((resolve) => {
@@ -159,19 +159,19 @@ func (t *tab) until(what, expression string, arguments ...string) error {
 	return nil
 }
 
-// says waits until what a selector finds has a text in it.
+// says waits until the element that a selector finds contains a text.
 func (t *tab) says(selector, text string) error {
 	return t.until(fmt.Sprintf("%s says %q", selector, text),
 		`[...document.querySelectorAll(%s)].some((found) => found.checkVisibility() && found.innerText.includes(%s))`, selector, text)
 }
 
-// screenshot returns what is seen, as PNG.
+// screenshot returns the visible part of the page, as PNG.
 func (t *tab) screenshot() (picture []byte, err error) {
 	result, err := chromedp.Call(t.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng})
 	return result.Data, err
 }
 
-// describe says what the page looks like, for who reads of a failure.
+// describe returns what the page looks like, for error messages.
 func (t *tab) describe() string {
 	seen, err := t.text(`location.hash + "\n" + document.body.innerText.slice(0, 1500)`)
 	if err != nil {
@@ -180,14 +180,14 @@ func (t *tab) describe() string {
 	return errors.Join(fmt.Errorf("the page at %s", seen), t.complaints.all()).Error()
 }
 
-// fillIn puts arguments into a script as strings.
+// fillIn inserts arguments into a script as strings.
 func fillIn(script string, arguments []string) string {
 	if len(arguments) == 0 {
 		return script
 	}
 	quoted := make([]any, len(arguments))
 	for i, argument := range arguments {
-		quoted[i] = strconv.Quote(argument) // an escape of Go's is one of JavaScript's, in what is used here
+		quoted[i] = strconv.Quote(argument) // the escapes of Go that occur here are also valid in JavaScript
 	}
 	return fmt.Sprintf(script, quoted...)
 }

@@ -40,7 +40,7 @@ func brokenDocuments(v *visit) error {
 	)
 }
 
-// changes has an operation change, vanish and come back while somebody types.
+// changes has an operation that changes, vanishes and comes back while the user types.
 func changes(v *visit) error {
 	var present guest
 	arrives := func(serve func(*bus.Conn) error) step {

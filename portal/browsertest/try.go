@@ -13,11 +13,11 @@ func trying(v *visit) error {
 		v.sees(".response .answered", "calculator.example"),
 		v.awaits("who answered", `/^[a-z][a-z0-9]{9}$/.test(document.querySelector(".response .instance").innerText)`),
 		v.awaits("which message", `document.querySelector(".response .message").innerText.length >= 22`),
-		// what is wrong stands beside the argument
+		// the fault is shown beside the argument
 		v.fills(`[name="x"]`, "five"), v.clicks(sends), v.sees(".response .status", "400"),
 		v.awaits("the field is marked", `document.querySelector('[name="x"]').getAttribute("aria-invalid") === "true"`),
 		v.awaits("and only that", `document.querySelector('[name="y"]').getAttribute("aria-invalid") === null`),
-		// digits that JavaScript cannot hold
+		// more digits than JavaScript numbers have
 		v.fills(`[name="x"]`, "9007199254740993"), v.fills(`[name="y"]`, "0"), v.clicks(sends), v.sees(".response pre", "9007199254740993"),
 		// as JSON, and back
 		v.clicks(`.body .mode:nth-child(2)`),

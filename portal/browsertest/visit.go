@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 )
 
-// visit is somebody in front of the page.
+// visit is a user in front of the page.
 type visit struct {
 	*stage
 	*tab
-	screenshots string // "" when none are wanted
+	screenshots string // "" if none are wanted
 }
 
-// step is one thing that somebody does, or waits for.
+// step is one action of the user, or waits for something.
 type step func() error
 
 // do takes steps until one fails.
@@ -26,7 +26,7 @@ func do(steps ...step) error {
 	return nil
 }
 
-// inTurn makes one step of several.
+// inTurn combines several steps to one.
 func inTurn(steps ...step) step { return func() error { return do(steps...) } }
 
 func (v *visit) opens(hash string) step      { return func() error { return v.open(hash) } }
@@ -50,7 +50,7 @@ func (v *visit) at(hash string) step {
 	return v.awaits("at "+hash, `location.hash === %s`, hash)
 }
 
-// takes makes a screenshot, where they are wanted.
+// takes makes a screenshot, if screenshots are wanted.
 func (v *visit) takes(name string) step {
 	return func() error {
 		if v.screenshots == "" {
@@ -68,11 +68,11 @@ func (v *visit) takes(name string) step {
 }
 
 const (
-	maxPicture  = 300_000 // bytes: they are kept in the repository
+	maxPicture  = 300_000 // bytes, because they are kept in the repository
 	pictureMode = 0o644
 )
 
-// useToken gives the page a token, by way of its panel.
+// useToken sets the page's token in its panel.
 func (v *visit) useToken(token string) step {
 	return func() error {
 		return do(v.clicks("#caller"), v.fills("#token", token), v.clicks(`dialog [type="submit"]`))
