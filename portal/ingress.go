@@ -36,9 +36,8 @@ type Ingress struct {
 	handler http.Handler // serve, behind the rules for other origins
 }
 
-// NewIngress makes an ingress that calls with conn, which is best connected as "ingress": that is the host that
-// services see as their caller. The caller closes the connection, after the server has stopped. An error names the
-// option that is wrong.
+// NewIngress returns an ingress that calls with conn, which should be connected as "ingress": services see that host as
+// their caller. Close the connection after the server has stopped. An error names the invalid option.
 func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
 	config, err := newIngressConfig(options)
 	if err != nil {
@@ -50,7 +49,7 @@ func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
 	return ingress, nil
 }
 
-// ServeHTTP carries one request to the bus and its response back.
+// ServeHTTP calls a service on the bus for a request, and writes its response.
 func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 {
 		// net/http does not say whether the request had a Content-Length as well, by which an intermediary may have

@@ -26,8 +26,8 @@ func defaultPatience() patience {
 	return patience{discovery: 500 * time.Millisecond, documents: 1500 * time.Millisecond, traffic: 1500 * time.Millisecond}
 }
 
-// Register serves the portal on conn, which has to be connected as "portal": the page for a browser at /, and at
-// /openapi.json one document of everything that is served on the plane under a public port.
+// Register serves the portal on conn, which has to be connected as "portal": the page for browsers at /, and at
+// /openapi.json one document of everything that is served on public ports of the plane.
 //
 // A caller's token is passed on to each service, which leaves out what its bearer may not call.
 //
