@@ -12,8 +12,8 @@
 //	Create(httpRequestBody Product) (id, httpStatusCode int)     POST      /products
 //	Home(w http.ResponseWriter, r *http.Request)                 any       /home
 //
-// Three names connect an argument or a result with the message itself, in either style:
-// [RequestBody], [ResponseBody] and [StatusCode], the magic arguments.
+// Three names bind an argument or a result to a part of the message itself, in either style: [RequestBody],
+// [ResponseBody] and [StatusCode], the magic arguments.
 //
 // Everything that can be known about a method is worked out once, in Map. The package
 // depends neither on the broker nor on net/http.

@@ -34,7 +34,7 @@ func (s Style) String() string {
 // AnyMethod is the HTTP method of a [Route] that serves every method.
 const AnyMethod = "*"
 
-// Route is a method and a path under which an endpoint is reached.
+// Route is a method and a path of an endpoint.
 type Route struct {
 	Method  string // "GET", or AnyMethod
 	Pattern Pattern
@@ -43,12 +43,12 @@ type Route struct {
 // String returns the route as in "GET /products/{id}".
 func (r Route) String() string { return r.Method + " " + r.Pattern.String() }
 
-// Endpoint is one way to reach one method, or a plain handler. It does not change once
-// made, and its methods may be called from several goroutines at once.
+// Endpoint is one way to call a method, or a plain handler. It is immutable, and its methods may be used by many
+// goroutines at once.
 type Endpoint struct {
 	Name   string             // of the method, "Add"; of a plain handler its route, "GET /files/{path+}"
 	Style  Style              // Web for a plain handler
-	Routes []Route            // one at least; all have the same path
+	Routes []Route            // at least one; all have the same path
 	Method *reflectapi.Method // nil for a plain handler
 
 	input  *input  // turns a request into arguments; nil for Web
@@ -59,8 +59,8 @@ type Endpoint struct {
 // Path returns the path that all routes of the endpoint have.
 func (e *Endpoint) Path() Pattern { return e.Routes[0].Pattern }
 
-// Handler returns the endpoint of a plain http.Handler: an HTTP method ("" or "*" is
-// any) and a path, whose parameters the handler reads with the request's PathValue.
+// Handler returns the endpoint of a plain http.Handler, for an HTTP method ("" or "*" for any) and a path, whose
+// parameters the handler reads with the request's PathValue.
 func Handler(method, path string) (*Endpoint, error) {
 	route, err := newRoute(method, path)
 	if err != nil {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// InputError is a request that cannot become the arguments of a method: the caller's
-// fault, worded for the caller. It never repeats what was sent.
+// InputError is a request that cannot be converted to the arguments of a method, described for the caller, whose fault
+// it is. It never repeats the input.
 type InputError struct {
-	Status    int             // 400; 422 for what breaks its constraints; 415 for a content type that is neither JSON nor a form
-	Detail    string          // one sentence that names every argument at fault
-	Arguments []ArgumentError // one for each argument at fault, 20 at most, of a 422 one for each violation, 100 at most; empty when the request as a whole is
+	Status    int             // 400; 422 if a constraint is violated; 415 for a content type that is neither JSON nor a form
+	Detail    string          // one sentence that names all faulty arguments
+	Arguments []ArgumentError // at most 20, or for a 422 one for each violation, at most 100; empty if the request as a whole is at fault
 }
 
 // Error returns the detail.
@@ -19,7 +19,7 @@ func (e *InputError) Error() string { return e.Detail }
 // StatusCode returns the HTTP status.
 func (e *InputError) StatusCode() int { return e.Status }
 
-// ArgumentError is what is wrong with one argument.
+// ArgumentError is a fault of one argument.
 type ArgumentError struct {
 	Name   string `json:"name"`   // as the caller writes it: "x", "p1.x", "tags[2]"; "" for the body as a whole
 	In     string `json:"in"`     // "query", "path" or "body"

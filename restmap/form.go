@@ -14,8 +14,8 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// form is the plan by which name=value pairs, of a query or of a form, fill the fields of
-// a struct: the arguments of a method, or the object that its body is.
+// form is the plan for filling a struct from the name=value pairs of a query or a form: the arguments of a method, or
+// the object that its body is.
 //
 //	x=5&wait=3s        texts
 //	tag=a&tag=b        a list of texts, by repeating its name
@@ -23,16 +23,16 @@ import (
 //	p.x=1&line.0.n=2   a struct or a list of structs, in parts
 //	m.a=1&m.b=2        a map, by its keys
 //
-// gorilla/schema decodes all that it can tell apart, into a struct of its own, the shape,
-// so that what a request does not mention keeps its value. It is handed nothing but names
-// that are known to the letter, with no more values and no higher index than they may have.
+// gorilla/schema decodes the parts that it can distinguish, into a separate struct, the shape, so that fields that a
+// request does not mention keep their values. It only gets names that match exactly, with no more values and no higher
+// index than allowed.
 type form struct {
 	fields  map[string]formField
 	shape   reflect.Type
 	decoder *schema.Decoder
 }
 
-// formField is one field of the struct that a form fills.
+// formField is one field of the struct to be filled.
 type formField struct {
 	formPart
 	index []int  // in the struct to be filled, see reflect.Value.FieldByIndex

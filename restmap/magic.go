@@ -9,10 +9,9 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// The magic arguments: names that connect an argument or a result of a method with the
-// HTTP message itself.
+// The magic arguments: names that bind an argument or a result of a method to a part of the HTTP message itself.
 const (
-	// RequestBody is the argument that takes the whole body of the request.
+	// RequestBody is the argument for the whole body of the request.
 	RequestBody = "httpRequestBody"
 	// ResponseBody is the result that is the whole body of the response.
 	ResponseBody = "httpResponseBody"

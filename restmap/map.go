@@ -9,14 +9,13 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// Map returns the endpoints of a service, in the order of its methods: one for each
-// method, two for one that is served both ways. It works out everything that does not
-// depend on a request, and returns every fault at once, each naming its method.
+// Map returns the endpoints of a service, in the order of its methods: one for each method, two for a method served in
+// both styles. It prepares everything that does not depend on a request. The error joins all faults, each of which
+// names its method.
 //
-// A method is served in REST style when its name ends in REST, or when its name is a
-// CRUD verb (Create; Read, Get, Load; Update; Patch; Delete; List, ListAll), alone or
-// before a noun, and one of the methods with that noun uses a magic argument. A method
-// beside its namesake with REST at the end (Read beside ReadREST) is served in RPC style.
+// A method is served in REST style if its name ends in REST, or if its name is a CRUD verb (Create; Read, Get, Load;
+// Update; Patch; Delete; List, ListAll), alone or before a noun, and one of the methods with that noun uses a magic
+// argument. A method is served in RPC style if another one has the same name with REST appended (Read beside ReadREST).
 func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
 	m := newMapper(service, options)
 	var endpoints []*Endpoint

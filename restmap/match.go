@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Match reports whether the path with these decoded segments is served under p, and
-// appends the values of the parameters to values, in the order of [Pattern.Names].
-// /a//b has the segments "a", "" and "b", and / has one, the empty one.
+// Match reports whether a path with these decoded segments matches p, and appends the values of the parameters to
+// values, in the order of [Pattern.Names]. /a//b has the segments "a", "" and "b", and / has a single empty one.
 //
-// {name} never matches an empty segment. {name+} matches one segment or more, empty
-// ones too, and its value joins them with slashes.
+// {name} never matches an empty segment. {name+} matches one segment or more, including empty ones, and its value joins
+// them with slashes.
 func (p Pattern) Match(segments, values []string) ([]string, bool) {
 	for i, s := range p.segments {
 		switch {
@@ -29,9 +28,8 @@ func (p Pattern) Match(segments, values []string) ([]string, bool) {
 	return values, len(p.segments) == len(segments) && len(segments) > 0
 }
 
-// Compare sorts the more specific pattern first: it is negative when p is to be tried
-// before q. The first segment in which they differ decides, a literal before {name}
-// before {name+}. It is 0 exactly when they are the [Pattern.Same].
+// Compare orders patterns by how specific they are: it is negative if p is to be tried before q. The first segment in
+// which they differ decides, a literal before {name} before {name+}. It is 0 exactly if [Pattern.Same] is true.
 func (p Pattern) Compare(q Pattern) int {
 	for i := range min(len(p.segments), len(q.segments)) {
 		a, b := p.segments[i], q.segments[i]
@@ -54,12 +52,11 @@ func (s Segment) breadth() int {
 	}
 }
 
-// Same reports whether no path can tell the two apart: they differ in the names of
-// their parameters at most.
+// Same reports whether both patterns match the same paths: they differ at most in the names of their parameters.
 func (p Pattern) Same(q Pattern) bool { return p.Compare(q) == 0 }
 
-// Example returns a path that the pattern matches, fit for an error message:
-// "/products/1" for /products/{id}, "/files/a/b" for /files/{path+}.
+// Example returns a path that matches the pattern, for error messages: "/products/1" for /products/{id}, "/files/a/b"
+// for /files/{path+}.
 func (p Pattern) Example() string {
 	return p.path(func(s Segment) string {
 		if s.Rest {

@@ -1,12 +1,12 @@
 package restmap
 
-// Options say how [Map] serves the methods of one service. The zero value leaves every
-// choice to the names of the methods.
+// Options say how [Map] serves the methods of one service. The zero value derives everything from the names of the
+// methods.
 type Options struct {
-	// Resource is the collection of the methods that name none themselves: "objects"
-	// serves Create under /objects. Default: the plural of the service's name.
+	// Resource is the collection for methods without a noun in their names: "objects" serves Create under /objects.
+	// Default: the plural of the service's name.
 	Resource string
-	// Methods holds what is chosen for single methods, by their Go name.
+	// Methods has options for single methods, by their Go name.
 	Methods map[string]MethodOptions
 }
 
@@ -16,7 +16,6 @@ type MethodOptions struct {
 	Path string
 	// HTTPMethod replaces the HTTP methods: "PUT", or "*" for any.
 	HTTPMethod string
-	// Both serves a method in RPC style and in REST style. Path and HTTPMethod are then
-	// those of the REST endpoint.
+	// Both serves a method in RPC style and in REST style. Path and HTTPMethod then apply to the REST endpoint.
 	Both bool
 }

@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// Pattern is the path of a route: literal segments, parameters that take one segment
-// each, and, at the end, perhaps one that takes all the rest.
+// Pattern is the path of a route: literal segments, parameters that match one segment each, and optionally a last one
+// that matches all remaining segments.
 //
 //	/products/{id}     /files/{path+}     /dir/     /
 //
@@ -20,16 +20,15 @@ type Pattern struct {
 	names    []string // of the parameters, in order
 }
 
-// Segment is what stands between two slashes of a [Pattern].
+// Segment is a part of a [Pattern] between two slashes.
 type Segment struct {
 	Literal string // decoded, "a/b" for a%2Fb; only when Name is empty
 	Name    string // "id" for {id} and {id+}
 	Rest    bool   // {id+}: this segment and all that follow
 }
 
-// ParsePattern reads a path. Its literal segments are written as in a URL, escaped or
-// not; a parameter is a whole segment, its name of letters, digits and underscores and
-// not twice in one path; {name+} stands at the end.
+// ParsePattern parses a path. Literal segments are written as in a URL, escaped or not. A parameter is a whole segment;
+// its name consists of letters, digits and underscores, and is unique in the path. {name+} has to be the last segment.
 func ParsePattern(path string) (Pattern, error) {
 	rest, rooted := strings.CutPrefix(path, "/")
 	if !rooted {

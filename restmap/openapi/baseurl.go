@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// CheckBaseURL refuses what cannot stand in front of the paths of a document, as the
-// URL of its server. None at all is fine.
+// CheckBaseURL returns an error unless baseURL can be the URL of a document's server, to which its paths are appended.
+// "" is valid.
 func CheckBaseURL(baseURL string) error {
 	if baseURL == "" {
 		return nil

@@ -14,26 +14,25 @@ import (
 type Service struct {
 	Host        string // "calculator.example"
 	Port        int    // 443
-	Version     string // of the service; "" is written "0", as a document needs one
+	Version     string // of the service; "" becomes "0", because a document needs one
 	Description string
-	BaseURL     string // where the paths are reached, "http://127.0.0.1:8080"; "" leaves it open
+	BaseURL     string // where clients reach the paths, "http://127.0.0.1:8080"; "" leaves it out
 	Endpoints   []*Described
 }
 
 // Described is an endpoint with a description.
 type Described struct {
 	*restmap.Endpoint
-	Description string // instead of the method's doc comment; "" is the doc comment
-	Secured     bool   // it asks for a token
-	Claims      string // what the token has to say, for a document that only authors see; "" leaves it open
-	Port        int    // instead of the service's; 0 is that
+	Description string // replaces the method's doc comment; "" keeps it
+	Secured     bool   // calls need a token
+	Claims      string // the rule for a token's claims, for documents that only authors see; "" leaves it out
+	Port        int    // replaces the service's port; 0 keeps it
 }
 
-// Build returns the document of a service. A function in RPC style is listed under POST
-// alone, every other endpoint under its own method, one that takes any under the first
-// that is free, GET in general. Of /a/{x} and /a/{x+}, which OpenAPI cannot tell apart, the
-// first is listed. Its errors name the endpoint, all at once: a type without a schema, an
-// HTTP method that OpenAPI does not know.
+// Build returns the document of a service. A function in RPC style is listed only under POST, any other endpoint under
+// its own method, and one for any method under the first that is free, usually GET. Of /a/{x} and /a/{x+}, which
+// OpenAPI cannot distinguish, the first is listed. The error joins all faults, each of which names its endpoint: a type
+// without a schema, an HTTP method that OpenAPI does not have.
 func Build(service Service) (*Document, error) {
 	b := newBuilder(service)
 	var faults []error

@@ -2,11 +2,11 @@ package openapi
 
 import "github.com/busline/busline/reflectapi"
 
-// Version is the OpenAPI version of every document here.
+// Version is the OpenAPI version of the documents.
 const Version = "3.0.0"
 
-// Document is an OpenAPI 3.0.0 document: https://spec.openapis.org/oas/v3.0.0. It has
-// the parts that services of the bus use.
+// Document is an OpenAPI 3.0.0 document: https://spec.openapis.org/oas/v3.0.0. It has the members that services of the
+// bus use.
 type Document struct {
 	OpenAPI    string               `json:"openapi"` // Version
 	Info       Info                 `json:"info"`
@@ -16,14 +16,14 @@ type Document struct {
 	Components Components           `json:"components,omitzero"`
 }
 
-// Info says what is described.
+// Info describes the service.
 type Info struct {
 	Title       string `json:"title"` // the host
 	Description string `json:"description,omitempty"`
 	Version     string `json:"version"` // of the service, never empty
 }
 
-// Server is an address at which the paths are reached.
+// Server is an address of the paths.
 type Server struct {
 	URL string `json:"url"`
 }
@@ -34,7 +34,7 @@ type Tag struct {
 	Description string `json:"description,omitempty"`
 }
 
-// PathItem holds the operations of one path, nil where a method has none.
+// PathItem holds the operations of one path, nil for methods without one.
 type PathItem struct {
 	Get     *Operation `json:"get,omitempty"`
 	Put     *Operation `json:"put,omitempty"`
@@ -46,7 +46,7 @@ type PathItem struct {
 	Trace   *Operation `json:"trace,omitempty"`
 }
 
-// Operation is one endpoint under one method.
+// Operation describes one endpoint under one method.
 type Operation struct {
 	Tags        []string             `json:"tags,omitempty"` // the host
 	Summary     string               `json:"summary,omitempty"`
@@ -56,10 +56,10 @@ type Operation struct {
 	RequestBody *RequestBody         `json:"requestBody,omitempty"`
 	Responses   map[string]*Response `json:"responses"` // "200", "default"
 
-	Security []map[string][]string `json:"security,omitempty"` // [{"bearer":[]}] when it asks for a token
+	Security []map[string][]string `json:"security,omitempty"` // [{"bearer":[]}] if calls need a token
 
-	// Claims is the expression that callers have to fulfil, in documents that stay with the authors of a service. No
-	// caller is shown it: Parse takes it for nothing.
+	// Claims is the rule that the claims of a caller's token must satisfy, in documents that only the authors of a
+	// service see. No caller sees it: Parse removes it.
 	Claims string `json:"x-claims,omitempty"`
 }
 
@@ -68,11 +68,11 @@ type Parameter struct {
 	Name     string                `json:"name"`
 	In       string                `json:"in"` // "path" or "query"
 	Required bool                  `json:"required,omitempty"`
-	Schema   *reflectapi.Schema    `json:"schema,omitempty"`  // either this
-	Content  map[string]*MediaType `json:"content,omitempty"` // or, for a value given as JSON text, this
+	Schema   *reflectapi.Schema    `json:"schema,omitempty"`  // one of these two
+	Content  map[string]*MediaType `json:"content,omitempty"` // for a value given as JSON text
 
-	// Rest says of the last parameter of a path that it takes all the rest, slashes too: {path+}, for which OpenAPI has no
-	// word.
+	// Rest says that the last parameter of a path matches all remaining segments: {path+}, which OpenAPI cannot
+	// express.
 	Rest bool `json:"x-rest,omitempty"`
 }
 
@@ -82,18 +82,18 @@ type RequestBody struct {
 	Content  map[string]*MediaType `json:"content"`
 }
 
-// Response is the answer with one status.
+// Response describes the responses with one status.
 type Response struct {
 	Description string                `json:"description"`
 	Content     map[string]*MediaType `json:"content,omitempty"`
 }
 
-// MediaType is a body in one content type.
+// MediaType describes a body of one content type.
 type MediaType struct {
 	Schema *reflectapi.Schema `json:"schema,omitempty"`
 }
 
-// Components holds the schemas that references point to, and how a caller proves who it is.
+// Components holds the schemas for references, and the security schemes.
 type Components struct {
 	Schemas         map[string]*reflectapi.Schema `json:"schemas,omitempty"`
 	SecuritySchemes map[string]*SecurityScheme    `json:"securitySchemes,omitempty"`

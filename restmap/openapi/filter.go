@@ -6,10 +6,9 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// Filter returns a copy of the document with the operations that keep is true for, and
-// with nothing that only the others had: no empty path, no unused tag, no schema that is
-// not referred to. It shares the operations with d. Keep is called with the key of the
-// path and the method in capital letters; an operation is not to be changed there.
+// Filter returns a copy of the document with the operations for which keep returns true, and without what only the
+// others used: empty paths, unused tags and unused schemas. It shares the operations with d. keep gets the key of the
+// path and the method in capital letters; it must not change the operation.
 func (d *Document) Filter(keep func(path, method string, operation *Operation) bool) *Document {
 	filtered := *d
 	filtered.Paths = make(map[string]*PathItem)

@@ -9,18 +9,17 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// Member is a document that takes part in [Merge].
+// Member is a document to be merged by [Merge].
 type Member struct {
-	Host     string // who published it: "calculator.example"
-	Port     int    // and on which port: 443
+	Host     string // that published it: "calculator.example"
+	Port     int    // on which it is published: 443
 	Document *Document
 }
 
-// Merge returns one document of several services, with Info.Version "0" when there is
-// none. What could clash has the member in front: component Point becomes
-// calculator.example_443_Point. A member speaks for itself alone: its paths are listed
-// only under its own host and port, and a reference that leads out of its document is
-// replaced by the schema that takes anything.
+// Merge returns one document for several services, with Info.Version "0" if it is empty. Names that could clash get the
+// member as a prefix: component Point becomes calculator.example_443_Point. A member can describe only itself: only
+// paths under its own host and port are listed, and a reference to anything outside its document is replaced by a
+// schema for any value.
 func Merge(info Info, baseURL string, members []Member) *Document {
 	info.Version = cmp.Or(info.Version, "0")
 	d := &Document{OpenAPI: Version, Info: info, Servers: servers(baseURL), Paths: make(map[string]*PathItem)}

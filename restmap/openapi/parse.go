@@ -6,9 +6,8 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// Parse reads a document that a service published, and checks what has to be right for it
-// to be merged, filtered and shown. Members that documents here do
-// not have are left out, and so is what only its authors are to see.
+// Parse parses a document that a service has published, and checks it as far as merging, filtering and showing it need.
+// Members that [Document] does not have are left out, and so is what only the authors may see.
 func Parse(data []byte) (*Document, error) {
 	d, err := ParseOwn(data)
 	if err != nil {
@@ -22,7 +21,7 @@ func Parse(data []byte) (*Document, error) {
 	return d, nil
 }
 
-// ParseOwn is Parse for a document that stays with the authors of a service, claims included.
+// ParseOwn is Parse for a document that only the authors of a service see; it keeps the claims.
 func ParseOwn(data []byte) (*Document, error) {
 	d := new(Document)
 	if err := strictjson.Unmarshal(data, d); err != nil {

@@ -1,9 +1,9 @@
 package openapi
 
-// bearerScheme is the one way in which callers of the bus say who they are: a JWT.
+// bearerScheme is the only security scheme of the bus: a JWT.
 const bearerScheme = "bearer"
 
-// SecurityScheme says how a caller proves who it is.
+// SecurityScheme says how callers authenticate.
 type SecurityScheme struct {
 	Type         string `json:"type"` // "http"
 	Scheme       string `json:"scheme,omitempty"`

@@ -13,9 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Expected names in words what a value of type t is written as: "an integer", "a date
-// and time (RFC 3339)". It fits after "expects". Where the cause of the refusal, which
-// may be nil, is [strconv.ErrRange], it names the range too: "an integer from -128 to 127".
+// Expected describes the values of type t in words that follow "expects": "an integer", "a date and time (RFC 3339)".
+// If cause, which may be nil, is [strconv.ErrRange], it includes the range: "an integer from -128 to 127".
 func Expected(t reflect.Type, cause error) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

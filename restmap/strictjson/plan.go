@@ -7,18 +7,18 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Plan is how values of one Go type become JSON and back, worked out once. It deals by itself with what is plain, which
-// is nearly all that functions take and return:
+// Plan says how values of one Go type are converted to JSON and back, prepared once. It handles plain values itself,
+// which is nearly everything that functions take and return:
 //
 //   - booleans, numbers, strings, []byte, times, pointers to what is plain, slices of it;
 //   - structs of it, whose json tags say a name, "-", omitempty or omitzero, and which embed nothing;
 //   - for writing, any and map[string]any that hold it.
 //
-// It knows no error. Whatever else there is, in the type, the value or the text, it leaves to the JSON library, which
-// starts anew and decides alone. So a plan is never more lenient than [Unmarshal] nor words a fault of its own: what it
-// reads is what Unmarshal reads, and what it writes is to the byte what the library writes.
+// It reports no errors. Anything else, in the type, the value or the text, is left to the JSON library, which starts
+// again and decides alone. So a plan is never more lenient than [Unmarshal], and has no error messages of its own: it
+// reads the same values as Unmarshal, and writes the same bytes as the library.
 //
-// A plan does not change once made, and may be used by several goroutines at once.
+// A plan is immutable, and may be used by many goroutines at once.
 type Plan struct {
 	root                  *node
 	write, read, readLong json.Options // of the library; readLong decodes long integers exactly

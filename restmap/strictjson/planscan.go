@@ -10,15 +10,15 @@ const (
 	backslashes = '\\' * eachByte
 )
 
-// special sets the high bit of the first of eight bytes that a JSON string does not hold as it is, and any bits of those
-// behind it: what is below a blank borrows from the byte behind, and so does 0, which a quote or a backslash becomes.
-// Other than ASCII is not special.
+// special sets the high bit of the first of eight bytes that a JSON string cannot contain unescaped, and arbitrary bits
+// of the bytes after it: a control character borrows from the next byte, and so does the 0 that a quote or a backslash
+// becomes. Bytes above ASCII are not special.
 func special(eight uint64) uint64 {
 	return ((eight - blanks) | ((eight ^ quotes) - eachByte) | ((eight ^ backslashes) - eachByte)) &^ eight & highBits
 }
 
-// plainPrefix returns how many bytes of a text come before the first that a JSON string does not hold as it is, and
-// whether all of them are ASCII. It looks at eight at a time.
+// plainPrefix returns how many bytes of a text come before the first that a JSON string cannot contain unescaped, and
+// whether all of them are ASCII. It examines eight bytes at a time.
 func plainPrefix[T string | []byte](text T) (length int, ascii bool) {
 	var all uint64
 	rest := text

@@ -5,18 +5,18 @@ import (
 	"reflect"
 )
 
-// fewElements are as many as are taken to be as large as the first. Of more than that, those that are written tell better
-// how much room the rest takes: these, and again twice as many, and so on.
+// fewElements is the number of elements that are assumed to be as large as the first. In a longer list, those already
+// written give a better estimate of the rest: these, then twice as many, and so on.
 const fewElements = 8
 
-// maxGuess is the most bytes that are set aside at once for elements that nobody has looked at. They may be far smaller
-// than the first ones, which somebody else may have chosen, and guesses for lists in lists multiply.
+// maxGuess is the largest number of bytes reserved at once for elements that have not been examined. They may be far
+// smaller than the first ones, which an attacker may have chosen, and estimates for nested lists multiply.
 const maxGuess = 256 << 10
 
-// sizeOfAny is a guess: what is in there, nobody knows before.
+// sizeOfAny is a guess: the dynamic type is not known in advance.
 const sizeOfAny = 24
 
-// size returns about how many bytes a value takes, so that there is room for it. More of them find room, too.
+// size returns roughly how many bytes the JSON of a value takes, to reserve room for it. The JSON may be longer.
 func (n *node) size(v reflect.Value) int {
 	switch n.kind {
 	case plainString:

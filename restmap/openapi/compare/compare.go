@@ -19,12 +19,12 @@ import (
 
 // Change is one difference between two documents.
 type Change struct {
-	Breaks bool   // somebody who worked with the document of before
-	Text   string // one sentence: what it is and whom it hits
+	Breaks bool   // whether it breaks callers that follow the old document
+	Text   string // one sentence: what has changed and whom it affects
 }
 
-// Documents returns the differences between two documents of one service, sorted by path; host names do not count, nor
-// do descriptions and examples. It changes neither document.
+// Documents returns the differences between two documents of one service, sorted by path; host names, descriptions and
+// examples are ignored. It does not change the documents.
 func Documents(before, after *openapi.Document) []Change {
 	c := &comparison{before: before, after: after}
 	old, now := operations(before), operations(after)
