@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// openPortal makes an ingress and a portal that verify tokens.
+// openPortal starts an ingress and a portal that verify tokens.
 func openPortal(t *testing.T, i *issuer) *door {
 	t.Helper()
 	door := openFor(t, i)

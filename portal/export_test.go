@@ -10,14 +10,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// WithClock has the portal take the time from now.
+// WithClock makes the portal use now as its clock.
 func WithClock(now func() time.Time) RegisterOption { return clockOption(now) }
 
 type clockOption func() time.Time
 
 func (o clockOption) applyToPortal(c *portalConfig) { c.now = o }
 
-// WithPatience lets instances take so long to answer: a machine that is busy with other tests is no fault of theirs.
+// WithPatience sets how long instances may take to answer, because a machine may be busy with other tests.
 func WithPatience(long time.Duration) RegisterOption { return patienceOption(long) }
 
 type patienceOption time.Duration
@@ -27,22 +27,22 @@ func (o patienceOption) applyToPortal(c *portalConfig) {
 	c.patience = patience{discovery: long, documents: long, traffic: long}
 }
 
-// NewServer is Listen with a listener of the test's own.
+// NewServer is Listen with a listener of the test.
 func NewServer(listener net.Listener, handler http.Handler) *Server {
 	return newServer(listener, handler, &serverConfig{grace: defaultGrace, logger: zerolog.Nop()})
 }
 
-// Held is how many bytes of bodies an ingress holds.
+// Held returns how many bytes of bodies an ingress keeps in memory.
 func Held(i *Ingress) int64 {
 	i.bodies.mu.Lock()
 	defer i.bodies.mu.Unlock()
 	return i.bodies.held
 }
 
-// PageFiles are the files of the page.
+// PageFiles returns the files of the page.
 var PageFiles = pageFiles
 
-// Address is where an ingress with default settings calls for a path.
+// Address returns the address that an ingress with default settings calls for a path.
 func Address(path string) (*url.URL, error) {
 	config, err := newIngressConfig(nil)
 	if err != nil {
@@ -61,26 +61,26 @@ func SetMember(data []byte, name, text string) ([]byte, error) {
 	return parsed.json(), nil
 }
 
-// Catalogs are the catalogs of a portal.
+// Catalogs gives tests access to the catalogs of a portal.
 type Catalogs struct{ all *catalogs }
 
-// NewCatalogs makes them for a portal that takes the time from now.
+// NewCatalogs returns the catalogs of a portal with now as its clock.
 func NewCatalogs(now func() time.Time) *Catalogs {
 	return &Catalogs{newCatalogs(nil, &portalConfig{now: now})}
 }
 
-// Read has the catalog of a caller filled, as of now.
+// Read fills the catalog of a caller as of now.
 func (c *Catalogs) Read(token string) {
 	c.all.of(token).snapshots.latest = &sharedLook[*snapshot]{began: c.all.config.now()}
 }
 
-// Filled says whether the catalog of a caller is.
+// Filled says whether the catalog of a caller is filled.
 func (c *Catalogs) Filled(token string) bool { return c.all.of(token).snapshots.latest != nil }
 
-// Count returns how many there are.
+// Count returns the number of catalogs.
 func (c *Catalogs) Count() int { return len(c.all.byToken) }
 
-// LiveOf is what is shown of one instance that answers in this way, one look after the other, to somebody who sees its
+// LiveOf returns what is shown, look after look, of one instance that answers in this way, to a caller who may call its
 // Add.
 func LiveOf(answers ...[]byte) ([]byte, error) {
 	w, from := new(window), peer{"stranger.example", "a"}

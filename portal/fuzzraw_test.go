@@ -73,8 +73,8 @@ type script struct {
 	once     sync.Once
 }
 
-// Read returns the bytes, and then the end. When net/http watches whether the client is still there, by a read of one
-// byte, it is.
+// Read returns the bytes, and then io.EOF. net/http checks for a disconnected client by reading one byte; for that read
+// the client is still connected.
 func (s *script) Read(data []byte) (int, error) {
 	switch {
 	case s.rest.Len() > 0:
@@ -97,10 +97,10 @@ func (s *script) Close() error {
 	return s.Conn.Close()
 }
 
-// scripts is a listener for them.
+// scripts is a listener for scripts.
 type scripts chan net.Conn
 
-// play has a client send some bytes, and returns what it received when the server closed the connection.
+// play sends some bytes as a client, and returns what it received until the server closed the connection.
 func (s scripts) play(sent []byte) (received []byte) {
 	far, near := net.Pipe()
 	defer func() { _ = far.Close() }()
@@ -127,5 +127,5 @@ func (s scripts) Close() error {
 	return nil
 }
 
-// Addr names no place.
+// Addr returns an address without meaning.
 func (s scripts) Addr() net.Addr { return &net.UnixAddr{Name: "script", Net: "unix"} }

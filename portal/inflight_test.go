@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// waiting serves a host that answers with as many bytes as the path says, once it may.
+// waiting serves a host whose responses have as many bytes as the path says, once they are released.
 type waiting struct {
 	arrived chan int // bytes of the request
 	release chan struct{}
@@ -33,7 +33,7 @@ func newWaiting(door *door) *waiting {
 	return handler
 }
 
-// post sends a body of some bytes, with a length or in chunks.
+// post sends a body of the given size, with a length or in chunks.
 func post(door *door, path string, size int, chunked bool) answer {
 	head := "POST " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	body := strings.Repeat("a", size)

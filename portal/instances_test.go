@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// instances reads which instances run.
+// instances requests the running instances.
 func (d *door) instances(headers ...string) (plane string, hosts map[string][]struct {
 	ID, Version string
 	Ports       []int

@@ -14,7 +14,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// driver fails with a text that nobody has written for the outside.
+// driver returns an error whose text is internal.
 type driver struct{ why error }
 
 func (d driver) Open() error {

@@ -15,7 +15,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// issuer signs tokens, and has a verifier of them.
+// issuer signs tokens, and has a verifier for them.
 type issuer struct {
 	t        testing.TB
 	key      *claimstest.Key
@@ -42,7 +42,7 @@ func newIssuer(t testing.TB) *issuer {
 
 func (i *issuer) trust() bus.ConnectOption { return bus.WithVerifier(i.verifier) }
 
-// bearer returns the header of somebody whose token is good for an hour, with some more claims.
+// bearer returns the header of a caller whose token is valid for an hour and has the given claims, among others.
 func (i *issuer) bearer(more claims.Claims) string {
 	i.t.Helper()
 	payload := claims.Claims{"sub": "ada", "exp": time.Now().Add(time.Hour).Unix()}
@@ -54,13 +54,13 @@ func (i *issuer) bearer(more claims.Claims) string {
 	return "Authorization: Bearer " + token
 }
 
-// in returns the header of somebody who has roles.
+// in returns the header of a caller with roles.
 func (i *issuer) in(roles ...string) string {
 	i.t.Helper()
 	return i.bearer(claims.Claims{"roles": roles})
 }
 
-// openFor makes an ingress that verifies tokens.
+// openFor starts an ingress that verifies tokens.
 func openFor(t *testing.T, i *issuer, options ...portal.IngressOption) *door {
 	t.Helper()
 	d := &door{t: t, bus: bustest.New(t)}
@@ -90,7 +90,7 @@ func (vault) Who(ctx context.Context) (name string) {
 	return name
 }
 
-// keep serves a vault under a host.
+// keep serves a vault on a host.
 func (d *door) keep(host string, options ...bus.ConnectOption) {
 	d.t.Helper()
 	err := bus.Serve(d.bus.Connect(host, options...), vault{},

@@ -21,7 +21,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// liveAnswer is what /live.json tells.
+// liveAnswer is the response of /live.json.
 type liveAnswer struct {
 	Taken    time.Time
 	Window   float64
@@ -64,7 +64,7 @@ type liveFigures struct {
 	}
 }
 
-// names are the hosts that are shown.
+// names returns the hosts that are shown.
 func (l liveAnswer) names() string {
 	var hosts []string
 	for at := range l.Services {
@@ -73,7 +73,7 @@ func (l liveAnswer) names() string {
 	return strings.Join(hosts, " ")
 }
 
-// edge returns who calls whom, nil when nobody does.
+// edge returns the edge between two hosts, nil if there is none.
 func (l liveAnswer) edge(from, to string) *liveEdge {
 	at := slices.IndexFunc(l.Edges, func(e liveEdge) bool { return e.From == from && e.To == to })
 	if at < 0 {
@@ -82,7 +82,7 @@ func (l liveAnswer) edge(from, to string) *liveEdge {
 	return &l.Edges[at]
 }
 
-// watched is a portal on a bus, asked over that bus.
+// watched is a portal on a bus, which the test calls over the bus.
 type watched struct {
 	t      *testing.T
 	bus    *bustest.Bus
@@ -98,7 +98,7 @@ func watch(t *testing.T, b *bustest.Bus, options ...bus.ConnectOption) *watched 
 	return &watched{t, b, b.Connect("viewer.example")}
 }
 
-// get asks for the traffic as the bearer of a token, given as a header of HTTP, sees it.
+// get requests the traffic with the given header of the caller.
 func (w *watched) get(header string) (status int, body string) {
 	w.t.Helper()
 	token := strings.TrimPrefix(header, "Authorization: Bearer ")
@@ -119,7 +119,7 @@ func (w *watched) get(header string) (status int, body string) {
 	return response.StatusCode, body
 }
 
-// look reads the traffic as somebody sees it, "" for nobody.
+// look requests the traffic as a caller, "" for an anonymous one.
 func (w *watched) look(header string) (got liveAnswer) {
 	w.t.Helper()
 	status, body := w.get(header)
@@ -129,7 +129,7 @@ func (w *watched) look(header string) (got liveAnswer) {
 	return got
 }
 
-// call calls some times, whatever comes of it.
+// call makes a number of calls, and ignores their results.
 func call(t *testing.T, caller *bus.Conn, times int, address string) {
 	t.Helper()
 	for range times {
@@ -421,7 +421,7 @@ func TestLiveOverHTTP(t *testing.T) {
 	}
 }
 
-// fragile is a way to a broker that can be cut off.
+// fragile is a connection to a broker that can be cut.
 type fragile struct {
 	bus.InProcessBroker
 
@@ -441,7 +441,7 @@ func (f *fragile) InProcessConn() (net.Conn, error) {
 	return conn, err
 }
 
-// be has the broker go away or come back.
+// be makes the broker go away or come back.
 func (f *fragile) be(away bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

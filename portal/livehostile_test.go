@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// servedBy is a row of what a stranger says that it served.
+// servedBy is a row of counts that a hostile instance reports.
 func servedBy(caller, more string) string {
 	return `{"endpoint":"Stranger.Add","path":"/add","port":443,"caller":"` + caller + `",` + more + `}`
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// leading answers with the Location that its query asks for.
+// leading responds with the Location that its query contains.
 func leading(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("location", r.URL.Query().Get("to"))
 	w.Header().Set("Content-Location", r.URL.Query().Get("to"))

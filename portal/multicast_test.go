@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// order has the portal make a multicast.
+// order requests a multicast from the portal.
 func (d *door) order(body string, headers ...string) answer {
 	d.t.Helper()
 	head := append([]string{"Host: door.example", "Connection: close", fmt.Sprintf("Content-Length: %d", len(body))}, headers...)
@@ -21,7 +21,7 @@ func (d *door) order(body string, headers ...string) answer {
 
 const isJSON = "Content-Type: application/json"
 
-// answers is what came back from a multicast.
+// answers is the result of a multicast.
 type answers struct {
 	Answers []struct {
 		Host, ID, MsgID, Body, Failure string
@@ -42,7 +42,7 @@ func (a answer) answers(t *testing.T) (got answers) {
 	return got
 }
 
-// serveEach has instances of a host answer without a queue.
+// serveEach starts instances of a host without a queue, so that all of them answer.
 func (d *door) serveEach(host string, instances int, handler func(id string) http.HandlerFunc) {
 	d.t.Helper()
 	for range instances {

@@ -13,7 +13,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// checkExposition holds that a text is what Prometheus reads.
+// checkExposition fails the test unless Prometheus can parse the text.
 func checkExposition(t *testing.T, got answer) {
 	t.Helper()
 	if got.StatusCode != http.StatusOK || got.Header.Get("Content-Type") != metrics.ContentType || got.Header.Get("Cache-Control") != "no-store" {
@@ -115,7 +115,7 @@ func TestMetricsOfStrangers(t *testing.T) {
 	}
 }
 
-// scrapeAll reads the metrics of all instances without a socket.
+// scrapeAll requests the metrics of all instances, without a socket.
 func scrapeAll(t *testing.T, b *bustest.Bus) string {
 	t.Helper()
 	ingress, err := portal.NewIngress(b.Connect("ingress"))

@@ -56,7 +56,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// preflight asks as a browser does before a call with JSON.
+// preflight makes the request that a browser makes before a call with JSON.
 func preflight(door *door, origin string) answer {
 	return door.send("OPTIONS /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: "+origin+
 		"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n", "OPTIONS")

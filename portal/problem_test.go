@@ -44,7 +44,7 @@ func TestNotServed(t *testing.T) {
 	}
 }
 
-// failing answers with an error according to the path.
+// failing responds with an error that depends on the path.
 func failing(w http.ResponseWriter, r *http.Request) {
 	write := func(status int, kind, body string) {
 		w.Header().Set("Content-Type", kind)

@@ -28,12 +28,12 @@ type Point struct {
 // Distance is how far two points are apart.
 func (calculator) Distance(p1, p2 Point) (d float64) { return p1.X - p2.X + p1.Y - p2.Y }
 
-// patient are the options of a portal whose tests do not depend on how busy the machine is.
+// patient returns options that keep tests independent of how busy the machine is.
 func patient() []portal.RegisterOption {
 	return []portal.RegisterOption{portal.WithPatience(time.Minute)}
 }
 
-// register serves the portal behind the door.
+// register serves the portal behind the ingress.
 func (d *door) register(options ...portal.RegisterOption) {
 	d.t.Helper()
 	if err := portal.Register(d.bus.Connect("portal"), append(patient(), options...)...); err != nil {
@@ -41,7 +41,7 @@ func (d *door) register(options ...portal.RegisterOption) {
 	}
 }
 
-// calculate serves a calculator under a host.
+// calculate serves a calculator on a host.
 func (d *door) calculate(host string, options ...bus.ServeOption) {
 	d.t.Helper()
 	if err := bus.Serve(d.bus.Connect(host), calculator{}, options...); err != nil {
@@ -49,7 +49,7 @@ func (d *door) calculate(host string, options ...bus.ServeOption) {
 	}
 }
 
-// publish serves a document of somebody's own making.
+// publish serves a hand-written document.
 func (d *door) publish(host string, document http.HandlerFunc) {
 	d.t.Helper()
 	if err := d.bus.Connect(host).Handle("GET", "/openapi.json", document, bus.Hidden()); err != nil {
@@ -57,7 +57,7 @@ func (d *door) publish(host string, document http.HandlerFunc) {
 	}
 }
 
-// document reads the aggregated document, which has to be valid.
+// document requests the aggregated document, which has to be valid.
 func (d *door) document(headers ...string) *openapi3.T {
 	d.t.Helper()
 	got := d.get("/portal/openapi.json", headers...)
@@ -77,7 +77,7 @@ func (d *door) document(headers ...string) *openapi3.T {
 	return document
 }
 
-// paths are those of a document, sorted.
+// paths returns the paths of a document, sorted.
 func paths(document *openapi3.T) string {
 	return strings.Join(slices.Sorted(func(yield func(string) bool) {
 		for path := range document.Paths.Map() {

@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// listen serves a handler on a free port until the function returned is called, which reports how it ended.
+// listen serves a handler on a free port until the returned function is called, which returns the server's error.
 func listen(t *testing.T, handler http.HandlerFunc, options ...portal.ServerOption) (*portal.Server, func() error) {
 	t.Helper()
 	server, err := portal.Listen(handler, append([]portal.ServerOption{portal.WithAddress("127.0.0.1:0")}, options...)...)

@@ -15,7 +15,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// echoed is what an echo service says that it got.
+// echoed is what an echo service received.
 type echoed struct {
 	Method string      `json:"method"`
 	Target string      `json:"target"` // as on the bus
@@ -24,7 +24,7 @@ type echoed struct {
 	Body   string      `json:"body"`
 }
 
-// echo answers with what it got.
+// echo responds with what it received.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -40,7 +40,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// door is an ingress with a bus behind it.
+// door is an ingress on a bus of its own.
 type door struct {
 	t       *testing.T
 	bus     *bustest.Bus
@@ -48,7 +48,7 @@ type door struct {
 	server  *httptest.Server
 }
 
-// open makes an ingress with nobody behind it.
+// open starts an ingress on a bus without services.
 func open(t *testing.T, options ...portal.IngressOption) *door {
 	t.Helper()
 	d := &door{t: t, bus: bustest.New(t)}
@@ -62,7 +62,7 @@ func open(t *testing.T, options ...portal.IngressOption) *door {
 	return d
 }
 
-// serve has an instance of a host answer every method and path on a port.
+// serve starts an instance of a host that serves every method and path on a port.
 func (d *door) serve(host string, port int, handler http.HandlerFunc) {
 	d.t.Helper()
 	if err := d.bus.Connect(host).Handle("*", "/{rest+}", handler, bus.Port(port)); err != nil {
@@ -82,7 +82,7 @@ func (d *door) get(path string, headers ...string) answer {
 	return d.send("GET "+path+" HTTP/1.1\r\n"+strings.Join(append(headers, "Host: door.example", "Connection: close"), "\r\n")+"\r\n\r\n", http.MethodGet)
 }
 
-// send writes a request as it is, so that no client mends it, and reads the response.
+// send writes a request literally, so that no client corrects it, and reads the response.
 func (d *door) send(raw, method string) answer {
 	d.t.Helper()
 	conn, err := new(net.Dialer).DialContext(d.t.Context(), "tcp", d.server.Listener.Addr().String())
@@ -103,7 +103,7 @@ func (d *door) send(raw, method string) answer {
 	return answer{response, string(text)}
 }
 
-// echoed reads what an echo service said.
+// echoed parses the response of an echo service.
 func (a answer) echoed(t *testing.T) (got echoed) {
 	t.Helper()
 	if a.StatusCode != http.StatusOK {
@@ -127,7 +127,7 @@ type problem struct {
 	Extra    []int  `json:"extra"`
 }
 
-// problem reads an error, and checks that it is one.
+// problem parses an error response, and checks that it is a valid problem.
 func (a answer) problem(t *testing.T) (got problem) {
 	t.Helper()
 	if kind := a.Header.Get("Content-Type"); kind != "application/problem+json" {

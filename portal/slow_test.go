@@ -16,7 +16,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// pipes is a listener without sockets, so that it may be used where time is virtual.
+// pipes is a listener without sockets, for tests with virtual time.
 type pipes struct {
 	accept chan net.Conn
 	closed chan struct{}
@@ -48,7 +48,7 @@ func (p *pipes) Close() error {
 	return nil
 }
 
-// Addr names no place.
+// Addr returns an address without meaning.
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
 // TestSlowClients has clients that take their time, a thousand at once, and holds that each is cut off when its time is
@@ -100,7 +100,7 @@ func TestSlowClients(t *testing.T) {
 	})
 }
 
-// slowClient is one that does not go on.
+// slowClient is a client that stops in the middle of a request or response.
 type slowClient struct {
 	name   string
 	sends  string // at once
@@ -138,7 +138,7 @@ func (c slowClient) run(t *testing.T, listener *pipes) {
 	}
 }
 
-// summary is the status of a response and the detail, if it is a problem.
+// summary returns the status of a response, and the detail if it is a problem.
 func summary(received []byte) string {
 	response, err := http.ReadResponse(bufio.NewReader(strings.NewReader(string(received))), nil)
 	if err != nil {
@@ -150,7 +150,7 @@ func summary(received []byte) string {
 	return fmt.Sprint(response.StatusCode, " ", detail)
 }
 
-// good makes a call as most clients do.
+// good makes a call like most clients.
 func good(t *testing.T, listener *pipes) (status int) {
 	conn := listener.dial()
 	defer func() { _ = conn.Close() }()

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// raw is what comes over one connection, and what is to come of it.
+// raw is the input on one connection, and the expected result.
 type raw struct {
 	name     string
 	sent     string
@@ -19,8 +19,8 @@ type raw struct {
 	calls    string // that arrive on the bus, see lines
 }
 
-// exchange sends text over a connection of its own, and nothing after it, and returns the statuses of all responses that
-// come back before the server closes the connection.
+// exchange sends text on a new connection, and nothing after it, and returns the statuses of all responses until the
+// server closes the connection.
 func exchange(t *testing.T, address, text string) string {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
@@ -142,7 +142,7 @@ func TestNothingInsideIsReached(t *testing.T) {
 	}
 }
 
-// serve listens with a server of ours until the test ends, and returns the address.
+// serve runs a server of this package until the test ends, and returns the address.
 func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	server, stop := listen(t, handler.ServeHTTP)

@@ -14,7 +14,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// stranger is an instance that is not ours: it answers what the framework asks with whatever it likes.
+// stranger is a foreign instance, whose answers to the framework's questions the test chooses.
 type stranger struct {
 	host, id, plane string
 	raw             *nats.Conn
@@ -24,7 +24,7 @@ type stranger struct {
 	counts  map[string]int
 }
 
-// newStranger has an instance join that tells of a document, and of no traffic.
+// newStranger starts an instance that reports a document, and no traffic.
 func newStranger(t *testing.T, b *bustest.Bus, host string) *stranger {
 	t.Helper()
 	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
@@ -58,14 +58,14 @@ func newStranger(t *testing.T, b *bustest.Bus, host string) *stranger {
 	return s
 }
 
-// tells changes an answer; "hang" is none.
+// tells changes an answer; with "hang" there is none.
 func (s *stranger) tells(path, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers[path] = body
 }
 
-// asked returns how often it was asked for a path.
+// asked returns how many requests there were for a path.
 func (s *stranger) asked(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

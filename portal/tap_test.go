@@ -18,8 +18,8 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// tap is a client of the broker that sees every message on the plane, and answers every request: there is no host, port
-// or path that it does not serve. What an ingress lets through shows here.
+// tap is a client of the broker that sees every message on the plane, and responds to every request, whatever its host,
+// port or path. It shows what an ingress lets through.
 type tap struct {
 	plane   string
 	raw     *nats.Conn
@@ -29,7 +29,7 @@ type tap struct {
 	messages []*tapped
 }
 
-// tapped is a message that is not an answer.
+// tapped is a message other than an answer.
 type tapped struct {
 	subject string
 	payload string
@@ -37,7 +37,7 @@ type tapped struct {
 	err     error // of reading it, strictly
 }
 
-// newTap makes an ingress on a bus of its own, with a tap behind it.
+// newTap starts an ingress on a bus of its own, with a tap.
 func newTap(t testing.TB, options ...portal.IngressOption) (*tap, *portal.Ingress) {
 	t.Helper()
 	b := bustest.New(t)
@@ -77,7 +77,7 @@ func (p *tap) see(message *nats.Msg) {
 	}
 }
 
-// answer acks a request, and responds with a header that is not for the outside.
+// answer acks a request, and responds with a header that is not meant for clients.
 func (p *tap) answer(request *wire.Request) {
 	host, _, _ := strings.Cut(request.Host, ":")
 	to := subject.Response(p.plane, request.FromHost, request.FromID)
@@ -91,7 +91,7 @@ func (p *tap) answer(request *wire.Request) {
 	}
 }
 
-// take returns the messages that the ingress has sent since the last time.
+// take returns the messages that the ingress has sent since the last call of take.
 func (p *tap) take(t testing.TB) []*tapped {
 	t.Helper()
 	const patience = 10 * time.Second                              // far more than it takes
@@ -112,7 +112,7 @@ func (p *tap) take(t testing.TB) []*tapped {
 	return taken
 }
 
-// lines are the first lines of messages, with the host and the body: "POST a.example /add body".
+// lines returns the first lines of messages, with host and body: "POST a.example /add body".
 func lines(messages []*tapped) string {
 	var all []string
 	for _, message := range messages {
@@ -121,8 +121,8 @@ func lines(messages []*tapped) string {
 	return strings.Join(all, "; ")
 }
 
-// check holds that messages are what an ingress may send, and nothing else: well-formed, to an open port, in its own
-// name, and with nothing of the bus's that came from outside.
+// check checks that messages are what an ingress may send: well-formed, to a public port, with its own name as the
+// sender, and without any header of the bus that came from outside.
 func (p *tap) check(t testing.TB, messages []*tapped) {
 	t.Helper()
 	for _, message := range messages {

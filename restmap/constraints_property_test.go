@@ -48,7 +48,7 @@ func TestConstraintsAreThoseOfTheDocument(t *testing.T) {
 	})
 }
 
-// endpointFor makes an endpoint of a method with one argument, p.
+// endpointFor returns an endpoint for a method with one argument, p.
 func endpointFor(t rapid.TB, typ reflect.Type) *restmap.Endpoint {
 	t.Helper()
 	endpoints, err := restmap.Map(serviceFor(typ), restmap.Options{})
@@ -74,7 +74,7 @@ func serviceFor(typ reflect.Type) *reflectapi.Service {
 	return &reflectapi.Service{Name: "Service", Methods: []*reflectapi.Method{method}}
 }
 
-// validatorOf reads the schema of a type as a stranger would.
+// validatorOf parses the schema of a type with an independent validator.
 func validatorOf(t rapid.TB, typ reflect.Type) *openapi3.Schema {
 	t.Helper()
 	schemas := reflectapi.NewSchemas("in")
@@ -100,7 +100,7 @@ func validatorOf(t rapid.TB, typ reflect.Type) *openapi3.Schema {
 	return document.Components.Schemas["in"].Value
 }
 
-// constrainedStruct makes a struct whose fields ask for all that tags can ask for.
+// constrainedStruct returns a struct type whose fields have all constraints that tags can express.
 func constrainedStruct(t *rapid.T, depth int) reflect.Type {
 	fields := make([]reflect.StructField, rapid.IntRange(1, 3).Draw(t, "fields"))
 	for i := range fields {
@@ -183,7 +183,7 @@ func constrainedType(t *rapid.T, depth int) (typ reflect.Type, tags []string) {
 	return inner, tags
 }
 
-// randomValue makes JSON that a type can read, near the limits that tags set.
+// randomValue returns JSON that fits a type, near the limits in its tags.
 func randomValue(t *rapid.T, typ reflect.Type) any {
 	switch typ.Kind() {
 	case reflect.Pointer:

@@ -90,7 +90,7 @@ func TestConstraintsOfRecursiveTypes(t *testing.T) {
 	}
 }
 
-// deepValue makes JSON that a recursive type can read, down to a depth.
+// deepValue returns JSON that fits a recursive type, down to a depth.
 func deepValue(t *rapid.T, typ reflect.Type, depth int) any {
 	switch typ.Kind() {
 	case reflect.Pointer:

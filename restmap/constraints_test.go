@@ -131,7 +131,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// toldOf is the detail of an error, behind its status when that is not 422.
+// toldOf returns the detail of an error, after its status unless that is 422.
 func toldOf(err error) string {
 	input, ok := errors.AsType[*restmap.InputError](err)
 	switch {

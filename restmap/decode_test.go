@@ -91,7 +91,7 @@ func (Inputs) Tally(httpRequestBody map[string]int) {}
 func (Inputs) Start(httpRequestBody time.Time)      {}
 func (Inputs) StoreOdd(httpRequestBody *embedding)  {}
 
-// endpoint returns the one endpoint of a method of Inputs.
+// endpoint returns the only endpoint of a method of Inputs.
 func endpoint(t testing.TB, method string) *restmap.Endpoint {
 	t.Helper()
 	return endpointOf(t, Inputs{}, method, restmap.Options{Methods: map[string]restmap.MethodOptions{

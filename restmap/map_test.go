@@ -69,7 +69,7 @@ func endpointOf(t testing.TB, impl any, method string, options restmap.Options) 
 	return endpoints[i]
 }
 
-// routesOf writes every endpoint as "Name Style GET /a, POST /a".
+// routesOf formats each endpoint as "Name Style GET /a, POST /a".
 func routesOf(endpoints []*restmap.Endpoint) []string {
 	var all []string
 	for _, e := range endpoints {

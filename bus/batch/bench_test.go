@@ -40,7 +40,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// transport is one way for nats.go to reach a broker.
+// transport is one way for nats.go to connect to a broker.
 type transport struct {
 	name string
 	dial func(embedded *server.Server) (*nats.Conn, error)
@@ -70,7 +70,7 @@ func (c collected) InProcessConn() (net.Conn, error) {
 	return batch.New(conn), nil
 }
 
-// request starts a broker, somebody who replies, and somebody who asks.
+// request starts a broker, a replier and a requester.
 func (tr transport) request(b *testing.B, size int) func() {
 	b.Helper()
 	embedded := startServer(b, &server.Options{})
@@ -99,7 +99,7 @@ func (tr transport) connect(b *testing.B, embedded *server.Server) *nats.Conn {
 	return conn
 }
 
-// writes returns how many system calls of this process have written so far, 0 where the system does not tell.
+// writes returns how many write system calls this process has made, 0 if the system does not report it.
 func writes() (count int64) {
 	data, _ := os.ReadFile("/proc/self/io")
 	for line := range strings.Lines(string(data)) {
@@ -108,7 +108,7 @@ func writes() (count int64) {
 	return count
 }
 
-// startServer runs a broker until the test ends, on a port that the system chooses.
+// startServer runs a broker on a free port until the test ends.
 func startServer(tb testing.TB, options *server.Options) *server.Server {
 	tb.Helper()
 	options.Host, options.NoSigs, options.NoLog = "127.0.0.1", true, true

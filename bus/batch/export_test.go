@@ -1,6 +1,6 @@
 package batch
 
-// Sending says whether something is still to be sent.
+// Sending says whether there is still something to send.
 func Sending(c *Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,7 +18,7 @@ func write(t *testing.T, to net.Conn, data []byte) {
 	}
 }
 
-// overTCP returns both ends of a connection, the first of which collects.
+// overTCP returns both ends of a connection, the first of which collects writes.
 func overTCP(t *testing.T) (ours *batch.Conn, theirs net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +46,7 @@ func awaitIdle(c *batch.Conn) {
 	}
 }
 
-// stub is a connection that tells what is written to it, and then waits until it may return.
+// stub is a connection that reports each write, and returns from it when the test permits.
 type stub struct {
 	net.Conn
 	peer   net.Conn
@@ -70,7 +70,7 @@ func (s *stub) Write(data []byte) (int, error) {
 	}
 }
 
-// arrived checks what is written next.
+// arrived checks the next write.
 func arrived(t *testing.T, s *stub, want string) {
 	t.Helper()
 	if got := <-s.writes; got != want {

@@ -17,7 +17,7 @@ import (
 	"github.com/busline/busline/bus/batch"
 )
 
-// connect makes a connection of nats.go with the dialer of this package.
+// connect makes a connection of nats.go with this package's dialer.
 func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
 	t.Helper()
 	options = append([]nats.Option{
@@ -32,7 +32,7 @@ func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
 	return conn
 }
 
-// echoes has both connections talk, with messages of all sizes.
+// echoes sends messages of all sizes between both connections.
 func echoes(t *testing.T, server, client *nats.Conn) {
 	t.Helper()
 	subscription, err := server.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(m.Data) })
@@ -144,7 +144,7 @@ func TestDialFails(t *testing.T) {
 	}
 }
 
-// serverTLS and clientTLS are what a test server of the standard library is known by.
+// serverTLS and clientTLS are configurations with the test certificate of the standard library.
 func serverTLS(t *testing.T) *tls.Config {
 	t.Helper()
 	known := httptest.NewTLSServer(nil)

@@ -252,7 +252,7 @@ func TestCloseOfLargeWrite(t *testing.T) {
 	})
 }
 
-// overPipe returns both ends of a connection in memory, the first of which collects.
+// overPipe returns both ends of an in-memory connection, the first of which collects writes.
 func overPipe() (ours *batch.Conn, theirs net.Conn) {
 	under, theirs := net.Pipe()
 	return batch.New(under), theirs

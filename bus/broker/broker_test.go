@@ -151,7 +151,7 @@ func TestJetStream(t *testing.T) {
 	}
 }
 
-// bucket opens a key-value bucket, which is made when it is missing.
+// bucket opens a key-value bucket, and creates it if it does not exist.
 func bucket(t *testing.T, embedded *broker.Broker) jetstream.KeyValue {
 	t.Helper()
 	manager, err := jetstream.New(connect(t, "", nats.InProcessServer(embedded)))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// failsInChild runs a test that has to fail, in a process of its own, and looks there for what it has to say.
+// failsInChild runs a test that has to fail in a process of its own, and checks its output there.
 func failsInChild(t *testing.T, test func(t *testing.T), told ...string) {
 	t.Helper()
 	if os.Getenv("BUSTEST_CHILD") != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// recordingT is a test that writes down what it is told.
+// recordingT is a test that records what is reported to it.
 type recordingT struct {
 	testing.TB
 
@@ -47,14 +47,15 @@ func (r *recordingT) Helper() {
 	r.helpers++
 }
 
-// seen returns what was told so far, and whether the test was stopped.
+// seen returns what was reported so far, and whether the test was stopped.
 func (r *recordingT) seen() (told []string, stopped bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.told), r.stopped
 }
 
-// controller is what controllers of mocks are to a test: it takes what it needs of it, and asks for clean-up.
+// controller uses a test like the controllers of mocking packages: through the methods that it needs, and with a
+// cleanup.
 type controller struct {
 	t interface {
 		Errorf(format string, args ...any)
@@ -65,7 +66,7 @@ type controller struct {
 	missing map[string]bool
 }
 
-// newController takes the narrow interface that gomock asks for, and looks for Cleanup as it does.
+// newController takes the narrow interface of gomock, and looks for Cleanup in the same way.
 func newController(t interface {
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)

@@ -282,7 +282,7 @@ func TestVirtualExplainsHangs(t *testing.T) {
 	}
 }
 
-// connect joins a bus as code under test does, which has to close what it opens.
+// connect joins a bus like code under test, which has to close what it opens.
 func connect(t *testing.T, host string, options ...bus.ConnectOption) {
 	t.Helper()
 	if _, err := bus.Connect(t.Context(), host, options...); err != nil {

@@ -55,7 +55,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// mapped returns the subject of an address and its decoded segments, having checked the one and the way back.
+// mapped returns the subject of an address and its decoded segments, and checks the mapping in both directions.
 func mapped(t *testing.T, a subject.Address) (text string, segments []string, ok bool) {
 	t.Helper()
 	text, err := a.Subject("bus")
@@ -82,7 +82,7 @@ func mapped(t *testing.T, a subject.Address) (text string, segments []string, ok
 	return text, segments, true
 }
 
-// checkPublishable checks what a broker needs of a subject that is published to.
+// checkPublishable checks the broker's requirements for a subject in a publish.
 func checkPublishable(t *testing.T, text string) {
 	t.Helper()
 	if len(text) > subject.MaxLength {

@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// golden holds calls, their subjects and the canonical spelling of their paths ("" when it is the URL's own).
+// golden has calls, their subjects and the canonical form of their paths ("" if it is that of the URL).
 var golden = []struct{ method, url, subject, path string }{
 	{"POST", "https://calculator.example/add", "bus.443.example.calculator.|.POST.add", ""},
 	{"GET", "https://calculator.example/add?x=5&y=6#sum", "bus.443.example.calculator.|.GET.add", "/add"},

@@ -101,7 +101,7 @@ func FuzzAppendResponse(f *testing.F) {
 	})
 }
 
-// checkLines checks that a message is a head of that many lines with nothing but CRLF between them, then the body.
+// checkLines checks that a message is a head of that many lines, separated only by CRLF, and then the body.
 func checkLines(t *testing.T, payload, body []byte, last string, fewest, most int) {
 	t.Helper()
 	head, found := strings.CutSuffix(string(payload), string(body))
@@ -120,7 +120,7 @@ func checkLines(t *testing.T, payload, body []byte, last string, fewest, most in
 	}
 }
 
-// checkRefused checks that a refused request tells its sender at most.
+// checkRefused checks that a refused request has at most its sender set.
 func checkRefused(t *testing.T, req *wire.Request, err error) {
 	t.Helper()
 	if err.Error() == "" {
@@ -132,7 +132,7 @@ func checkRefused(t *testing.T, req *wire.Request, err error) {
 	}
 }
 
-// agreesWithHTTP holds an accepted request against what net/http makes of the same bytes.
+// agreesWithHTTP compares an accepted request with what net/http makes of the same bytes.
 func agreesWithHTTP(t *testing.T, payload []byte, req *wire.Request) {
 	t.Helper()
 	reader := bufio.NewReader(bytes.NewReader(payload))
@@ -159,7 +159,7 @@ func agreesWithHTTP(t *testing.T, payload []byte, req *wire.Request) {
 	}
 }
 
-// originForm returns the target as sent but for what absolute-form has in front.
+// originForm returns the target as sent, without the host of absolute-form.
 func originForm(req *http.Request) string {
 	if req.URL.Host == "" {
 		return req.RequestURI
@@ -172,7 +172,7 @@ func originForm(req *http.Request) string {
 	return "/" + strings.TrimPrefix(rest[at:], "/")
 }
 
-// sameHost compares hosts; one of them may leave out the port.
+// sameHost compares hosts, of which one may lack the port.
 func sameHost(ours, theirs string) bool {
 	return strings.EqualFold(ours, theirs) || strings.HasPrefix(strings.ToLower(ours), strings.ToLower(theirs)+":")
 }
@@ -220,7 +220,7 @@ func agreeOnHeader(t *testing.T, got wire.Header, want http.Header) {
 	}
 }
 
-// plainRequest makes no difference between no header and an empty one.
+// plainRequest treats no header and an empty one alike.
 func plainRequest(req wire.Request) wire.Request {
 	if len(req.Header) == 0 {
 		req.Header = nil

@@ -55,7 +55,7 @@ func TestHeadKeepsItsFields(t *testing.T) {
 	}
 }
 
-// drawText draws one of few texts, so that two messages often have some in common.
+// drawText draws one of a few texts, so that messages often have some in common.
 func drawText(t *rapid.T, label string, texts ...string) string {
 	return rapid.SampledFrom(append(texts, "", "a", "b\r\nX: y", " \x00é", "Req", "Bus-Else")).Draw(t, label)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// variants are messages that have more or less in common, faulty ones among them.
+// variants are messages with more or less in common, including malformed ones.
 func variants() [][]byte {
 	var all [][]byte
 	for _, golden := range []string{goldenRequest, goldenAck, goldenResponse} {

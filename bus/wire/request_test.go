@@ -12,7 +12,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// edited returns the golden text with one part, which must be there, in place of another, and the wire's line ends.
+// edited returns the golden text with one part, which must occur in it, replaced by another, and with CRLF.
 func edited(t *testing.T, text, old, replacement string) []byte {
 	t.Helper()
 	if !strings.Contains(text, old) {

@@ -107,7 +107,7 @@ func endpoints(t testing.TB, impl any, options restmap.Options) []*openapi.Descr
 	return described
 }
 
-// handler is a plain handler as an endpoint.
+// handler returns the endpoint of a plain handler.
 func handler(t testing.TB, method, path string) *openapi.Described {
 	t.Helper()
 	endpoint, err := restmap.Handler(method, path)
@@ -150,7 +150,7 @@ func web(t testing.TB) *openapi.Document {
 	return build(t, openapi.Service{Host: "www.example", Port: 80, Endpoints: all})
 }
 
-// validate holds a document against a strict validator, and returns what that read.
+// validate checks a document with a strict validator, and returns the parsed document.
 func validate(t testing.TB, document *openapi.Document) *openapi3.T {
 	t.Helper()
 	data, err := document.JSON()

@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// figures hold nothing by reference.
+// figures is a struct without references.
 type figures struct {
 	Number int     `json:"number"`
 	Small  int8    `json:"small,omitempty"`
@@ -28,7 +28,7 @@ type corner struct {
 	Label string
 }
 
-// others knows some of them, in another order and under another Go name.
+// others has some of the same fields, in another order and under other Go names.
 type others struct {
 	Label  string `json:"text"`
 	Inner  struct{ Y, Z int }
@@ -62,7 +62,8 @@ func FuzzCopier(f *testing.F) {
 	})
 }
 
-// compareCopies copies, where that is possible, and has the text decide elsewhere.
+// compareCopies copies with a copier, if there is one that accepts the value, and compares the result with that via the
+// text.
 func compareCopies(t *testing.T, from, into any, anyCase bool, limit int) {
 	t.Helper()
 	source, target := reflect.ValueOf(from), reflect.ValueOf(into).Elem()

@@ -46,7 +46,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// rounded makes every integer a float64, as encoding/json does.
+// rounded converts every integer to a float64, as encoding/json does.
 func rounded(value any) any {
 	switch value := value.(type) {
 	case int64:
@@ -66,7 +66,7 @@ func rounded(value any) any {
 	return value
 }
 
-// numbers returns a JSON value whose numbers are their digits.
+// numbers returns a JSON value with numbers as their digits.
 func numbers(t *testing.T, data []byte) (value any) {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -77,7 +77,7 @@ func numbers(t *testing.T, data []byte) (value any) {
 	return value
 }
 
-// sameIntegers says whether what is written as an integer before has the same digits after.
+// sameIntegers says whether all integers keep their digits.
 func sameIntegers(before, after any) bool {
 	switch before := before.(type) {
 	case json.Number:

@@ -265,7 +265,7 @@ func TestPlanOfManyFields(t *testing.T) {
 	}
 }
 
-// unmarshalStrictly is what the JSON library alone makes of a text.
+// unmarshalStrictly decodes a text with the JSON library alone.
 func unmarshalStrictly(data []byte, v any) error {
 	text, err := strictjson.Scan(data)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// planTargets are values to read into, some of which hold something.
+// planTargets are values to decode into, some of which are not zero.
 func planTargets() []any {
 	seven := 7
 	return []any{
@@ -48,7 +48,8 @@ func FuzzPlainDecode(f *testing.F) {
 	})
 }
 
-// comparePlain has the library read into the second value, and into the first when no plan has.
+// comparePlain compares the value in got with what the library decodes into want. If plain is false no plan has filled
+// got, and the library fills it first.
 func comparePlain(t *testing.T, data []byte, plain bool, got, want any, strictly func([]byte, any) error) {
 	t.Helper()
 	err := strictly(data, want)
@@ -67,7 +68,7 @@ func comparePlain(t *testing.T, data []byte, plain bool, got, want any, strictly
 	comparePlainWriting(t, got)
 }
 
-// comparePlainWriting has a plan and the library write a value.
+// comparePlainWriting compares what a plan and the library write for a value.
 func comparePlainWriting(t *testing.T, value any) {
 	t.Helper()
 	got, plain := strictjson.PlanOf(reflect.TypeOf(value)).MarshalPlain(reflect.ValueOf(value))

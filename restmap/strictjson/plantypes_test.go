@@ -118,14 +118,14 @@ func planTypes() []reflect.Type {
 	return append(types, reflect.TypeFor[any](), reflect.TypeFor[error]())
 }
 
-// filler makes values by chance.
+// filler makes random values.
 type filler struct{ *rand.Rand }
 
 func newFiller(seed uint64) filler {
 	return filler{rand.New(rand.NewPCG(seed, 0))}
 }
 
-// fill sets a value, which is so deep in another one.
+// fill sets a value at the given depth in another one.
 func (f filler) fill(v reflect.Value, depth int) {
 	if f.IntN(5) == 0 {
 		return
@@ -192,7 +192,7 @@ func (f filler) elements(v reflect.Value, depth int) {
 
 func pick[T any](f filler, from ...T) T { return from[f.IntN(len(from))] }
 
-// bend changes a JSON text here and there, so that mostly it stays one.
+// bend changes a few bytes of a JSON text, so that it mostly remains valid.
 func (f filler) bend(text string) string {
 	words := strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(`{}[],:`, c) })
 	for range f.IntN(4) {
@@ -234,7 +234,7 @@ func FuzzPlanTypes(f *testing.F) {
 	})
 }
 
-// compareMarshal returns what a value is written as, "" when that is refused.
+// compareMarshal returns the JSON of a value, "" if it is refused.
 func compareMarshal(t *testing.T, value any) string {
 	t.Helper()
 	got, err := strictjson.Marshal(value)
@@ -270,7 +270,7 @@ func compareUnmarshal(t *testing.T, of reflect.Type, data string, seed uint64, r
 	}
 }
 
-// alike tells equal values, with -0 and 0 as different as they are when written.
+// alike reports whether values are equal; -0 and 0 differ, as in their JSON.
 func alike(a, b reflect.Value) bool {
 	one, _ := strictjson.MarshalStrictly(a.Interface())
 	other, _ := strictjson.MarshalStrictly(b.Interface())

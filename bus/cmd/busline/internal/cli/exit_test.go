@@ -114,7 +114,7 @@ func TestLeavesNothing(t *testing.T) {
 	})
 }
 
-// brokenWriter fails as a pipe does that nobody reads, or as a disk does that is full.
+// brokenWriter fails like a closed pipe, or like a full disk.
 type brokenWriter struct{ err error }
 
 func (b brokenWriter) Write([]byte) (int, error) { return 0, b.err }

@@ -2,7 +2,7 @@ package cli
 
 import "time"
 
-// Percentile puts times into a histogram and returns one of its percentiles.
+// Percentile adds durations to a histogram and returns one of its percentiles.
 func Percentile(share float64, times ...time.Duration) time.Duration {
 	var h histogram
 	for _, each := range times {

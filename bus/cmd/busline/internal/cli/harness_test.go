@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write golden files, and the sessions in docs/command.md")
 
-// terminal is a bus to try the command on.
+// terminal is a bus on which to run the command.
 type terminal struct {
 	t   *testing.T
 	bus *bustest.Bus
@@ -35,13 +35,13 @@ func newTerminal(t *testing.T) *terminal {
 	return &terminal{t, bustest.New(t), make(map[string]string)}
 }
 
-// result is what came of a command line.
+// result is the result of a command line.
 type result struct {
 	status         int
 	stdout, stderr string
 }
 
-// environment is that of a run whose output goes to buffers.
+// environment returns an environment whose output goes to buffers.
 func (e *terminal) environment(stdout, stderr *bytes.Buffer) cli.Environment {
 	return cli.Environment{
 		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr,
@@ -50,7 +50,7 @@ func (e *terminal) environment(stdout, stderr *bytes.Buffer) cli.Environment {
 	}
 }
 
-// run runs a command line. Change may change what is around it.
+// run runs a command line; change may modify its environment.
 func (e *terminal) run(ctx context.Context, change func(*cli.Environment), arguments ...string) result {
 	var stdout, stderr bytes.Buffer
 	environment := e.environment(&stdout, &stderr)
@@ -61,7 +61,7 @@ func (e *terminal) run(ctx context.Context, change func(*cli.Environment), argum
 	return result{status, stdout.String(), stderr.String()}
 }
 
-// busline runs a command line, and fails the test unless it ends with a status.
+// busline runs a command line, and fails the test unless it ends with the given status.
 func (e *terminal) busline(status int, arguments ...string) result {
 	e.t.Helper()
 	got := e.run(e.t.Context(), nil, arguments...)
@@ -71,7 +71,7 @@ func (e *terminal) busline(status int, arguments ...string) result {
 	return got
 }
 
-// says runs a command line that succeeds, and fails the test unless it prints exactly this.
+// says runs a command line, and fails the test unless it succeeds and prints exactly this.
 func (e *terminal) says(want string, arguments ...string) {
 	e.t.Helper()
 	if got := e.busline(0, arguments...); got.stdout != want || got.stderr != "" {
@@ -79,7 +79,7 @@ func (e *terminal) says(want string, arguments ...string) {
 	}
 }
 
-// refuses runs a command line that fails, and fails the test unless it says this on standard error and nothing else.
+// refuses runs a command line, and fails the test unless it fails with exactly this on standard error.
 func (e *terminal) refuses(status int, want string, arguments ...string) {
 	e.t.Helper()
 	got := e.busline(status, arguments...)
@@ -88,7 +88,7 @@ func (e *terminal) refuses(status int, want string, arguments ...string) {
 	}
 }
 
-// serve connects a host and has it serve something.
+// serve connects a host and serves something on it.
 func (e *terminal) serve(host string, serve func(*bus.Conn) error, options ...bus.ConnectOption) *bus.Conn {
 	e.t.Helper()
 	conn := e.bus.Connect(host, append([]bus.ConnectOption{bus.WithVersion("1")}, options...)...)
@@ -128,7 +128,7 @@ func (e *terminal) serveMessaging() *bus.Conn {
 	})
 }
 
-// servePayroll serves a payroll that trusts the key set in a directory, in which busline token makes one.
+// servePayroll serves a payroll that trusts the key set in a directory, where busline token creates it.
 func (e *terminal) servePayroll() (conn *bus.Conn, keys string) {
 	e.t.Helper()
 	keys = e.t.TempDir()
@@ -141,7 +141,7 @@ func (e *terminal) servePayroll() (conn *bus.Conn, keys string) {
 	return e.serve("payroll.example", payrollsvc.Serve, bus.WithVerifier(verifier)), keys
 }
 
-// token makes a token with the key in a directory.
+// token returns a token signed with the key in a directory.
 func (e *terminal) token(keys, said string) string {
 	e.t.Helper()
 	made := e.busline(0, "token", "--claims", said, "--key", filepath.Join(keys, "dev.key"), "--jwks", filepath.Join(keys, "dev.jwks"))

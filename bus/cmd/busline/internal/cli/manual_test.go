@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// manual is where the sessions are that have to be true.
+// manual is the file with the sessions to be checked.
 const manual = "../../../../../docs/command.md"
 
 // TestManual runs the sessions of docs/command.md, one after the other on one bus, and compares what comes back.
@@ -48,7 +48,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// manualBus is the bus that the sessions take place on.
+// manualBus is the bus of the sessions.
 type manualBus struct {
 	*terminal
 	real, shown []string // what differs each time, and what stands for it
@@ -68,7 +68,7 @@ func newManual(t *testing.T) *manualBus {
 	return m
 }
 
-// play runs the lines of a session that begin with a dollar sign, and returns it with what comes back.
+// play runs the lines of a session that begin with a dollar sign, and returns the session with their output.
 func (m *manualBus) play(session string) string {
 	var played strings.Builder
 	lines := strings.SplitAfter(session, "\n")
@@ -91,7 +91,7 @@ func (m *manualBus) play(session string) string {
 	return played.String()
 }
 
-// output runs a command line. What differs from what it printed before by figures alone stays as it was.
+// output runs a command line. If the output differs from the previous one only in figures, the previous one is kept.
 func (m *manualBus) output(command, before string) string {
 	m.t.Helper()
 	got := m.run(m.t.Context(), nil, words(replace(command, m.shown, m.real))...)
@@ -117,7 +117,7 @@ func replace(text string, from, to []string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// words splits a command line as a shell does, as far as the sessions need.
+// words splits a command line like a shell, as far as the sessions need it.
 func words(line string) (all []string) {
 	quoted := false
 	word := ""
