@@ -79,7 +79,11 @@ type settings struct {
 func newSettings(options []Option) (*settings, error) {
 	config := &settings{maxPayload: DefaultMaxPayload}
 	var faults []error
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			faults = append(faults, fmt.Errorf("option %d is nil: leave it out", i+1))
+			continue
+		}
 		faults = append(faults, option(config))
 	}
 	return config, errors.Join(faults...)

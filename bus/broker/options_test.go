@@ -21,6 +21,11 @@ func TestRejectedOptions(t *testing.T) {
 		want    string // what the message holds
 	}{
 		{
+			"no option",
+			[]broker.Option{broker.Listen("127.0.0.1:0"), nil},
+			"broker: option 2 is nil: leave it out",
+		},
+		{
 			"no port",
 			[]broker.Option{broker.Listen("127.0.0.1")},
 			`broker: Listen("127.0.0.1"): address 127.0.0.1: missing port in address; write host:port, such as 127.0.0.1:4222`,
