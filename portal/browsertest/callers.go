@@ -19,7 +19,7 @@ func badToken(v *visit) error {
 	return do(v.startExamples, v.opens(addHash), v.sees(".operation", "Add"),
 		v.useToken("Bearer not.a.token"), v.sees(".state", "This token is refused"), v.sees(".state", "cannot be read as a JWT"),
 		v.sees("#caller", "no JWT"),
-		v.useToken(foreign), v.sees(".state", "It is that of eve, and expires in"), v.sees("#caller", "eve, expires in"),
+		v.useToken(foreign), v.sees(".state", "It belongs to eve, and expires in"), v.sees("#caller", "eve, expires in"),
 		v.takes("bad-token"),
 		v.clicks(".state .plain"), v.sees(".operation", "Add"), v.sees("#caller", "nobody"),
 		// a call with a token that is refused meanwhile
@@ -41,7 +41,7 @@ func expiring(v *visit) error {
 			}
 			return v.useToken(token)()
 		},
-		v.opens("#/payroll.example:443/POST/salary"), v.sees(".operation .claims", "Asks for a token"),
+		v.opens("#/payroll.example:443/POST/salary"), v.sees(".operation .claims", "Requires a token"),
 		v.sees("#caller", "grace, expired"), v.fills(`[name="employee"]`, "ada"),
 		v.sees(".banner", "Your token expired"), v.sees(".banner", "What you see is as of"),
 		v.awaits("what was typed", `document.querySelector('[name="employee"]').value === "ada"`),

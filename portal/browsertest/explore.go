@@ -47,7 +47,7 @@ func rendering(v *visit) error {
 		v.opens("#/products.example/"), v.sees(".operation", "1 instance"), v.sees(".cards", "ListAll(sortBy string"),
 		v.opens("#/products.example:443/POST/products"),
 		v.sees(".operation .signature", "Create(httpRequestBody Product) (id int, httpStatusCode int)"),
-		v.sees(".operation", "Create adds a product and returns its id."), v.sees(".operation", "Asks for no token."),
+		v.sees(".operation", "Create adds a product and returns its id."), v.sees(".operation", "Requires no token."),
 		v.sees(".operation .status", "201"), v.sees(".operation .status", "other"),
 		v.awaits("the title", `document.title === "POST products.example/products · Busline"`),
 		v.reload, v.awaits("the same title", `document.title === "POST products.example/products · Busline"`),
@@ -65,7 +65,7 @@ func keyboard(v *visit) error {
 	}
 	return do(v.startExamples, v.opens(""), v.sees(".count", "5 services"),
 		v.presses("/"), v.awaits("the search has the focus, and nothing in it", `document.activeElement.id === "search" && document.activeElement.value === ""`),
-		v.presses("salary"), v.sees(".count", "Nothing is found"), // for nobody
+		v.presses("salary"), v.sees(".count", "Nothing found"), // for nobody
 		v.presses(kb.Escape), v.awaits("the search is empty", `document.getElementById("search").value === ""`),
 		v.presses("cache-st"), found("1"), v.sees(".count", "1 operation of 1 service found"),
 		v.presses(kb.Enter), v.at("#/messaging.example:443/GET/cache-store"), v.sees(".operation", "/cache-store"),

@@ -29,8 +29,8 @@ func watching(v *visit) error {
 
 // emptyMap has no services at first, and then one.
 func emptyMap(v *visit) error {
-	return do(v.opens("#/map"), v.sees(".map-state", "No service has an endpoint for you yet"),
-		v.startCalculator, v.sees(".map-state", "Nobody has called anything yet"))
+	return do(v.opens("#/map"), v.sees(".map-state", "No service has an endpoint that you may see yet"),
+		v.startCalculator, v.sees(".map-state", "No calls yet"))
 }
 
 // crowdedMap has a hundred services, so that the tables come first.

@@ -29,7 +29,7 @@ func multicast(v *visit) error {
 		},
 		// a queue: a single instance answers for all, and a selected one answers
 		v.opens("#/messaging.example:443/GET/default-queue"), v.chooses(".trial select", "*"), v.clicks(sends),
-		v.sees(".response", "1 answer"), v.sees(".response", "served from a queue"),
+		v.sees(".response", "1 answer"), v.sees(".response", "An operation with a queue"),
 		func() error {
 			return do(v.chooses(".trial select", first), v.clicks(sends), v.sees(".response pre", "DefaultQueue "+first))
 		},

@@ -76,7 +76,7 @@ func brokerLost(v *visit) error {
 		v.sees(".banner", "The bus cannot be read"), v.sees(".banner", "What you see is as of"),
 		v.awaits("what was typed is kept", `document.querySelector('[name="x"]').value === "5"`),
 		v.clicks(sends), v.sees(".response .status", "503"),
-		v.useToken(token), v.sees(".state", "The bus is out of reach"), v.sees(".state", "The page goes on trying"),
+		v.useToken(token), v.sees(".state", "The bus is out of reach"), v.sees(".state", "The page keeps trying"),
 		v.reload, v.sees("h1", "The bus is out of reach"),
 	)
 }

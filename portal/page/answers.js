@@ -9,7 +9,7 @@ export function answersView({answers, complete, milliseconds}) {
     view.append(element('p', {className: 'quiet'}, 'Nobody serves this, or nobody took the call.'));
   }
   if (answers.length === 1) {
-    view.append(element('p', {className: 'quiet'}, 'An operation that is served from a queue is answered by one instance, whoever gets it.'));
+    view.append(element('p', {className: 'quiet'}, 'An operation with a queue is answered by one instance, whichever gets the call.'));
   }
   if (!complete) {
     view.append(element('p', {className: 'notice'}, 'There are more answers than are shown here.'));

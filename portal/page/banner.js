@@ -43,7 +43,7 @@ export class Banner {
         button('Look as nobody', this.#actions.dropToken, {className: 'small'}));
     }
     const what = fault.status === 0 ? 'The portal is out of reach.' : `The bus cannot be read: ${fault.message}.`;
-    return element('p', {className: 'notice bad'}, `${what} ${asOf} The page goes on trying. `,
+    return element('p', {className: 'notice bad'}, `${what} ${asOf} The page keeps trying. `,
       button('Try now', this.#actions.again, {className: 'small'}));
   }
 }

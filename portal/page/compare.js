@@ -22,7 +22,7 @@ export class Compare {
     this.#only.addEventListener('change', () => this.#draw());
     this.node = element('div', {className: 'compare'},
       element('h2', {tabIndex: -1}, 'Compare two callers'),
-      element('p', {}, 'What each of two tokens sees of the bus. None is nobody. A is whom the page calls for.'),
+      element('p', {}, 'What each of two tokens may see of the bus. No token means nobody. A is the caller that the page acts for.'),
       element('div', {className: 'columns'}, ...this.#columns.map(({node}) => node)),
       this.#summary,
       element('p', {}, this.#only, ' ', element('label', {htmlFor: 'only'}, 'Only what differs')),

@@ -137,7 +137,7 @@ export class Explorer {
     if (this.#shown !== gone) {
       this.#shown = gone;
       this.#middle.prepend(element('p', {className: 'notice', role: 'alert'},
-        `This operation is no longer on the bus, or no longer for you, as of ${new Date().toLocaleTimeString()}. What you typed is kept, should it come back.`));
+        `This operation is no longer on the bus, or no longer visible to you, as of ${new Date().toLocaleTimeString()}. Your input is kept in case it comes back.`));
     }
   }
 

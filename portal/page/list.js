@@ -94,7 +94,7 @@ export class List {
       found += hits.length;
       hosts += hits.length > 0 ? 1 : 0;
     }
-    this.#count.textContent = found === 0 ? 'Nothing is found. Try fewer words.'
+    this.#count.textContent = found === 0 ? 'Nothing found. Try fewer words.'
       : `${many(found, 'operation')} of ${many(hosts, 'service')} found`;
     if (found > mostFound) {
       rows.push(element('li', {className: 'quiet more'}, `… and ${found - mostFound} more. Type more words.`));

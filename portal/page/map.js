@@ -99,9 +99,9 @@ export class MapView {
     this.#notices.replaceChildren(...answer.leftOut.map((line) => element('p', {className: 'notice'}, line)));
     this.#draw();
     if (answer.services.length === 0) {
-      this.#tell('No service has an endpoint for you yet. Start one, or give another token.');
+      this.#tell('No service has an endpoint that you may see yet. Start one, or use another token.');
     } else if (this.#live.edges.length === 0) {
-      this.#tell('Nobody has called anything yet. Calls turn up here as they are made.');
+      this.#tell('No calls yet. They appear here as they are made.');
     } else if (this.#live.measured === 0) {
       this.#tell('Measuring …');
     } else {

@@ -25,8 +25,8 @@ export function operationView(operation) {
 
 function claimsView({secured}) {
   return element('p', {className: secured ? 'claims asked' : 'claims'}, secured
-    ? 'Asks for a token. Its claims have to suffice: whose do not is not shown this operation at all.'
-    : 'Asks for no token.');
+    ? 'Requires a token whose claims suffice. Callers without such claims do not see this operation at all.'
+    : 'Requires no token.');
 }
 
 function argumentsView(operation) {

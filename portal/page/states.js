@@ -19,7 +19,7 @@ export function startView({services, operations, server, leftOut, instances}) {
   const running = Object.values(instances).reduce((sum, list) => sum + (list?.length || 0), 0);
   return element('div', {className: 'state'},
     element('h2', {}, 'What is on the bus'),
-    element('p', {}, `${many(services.length, 'service')} with ${many(operations.size, 'operation')}, run by ${many(running, 'instance')}. Pick one to read of it and try it.`),
+    element('p', {}, `${many(services.length, 'service')} with ${many(operations.size, 'operation')}, run by ${many(running, 'instance')}. Pick an operation to read about it and try it.`),
     element('dl', {},
       element('dt', {}, 'Address'), element('dd', {}, element('code', {}, server)),
       element('dt', {}, 'Document'), element('dd', {}, element('a', {href: 'openapi.json'}, 'openapi.json'))),
@@ -63,7 +63,7 @@ export function emptyView({leftOut, server}, caller) {
     element('p', {}, caller.token
       ? 'No service on the bus has an operation that this token may call.'
       : 'No service on the bus has a public operation for everybody.'),
-    element('p', {}, 'Start one, and it turns up here by itself: ', element('code', {}, 'go run ./examples/hello')),
+    element('p', {}, 'Start one, and it appears here by itself: ', element('code', {}, 'go run ./examples/hello')),
     element('p', {className: 'quiet'}, `Looked through ${server}.`),
     leftOutView(leftOut));
 }
@@ -74,7 +74,7 @@ export function failedView(fault, {again}) {
   return element('div', {className: 'state', role: 'alert'},
     element('h2', {}, titles[fault.status] || 'The bus cannot be read'),
     element('p', {}, fault.message),
-    element('p', {className: 'quiet'}, 'The page goes on trying.'),
+    element('p', {className: 'quiet'}, 'The page keeps trying.'),
     button('Try now', again));
 }
 
@@ -86,8 +86,8 @@ export function refusedView(fault, caller, {changeToken, dropToken}) {
     element('h2', {}, expired ? 'This token has expired' : 'This token is refused'),
     element('p', {className: 'notice bad'}, fault.message),
     element('p', {}, claims
-      ? `It is that of ${nameOf(claims)}, and ${expiryText(claims)}. A token that is not good is never taken for none: nothing is shown.`
-      : 'It cannot be read as a JWT. A token that is not good is never taken for none: nothing is shown.'),
+      ? `It belongs to ${nameOf(claims)}, and ${expiryText(claims)}. An invalid token is never treated as no token, so nothing is shown.`
+      : 'It cannot be read as a JWT. An invalid token is never treated as no token, so nothing is shown.'),
     element('div', {className: 'buttons'}, button('Change the token', changeToken), button('Look as nobody', dropToken, {className: 'plain'})));
 }
 
@@ -97,6 +97,6 @@ export function unknownView({host, port, method, path}, caller) {
   return element('div', {className: 'state', role: 'status'},
     element('h2', {}, 'Not on the bus'),
     element('p', {}, element('code', {}, what), caller.token ? ' is not there, or not for this token.' : ' is not there, or not for everybody: a token may show it.'),
-    element('p', {className: 'quiet'}, 'Should it turn up, it is shown here.'),
+    element('p', {className: 'quiet'}, 'If it appears, it is shown here.'),
     element('p', {}, element('a', {href: '#/'}, 'All services')));
 }
