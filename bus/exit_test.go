@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,5 +70,30 @@ func TestHandlerThatExitsIsAnswered(t *testing.T) {
 		if running := conn.Stats().Handlers; running != 0 {
 			t.Errorf("%d handlers still run", running)
 		}
+	})
+}
+
+// TestManyHandlersThatExit makes calls at the same time, of which every other handler exits the goroutine that would have handled
+// the next one.
+func TestManyHandlersThatExit(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn := b.connect("exit.example")
+		serve(t, conn, calculator{})
+		caller := b.connect("caller.example")
+		var calling sync.WaitGroup
+		for range 200 {
+			calling.Go(func() {
+				if err := bus.Call(t.Context(), caller, "https://exit.example/exit", nil, nil); bus.StatusOf(err) != http.StatusInternalServerError {
+					t.Errorf("one that exits: %v", err)
+				}
+			})
+			calling.Go(func() {
+				if err := bus.Call(t.Context(), caller, "https://exit.example/add", bus.Args{"x": 1, "y": 2}, nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calling.Wait()
 	})
 }

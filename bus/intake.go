@@ -15,18 +15,11 @@ import (
 // away what arrives then: see health.go.
 const intakeCapacity = 32 << 10
 
-// intake takes what the broker sends for all subscriptions of a link: one message after the other, in the order in which
-// they came. Who takes a request leaves it to others while there is more to take (see backlog.go). Else he goes on to handle it
-// himself, when somebody else has taken over:
-//
-//	leader    take an ack, a response, a request ── handle the request ── rest
-//	follower                                     └─ take an ack, …
-//
-// So a request changes goroutines once on its way from the broker client to the handler, when there is time, and twice when
-// there is much to do; and it is acked before any work that came before it is done.
+// intake takes what the broker sends for all subscriptions of a link, on one goroutine: one message after the other, in the
+// order in which they came. It handles no request itself, because others wait for their acks.
 type intake struct {
 	messages chan *nats.Msg
-	reader   wire.Reader // of whoever leads
+	reader   wire.Reader // of that goroutine
 	workers  *workers
 	backlog  *backlog
 	starting sync.Once
@@ -43,8 +36,8 @@ func newIntake(w *workers) *intake {
 	}
 }
 
-// do leads, until a request is to be handled, which it then does.
-func (i *intake) do() {
+// run takes messages until it is ended.
+func (i *intake) run() {
 	for {
 		message := <-i.messages
 		if message == nil {
@@ -54,12 +47,10 @@ func (i *intake) do() {
 		taken := i.take(message)
 		switch {
 		case taken == nil:
-		case len(i.messages) > 0: // others wait for their ack, which no handler must hold up
+		case len(i.messages) > 0:
 			i.backlog.add(taken)
-		default:
-			i.workers.start(i)
-			taken.do()
-			return
+		default: // it can be handled at once
+			i.workers.start(taken)
 		}
 	}
 }
@@ -83,7 +74,7 @@ func (i *intake) listening(made *nats.Subscription) *listening {
 
 // subscribe makes a subscription whose messages are taken.
 func (i *intake) subscribe(on *nats.Conn, l *listening) (*nats.Subscription, error) {
-	i.starting.Do(func() { i.workers.start(i) })
+	i.starting.Do(func() { go i.run() })
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	made, err := on.ChanQueueSubscribe(l.subject, l.queue, i.messages)
