@@ -10,7 +10,7 @@ import (
 // TestQueueOrder pushes and pops at random, and has the numbers come out in their order.
 func TestQueueOrder(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test that can be repeated
+	random := rand.New(rand.NewPCG(1, 2))
 	var q bus.Queue
 	pushed, popped := 0, 0
 	for range 100_000 {
