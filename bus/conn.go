@@ -138,7 +138,7 @@ func plainHost(address string) string {
 	}
 	host, _, _ := strings.Cut(address, "/")
 	host, _, _ = strings.Cut(host, ":")
-	return strings.ToLower(host)
+	return subject.LowerHost(host)
 }
 
 func newConn(host, id string, link *link, config *connectConfig) *Conn {

@@ -123,7 +123,7 @@ func addressOf(request *wire.Request, published string) (subject.Address, error)
 			"the Host header names port %s, the message was published to port %d", named, port)
 	}
 	path := pathOf(request.Target)
-	address := subject.Address{Port: port, Host: strings.ToLower(host), Method: request.Method, Path: path}
+	address := subject.Address{Port: port, Host: subject.LowerHost(host), Method: request.Method, Path: path}
 	plane, _, _ := strings.Cut(published, ".")
 	said, err := address.Subject(plane)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 func addressOf(path string, open []int) (*url.URL, error) {
 	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	host, digits, hasPort := strings.Cut(service, ":")
-	host = lowered(host)
+	host = subject.LowerHost(host)
 	if subject.ValidCalled(host) != nil {
 		return nil, bus.Errorf(http.StatusNotFound, "%.80q is not a hostname; a path is /<host>[:<port>]/<path>", service)
 	}
@@ -40,14 +40,4 @@ func addressOf(path string, open []int) (*url.URL, error) {
 		return nil, bus.Errorf(http.StatusBadRequest, "the path has a percent sign without two hex digits")
 	}
 	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + rest}, nil
-}
-
-// lowered returns a host in lower case. Only A-Z change: strings.ToLower makes a hostname of what is none, k of the Kelvin sign.
-func lowered(host string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, host)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/busline/busline/bus/subject"
 )
 
 // servicePlace is the place at which a client sees a service. Paths that the service writes are valid on the bus;
@@ -68,7 +70,7 @@ func (p *servicePlace) ownURL(reference string) (name, path string, ok bool) {
 		return "", "", false
 	}
 	host, path := cutReference(rest)
-	host, port, hasPort := strings.Cut(lowered(host), ":")
+	host, port, hasPort := strings.Cut(subject.LowerHost(host), ":")
 	_, calledPort, _ := strings.Cut(p.called, ":")
 	switch {
 	case hasPort:

@@ -72,7 +72,7 @@ func splitHost(u *url.URL) (host string, port int, err error) {
 			return "", 0, err
 		}
 	}
-	return lower(host), port, nil
+	return LowerHost(host), port, nil
 }
 
 // parsePort parses a port as in a URL or a subject: no sign, no leading zero.
@@ -85,8 +85,9 @@ func parsePort(digits string) (int, error) {
 	return 0, malformed("port %s: not from 1 to %d", quote(digits), maxPort)
 }
 
-// lower converts only A-Z: strings.ToLower would turn the Kelvin sign into a k, and so one host into another.
-func lower(host string) string {
+// LowerHost returns a hostname in lower case. It converts only A-Z: strings.ToLower would turn the Kelvin sign into a k, and so
+// what is no host into one.
+func LowerHost(host string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
 			return r + 'a' - 'A'
