@@ -2,12 +2,12 @@ package portal
 
 import (
 	"encoding/json"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/rs/zerolog"
 )
 
 // WithClock makes the portal use now as its clock.
@@ -29,7 +29,7 @@ func (o patienceOption) applyToPortal(c *portalConfig) {
 
 // NewServer is Listen with a listener of the test.
 func NewServer(listener net.Listener, handler http.Handler) *Server {
-	return newServer(listener, handler, &serverConfig{grace: defaultGrace, logger: zerolog.Nop()})
+	return newServer(listener, handler, &serverConfig{grace: defaultGrace, faults: log.New(io.Discard, "", 0)})
 }
 
 // Held returns how many bytes of bodies an ingress keeps in memory.

@@ -1,6 +1,8 @@
 package portal
 
 import (
+	"log"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -91,7 +93,17 @@ func WithGracePeriod(longest time.Duration) ServerOption {
 	return serverOption(func(c *serverConfig) { c.grace = longest })
 }
 
-// WithLogger sets the logger for faults of HTTP connections. Default: none are logged.
+// WithLogger sets the logger for faults of HTTP connections, which have no level. Default: none are logged.
 func WithLogger(logger zerolog.Logger) ServerOption {
-	return serverOption(func(c *serverConfig) { c.logger = logger })
+	return serverOption(func(c *serverConfig) { c.faults = log.New(logger, "", 0) })
+}
+
+// WithSlog sets a logger of log/slog, in place of one of [WithLogger]; faults have its level error. Default: none.
+func WithSlog(logger *slog.Logger) ServerOption {
+	return serverOption(func(c *serverConfig) {
+		c.faults = nil
+		if logger != nil {
+			c.faults = slog.NewLogLogger(logger.Handler(), slog.LevelError)
+		}
+	})
 }

@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
 	"os"
 	"strings"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -47,7 +46,7 @@ type serverConfig struct {
 	address string
 	baseURL string
 	grace   time.Duration
-	logger  zerolog.Logger
+	faults  *log.Logger // of HTTP connections
 }
 
 // Listen opens the address that BUS_HTTP_ADDR names, 127.0.0.1:8080 by default. Requests wait until [Server.Serve] is
@@ -57,13 +56,16 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 		address: cmp.Or(os.Getenv("BUS_HTTP_ADDR"), defaultAddress),
 		baseURL: strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
 		grace:   defaultGrace,
-		logger:  zerolog.Nop(),
+		faults:  log.New(io.Discard, "", 0),
 	}
 	for i, option := range options {
 		if option == nil {
 			return nil, fmt.Errorf("listen: %w", noOption(i))
 		}
 		option.applyToServer(config)
+	}
+	if config.faults == nil {
+		return nil, errors.New("portal.WithSlog: the logger is nil")
 	}
 	if err := openapi.CheckBaseURL(config.baseURL); err != nil {
 		return nil, fmt.Errorf("base URL (BUS_BASE_URL or portal.WithBaseURL): %w", err)
@@ -83,7 +85,7 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeadRead,
-		ErrorLog:          log.New(config.logger, "", 0),
+		ErrorLog:          config.faults,
 	}
 	baseURL := cmp.Or(config.baseURL, "http://"+reachable(listener.Addr()))
 	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace}

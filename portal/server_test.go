@@ -124,6 +124,7 @@ func TestListenErrors(t *testing.T) {
 		{portal.WithAddress("nowhere"), []string{"nowhere", "set BUS_HTTP_ADDR"}},
 		{portal.WithBaseURL("api.example.com"), []string{`"api.example.com" is not an address`, "BUS_BASE_URL", "https://api.example.com"}},
 		{portal.WithBaseURL("ftp://api.example.com"), []string{"not an address such as"}},
+		{portal.WithSlog(nil), []string{"portal.WithSlog: the logger is nil"}},
 	}
 	for _, test := range tests {
 		_, err := portal.Listen(http.NotFoundHandler(), portal.WithAddress("127.0.0.1:0"), test.option)
