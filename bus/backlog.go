@@ -7,23 +7,24 @@ import (
 
 // backlog holds requests that were acked and admitted until they are handled. A goroutine that has handled one handles the next,
 // and as long as there are requests, another goroutine is about to come. So handlers that return soon take turns on few
-// goroutines, and one that waits for something else holds up nobody:
+// goroutines, and one that waits for something holds up nobody:
 //
-//	first   handle 1, 2, 3 (which waits) ─────────────────
-//	second     about to come ─────── handle 4, 5, 6
-//	third                               about to come ── nothing is left
+//	first   handle 1, 2, 3 (which waits) ────────────────────
+//	second     about to come ────────── handle 4, 5, 6
+//	third                                  about to come ── nothing is left
 //
-// Whoever comes lets everything go first that can run. So if handlers compute, the goroutines that ack, send and receive do not
-// queue behind them.
+// Now and then they let everything go first that can run. So if handlers compute, the goroutines that ack, send and receive do
+// not queue behind them.
 type backlog struct {
 	workers *workers
 
 	mu       sync.Mutex // protects all below
 	requests queue[*incoming]
 	coming   bool // somebody is about to take one
+	inTurn   int  // how many were taken since others were let go first
 }
 
-// maxInTurn is how many requests a goroutine handles before it lets others go first.
+// maxInTurn is how many requests are taken before others are let go first.
 const maxInTurn = 16
 
 // add queues a request.
@@ -45,44 +46,34 @@ func (b *backlog) call() {
 
 // do handles requests until none is left, or somebody else takes over.
 func (b *backlog) do() {
-	runtime.Gosched()
-	b.arrive()
-	for handled := 1; ; handled++ {
-		in := b.take()
-		if in == nil {
-			return
-		}
+	for in := b.take(true); in != nil; in = b.take(false) {
 		in.do()
-		if handled%maxInTurn != 0 {
-			continue
-		}
-		if b.isRelieved() {
-			return
-		}
-		runtime.Gosched()
 	}
 }
 
-// arrive says that whoever was about to come is there.
-func (b *backlog) arrive() {
+// take returns the oldest request. It returns nil if there is none, or if it is time to let others go first: whoever is about to
+// come does that, and takes over.
+func (b *backlog) take(comes bool) (in *incoming) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.coming = false
-}
-
-// take returns the oldest request, nil if there is none.
-func (b *backlog) take() (in *incoming) {
-	b.mu.Lock()
-	if !b.requests.isEmpty() {
+	if b.inTurn >= maxInTurn {
+		if !comes {
+			b.mu.Unlock()
+			return nil
+		}
+		b.inTurn = 0
+		b.mu.Unlock()
+		runtime.Gosched() // comes back when nothing else can run, or all has run for a moment
+		b.mu.Lock()
+	}
+	if comes {
+		b.coming = false
+	}
+	if b.requests.isEmpty() {
+		b.inTurn = 0
+	} else {
 		in = b.requests.pop()
+		b.inTurn++
 	}
 	b.call()
 	return in
-}
-
-// isRelieved says whether somebody else is about to take the next request.
-func (b *backlog) isRelieved() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.coming
 }
