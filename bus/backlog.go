@@ -1,6 +1,9 @@
 package bus
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"runtime"
 	"sync"
 )
@@ -29,6 +32,7 @@ const maxInTurn = 16
 
 // add queues a request.
 func (b *backlog) add(in *incoming) {
+	in.queued = true
 	b.mu.Lock()
 	b.requests.push(in)
 	b.call()
@@ -76,4 +80,22 @@ func (b *backlog) take(comes bool) (in *incoming) {
 	}
 	b.call()
 	return in
+}
+
+// late says why a request is not handled although its turn has come: nobody waits for an answer any more. An instance that has
+// too much to do would otherwise work in vain, and have even less time for the others.
+func (in *incoming) late() error {
+	if !in.queued {
+		return nil
+	}
+	switch why := in.serving.Err(); {
+	case why == nil:
+		return nil
+	case errors.Is(why, context.DeadlineExceeded):
+		return newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the turn of the request came")
+	case in.serving.left():
+		return newError(http.StatusServiceUnavailable, NotExecuted, ErrCallerLeft, "the caller left before the turn of the request came")
+	default:
+		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance was closed before the turn of the request came")
+	}
 }

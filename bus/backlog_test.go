@@ -1,11 +1,15 @@
 package bus_test
 
 import (
+	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 )
 
 // gathering holds its callers until all have come.
@@ -40,4 +44,48 @@ func TestHandlersThatWaitAreAllStarted(t *testing.T) {
 			t.Errorf("%d handlers are left", left)
 		}
 	})
+}
+
+// counted counts its calls.
+type counted struct{ calls *atomic.Int64 }
+
+func (c counted) Count() { c.calls.Add(1) }
+
+// TestQueuedInVain has requests queued until nobody waits for their answers: then they are not handled.
+func TestQueuedInVain(t *testing.T) {
+	t.Parallel()
+	for name, giveUp := range map[string]func(cancel func()){
+		"time is up":  func(func()) { time.Sleep(2 * time.Second) },
+		"caller left": func(cancel func()) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+				const calls = 10
+				handled := new(atomic.Int64)
+				callee, caller := b.Connect("counted.example", bus.WithoutSharing()), b.Connect("caller.example", bus.WithoutSharing())
+				serve(t, callee, counted{handled})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				synctest.Wait()
+				takeIn, handle := bus.HoldIntake(callee), bus.HoldBacklog(callee)
+				var calling sync.WaitGroup
+				for range calls {
+					calling.Go(func() { _ = bus.Call(ctx, caller, "https://counted.example/count", nil, nil) })
+				}
+				synctest.Wait()
+				takeIn()
+				synctest.Wait()
+				giveUp(cancel)
+				calling.Wait()
+				synctest.Wait() // the cancels have come
+				handle()
+				synctest.Wait()
+				// The last one is not queued if there is nothing behind it.
+				if stats := callee.Stats(); handled.Load() > 1 || stats.TurnedAway != calls-handled.Load() || stats.Handlers != 0 {
+					t.Errorf("%d were handled, %+v", handled.Load(), stats)
+				}
+			})
+		})
+	}
 }

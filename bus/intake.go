@@ -21,7 +21,8 @@ type intake struct {
 	messages chan *nats.Msg
 	reader   wire.Reader // of that goroutine
 	workers  *workers
-	backlog  *backlog
+	handlers *backlog
+	controls *backlog // for what the framework itself asks, which does not wait for handlers
 	starting sync.Once
 	ended    chan struct{}
 
@@ -31,7 +32,7 @@ type intake struct {
 
 func newIntake(w *workers) *intake {
 	return &intake{
-		messages: make(chan *nats.Msg, intakeCapacity), workers: w, backlog: &backlog{workers: w}, ended: make(chan struct{}),
+		messages: make(chan *nats.Msg, intakeCapacity), workers: w, handlers: &backlog{workers: w}, controls: &backlog{workers: w}, ended: make(chan struct{}),
 		known: make(map[*nats.Subscription]*listening),
 	}
 }
@@ -47,8 +48,10 @@ func (i *intake) run() {
 		taken := i.take(message)
 		switch {
 		case taken == nil:
+		case len(i.messages) > 0 && taken.endpoint.Port == controlPort:
+			i.controls.add(taken)
 		case len(i.messages) > 0:
-			i.backlog.add(taken)
+			i.handlers.add(taken)
 		default: // it can be handled at once
 			i.workers.start(taken)
 		}

@@ -111,6 +111,10 @@ func (c *Conn) handle(in *incoming, room *gate) {
 		c.awaitBroker(in)
 		c.respond(in, response)
 	}()
+	if why := in.late(); why != nil {
+		response = c.turnedDown(in, why)
+		return
+	}
 	answer, err := in.pass()
 	if err != nil {
 		answer = c.refusal(in, err).response()

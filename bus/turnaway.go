@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/bus/wire"
 )
 
 // turnedAway counts the requests that no handler has seen, by status: they reach no interceptor, and are in no other metric of
@@ -43,10 +44,13 @@ func (t *turnedAway) expose(text *metrics.Text, with func(...metrics.Label) []me
 }
 
 // turnAway answers a request that is not handled, and says why.
-func (c *Conn) turnAway(in *incoming, why error) {
+func (c *Conn) turnAway(in *incoming, why error) { c.respond(in, c.turnedDown(in, why)) }
+
+// turnedDown counts a request that is not handled, and returns the answer.
+func (c *Conn) turnedDown(in *incoming, why error) *wire.Response {
 	response := c.refuse(in, why)
 	if in.Address.Port != controlPort {
 		c.turnedAway.of(response.Status).Add(1)
 	}
-	c.respond(in, response)
+	return response
 }
