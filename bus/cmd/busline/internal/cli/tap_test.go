@@ -44,7 +44,7 @@ func TestTap(t *testing.T) {
 		t.Errorf("tap: %+v", got)
 	}
 	got = e.tapped(call, "--count", "4", "--failed", "calc*")
-	if got.status != 0 || strings.Contains(got.stdout, "200") || strings.Count(got.stdout, "\n") != 4 {
+	if got.status != 0 || strings.Contains(got.stdout, "  200  ") || strings.Count(got.stdout, "\n") != 4 {
 		t.Errorf("tap of what fails: %+v", got)
 	}
 	got = e.tapped(call, "--count", "3", "--failed", "--json")
