@@ -1,11 +1,10 @@
 package bus
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // backlog holds requests that were acked and admitted until they are handled. A goroutine that has handled one handles the next,
@@ -82,20 +81,18 @@ func (b *backlog) take(comes bool) (in *incoming) {
 	return in
 }
 
-// late says why a request is not handled although its turn has come: nobody waits for an answer any more. An instance that has
-// too much to do would otherwise work in vain, and have even less time for the others.
+// late says why a request is not handled although its turn has come: its caller does not wait for an answer any more. An
+// instance that has too much to do would otherwise work in vain, and have even less time for the others. An event is handled
+// all the same: nobody waits for that anyway.
 func (in *incoming) late() error {
-	if !in.queued {
+	switch {
+	case !in.queued || in.endpoint.source != "":
 		return nil
-	}
-	switch why := in.serving.Err(); {
-	case why == nil:
-		return nil
-	case errors.Is(why, context.DeadlineExceeded):
+	case time.Since(in.began) >= in.Request.TimeBudget: // not the end of the context, which may be that of the endpoint
 		return newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the turn of the request came")
 	case in.serving.left():
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrCallerLeft, "the caller left before the turn of the request came")
 	default:
-		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance was closed before the turn of the request came")
+		return nil
 	}
 }

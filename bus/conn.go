@@ -237,9 +237,9 @@ type Stats struct {
 	// Calls are the unicast and multicast calls made: each counts once, however often it was sent and whatever came of
 	// it, unless its address or its arguments were refused before. What the framework itself asks does not count.
 	Calls int64
-	// TurnedAway are the requests that were refused before they reached an endpoint: 503 if too many handlers ran, if the
-	// instance was closing or if the caller left before their turn, 504 if their time was spent, 404 and 405 for what is not
-	// served, and others. What the framework itself asks does not count.
+	// TurnedAway are the requests that were refused before they reached an endpoint: 503 if too many handlers ran or the
+	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the framework
+	// itself asks does not count.
 	TurnedAway int64
 	// Dropped are the messages that were not understood, or told no valid sender or message id. Each is logged.
 	Dropped int64

@@ -76,7 +76,6 @@ func (in *incoming) do() {
 	c := in.serving.conn
 	room := c.room(in.endpoint)
 	defer room.leave()
-	in.joinParts()
 	c.handle(in, room)
 	c.link.reuse(in)
 }
@@ -115,6 +114,7 @@ func (c *Conn) handle(in *incoming, room *gate) {
 		response = c.turnedDown(in, why)
 		return
 	}
+	in.joinParts()
 	answer, err := in.pass()
 	if err != nil {
 		answer = c.refusal(in, err).response()

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -46,10 +47,11 @@ func (t *turnedAway) expose(text *metrics.Text, with func(...metrics.Label) []me
 // turnAway answers a request that is not handled, and says why.
 func (c *Conn) turnAway(in *incoming, why error) { c.respond(in, c.turnedDown(in, why)) }
 
-// turnedDown counts a request that is not handled, and returns the answer.
+// turnedDown counts a request that is not handled, and returns the answer. One whose caller has left does not count: nobody has
+// missed anything.
 func (c *Conn) turnedDown(in *incoming, why error) *wire.Response {
 	response := c.refuse(in, why)
-	if in.Address.Port != controlPort {
+	if in.Address.Port != controlPort && !errors.Is(why, ErrCallerLeft) {
 		c.turnedAway.of(response.Status).Add(1)
 	}
 	return response
