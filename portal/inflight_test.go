@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -129,6 +130,9 @@ func TestSmallBodiesAlwaysHaveRoom(t *testing.T) {
 	})
 	if _, err := writer.Write(make([]byte, limit)); err != nil {
 		t.Fatal(err)
+	}
+	for portal.Held(door.ingress) != limit { // what is read is counted a moment later
+		runtime.Gosched()
 	}
 	for _, chunked := range []bool{false, true} {
 		if got := post(door, "/short.example/", small, chunked); got.StatusCode != http.StatusOK {
