@@ -40,8 +40,8 @@ func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(
 //
 // The call starts when the sequence is ranged over, anew each time. It ends when all instances that answered the last
 // time have done so again, when all that have acked have answered and no further one has turned up for 250 ms, or with
-// the time budget; on the first call of an address the 250 ms are fewer if all instances known to the connection have
-// acked. Leaving the loop early, say with break, ends the call just as the end of the context does: the instances that
+// the time budget. It waits for the first ack as long as [WithAckWait] says, unless the broker knows that nobody is there;
+// on the first call of an address the 250 ms are fewer if all instances known to the connection have acked. Leaving the loop early, say with break, ends the call just as the end of the context does: the instances that
 // have acked and not answered are told, and the contexts of their handlers end. The request body is read and closed at
 // once.
 func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {

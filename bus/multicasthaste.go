@@ -8,7 +8,7 @@ import (
 // A caller that has called an address before knows who will answer. One that calls it for the first time, or misses somebody
 // it knows, listens until it has been quiet for a while: see docs/decisions/0011.
 const (
-	// multicastQuiet is how long no new ack must have come before a caller concludes that all instances have acked.
+	// multicastQuiet is how long after an ack no new one must have come before a caller concludes that all instances have acked.
 	multicastQuiet = 250 * time.Millisecond
 
 	// hastyQuiet is the shortest time that is enough if nothing speaks for more.
@@ -24,9 +24,13 @@ type haste struct {
 	lag   time.Duration // by how much this process, or the broker, was late when the caller looked at the clock
 }
 
-// silence is how long no new ack must have come. The lock is held.
+// silence is how long no new ack must have come. As long as there is none at all, it is what a unicast call waits: the broker
+// would have said so if nobody had got the request. The lock is held.
 func (s *multicastSlot) silence() time.Duration {
-	if !s.hasty || s.acked == 0 {
+	if s.acked == 0 {
+		return max(multicastQuiet, s.conn.ackWait)
+	}
+	if !s.hasty {
 		return multicastQuiet
 	}
 	slowest := max(s.lastAck.Sub(s.began), s.lag)

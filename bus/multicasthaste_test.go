@@ -158,6 +158,32 @@ func TestHasteIsWrongOnce(t *testing.T) {
 	})
 }
 
+// TestFirstAckOfAMulticast holds that a multicast waits for its first ack as long as a unicast call, and no longer.
+func TestFirstAckOfAMulticast(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		ackWait, takes time.Duration // takes: until the only instance acks
+		answers        int
+		most           time.Duration
+	}{
+		"it comes in time":          {time.Second, 900 * time.Millisecond, 1, 1150 * time.Millisecond},
+		"it comes too late":         {time.Second, 1100 * time.Millisecond, 0, time.Second},
+		"calls wait but a little":   {time.Millisecond, 200 * time.Millisecond, 1, 450 * time.Millisecond},
+		"it takes too long for all": {time.Millisecond, 300 * time.Millisecond, 0, 250 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bubble) {
+				b.newSlow(slow{host: calculatorHost, id: "s1aaaaaaaa", takes: test.takes})
+				caller := b.connect("caller.example", bus.WithAckWait(test.ackWait))
+				if ids, took := publishFor(t, caller, calculatorURL+"/who"); len(ids) != test.answers || took > test.most {
+					t.Errorf("%v answered within %s, want %d within %s", ids, took, test.answers, test.most)
+				}
+			})
+		})
+	}
+}
+
 // TestDiscoveryIsNotHasty asks all instances of the plane.
 func TestDiscoveryIsNotHasty(t *testing.T) {
 	t.Parallel()

@@ -149,8 +149,9 @@ func WithMessageLimit(bytes int) ConnectOption {
 	return func(c *connectConfig) { c.messageLimit = bytes }
 }
 
-// WithAckWait sets how long a call waits for an ack before it concludes that no server is available. It matters where
-// the broker cannot tell at once that nobody is there. Default: 1 s.
+// WithAckWait sets how long a call waits for an ack, a multicast for the first one, before it concludes that no server
+// is available. It matters where the broker cannot tell at once that nobody is there. A multicast waits at least 250 ms.
+// Default: 1 s.
 func WithAckWait(wait time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.ackWait = wait }
 }
