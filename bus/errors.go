@@ -59,7 +59,7 @@ func (e Executed) String() string {
 //
 // An Error does not change once it is made and may be shared.
 type Error struct {
-	// Status is the HTTP status, 400 to 599.
+	// Status is the HTTP status, 400 to 599. What a handler returns with any other status is answered 500.
 	Status int
 	// Detail is a sentence for people, "no product 7".
 	Detail string
@@ -105,11 +105,8 @@ func (e *Error) StatusCode() int { return e.Status }
 // that of fmt.Errorf, %w included; the text reaches the caller as the detail. An [Error] in it contributes its own detail,
 // without its status and the name of the service that failed.
 func Errorf(status int, format string, arguments ...any) error {
-	if status < 400 || status > 599 {
-		status = http.StatusInternalServerError
-	}
 	cause := fmt.Errorf(format, arguments...)
-	return &Error{Status: status, Detail: sentence(cause), Executed: WasExecuted, cause: cause}
+	return &Error{Status: failure(status), Detail: sentence(cause), Executed: WasExecuted, cause: cause}
 }
 
 // StatusOf returns the HTTP status that an error stands for: 200 for nil, that of the outermost error in the chain with
@@ -142,22 +139,30 @@ func asError(err error) *Error {
 	outermost, _ := errors.AsType[coder](err)
 	switch known := outermost.(type) {
 	case *Error:
-		if direct, isDirect := err.(*Error); isDirect { //nolint:errorlint // the outermost error, not one inside
+		direct, isDirect := err.(*Error) //nolint:errorlint // the outermost error, not one inside
+		if isDirect && direct.Status == failure(direct.Status) {
 			return direct
 		}
 		wrapped := *known
-		wrapped.Detail, wrapped.cause = sentence(err), err
+		wrapped.Status = failure(known.Status)
+		if !isDirect {
+			wrapped.Detail, wrapped.cause = sentence(err), err
+		}
 		return &wrapped
 	case *restmap.InputError:
 		return &Error{Status: known.Status, Detail: known.Detail, Arguments: known.Arguments, cause: err}
 	case nil:
 		return &Error{Status: statusOfContext(err), Detail: err.Error(), internal: !isPlainEnd(err), cause: err}
 	}
-	status := outermost.StatusCode()
+	return &Error{Status: failure(outermost.StatusCode()), Detail: sentence(err), cause: err}
+}
+
+// failure returns the status if it is that of a failure, else 500: an error must not become a success on its way.
+func failure(status int) int {
 	if status < 400 || status > 599 {
-		status = http.StatusInternalServerError
+		return http.StatusInternalServerError
 	}
-	return &Error{Status: status, Detail: sentence(err), cause: err}
+	return status
 }
 
 // isPlainEnd says whether an error is that of a context and nothing else, as a handler returns it that heeds its own. There is

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,6 +42,8 @@ func TestStatusOf(t *testing.T) {
 		"a caller who has left":             {fmt.Errorf("waiting: %w", bus.ErrCallerLeft), 503},
 		"anything else":                     {errors.New("the disk is full"), 500},
 		"a status that stands for no error": {bus.Errorf(200, "fine"), 500},
+		"of the bus, without a status":      {&bus.Error{Detail: "no status"}, 500},
+		"of the bus, with that of success":  {fmt.Errorf("loading: %w", &bus.Error{Status: 200}), 500},
 	} {
 		if got := bus.StatusOf(test.err); got != test.status {
 			t.Errorf("%s: %d, want %d", name, got, test.status)
@@ -103,6 +106,34 @@ func TestTheTextOfAWrappedErrorTravels(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// clueless returns errors that no status makes errors.
+type clueless struct{}
+
+func (clueless) Fail(status int) error { return &bus.Error{Status: status, Detail: "no product 7"} }
+
+func TestAnErrorIsNeverASuccess(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("clueless.example")
+		serve(t, conn, clueless{})
+		for _, status := range []int{0, 200, 302, 600, -1} {
+			err := bus.Call(t.Context(), conn, "https://clueless.example/fail", bus.Args{"status": status}, nil)
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 500 || failed.Detail != "no product 7" {
+				t.Errorf("with status %d: %v", status, err)
+			}
+		}
+	})
+}
+
+func TestServeErrorWithoutAnError(t *testing.T) {
+	t.Parallel()
+	recorder := httptest.NewRecorder()
+	bus.ServeError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), nil)
+	if recorder.Code != http.StatusInternalServerError || !strings.Contains(recorder.Body.String(), "nil error") {
+		t.Errorf("%d %s", recorder.Code, recorder.Body)
+	}
 }
 
 // dialler fails with the text of some driver.

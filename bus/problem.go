@@ -19,8 +19,11 @@ type problem struct {
 }
 
 // ServeError writes err as problem+json (RFC 9457), with the status of [StatusOf]. Use it in an http.Handler on the
-// bus, or to pass the error of a call on to an HTTP client.
+// bus, or to pass the error of a call on to an HTTP client. Without an error, nil, it writes 500.
 func ServeError(w http.ResponseWriter, r *http.Request, err error) {
+	if err == nil {
+		err = Errorf(http.StatusInternalServerError, "the handler called bus.ServeError with a nil error")
+	}
 	failed := *asError(err)
 	if failed.Instance == "" {
 		failed.Instance = r.URL.EscapedPath()
