@@ -105,6 +105,8 @@ func TestRefusedFirings(t *testing.T) {
 		"nowhere":         {bus.Fire(t.Context(), nil, "https://orders.example:417/on-ordered", nil), 503, "without a connection"},
 		"no limits":       {events(conn, ordersHost, bus.Durable(), bus.Keep(0, 0)), 400, "limits above zero"},
 		"a port":          {bus.Fire(t.Context(), conn, "https://orders.example/on-ordered", nil), 400, "is not on port 417: write https://host:417/on-…"},
+		"a method":        {bus.Fire(t.Context(), conn, "GET https://orders.example:417/on-ordered", nil), 400, "is fired with POST: leave the method out"},
+		"a function":      {bus.Fire(t.Context(), conn, "POST https://orders.example/on-ordered", nil), 400, "is not on port 417"},
 		"no URL":          {bus.Fire(t.Context(), conn, "://", nil), 400, "is not a URL"},
 		"arguments":       {bus.Fire(t.Context(), conn, "https://orders.example:417/on-ordered", make(chan int)), 400, "cannot be written as JSON"},
 		"too large":       {bus.Fire(t.Context(), conn, "https://orders.example:417/on-ordered", bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "has to fit one message"},

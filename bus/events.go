@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/busline/busline/bus/subject"
@@ -146,16 +145,18 @@ func Fire(ctx context.Context, conn *Conn, address string, arguments any) error 
 	if conn == nil {
 		return noConnection(address)
 	}
-	if at, err := url.Parse(address); err == nil && at.Port() != strconv.Itoa(EventPort) {
-		return newError(http.StatusBadRequest, NotExecuted, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, EventPort, EventPort)
-	}
 	to, err := conn.destinationOf(address, arguments)
 	if err != nil {
 		return unsent(err)
 	}
 	request, err := to.request(arguments)
-	if err != nil {
+	switch {
+	case err != nil:
 		return unsent(err)
+	case request.address.Port != EventPort:
+		return newError(http.StatusBadRequest, NotExecuted, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, EventPort, EventPort)
+	case request.Method != http.MethodPost:
+		return newError(http.StatusBadRequest, NotExecuted, nil, "the event %s is fired with POST: leave the method out", address)
 	}
 	return conn.fire(ctx, request, nil)
 }
