@@ -32,8 +32,9 @@ type Response[Results any] struct {
 
 // NewOperation prepares calls of one endpoint over conn. The address is that of [Call]: "POST
 // https://calculator.example/add", "GET https://products.example/products/{id}". Arguments is a struct with a json tag
-// for each argument. Results is a struct with a json tag for each result or, if the endpoint answers with
-// httpResponseBody, the type of that. If the address is wrong, every call returns the error.
+// for each argument. Results is a struct with a field for each result, whose json tag or Go name is that of the result in
+// any case, or, if the endpoint answers with httpResponseBody, the type of that. If the address is wrong, every call
+// returns the error.
 func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[Arguments, Results] {
 	to, err := parseDestination(address)
 	if err == nil {
@@ -132,7 +133,7 @@ func readResponse[Results any](response *wire.Response) (Response[Results], erro
 		return read, nil
 	}
 	var results Results
-	if err := strictjson.Unmarshal(response.Body, &results); err != nil {
+	if err := strictjson.UnmarshalAnyCase(response.Body, &results); err != nil {
 		return read, misfit(response, err, results)
 	}
 	read.Results = results

@@ -208,6 +208,24 @@ func TestBadCallsDoNotLeave(t *testing.T) {
 	}
 }
 
+// TestResultsInAnyCase reads results into structs without tags, as Call does.
+func TestResultsInAnyCase(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		serve(t, w.connect(calculatorHost), calculator{})
+		caller := w.connect("caller.example")
+		type plain struct{ Sum int }
+		add := bus.NewOperation[bus.Args, plain](caller, calculatorURL+"/add")
+		if response, err := add.Call(t.Context(), bus.Args{"x": 5, "y": 6}); err != nil || response.Results.Sum != 11 {
+			t.Errorf("%+v, %v", response, err)
+		}
+		var called plain
+		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 5, "y": 6}, &called); err != nil || called.Sum != 11 {
+			t.Errorf("%+v, %v", called, err)
+		}
+	})
+}
+
 func TestOperationsFail(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
