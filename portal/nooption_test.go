@@ -18,6 +18,10 @@ func TestNoOption(t *testing.T) {
 			return err
 		},
 		"portal: option 1 is nil: leave it out": func() error { return portal.Register(conn, nil) },
+		"listen: the handler is nil": func() error {
+			_, err := portal.Listen(nil, portal.WithAddress("127.0.0.1:0"))
+			return err
+		},
 		"listen: option 1 is nil: leave it out": func() error {
 			_, err := portal.Listen(http.NotFoundHandler(), nil)
 			return err

@@ -64,6 +64,12 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 		}
 		option.applyToServer(config)
 	}
+	if handler == nil { // net/http would serve whatever the process has registered with it, such as net/http/pprof
+		return nil, errors.New("listen: the handler is nil")
+	}
+	if config.grace < 0 {
+		return nil, fmt.Errorf("listen: the grace period %s is below zero; see portal.WithGracePeriod", config.grace)
+	}
 	if config.faults == nil {
 		return nil, errors.New("portal.WithSlog: the logger is nil")
 	}
@@ -94,6 +100,9 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 // BaseURL returns the address that people use, without a trailing slash: that of [WithBaseURL] or BUS_BASE_URL, else
 // http:// and the address listened on.
 func (s *Server) BaseURL() string { return s.baseURL }
+
+// Addr returns the address listened on, with the port that the system chose for port 0.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers requests until ctx ends. Then it takes no further ones, waits for those in flight for as long as
 // [WithGracePeriod] allows, and returns nil if none was cut off. It closes the listener, and can be called only once.

@@ -91,6 +91,18 @@ func TestStopCutsOff(t *testing.T) {
 	}
 }
 
+// TestAddr holds that a port which the system has chosen is known, whatever address people use.
+func TestAddr(t *testing.T) {
+	t.Parallel()
+	server, stop := listen(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("here")) }, portal.WithBaseURL("https://api.example.com"))
+	if text, err := fetch(t, "http://"+server.Addr().String()); err != nil || text != "here" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBaseURL(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -124,6 +136,7 @@ func TestListenErrors(t *testing.T) {
 		{portal.WithAddress("nowhere"), []string{"nowhere", "set BUS_HTTP_ADDR"}},
 		{portal.WithBaseURL("api.example.com"), []string{`"api.example.com" is not an address`, "BUS_BASE_URL", "https://api.example.com"}},
 		{portal.WithBaseURL("ftp://api.example.com"), []string{"not an address such as"}},
+		{portal.WithGracePeriod(-time.Second), []string{"the grace period -1s is below zero", "portal.WithGracePeriod"}},
 		{portal.WithSlog(nil), []string{"portal.WithSlog: the logger is nil"}},
 	}
 	for _, test := range tests {
