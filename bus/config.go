@@ -142,6 +142,12 @@ func (c *connectConfig) validate() error {
 	if err := openapi.CheckBaseURL(c.baseURL); err != nil {
 		return fmt.Errorf("base URL (BUS_BASE_URL or bus.WithBaseURL): %w", err)
 	}
+	if c.linkConfig.connectTimeout <= 0 {
+		return fmt.Errorf("connect timeout %s is too short: set a time above zero with bus.WithConnectTimeout", c.linkConfig.connectTimeout)
+	}
+	if err := checkInterceptors(c.interceptors); err != nil {
+		return err
+	}
 	if c.handlerLimit < 1 {
 		return fmt.Errorf("handler limit %d: at least one handler has to run; see bus.WithHandlerLimit", c.handlerLimit)
 	}

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,10 +18,8 @@ func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("describe %T: %w", impl, err)
 	}
-	for _, e := range endpoints {
-		if err := e.compileClaims(); err != nil {
-			return nil, fmt.Errorf("describe %T: %s: %w", impl, e.Name, err)
-		}
+	if err := errors.Join(validOwnHost(host), validEndpoints(defaultPlane, host, endpoints), newRouter().add(endpoints)); err != nil {
+		return nil, fmt.Errorf("describe %T: %w", impl, err)
 	}
 	endpoints = slices.DeleteFunc(endpoints, func(e *endpoint) bool { return e.hidden })
 	document, err := writeDocument(openapi.Service{Host: host, Description: service.Doc}, endpoints)

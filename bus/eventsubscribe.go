@@ -141,7 +141,7 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *dura
 	if c.isClosing() {
 		return ErrClosed
 	}
-	if err := c.validEndpoints(endpoints); err != nil {
+	if err := validEndpoints(c.plane, c.host, endpoints); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)

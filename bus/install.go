@@ -58,8 +58,8 @@ func (c *Conn) closedMeanwhile(err error) error {
 	return fmt.Errorf("%w: %w", ErrClosed, err)
 }
 
-func (c *Conn) endpointSubject(e *endpoint, host string, route restmap.Route) string {
-	return subject.Subscription(c.plane, strconv.Itoa(e.Port), host, route.Method, tokens(route.Pattern)...)
+func (e *endpoint) subject(plane, host string, route restmap.Route) string {
+	return subject.Subscription(plane, strconv.Itoa(e.Port), host, route.Method, tokens(route.Pattern)...)
 }
 
 func (c *Conn) subscribeAll(endpoints []*endpoint) error {
@@ -70,7 +70,7 @@ func (c *Conn) subscribeAll(endpoints []*endpoint) error {
 		for _, route := range e.mapped.Routes {
 			through := &subscription{endpoint: e}
 			through.settle(c, e.hostOf(c), route)
-			if err := c.subscribe(c.endpointSubject(e, e.hostOf(c), route), e.brokerQueue(c), through.into(c)); err != nil {
+			if err := c.subscribe(e.subject(c.plane, e.hostOf(c), route), e.brokerQueue(c), through.into(c)); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"fmt"
 	"slices"
 )
 
@@ -40,7 +41,18 @@ type Interceptor func(next Handler) Handler
 // response. There a response with a status of 400 or above is not an error: see [Exchange.Status].
 type Handler func(ctx context.Context, call *Exchange) error
 
-// compose returns a handler around which the interceptors stand, the first one outermost.
+// checkInterceptors refuses one that is nil: nobody can know what it was to do, and it may have been authorization.
+func checkInterceptors(interceptors []Interceptor) error {
+	for i, interceptor := range interceptors {
+		if interceptor == nil {
+			return fmt.Errorf("interceptor %d is nil: leave it out", i+1)
+		}
+	}
+	return nil
+}
+
+// compose returns a handler around which the interceptors stand, the first one outermost. Those that are nil are left out:
+// what is switched off.
 func compose(inner Handler, interceptors ...Interceptor) Handler {
 	for _, interceptor := range slices.Backward(interceptors) {
 		if interceptor != nil {

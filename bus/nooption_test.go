@@ -13,6 +13,7 @@ func TestNoOption(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	conn := b.Connect("wrapper.example")
+	passing := func(next bus.Handler) bus.Handler { return next }
 	for want, try := range map[string]func() error{
 		"connect none.example: option 2 is nil: leave it out": func() error {
 			_, err := bus.Connect(t.Context(), "none.example", bus.WithPlane("p"), nil)
@@ -30,6 +31,16 @@ func TestNoOption(t *testing.T) {
 		"400 Bad Request: events of wrapper.example: option 2 is nil: leave it out": func() error {
 			_, err := bus.NewEvents(conn, "wrapper.example", bus.Durable(), nil)
 			return err
+		},
+		"connect none.example: interceptor 2 is nil: leave it out": func() error {
+			_, err := bus.Connect(t.Context(), "none.example", bus.WithInterceptors(passing, nil))
+			return err
+		},
+		"serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: interceptor 1 is nil: leave it out": func() error {
+			return bus.Serve(conn, wrapper{}, bus.Intercept(nil))
+		},
+		"serve bus_test.wrapper on wrapper.example: bus.Source: the file system is nil; give it an embed.FS": func() error {
+			return bus.Serve(conn, wrapper{}, bus.Source(nil))
 		},
 		"option 1 is nil: leave it out": func() error { return bus.CheckNames(wrapper{}, nil) },
 		"handle GET /x on wrapper.example: option 1 is nil: leave it out": func() error {

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,9 +40,6 @@ func interfaceOf[T any]() reflect.Type {
 }
 
 func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
-	if config.durable != nil {
-		return fmt.Errorf("serve %T on %s: bus.Durable is for events; see bus.Subscribe", impl, c.host)
-	}
 	endpoints, service, err := plan(as, impl, config)
 	if err != nil {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
@@ -58,6 +56,9 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 
 // plan finds the methods of impl and makes their endpoints.
 func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, service *reflectapi.Service, err error) {
+	if config.durable != nil {
+		return nil, nil, errors.New("bus.Durable is for events; see bus.Subscribe")
+	}
 	if service, err = describe(as, impl, config); err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +127,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	if c.isClosing() {
 		return ErrClosed
 	}
-	if err := c.validEndpoints(endpoints); err != nil {
+	if err := validEndpoints(c.plane, c.host, endpoints); err != nil {
 		return err
 	}
 	if !c.serving {
@@ -170,29 +171,33 @@ func (c *Conn) remember(endpoints []*endpoint) {
 	}
 }
 
-// validEndpoints says what is wrong with endpoints, all of it at once.
-func (c *Conn) validEndpoints(endpoints []*endpoint) error {
+// validEndpoints says what is wrong with endpoints of a host, all of it at once.
+func validEndpoints(plane, host string, endpoints []*endpoint) error {
 	var faults []error
 	for _, e := range endpoints {
-		for _, fault := range c.endpointFaults(e) {
+		for _, fault := range e.faults(plane, host) {
 			faults = append(faults, fmt.Errorf("%s: %w", e.Name, fault))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-func (c *Conn) endpointFaults(e *endpoint) (faults []error) {
+// faults compiles the claims, too.
+func (e *endpoint) faults(plane, host string) (faults []error) {
 	if err := subject.ValidPort(e.Port); err != nil {
 		faults = append(faults, fmt.Errorf("%w; see bus.Port", err))
 	}
 	if e.Port == controlPort {
 		faults = append(faults, fmt.Errorf("port %d is the framework's own; use another, such as 444 for what is internal", controlPort))
 	}
+	if e.Port == EventPort && e.source == "" {
+		faults = append(faults, fmt.Errorf("port %d is that of events; use another, or see bus.Subscribe", EventPort))
+	}
 	for _, route := range e.mapped.Routes {
 		if route.Method == http.MethodHead {
 			faults = append(faults, errors.New("HEAD is answered where GET is; serve GET"))
 		}
-		if to := c.endpointSubject(e, e.hostOf(c), route); len(to) > subject.MaxLength {
+		if to := e.subject(plane, cmp.Or(e.source, host), route); len(to) > subject.MaxLength {
 			faults = append(faults, fmt.Errorf("the subject of its path has %d bytes, more than %d: shorten the path", len(to), subject.MaxLength))
 		}
 	}
@@ -201,6 +206,9 @@ func (c *Conn) endpointFaults(e *endpoint) (faults []error) {
 	}
 	if e.bodyLimit < 0 || e.timeBudget < 0 {
 		faults = append(faults, errors.New("a body limit or a time budget below zero; see bus.BodyLimit and bus.TimeBudget"))
+	}
+	if err := checkInterceptors(e.interceptors); err != nil {
+		faults = append(faults, err)
 	}
 	return faults
 }

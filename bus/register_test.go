@@ -60,6 +60,7 @@ func TestRegistrationFaults(t *testing.T) {
 		"the documents' path": {func() error { return conn.Handle("GET", "/openapi.json", handler) }, "/openapi.json"},
 		"port 0":              {func() error { return bus.Serve(conn, relay{}, bus.Port(0)) }, "bus.Port"},
 		"port 888":            {func() error { return bus.Serve(conn, relay{}, bus.Port(888)) }, "888"},
+		"port 417":            {func() error { return bus.Serve(conn, relay{}, bus.Port(417)) }, "that of events"},
 		"unknown method": {
 			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Hidden())) }, "Jump",
 		},
@@ -106,8 +107,9 @@ func TestConnectFaults(t *testing.T) {
 	}
 	for told, option := range map[string]bus.ConnectOption{
 		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithHandlerLimit": bus.WithHandlerLimit(0), "bus.WithAckWait": bus.WithAckWait(0),
-		"message limit of 65535 bytes: choose 65536 to 536870912; see bus.WithMessageLimit": bus.WithMessageLimit(64<<10 - 1),
-		"message limit of 536870913 bytes":                                                  bus.WithMessageLimit(512<<20 + 1),
+		"connect timeout 0s is too short: set a time above zero with bus.WithConnectTimeout": bus.WithConnectTimeout(0),
+		"message limit of 65535 bytes: choose 65536 to 536870912; see bus.WithMessageLimit":  bus.WithMessageLimit(64<<10 - 1),
+		"message limit of 536870913 bytes":                                                   bus.WithMessageLimit(512<<20 + 1),
 	} {
 		if _, err = bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), option); err == nil || !strings.Contains(err.Error(), told) {
 			t.Errorf("%s: %v", told, err)

@@ -150,8 +150,8 @@ func (o endpointOption) applyToService(c *serviceConfig)   { o(&c.endpoints) }
 func (o endpointOption) applyToMethod(c *methodConfig)     { o(&c.endpointConfig) }
 func (o endpointOption) applyToEndpoint(c *endpointConfig) { o(c) }
 
-// Port sets the port, 1 to 65535. By convention 443 is public, 444 internal; 888 is the framework's own.
-// Default: 443.
+// Port sets the port, 1 to 65535. By convention 443 is public, 444 internal; 417, of events, and 888, the framework's
+// own, are refused. Default: 443.
 func Port(port int) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.port = port })
 }

@@ -89,7 +89,7 @@ func (c *Conn) listedSubject(e *endpoint) string {
 	if len(e.mapped.Routes) > 1 {
 		route.Method = restmap.AnyMethod
 	}
-	return c.endpointSubject(e, c.host, route)
+	return e.subject(c.plane, c.host, route)
 }
 
 // methods returns the methods of an endpoint, "GET,POST"; "*" is any.

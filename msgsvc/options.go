@@ -47,10 +47,14 @@ const (
 // newConfig applies the options to the defaults and reports every fault.
 func newConfig(options []Option) (config, error) {
 	c := config{cacheSize: defaultCacheSize, cacheAge: defaultCacheAge, now: time.Now}
-	for _, option := range options {
+	var faults []error
+	for i, option := range options {
+		if option == nil {
+			faults = append(faults, fmt.Errorf("option %d is nil: leave it out", i+1))
+			continue
+		}
 		option(&c)
 	}
-	var faults []error
 	if c.cacheSize < 1 {
 		faults = append(faults, fmt.Errorf("WithCacheSize: %d bytes hold nothing; leave it out for %d", c.cacheSize, defaultCacheSize))
 	}

@@ -1,6 +1,9 @@
 package reflectapi
 
-import "io/fs"
+import (
+	"errors"
+	"io/fs"
+)
 
 // Option configures Describe and DescribeAs. The default: all exported methods, with names from any available source.
 type Option func(*settings)
@@ -24,7 +27,12 @@ func Names(method, arguments, results string) Option {
 //
 // It is available in every build, including stripped ones. The option can be given more than once.
 func Source(files fs.FS) Option {
-	return func(s *settings) { s.sources = append(s.sources, files) }
+	return func(s *settings) {
+		if files == nil {
+			s.refused = errors.New("bus.Source: the file system is nil; give it an embed.FS")
+		}
+		s.sources = append(s.sources, files)
+	}
 }
 
 // Without leaves out methods. A name that the service does not have is an error.

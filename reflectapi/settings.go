@@ -15,6 +15,7 @@ type settings struct {
 	sources  []fs.FS
 	without  []string
 	portable bool
+	refused  error // of an option that cannot be used at all
 }
 
 // givenNames are the arguments of one Names option.
@@ -23,12 +24,15 @@ type givenNames struct {
 	arguments, results []string
 }
 
-func settingsOf(options []Option) *settings {
+func settingsOf(options []Option) (*settings, error) {
 	s := &settings{}
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return nil, fmt.Errorf("option %d is nil: leave it out", i+1)
+		}
 		option(s)
 	}
-	return s
+	return s, s.refused
 }
 
 func (s *settings) leavesOut(method string) bool { return slices.Contains(s.without, method) }

@@ -22,7 +22,10 @@ func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, e
 	if base(t).Name() == "" {
 		return nil, fmt.Errorf("%v has no name: declare a type", t)
 	}
-	settings := settingsOf(options)
+	settings, err := settingsOf(options)
+	if err != nil {
+		return nil, err
+	}
 	all := candidatesOf(t, impl)
 	s := &survey{
 		as: t, impl: impl.Type(),
