@@ -74,7 +74,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	case handlers > 0 || calls > 0:
 		return fmt.Errorf("close %s: %d handlers and %d calls were cut off: %w", c.host, handlers, calls, context.Cause(ctx))
 	case flushed != nil && working > 0 && ctx.Err() == nil:
-		return fmt.Errorf("close %s: the last responses may not have left: %w", c.host, flushed)
+		return fmt.Errorf("close %s: the last responses may not have been sent: %w", c.host, flushed)
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func environmentConfig() *connectConfig {
 func environmentCircuit() (on bool, err error) {
 	set := cmp.Or(os.Getenv("BUS_SHORT_CIRCUIT"), "1")
 	if on, err = strconv.ParseBool(set); err != nil {
-		return false, fmt.Errorf("BUS_SHORT_CIRCUIT %q: set it to 0 to have every call travel over the broker, or leave it out", set)
+		return false, fmt.Errorf("BUS_SHORT_CIRCUIT %q is not a boolean: set it to 0 to send every call over the broker, or leave it unset", set)
 	}
 	return on, nil
 }
@@ -149,13 +149,13 @@ func (c *connectConfig) validate() error {
 		return err
 	}
 	if c.handlerLimit < 1 {
-		return fmt.Errorf("handler limit %d: at least one handler has to run; see bus.WithHandlerLimit", c.handlerLimit)
+		return fmt.Errorf("handler limit %d is too low: set at least 1 with bus.WithHandlerLimit", c.handlerLimit)
 	}
 	if c.messageLimit < minMessageLimit || c.messageLimit > maxMessageLimit {
-		return fmt.Errorf("message limit of %d bytes: choose %d to %d; see bus.WithMessageLimit", c.messageLimit, minMessageLimit, maxMessageLimit)
+		return fmt.Errorf("message limit of %d bytes is out of range: set %d to %d with bus.WithMessageLimit", c.messageLimit, minMessageLimit, maxMessageLimit)
 	}
 	if c.ackWait <= 0 {
-		return fmt.Errorf("ack wait %s: an ack takes some time; see bus.WithAckWait", c.ackWait)
+		return fmt.Errorf("ack wait %s is too short: set a time above zero with bus.WithAckWait", c.ackWait)
 	}
 	if c.linkConfig.nats == nil && (c.linkConfig.cert == "") != (c.linkConfig.key == "") {
 		return errors.New("BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing")

@@ -122,7 +122,7 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 
 func validOwnHost(host string) error {
 	if host == hostAll {
-		return fmt.Errorf("the host %q is reserved: every service answers on it", host)
+		return fmt.Errorf("the host %q is reserved, as every service answers on it: choose another name", host)
 	}
 	err := subject.ValidHost(host)
 	if meant := plainHost(host); err != nil && meant != hostAll && subject.ValidHost(meant) == nil {

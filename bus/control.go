@@ -125,6 +125,6 @@ func (c *Conn) announce(what string) {
 		err = c.nats.send(request)
 	}
 	if err != nil {
-		c.logger.Warn().Err(err).Msg(what + " was not sent; a multicast of others may miss this instance once")
+		c.logger.Warn().Err(err).Msg("cannot send " + what + " to the other services; their next multicast may miss this instance")
 	}
 }

@@ -44,7 +44,7 @@ func (l *link) dialOwn(ctx context.Context, name string, config *connectConfig) 
 // usable says what is wrong with a connection that was handed over. One that is on its way to the broker is waited for.
 func usable(ctx context.Context, given *nats.Conn) error {
 	if given.Opts.NoEcho {
-		return errors.New("the connection given with bus.WithNATS was made with nats.NoEcho, and its hosts would not hear each other: leave that option out")
+		return errors.New("the connection given with bus.WithNATS was made with nats.NoEcho, so the services on it would not receive each other's messages: leave out nats.NoEcho")
 	}
 	changed := given.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer given.RemoveStatusListener(changed)
@@ -70,7 +70,7 @@ func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*
 			return connection, nil
 		}
 		if config.provider == nil && !mayPass(err) {
-			return nil, fmt.Errorf("connect to %s: %w; see BUS_NATS_URL, BUS_NATS_CREDS and their neighbours", config.address(), err)
+			return nil, fmt.Errorf("connect to %s: %w; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables", config.address(), err)
 		}
 		select {
 		case <-ctx.Done():

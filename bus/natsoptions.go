@@ -32,7 +32,7 @@ func natsOptions(name string, config *connectConfig, report nats.ErrHandler) ([]
 		nats.ReconnectHandler(func(connection *nats.Conn) {
 			logger.Info().Str("url", connection.ConnectedUrlRedacted()).Msg("broker is back")
 		}),
-		nats.LameDuckModeHandler(func(*nats.Conn) { logger.Info().Msg("broker is about to leave") }),
+		nats.LameDuckModeHandler(func(*nats.Conn) { logger.Info().Msg("broker is about to shut down") }),
 	}
 	if !config.linkConfig.unbatched {
 		options = append(options, nats.SetCustomDialer(&batch.Dialer{Timeout: timeout}), nats.SkipHostLookup())
@@ -73,7 +73,7 @@ func (l *link) report(_ *nats.Conn, subscription *nats.Subscription, err error) 
 	if subscription != nil {
 		event = event.Str("subject", subscription.Subject)
 	}
-	event.Msg("broker")
+	event.Msg("error of the broker connection")
 }
 
 func logDisconnect(logger zerolog.Logger, err error) {

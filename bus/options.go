@@ -47,7 +47,7 @@ func WithURL(url string) ConnectOption {
 func WithBroker(broker InProcessBroker) ConnectOption {
 	return func(c *connectConfig) {
 		if broker == nil || !reflect.TypeOf(broker).Comparable() {
-			c.faults = append(c.faults, errors.New("bus.WithBroker: takes a pointer to a broker, such as broker.Start returns"))
+			c.faults = append(c.faults, errors.New("bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns"))
 			return
 		}
 		c.linkConfig.provider = broker

@@ -107,9 +107,9 @@ func TestConnectFaults(t *testing.T) {
 	}
 	for told, option := range map[string]bus.ConnectOption{
 		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithHandlerLimit": bus.WithHandlerLimit(0), "bus.WithAckWait": bus.WithAckWait(0),
-		"connect timeout 0s is too short: set a time above zero with bus.WithConnectTimeout": bus.WithConnectTimeout(0),
-		"message limit of 65535 bytes: choose 65536 to 536870912; see bus.WithMessageLimit":  bus.WithMessageLimit(64<<10 - 1),
-		"message limit of 536870913 bytes":                                                   bus.WithMessageLimit(512<<20 + 1),
+		"connect timeout 0s is too short: set a time above zero with bus.WithConnectTimeout":             bus.WithConnectTimeout(0),
+		"message limit of 65535 bytes is out of range: set 65536 to 536870912 with bus.WithMessageLimit": bus.WithMessageLimit(64<<10 - 1),
+		"message limit of 536870913 bytes": bus.WithMessageLimit(512<<20 + 1),
 	} {
 		if _, err = bus.Connect(t.Context(), "x.example", bus.WithBroker(b.Broker()), option); err == nil || !strings.Contains(err.Error(), told) {
 			t.Errorf("%s: %v", told, err)

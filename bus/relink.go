@@ -30,7 +30,7 @@ func (l *link) watch(ctx context.Context) {
 		if !l.owned {
 			l.outage.begin(0) // nobody makes it anew
 			l.logger.Error().Err(l.conn().LastError()).
-				Msg("the broker connection given with bus.WithNATS is closed: calls fail until the process makes another one, and connects anew")
+				Msg("the broker connection given with bus.WithNATS is closed: calls fail until the process opens another one and calls bus.Connect with it")
 			return
 		}
 		if l.relink(ctx) != nil {
@@ -66,7 +66,7 @@ func (l *link) follow(ctx context.Context) (closed bool) {
 
 // relink replaces the broker connection; it tries until it succeeds or ctx ends.
 func (l *link) relink(ctx context.Context) error {
-	l.logger.Error().Err(l.conn().LastError()).Msg("the broker connection was closed; it is made anew")
+	l.logger.Error().Err(l.conn().LastError()).Msg("the broker connection was closed; opening a new one")
 	for pause := firstRedial; ; pause = min(2*pause, longestRedial) {
 		made, err := l.redial()
 		if err == nil {
@@ -76,7 +76,7 @@ func (l *link) relink(ctx context.Context) error {
 			}
 			made.Close()
 		}
-		l.logger.Warn().Err(err).Msg("the broker connection cannot be made anew yet")
+		l.logger.Warn().Err(err).Msg("no new broker connection yet; trying again")
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -101,7 +101,7 @@ func (l *link) move(ctx context.Context, to *nats.Conn) error {
 	}
 	l.current.Store(to)
 	l.relinked.Add(1)
-	l.logger.Info().Str("url", to.ConnectedUrlRedacted()).Msg("the broker connection was made anew")
+	l.logger.Info().Str("url", to.ConnectedUrlRedacted()).Msg("a new broker connection is open")
 	return nil
 }
 

@@ -66,7 +66,7 @@ func (p *serviceProtocol) join(ctx context.Context, c *Conn) {
 		}
 	}
 	if err != nil {
-		c.logger.Debug().Err(err).Msg("the service may not be shown by nats micro")
+		c.logger.Debug().Err(err).Msg("nats micro may not show this service")
 	}
 }
 
@@ -107,7 +107,7 @@ func (p *serviceProtocol) examine(before error) {
 	defer p.mu.Unlock()
 	p.denied = true
 	p.link.logger.Info().Str("subject", allServices).Msg("the broker does not let " + p.link.user() +
-		" be shown by nats micro, which is optional; see docs/nats.md")
+		" answer the command nats micro, which is optional; see docs/nats.md")
 }
 
 func (p *serviceProtocol) isDenied() bool {

@@ -87,6 +87,6 @@ func (c *Conn) answerServiceRequest(asked serviceRequest) {
 		err = c.link.publish(asked.reply, "", answer)
 	}
 	if err != nil {
-		c.logger.Debug().Err(err).Str("verb", asked.verb).Msg("a request of the service protocol is not answered")
+		c.logger.Debug().Err(err).Str("verb", asked.verb).Msg("cannot answer a request of the NATS service protocol")
 	}
 }

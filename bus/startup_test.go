@@ -133,7 +133,7 @@ func TestStartupWithWrongPassword(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		want := "connect one.example: connect to nats://" + e.url.Host + ": nats: Authorization Violation; see BUS_NATS_URL, BUS_NATS_CREDS and their neighbours"
+		want := "connect one.example: connect to nats://" + e.url.Host + ": nats: Authorization Violation; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"
 		if strings.TrimSpace(err.Error()) != want {
 			t.Errorf("%s: %v\nwant %s", name, err, want)
 		}
