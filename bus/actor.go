@@ -120,7 +120,7 @@ func (e *endpoint) compileClaims() (err error) {
 	case !e.secured:
 		return nil
 	case e.claims == "":
-		return errors.New("bus.Claims: the expression is empty; say bus.Public for what asks for nothing")
+		return errors.New("bus.Claims: the expression is empty; use bus.Public for an endpoint that needs no token")
 	}
 	e.rule, err = claims.Compile(e.claims)
 	return err

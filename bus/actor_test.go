@@ -184,7 +184,7 @@ func TestClaimsThatCannotBeAskedFor(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect(vaultHost)
 	for expression, want := range map[string]string{
-		"":                       "vault.Open: bus.Claims: the expression is empty; say bus.Public for what asks for nothing",
+		"":                       "vault.Open: bus.Claims: the expression is empty; use bus.Public for an endpoint that needs no token",
 		`"keeper" in`:            `vault.Open: claims expression "\"keeper\" in": `,
 		`roles`:                  "",
 		`level + 1`:              "not true or false",

@@ -42,7 +42,7 @@ func (c *Conn) lookForOverflow() (overflowing bool) {
 		if !before {
 			before = true
 			c.logger.Error().Str("subject", each.subject).Int64("messages", more).
-				Msg("messages come faster than this process takes them in, and are thrown away")
+				Msg("messages arrive faster than this process reads them, and are thrown away")
 		}
 	}
 	return before

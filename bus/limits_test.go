@@ -150,7 +150,7 @@ func TestLargeHeads(t *testing.T) {
 			}
 		}
 		response, body := do(t, conn, "GET", "https://web.example/?fields", "", "")
-		if response.StatusCode != 500 || !strings.Contains(body, "the response cannot travel") {
+		if response.StatusCode != 500 || !strings.Contains(body, "the response cannot be sent") {
 			t.Errorf("300 fields: %d %s", response.StatusCode, body)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 // survive is the last resort: if taking a message in panics, the process goes on.
 func (c *Conn) survive(message *nats.Msg, reason any) {
 	if reason != nil {
-		c.logger.Error().Bytes("stack", debug.Stack()).Msg("a message was not understood; this is a fault in Busline")
+		c.logger.Error().Bytes("stack", debug.Stack()).Msg("panic while reading a message; this is a bug in Busline")
 		c.drop(message.Subject, fmt.Errorf("panic: %v", reason))
 	}
 }
@@ -106,7 +106,7 @@ func (c *Conn) answerNameless(in *incoming, to string, fault error) {
 	c.respond(in, c.refusal(in, unsent(fault)).response())
 }
 
-var errNoSender = errors.New("the message does not tell a valid Bus-From-Host, Bus-From-Id and Bus-Msg-Id")
+var errNoSender = errors.New("the message must have a valid Bus-From-Host, Bus-From-Id and Bus-Msg-Id")
 
 // addressOf returns the address that a request was published to. The subject decides, because the broker's permissions are
 // about subjects; a request that says otherwise is refused.
@@ -120,7 +120,7 @@ func addressOf(request *wire.Request, published string) (subject.Address, error)
 	host, named, hasPort := strings.Cut(request.Host, ":")
 	if hasPort && named != digits {
 		return subject.Address{}, newError(http.StatusBadRequest, NotExecuted, nil,
-			"the Host header names port %s, the message was published to port %d", named, port)
+			"the Host header names port %s, but the message was published to port %d", named, port)
 	}
 	path := pathOf(request.Target)
 	address := subject.Address{Port: port, Host: subject.LowerHost(host), Method: request.Method, Path: path}

@@ -59,7 +59,7 @@ func (c *Conn) objection(in *incoming, fault error) error {
 func (c *Conn) takeIn(in *incoming) error {
 	switch c.admit(in) {
 	case gateFull:
-		refused := newError(http.StatusServiceUnavailable, NotExecuted, nil, "too busy: as many handlers run as are allowed")
+		refused := newError(http.StatusServiceUnavailable, NotExecuted, nil, "too busy: the limit of concurrent handlers is reached")
 		refused.busy = true
 		return refused
 	case gateShut:

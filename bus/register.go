@@ -188,24 +188,24 @@ func (e *endpoint) faults(plane, host string) (faults []error) {
 		faults = append(faults, fmt.Errorf("%w; see bus.Port", err))
 	}
 	if e.Port == controlPort {
-		faults = append(faults, fmt.Errorf("port %d is the framework's own; use another, such as 444 for what is internal", controlPort))
+		faults = append(faults, fmt.Errorf("port %d is reserved for the framework: use another port, such as 444 for internal endpoints", controlPort))
 	}
 	if e.Port == EventPort && e.source == "" {
-		faults = append(faults, fmt.Errorf("port %d is that of events; use another, or see bus.Subscribe", EventPort))
+		faults = append(faults, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", EventPort))
 	}
 	for _, route := range e.mapped.Routes {
 		if route.Method == http.MethodHead {
-			faults = append(faults, errors.New("HEAD is answered where GET is; serve GET"))
+			faults = append(faults, errors.New("HEAD cannot be served by itself: serve GET, which also answers HEAD"))
 		}
 		if to := e.subject(plane, cmp.Or(e.source, host), route); len(to) > subject.MaxLength {
-			faults = append(faults, fmt.Errorf("the subject of its path has %d bytes, more than %d: shorten the path", len(to), subject.MaxLength))
+			faults = append(faults, fmt.Errorf("its path makes a subject of %d bytes, and the limit is %d: shorten the path", len(to), subject.MaxLength))
 		}
 	}
 	if err := e.compileClaims(); err != nil {
 		faults = append(faults, err)
 	}
 	if e.bodyLimit < 0 || e.timeBudget < 0 {
-		faults = append(faults, errors.New("a body limit or a time budget below zero; see bus.BodyLimit and bus.TimeBudget"))
+		faults = append(faults, errors.New("its body limit or time budget is negative; see bus.BodyLimit and bus.TimeBudget"))
 	}
 	if err := checkInterceptors(e.interceptors); err != nil {
 		faults = append(faults, err)

@@ -60,7 +60,7 @@ func TestRegistrationFaults(t *testing.T) {
 		"the documents' path": {func() error { return conn.Handle("GET", "/openapi.json", handler) }, "/openapi.json"},
 		"port 0":              {func() error { return bus.Serve(conn, relay{}, bus.Port(0)) }, "bus.Port"},
 		"port 888":            {func() error { return bus.Serve(conn, relay{}, bus.Port(888)) }, "888"},
-		"port 417":            {func() error { return bus.Serve(conn, relay{}, bus.Port(417)) }, "that of events"},
+		"port 417":            {func() error { return bus.Serve(conn, relay{}, bus.Port(417)) }, "reserved for events"},
 		"unknown method": {
 			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Hidden())) }, "Jump",
 		},

@@ -66,7 +66,7 @@ func (c *Conn) respond(in *incoming, response *wire.Response) {
 		status = http.StatusInternalServerError // it is not the caller's head
 		fallthrough
 	case http.StatusRequestEntityTooLarge:
-		response = c.refuse(in, newError(status, WasExecuted, err, "the response cannot travel: %s", asError(err).Detail))
+		response = c.refuse(in, newError(status, WasExecuted, err, "the response cannot be sent: %s", asError(err).Detail))
 		response.OpCode = wire.OpRes
 		err = c.reply(in, response)
 	}

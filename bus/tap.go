@@ -161,7 +161,7 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	}
 	defer t.waiting.Add(-1)
 	if t.waiting.Add(1) > maxTapWaiting {
-		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, nil, "%d others wait for calls already", maxTapWaiting)
+		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, nil, "the limit of %d waiting callers is reached: try again later", maxTapWaiting)
 	}
 	conn.controls.rest() // a multicast of this instance does not end while the framework is at work
 	defer conn.controls.resume()
@@ -172,7 +172,7 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	case <-timer.C:
 	case <-t.closed:
 	case <-ctx.Done():
-		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, context.Cause(ctx), "nobody waits for it")
+		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, context.Cause(ctx), "the caller stopped waiting")
 	}
 	calls, next, missed, _ = t.read(after)
 	return calls, next, missed, nil

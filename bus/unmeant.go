@@ -22,8 +22,8 @@ func unmeant(as reflect.Type, service *reflectapi.Service, config *serviceConfig
 		if _, named := config.methods[method.Name]; named || !isOwnBusiness(service.Type, method.Name) {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("method %s is served, and callers may call it: leave it out with bus.Without(%q), or say "+
-			"bus.Method(%q) if it is meant for them", method.Name, method.Name, method.Name))
+		warnings = append(warnings, fmt.Sprintf("method %s is served to callers: leave it out with bus.Without(%q), or add "+
+			"bus.Method(%q) if that is intended", method.Name, method.Name, method.Name))
 	}
 	return warnings
 }

@@ -49,7 +49,7 @@ func TestServeWarnsOfWhatIsNotMeant(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, method := range test.want {
-			line := fmt.Sprintf("method %s is served, and callers may call it: leave it out with bus.Without(", method)
+			line := fmt.Sprintf("method %s is served to callers: leave it out with bus.Without(", method)
 			if logged.count(line) != 1 {
 				t.Errorf("%s: no warning of %s in %s", name, method, logged)
 			}
