@@ -103,7 +103,7 @@ func (c *Conn) authorize(s *serving, e *endpoint) (err error) {
 	case e.allows(s.claims):
 		return nil
 	case s.claims == nil:
-		return newError(http.StatusUnauthorized, NotExecuted, nil, "a token is asked for here; send it as Authorization: Bearer …")
+		return newError(http.StatusUnauthorized, NotExecuted, nil, "a token is required; send it as Authorization: Bearer …")
 	default:
 		return newError(http.StatusForbidden, NotExecuted, nil, "the claims of the token do not give access")
 	}
@@ -137,7 +137,7 @@ func actFor(ctx context.Context, request *outgoing) error {
 	for i := range len(token) {
 		if token[i] <= ' ' || '~' < token[i] { // which the two transports would not carry in the same way
 			return newError(http.StatusUnauthorized, NotExecuted, nil,
-				"the token of the call is no JWT: byte %d is %#02x; bus.ActAs takes the bare token, without Bearer", i+1, token[i])
+				"the token of the call is not a JWT: byte %d is %#02x; pass bus.ActAs the bare token, without Bearer", i+1, token[i])
 		}
 	}
 	request.Actor = token

@@ -81,11 +81,11 @@ func TestRefusedBeforeAnythingRan(t *testing.T) {
 			challenge string
 			detail    string
 		}{
-			"":              {401, "Bearer", "a token is asked for here; send it as Authorization: Bearer …"},
+			"":              {401, "Bearer", "a token is required; send it as Authorization: Bearer …"},
 			i.token(nil):    {403, "", "the claims of the token do not give access"},
 			"x":             {401, "Bearer", "token: not a JWT, which is three parts of base64url joined by dots"},
-			"Bearer x.y.z":  {401, "", "the token of the call is no JWT: byte 7 is 0x20; bus.ActAs takes the bare token, without Bearer"},
-			"a.b.c\r\nX: y": {401, "", "the token of the call is no JWT: byte 6 is 0x0d; bus.ActAs takes the bare token, without Bearer"},
+			"Bearer x.y.z":  {401, "", "the token of the call is not a JWT: byte 7 is 0x20; pass bus.ActAs the bare token, without Bearer"},
+			"a.b.c\r\nX: y": {401, "", "the token of the call is not a JWT: byte 6 is 0x0d; pass bus.ActAs the bare token, without Bearer"},
 		} {
 			err := bus.Call(bus.ActAs(t.Context(), token), caller, vaultURL+"/change", bus.Args{"by": "wrong"}, nil)
 			failed, ok := errors.AsType[*bus.Error](err)

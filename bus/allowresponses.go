@@ -30,9 +30,9 @@ func (c *Conn) backTo(response string, request *wire.Request, message *nats.Msg)
 }
 
 var (
-	errForgeable = errors.New("a connection with bus.WithAllowResponses takes no answer on its response subject; " +
-		"who answers needs that option, too")
-	errOtherMessage = errors.New("what is published here has to answer the message whose id is the subject's last element")
+	errForgeable = errors.New("a connection with bus.WithAllowResponses accepts no answer on its response subject; " +
+		"the service that answers must use that option, too")
+	errOtherMessage = errors.New("the message id of the answer is not the last token of the subject that it was published to")
 )
 
 // rightPlace says what is wrong with the subject on which an ack or a response has come.

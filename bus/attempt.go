@@ -46,7 +46,7 @@ func tooLate(ctx context.Context, sent *outgoing) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return newError(http.StatusServiceUnavailable, NotExecuted, context.Cause(ctx), "the caller stopped waiting before the call was sent")
 	case sent.TimeBudget <= 0:
-		return newError(http.StatusGatewayTimeout, NotExecuted, errTimeBudget(), "the time budget is spent")
+		return newError(http.StatusGatewayTimeout, NotExecuted, errTimeBudget(), "the time budget was spent before the call was sent")
 	default:
 		return nil
 	}

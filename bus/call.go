@@ -33,7 +33,7 @@ type Args map[string]any
 // 600 s.
 func Call(ctx context.Context, conn *Conn, address string, arguments, result any) error {
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
-		return newError(http.StatusBadRequest, NotExecuted, nil, "the result of %s is to go into a %T: hand over a pointer that is not nil", address, result)
+		return newError(http.StatusBadRequest, NotExecuted, nil, "the result of %s cannot be stored in this %T: pass a non-nil pointer", address, result)
 	}
 	to, err := conn.destinationOf(address, arguments)
 	if err != nil {

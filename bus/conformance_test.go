@@ -157,7 +157,7 @@ func TestCallSaysWhatItCannotFill(t *testing.T) {
 		var missing *struct{ Sum int }
 		for _, result := range []any{struct{ Sum int }{}, 7, missing} {
 			err := bus.Call(t.Context(), caller, calculatorURL+"/panic", nil, result)
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, "hand over a pointer") {
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, "pass a non-nil pointer") {
 				t.Errorf("%T: %v", result, err)
 			}
 		}
@@ -178,7 +178,7 @@ func TestARequestIsSentOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = response.Body.Close()
-		if _, err := caller.Do(request); err == nil || !strings.Contains(err.Error(), "sent once") {
+		if _, err := caller.Do(request); err == nil || !strings.Contains(err.Error(), "sent only once") {
 			t.Errorf("the second time: %v", err)
 		}
 	})

@@ -88,7 +88,7 @@ func (d *destination) request(arguments any) (*outgoing, error) {
 	}
 	var members map[string]json.RawMessage
 	if err := strictjson.Unmarshal(object, &members); err != nil {
-		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments of %s %s are the fields of an object: %s", d.method, d.address, err)
+		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments of %s %s must be a JSON object, as from a struct or bus.Args: %s", d.method, d.address, err)
 	}
 	return d.spread(members)
 }
@@ -154,7 +154,7 @@ func (d *destination) fillPath(members map[string]json.RawMessage) (string, erro
 		text, ok := pathText(members[name])
 		if !ok {
 			return "", newError(http.StatusBadRequest, NotExecuted, nil,
-				"argument %s of %s %s goes into the path: it has to be there, a text that is not empty, a number or a boolean", name, d.method, d.address)
+				"argument %s of %s %s is part of the path: it must be a non-empty string, a number or a boolean", name, d.method, d.address)
 		}
 		delete(members, name)
 		segments := []string{text}

@@ -84,7 +84,7 @@ func (c *Conn) fromHTTP(r *http.Request) (*outgoing, error) {
 		}
 		if r.ContentLength > int64(len(read)) {
 			return nil, newError(http.StatusBadRequest, NotExecuted, nil,
-				"the request body has %d of its %d bytes left: a request can be sent once", len(read), r.ContentLength)
+				"only %d of the %d bytes of the request body are left: a request can be sent only once; make a new one for each call", len(read), r.ContentLength)
 		}
 		body = read
 	}

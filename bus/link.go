@@ -183,7 +183,7 @@ func (l *link) publish(subject, reply string, payload []byte) error {
 	case errors.Is(err, nats.ErrReconnectBufExceeded), !takes(connection):
 		return errOutOfReach()
 	default:
-		return newError(http.StatusServiceUnavailable, NotExecuted, fmt.Errorf("%w: %w", ErrDisconnected, err), "the broker does not take the message: %s", err)
+		return newError(http.StatusServiceUnavailable, NotExecuted, fmt.Errorf("%w: %w", ErrDisconnected, err), "the message cannot be published: %s", err)
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *multicastSlot) timeOut(outcomes []outcome, silent []peer, yield func(*w
 		}
 	}
 	for _, ack := range silent {
-		failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "acked, but no response within the time budget")
+		failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "the instance took the call, and did not answer within the time budget")
 		failed.Host, failed.ID, failed.MsgID = ack.host, ack.id, s.call.MsgID
 		if !yield(nil, failed) {
 			return

@@ -180,12 +180,12 @@ func TestBadCallsDoNotLeave(t *testing.T) {
 		arguments any
 		want      string
 	}{
-		"no argument for the path":     {"GET https://x.example/{id}", bus.Args{}, "argument id of GET https://x.example/{id} goes into the path: it has to be there"},
+		"no argument for the path":     {"GET https://x.example/{id}", bus.Args{}, "argument id of GET https://x.example/{id} is part of the path: it must be a non-empty string, a number or a boolean"},
 		"no arguments at all":          {"GET https://x.example/{id}", nil, "argument id"},
-		"an empty text":                {"GET https://x.example/{id}", bus.Args{"id": ""}, "a text that is not empty"},
+		"an empty text":                {"GET https://x.example/{id}", bus.Args{"id": ""}, "it must be a non-empty string"},
 		"null":                         {"GET https://x.example/{id}", bus.Args{"id": nil}, "argument id"},
 		"an object":                    {"GET https://x.example/{id}", bus.Args{"id": book{}}, "argument id"},
-		"a list in place of an object": {"GET https://x.example/", []int{1}, "the arguments of GET https://x.example/ are the fields of an object"},
+		"a list in place of an object": {"GET https://x.example/", []int{1}, "the arguments of GET https://x.example/ must be a JSON object, as from a struct or bus.Args"},
 		"what JSON cannot hold":        {"POST https://x.example/", bus.Args{"f": func() {}}, "the arguments cannot be written as JSON"},
 		"no URL":                       {"GET ://", nil, `address "://" is not a URL`},
 		"no host":                      {"POST https://a..b/x", nil, "a..b"},

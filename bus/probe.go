@@ -53,7 +53,7 @@ func (p *prober) ask(instances []peer) {
 			continue // no probe can be sent: wait for the answer
 		}
 		if err := p.conn.link.publish(to, p.conn.nats.response+"."+token, nil); err != nil {
-			p.conn.logger.Debug().Err(err).Str("callee", instance.id+"."+instance.host).Msg("cannot ask whether it lives")
+			p.conn.logger.Debug().Err(err).Str("callee", instance.id+"."+instance.host).Msg("cannot ask the broker whether the instance is still there")
 		}
 	}
 }

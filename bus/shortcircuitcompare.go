@@ -27,7 +27,7 @@ func callName(of *outgoing) string {
 
 // lost is the difference that leaves nothing to compare.
 func (c *comparison) lost(err error) error {
-	return fmt.Errorf("%s: the %s arrives in the process, and would not over the broker: %w", c.call, c.message, err)
+	return fmt.Errorf("%s: the %s arrives in the process, but would not arrive over the broker: %w", c.call, c.message, err)
 }
 
 // part compares two values that can be compared.

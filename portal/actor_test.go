@@ -22,16 +22,16 @@ func TestTokensAtTheDoor(t *testing.T) {
 		status  int
 		text    string
 	}{
-		{"gold", nil, 401, "a token is asked for here; send it as Authorization: Bearer …"},
+		{"gold", nil, 401, "a token is required; send it as Authorization: Bearer …"},
 		{"gold", []string{keeper}, 200, `{"canaryGold":7}`},
 		{"gold", []string{"authorization: bearer " + token}, 200, `{"canaryGold":7}`},
 		{"gold", []string{"Authorization:BEARER   " + token}, 200, `{"canaryGold":7}`},
 		{"gold", []string{i.in("cook")}, 403, "the claims of the token do not give access"},
 		{"gold", []string{i.bearer(claims.Claims{"roles": "keeper"})}, 403, "do not give access"},
-		{"gold", []string{"Authorization: Basic YTpi"}, 401, "a token is asked for"},
-		{"gold", []string{"Bus-Actor: " + token, "bus_actor: " + token}, 401, "a token is asked for"},
-		{"gold", []string{"Cookie: access_token=" + token, "Proxy-Authorization: Bearer " + token}, 401, "a token is asked for"},
-		{"gold?access_token=" + token, nil, 401, "a token is asked for"},
+		{"gold", []string{"Authorization: Basic YTpi"}, 401, "a token is required"},
+		{"gold", []string{"Bus-Actor: " + token, "bus_actor: " + token}, 401, "a token is required"},
+		{"gold", []string{"Cookie: access_token=" + token, "Proxy-Authorization: Bearer " + token}, 401, "a token is required"},
+		{"gold?access_token=" + token, nil, 401, "a token is required"},
 		{"gold", []string{keeper, keeper}, 400, "there are 2 Authorization headers; send one"},
 		{"gold", []string{keeper, "Authorization: Basic YTpi"}, 400, "there are 2 Authorization headers; send one"},
 		{"stones", []string{keeper, keeper}, 400, "there are 2 Authorization headers; send one"},

@@ -40,7 +40,7 @@ func TestCheckShortCircuit(t *testing.T) {
 	}{
 		{unchecked, 1000, ""},
 		{caller, 10, ""},
-		{caller, 1000, "GET https://library.example/titles: the response arrives in the process, and would not over the broker: 413"},
+		{caller, 1000, "GET https://library.example/titles: the response arrives in the process, but would not arrive over the broker: 413"},
 	} {
 		record.told, books.asked = nil, 0
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://library.example/titles?books="+strconv.Itoa(test.books), http.NoBody)

@@ -14,7 +14,7 @@
 // The last four print:
 //
 //	{"count":2}
-//	{…"status":401,"detail":"a token is asked for here; send it as Authorization: Bearer …",…}
+//	{…"status":401,"detail":"a token is required; send it as Authorization: Bearer …",…}
 //	{"amount":5200}
 //	{…"status":403,"detail":"the claims of the token do not give access",…}
 //

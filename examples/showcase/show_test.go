@@ -37,7 +37,7 @@ func TestShow(t *testing.T) {
 		{"POST", "/calculator.example/add", isJSON, `{"x":"five"}`, 400, `.*"errors":\[{"name":"x","in":"body".*`},
 		{"GET", "/nobody.example/x", "", "", 503, `.*"nobody serves nobody.example.*`},
 		{"GET", "/payroll.example/headcount", "", "", 200, `{"count":2}`},
-		{"GET", "/payroll.example/salary?employee=ada", "", "", 401, `.*"a token is asked for here.*`},
+		{"GET", "/payroll.example/salary?employee=ada", "", "", 401, `.*"a token is required; send it as.*`},
 		{"GET", "/trouble.example/sleep?ms=100", "", "", 200, `{"slept":100}`},
 		{"GET", "/trouble.example/panic", "", "", 500, `.*"the reason is in the log.*`},
 		{"POST", "/trouble.example/echo", isJSON, `[1,{"a":null}]`, 200, `\[1,{"a":null}\]`},

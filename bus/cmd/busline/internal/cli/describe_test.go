@@ -24,7 +24,7 @@ func TestDescribe(t *testing.T) {
 	e.env["BUS_TOKEN"] = e.token(keys, `{"roles":["hr"],"level":3}`)
 	golden(t, "describe-payroll-hr.txt", e.busline(0, "describe", "payroll.example").stdout)
 	e.says(`{"amount":5200}`+"\n", "call", "payroll.example/salary", "employee=ada")
-	e.refuses(1, "401 Unauthorized: a token is asked for here", "--token", " ", "call", "payroll.example/salary", "employee=ada")
+	e.refuses(1, "401 Unauthorized: a token is required; send it as", "--token", " ", "call", "payroll.example/salary", "employee=ada")
 	e.refuses(1, "hint      a service accepts tokens of the key set that its BUS_JWKS names; busline token makes both to try", "--token", "Bearer x", "describe", "payroll.example")
 
 	delete(e.env, "BUS_TOKEN")
