@@ -109,7 +109,7 @@ func TestRefusedFirings(t *testing.T) {
 		"a function":      {bus.Fire(t.Context(), conn, "POST https://orders.example/on-ordered", nil), 400, "is not on port 417"},
 		"no URL":          {bus.Fire(t.Context(), conn, "://", nil), 400, "is not a URL"},
 		"arguments":       {bus.Fire(t.Context(), conn, "https://orders.example:417/on-ordered", make(chan int)), 400, "cannot be written as JSON"},
-		"too large":       {bus.Fire(t.Context(), conn, "https://orders.example:417/on-ordered", bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "has to fit one message"},
+		"too large":       {bus.Fire(t.Context(), conn, "https://orders.example:417/on-ordered", bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "must fit into one broker message"},
 		"too late":        {newOrdered(t, conn).Fire(gone, orderedArguments{1}), 503, "the context ended before the event was fired"},
 		"closed":          {closed.Fire(t.Context(), orderedArguments{1}), 503, "is closed"},
 		"a strange actor": {newOrdered(t, conn).Fire(bus.ActAs(t.Context(), "Bearer x"), orderedArguments{1}), 401, "without Bearer"},

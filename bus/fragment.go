@@ -39,7 +39,7 @@ type assembly struct {
 }
 
 // errRepeated says that a part has come before.
-var errRepeated = errors.New("the part has come before")
+var errRepeated = errors.New("this part of the message has already arrived")
 
 func tooLarge(least int64, limit int) error {
 	return newError(http.StatusRequestEntityTooLarge, NotExecuted, nil, "a body of at least %d bytes exceeds the limit of %d", least, limit)
@@ -58,7 +58,7 @@ func (c *Conn) limitMessage(body []byte) error {
 // is smaller than the first, but for the last.
 func newAssembly(first wire.Fragment, body []byte, limit int) (*assembly, error) {
 	if first.Count > maxParts {
-		return nil, newError(http.StatusRequestEntityTooLarge, NotExecuted, nil, "the message comes in %d parts, and %d are the most", first.Count, maxParts)
+		return nil, newError(http.StatusRequestEntityTooLarge, NotExecuted, nil, "the message has %d parts, and the limit is %d", first.Count, maxParts)
 	}
 	if least := int64(first.Count-1) * int64(len(body)); least > int64(limit) {
 		return nil, tooLarge(least, limit)
@@ -71,7 +71,7 @@ func (a *assembly) add(part wire.Fragment, body []byte) error {
 	due := len(a.bodies) + 1
 	switch {
 	case part.Count != a.count:
-		return newError(http.StatusBadRequest, NotExecuted, nil, "part %d of %d belongs to a message of %d parts", part.Number, part.Count, a.count)
+		return newError(http.StatusBadRequest, NotExecuted, nil, "part %d of %d does not match the first part, which announced %d parts", part.Number, part.Count, a.count)
 	case part.Number < due:
 		return errRepeated
 	case part.Number > due:

@@ -212,7 +212,7 @@ func TestMulticastOfLargeMessages(t *testing.T) {
 	}
 	for _, err := range caller.Publish(request) {
 		checkFailed(t, "a large multicast", err, 413, bus.NotExecuted)
-		if err == nil || !strings.Contains(err.Error(), "a multicast request has to fit one message of the broker, whose limit is 4096 bytes; its body has 5000") {
+		if err == nil || !strings.Contains(err.Error(), "a multicast request must fit into one broker message of at most 4096 bytes; its body has 5000 bytes") {
 			t.Errorf("told %v", err)
 		}
 	}

@@ -83,7 +83,7 @@ func TestAnswersInParts(t *testing.T) {
 			"among those of others": {[]*wire.Response{answerPart(1, 2, "a"), from("s2aaaaaaaa", answerPart(2, 2, "x")), answerPart(2, 2, "b")}, 200, "ab"},
 			"a part is missing":     {[]*wire.Response{answerPart(1, 3, "a"), answerPart(3, 3, "c")}, 502, "part 2 of 3 was lost on the way"},
 			"the first is missing":  {[]*wire.Response{answerPart(2, 3, "b"), answerPart(3, 3, "c")}, 502, "part 1 of 3 was lost on the way"},
-			"another count":         {[]*wire.Response{answerPart(1, 3, "a"), answerPart(2, 2, "b")}, 502, "part 2 of 2 belongs to a message of 3 parts"},
+			"another count":         {[]*wire.Response{answerPart(1, 3, "a"), answerPart(2, 2, "b")}, 502, "part 2 of 2 does not match the first part, which announced 3 parts"},
 			"too many parts":        {[]*wire.Response{answerPart(1, 1<<20, "a")}, 413, "1048576 parts"},
 			"too large from 1 on":   {[]*wire.Response{answerPart(1, 3, large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},
 			"too large from 2 on":   {[]*wire.Response{answerPart(1, 2, large), answerPart(2, 2, large)}, 413, "a body of at least 80000 bytes exceeds the limit of 65536"},

@@ -114,7 +114,7 @@ func (u *unfinished) add(part *wire.Request, published string, size int) (whole 
 	return nil
 }
 
-var errNoFirstPart = errors.New("its sender has sent no part to this instance that it could follow")
+var errNoFirstPart = errors.New("this instance has no earlier part of the message")
 
 // take returns the request when this part makes it whole, or when it cannot be had any more, with an error that says why.
 // An error alone says that the part does not count.
@@ -149,7 +149,7 @@ func (u *unfinished) take(part *wire.Request, published string, size int) (*inco
 func (r *unfinishedRequest) add(part *wire.Request, size int) error {
 	first := r.in.Request
 	if part.Method != first.Method || part.Target != first.Target {
-		return newError(http.StatusBadRequest, NotExecuted, nil, "part %d of %d says %s %s, the first one %s %s",
+		return newError(http.StatusBadRequest, NotExecuted, nil, "part %d of %d is for %s %s, but the first part was for %s %s",
 			part.Fragment.Number, part.Fragment.Count, part.Method, part.Target, first.Method, first.Target)
 	}
 	if err := r.parts.add(part.Fragment, part.Body); err != nil {
@@ -181,7 +181,7 @@ func (u *unfinished) expire(name requestKey, kept *unfinishedRequest) {
 	if !u.forget(name, kept) || kept.in == nil {
 		return
 	}
-	err := newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "%d of %d parts came within the time budget", len(kept.parts.bodies), kept.parts.count)
+	err := newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "only %d of %d parts arrived within the time budget", len(kept.parts.bodies), kept.parts.count)
 	u.conn.drop(kept.subject, err)
 	u.conn.turnAway(kept.in, err)
 }

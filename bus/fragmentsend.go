@@ -46,7 +46,7 @@ func divide(body, firstHead, followingHead, payload int) (division, error) {
 	cut := division{first: first, following: following, count: 1 + (body-first+following-1)/following}
 	if cut.count > maxParts {
 		return division{}, newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
-			"a body of %d bytes takes more than %d messages of the broker, whose limit is %d bytes", body, maxParts, payload)
+			"a body of %d bytes needs more than %d broker messages of at most %d bytes each", body, maxParts, payload)
 	}
 	return cut, nil
 }
@@ -119,7 +119,7 @@ func (t *natsTransport) sendInParts(request *outgoing) error {
 	payload := t.link.payload()
 	if request.waiting == nil {
 		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
-			"a multicast request has to fit one message of the broker, whose limit is %d bytes; its body has %d", payload, len(request.Body))
+			"a multicast request must fit into one broker message of at most %d bytes; its body has %d bytes", payload, len(request.Body))
 	}
 	cut, err := divideRequest(&request.Request, payload)
 	if err != nil {
@@ -137,7 +137,7 @@ func (t *natsTransport) sendPart(to, reply string, part *wire.Request) error {
 	fits, err := t.publishRequest(to, reply, nil, part)
 	if err == nil && !fits {
 		return newError(http.StatusServiceUnavailable, NotExecuted, nats.ErrMaxPayload,
-			"the broker's limit has become %d bytes while a large request was on its way", t.link.payload())
+			"the broker's message limit changed to %d bytes while a large request was being sent", t.link.payload())
 	}
 	return err
 }
@@ -226,7 +226,7 @@ func (t *natsTransport) replyInParts(to string, response *wire.Response) error {
 		fits, err := t.publishResponse(to, nil, cut.response(number, response))
 		if err == nil && !fits {
 			err = newError(http.StatusServiceUnavailable, WasExecuted, nats.ErrMaxPayload,
-				"the broker's limit has become %d bytes while a large response was on its way", t.link.payload())
+				"the broker's message limit changed to %d bytes while a large response was being sent", t.link.payload())
 		}
 		if err != nil {
 			return err
