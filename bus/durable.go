@@ -39,9 +39,9 @@ func newDurable() *durable {
 func (d *durable) check() error {
 	switch {
 	case d.subscribe == nil:
-		return errors.New("bus.Redeliver and bus.InFlight are for stored events: say bus.Durable() too")
+		return errors.New("bus.Redeliver and bus.InFlight are for stored events: add bus.Durable()")
 	case d.attempts < 1 || d.first <= 0 || d.longest < d.first:
-		return fmt.Errorf("bus.Redeliver(%d, %s, %s): at least one attempt, a first wait above zero, and a longest one that is no shorter", d.attempts, d.first, d.longest)
+		return fmt.Errorf("bus.Redeliver(%d, %s, %s): set at least one attempt, a first wait above zero, and a longest wait that is not shorter than the first", d.attempts, d.first, d.longest)
 	case d.inFlight < 1 || d.inFlight > maxInFlight:
 		return fmt.Errorf("bus.InFlight(%d): choose 1 to %d", d.inFlight, maxInFlight)
 	default:

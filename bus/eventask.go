@@ -70,7 +70,7 @@ func (s *storedEvents) makeAnew() {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.again.Reset(askAgain)
-		s.warn("cannot be made anew: " + (&eventStream{s.conn, s.source}).failed(err).Detail)
+		s.warn("the consumer cannot be created again: " + (&eventStream{s.conn, s.source}).failed(err).Detail)
 		return
 	}
 	s.missing = false
@@ -79,7 +79,7 @@ func (s *storedEvents) makeAnew() {
 // warn tells once that no events come. The lock is held.
 func (s *storedEvents) warn(why string) {
 	if !s.warned && !s.conn.isClosing() {
-		s.conn.logger.Warn().Str("source", s.source).Str("consumer", s.consumer).Str("reason", why).Msg("stored events do not come; the instance goes on asking")
+		s.conn.logger.Warn().Str("source", s.source).Str("consumer", s.consumer).Str("reason", why).Msg("stored events cannot be fetched; the instance keeps trying")
 	}
 	s.warned = true
 }

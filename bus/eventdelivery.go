@@ -60,7 +60,7 @@ func (d *delivery) begin(deadline time.Time) {
 			return
 		}
 		if err := d.tell(jsInProgress); err != nil {
-			d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("JetStream does not hear that a handler runs")
+			d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("cannot tell JetStream that a handler is still running")
 		}
 		d.beats.Reset(storedAckWait / beatsPerWait)
 	})
@@ -121,7 +121,7 @@ func (d *delivery) putOff(pause time.Duration) error {
 // refuse puts off an event that no handler has seen.
 func (d *delivery) refuse(pause time.Duration) {
 	if err := d.putOff(pause); err != nil {
-		d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("an event cannot be put off, and comes again later")
+		d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("cannot ask JetStream to delay an event; it will be delivered again anyway")
 	}
 	d.from.done()
 }
@@ -156,10 +156,10 @@ func (d *delivery) park(in *incoming, reason string) error {
 		_, err = manager.PublishMsg(ctx, parked, jetstream.WithMsgID(s.consumer+" "+d.message.Reply))
 	}
 	if err != nil {
-		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event that could not be handled cannot be parked, and comes again")
+		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event could not be handled, nor be parked; it will be delivered again")
 		return errors.Join(err, d.putOff(s.config.longest))
 	}
-	line.Str("stream", s.parked()).Str("subject", parked.Subject).Msg("an event could not be handled, and is parked")
+	line.Str("stream", s.parked()).Str("subject", parked.Subject).Msg("an event could not be handled and was parked")
 	return d.tell(jsTerminate + " parked")
 }
 

@@ -56,7 +56,7 @@ func (c *Conn) fireStored(ctx context.Context, event *outgoing, store eventStore
 		return err
 	}
 	if err := c.nats.send(event); err != nil {
-		c.logger.Warn().Err(err).Str("subject", event.subject).Msg("an event is stored, and those who subscribe without bus.Durable miss it")
+		c.logger.Warn().Err(err).Str("subject", event.subject).Msg("an event was stored, but subscribers without bus.Durable did not get it")
 	}
 	return nil
 }

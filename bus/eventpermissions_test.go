@@ -44,7 +44,7 @@ func TestEventPermissions(t *testing.T) {
 					}
 				}
 				stored.await(t, 1)
-				e.log.await(t, "and is parked")
+				e.log.await(t, "and was parked")
 				for host, conn := range map[string]*bus.Conn{ordersHost: source, "mailer.example": mailer, "stock.example": stock} {
 					granted, err := conn.Permissions()
 					if err != nil {

@@ -42,7 +42,7 @@ func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*e
 		inbox: c.nats.response + "." + storedInbox + "." + hostToken(source),
 	}
 	if c.events.reads(source) {
-		return errors.New("its stored events are subscribed to already on this connection: have one value handle all of them")
+		return errors.New("this connection is already subscribed to its stored events: handle all of them in one bus.Subscribe")
 	}
 	s.again = time.AfterFunc(time.Hour, s.askLater)
 	s.again.Stop()
@@ -154,7 +154,7 @@ func runStored(run func(context.Context, *incoming) (*wire.Response, error)) fun
 		case ok && d.fault != nil:
 			return nil, newError(http.StatusBadRequest, NotExecuted, d.fault, "%s", d.fault)
 		case ok && d.attempt > d.from.config.attempts: // who had it before has not even put it off
-			return nil, newError(http.StatusInternalServerError, NotExecuted, nil, "the instances that tried have died, or not ended in time")
+			return nil, newError(http.StatusInternalServerError, NotExecuted, nil, "all attempts are used up: the instances that handled the event died or did not finish in time")
 		}
 		return run(ctx, in)
 	}

@@ -43,20 +43,20 @@ func TestRefusedSubscriptions(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a name":           {to(ordersHost, notOn{}), `method Online: is no event: call it OnOnline, or leave it out with bus.Without("Online")`},
+		"a name":           {to(ordersHost, notOn{}), `method Online: is not an event handler: rename it to OnOnline, or leave it out with bus.Without("Online")`},
 		"a web endpoint":   {to(ordersHost, webEvent{}), "method OnWeb: is a web endpoint"},
-		"a result":         {to(ordersHost, answering{}), "method OnAsked: returns answer, and nobody waits for it"},
+		"a result":         {to(ordersHost, answering{}), "method OnAsked: returns answer, which nobody would receive: return only an error"},
 		"no error":         {to(ordersHost, silent{}), "method OnSilence: returns no error"},
 		"REST":             {to(ordersHost, restful{}), "method OnREST: ends in REST"},
 		"all":              {to("all", &onlyOrdered{}), `the host "all" has no events`},
 		"no host":          {to("Orders", &onlyOrdered{}), `label "Orders" is not`},
-		"another method":   {to(ordersHost, &onlyOrdered{}), "method Close: is no event"},
+		"another method":   {to(ordersHost, &onlyOrdered{}), "method Close: is not an event handler"},
 		"a port":           {to(ordersHost, newSink(), bus.Port(444)), "events are on port 417: leave bus.Port out"},
 		"a path":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
 		"a resource":       {to(ordersHost, newSink(), bus.Resource("orders")), "leave bus.Resource out"},
 		"stored for each":  {to(ordersHost, newSink(), bus.Durable(), bus.NoQueue()), "leave out bus.NoQueue or bus.Durable"},
 		"a stored actor":   {to(ordersHost, newSink(), bus.Durable(), bus.Claims("true")), "leave out bus.Claims or bus.Durable"},
-		"no store":         {to(ordersHost, newSink(), bus.InFlight(3)), "say bus.Durable() too"},
+		"no store":         {to(ordersHost, newSink(), bus.InFlight(3)), "are for stored events: add bus.Durable()"},
 		"no attempt":       {to(ordersHost, newSink(), bus.Durable(), bus.Redeliver(0, 1, 1)), "at least one attempt"},
 		"too many":         {to(ordersHost, newSink(), bus.Durable(), bus.InFlight(1001)), "choose 1 to 1000"},
 		"Serve":            {bus.Serve(conn, calculator{}, bus.Durable()), "bus.Durable is for events; see bus.Subscribe"},
@@ -100,7 +100,7 @@ func TestRefusedFirings(t *testing.T) {
 	}{
 		"all":             {events(conn, "all"), 400, `the host "all" has no events`},
 		"no host":         {events(conn, "a b"), 400, `label "a b" is not`},
-		"no store":        {events(conn, ordersHost, bus.Replicas(3)), 400, "say bus.Durable() too"},
+		"no store":        {events(conn, ordersHost, bus.Replicas(3)), 400, "are for stored events: add bus.Durable()"},
 		"no connection":   {events(nil, ordersHost, bus.Durable()), 503, "without a connection"},
 		"nowhere":         {bus.Fire(t.Context(), nil, "https://orders.example:417/on-ordered", nil), 503, "without a connection"},
 		"no limits":       {events(conn, ordersHost, bus.Durable(), bus.Keep(0, 0)), 400, "limits above zero"},

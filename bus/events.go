@@ -56,7 +56,7 @@ func NewEvents(conn *Conn, host string, options ...FireOption) (*Events, error) 
 	events := &Events{conn: conn, host: host}
 	if config.durable == nil {
 		if config.limited {
-			return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: bus.Keep and bus.Replicas are for events that are stored: say bus.Durable() too", host)
+			return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: bus.Keep and bus.Replicas are for stored events: add bus.Durable()", host)
 		}
 		return events, nil
 	}

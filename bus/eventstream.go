@@ -38,7 +38,7 @@ func (s *eventStream) eventSubject(path string) (string, error) {
 		return "", unsent(err)
 	}
 	if len(segments) != 1 {
-		return "", newError(http.StatusBadRequest, NotExecuted, nil, "the path %s of a stored event has more than one segment: call it /on-…", path)
+		return "", newError(http.StatusBadRequest, NotExecuted, nil, "the path %s of a stored event has more than one segment: use a path such as /on-ordered", path)
 	}
 	return subject.Event(s.conn.plane, s.source, subject.Escape(segments[0])), nil
 }
@@ -127,7 +127,7 @@ func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
 	}
 	if limit := s.conn.link.payload(); len(message.Data)+len(id) > limit-parkingRoom {
 		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
-			"an event of %d bytes exceeds the broker's limit of %d, of which %d are kept to park it", len(message.Data), limit, parkingRoom)
+			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for parking it", len(message.Data), limit, parkingRoom)
 	}
 	if !s.conn.Connected() {
 		return errOutOfReach()
@@ -160,7 +160,7 @@ func (s *eventStream) failed(err error) *Error {
 	case apiError != nil:
 		return newError(http.StatusServiceUnavailable, NotExecuted, err, "the stream %s: %s", s.name(), apiError.Description)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return newError(http.StatusGatewayTimeout, ExecutedUnknown, errors.Join(ErrTimeout, err), "the stream %s has not answered%s", s.name(), s.conn.denialHint())
+		return newError(http.StatusGatewayTimeout, ExecutedUnknown, errors.Join(ErrTimeout, err), "the stream %s did not answer%s", s.name(), s.conn.denialHint())
 	default:
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, err, "the stream %s: %s", s.name(), err)
 	}

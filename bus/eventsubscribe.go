@@ -92,10 +92,10 @@ func (s *serviceConfig) checkEvents() error {
 			faults = append(faults, fmt.Errorf("events are on port %d: leave bus.Port out", EventPort))
 		}
 		if s.durable != nil && !each.queue {
-			faults = append(faults, errors.New("stored events are for a service, not for each instance: leave out bus.NoQueue or bus.Durable"))
+			faults = append(faults, errors.New("stored events go to one instance of a service, not to all of them: leave out bus.NoQueue or bus.Durable"))
 		}
 		if s.durable != nil && each.secured {
-			faults = append(faults, errors.New("a stored event has no actor, whose token would have expired: leave out bus.Claims or bus.Durable"))
+			faults = append(faults, errors.New("stored events carry no token whose claims could be checked: leave out bus.Claims or bus.Durable"))
 		}
 	}
 	if s.resource != "" {
@@ -111,17 +111,17 @@ func (s *serviceConfig) checkEvents() error {
 func eventFault(method *reflectapi.Method, chosen restmap.MethodOptions) error {
 	switch {
 	case !isEventName(method.Name):
-		return fmt.Errorf("is no event: call it On%s, or leave it out with bus.Without(%q)", method.Name, method.Name)
+		return fmt.Errorf("is not an event handler: rename it to On%s, or leave it out with bus.Without(%q)", method.Name, method.Name)
 	case method.Kind == reflectapi.Web:
-		return errors.New("is a web endpoint, and an event is a function: OnOrdered(ctx context.Context, id int) error")
+		return errors.New("is a web endpoint: make it a function, such as OnOrdered(ctx context.Context, id int) error")
 	case len(method.Results) > 0:
-		return fmt.Errorf("returns %s, and nobody waits for it: an event returns nothing but an error", method.Results[0].Name)
+		return fmt.Errorf("returns %s, which nobody would receive: return only an error", method.Results[0].Name)
 	case !method.ReturnsError:
-		return errors.New("returns no error, so that it cannot tell when it fails: add one as its result")
+		return errors.New("returns no error, so it cannot report a failure: add an error as its result")
 	case chosen != restmap.MethodOptions{}:
-		return errors.New("has a path or a method of its own, and its source fires it where its name says: leave out bus.Path, bus.HTTPMethod and bus.Both")
+		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.Both")
 	case strings.HasSuffix(method.Name, "REST"):
-		return errors.New("ends in REST, which events are not: give it another name")
+		return errors.New("ends in REST, but an event is not a REST endpoint: rename it")
 	default:
 		return nil
 	}
