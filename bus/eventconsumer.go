@@ -68,11 +68,11 @@ func (s *storedEvents) ensureParked(ctx context.Context, manager jetstream.JetSt
 
 // permissions are for a service that has stored events.
 func (s *storedEvents) permissions() (publish, subscribe []Permission) {
-	publish = append(streamPermissions(s.stream(), "the stream of the events of "+s.source), streamPermissions(s.parked(), "the stream of what could not be handled")...)
+	publish = append(streamPermissions(s.stream(), "the stream of the events of "+s.source), streamPermissions(s.parked(), "the stream of parked events")...)
 	return append(publish,
-		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "making its consumer"},
+		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "creating its consumer"},
 		Permission{Subject: "$JS.API.CONSUMER.MSG.NEXT." + s.stream() + "." + s.consumer, For: "asking for events"},
-		Permission{Subject: "$JS.ACK." + s.stream() + "." + s.consumer + ".>", For: "saying what has become of them"},
-		Permission{Subject: subject.ParkedEvent(s.conn.plane, s.source, s.consumer, anyLabel), For: "parking what could not be handled"},
+		Permission{Subject: "$JS.ACK." + s.stream() + "." + s.consumer + ".>", For: "acknowledging events"},
+		Permission{Subject: subject.ParkedEvent(s.conn.plane, s.source, s.consumer, anyLabel), For: "parking events that could not be handled"},
 	), inboxPermissions()
 }

@@ -190,10 +190,10 @@ func (s *eventStream) permissions() (publish, subscribe []Permission) {
 func streamPermissions(name, what string) []Permission {
 	return []Permission{
 		{Subject: "$JS.API.STREAM.INFO." + name, For: "finding " + what},
-		{Subject: "$JS.API.STREAM.CREATE." + name, For: "making it"},
+		{Subject: "$JS.API.STREAM.CREATE." + name, For: "creating it"},
 	}
 }
 
 func inboxPermissions() []Permission {
-	return []Permission{{Subject: nats.InboxPrefix + anyRest, For: "what JetStream answers"}}
+	return []Permission{{Subject: nats.InboxPrefix + anyRest, For: "answers of JetStream"}}
 }

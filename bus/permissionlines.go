@@ -21,8 +21,8 @@ const (
 func (c *Conn) ownPublications() []Permission {
 	all := callee{hostAll, controlPort}
 	allowed := []Permission{
-		all.publication(c.plane, "POST.hello", "saying that there is something new"),
-		all.publication(c.plane, "POST.bye", "saying that it leaves"),
+		all.publication(c.plane, "POST.hello", "announcing the instance and new endpoints"),
+		all.publication(c.plane, "POST.bye", "announcing that the instance leaves"),
 	}
 	if !c.allowResponses {
 		allowed = append(allowed, Permission{
@@ -48,7 +48,7 @@ func (c *Conn) ownSubscriptions() []Permission {
 		case c.nats.response:
 			one.Subject, one.For = responses, "acks and responses to its calls"
 		case c.nats.response + "." + anyLabel:
-			one.Subject, one.For = responses+"."+anyLabel, "word that nobody is there, and answers by allow_responses"
+			one.Subject, one.For = responses+"."+anyLabel, "notices that nobody subscribes, answers by allow_responses"
 		case subject.Instance(c.plane, c.host, c.id):
 			one.Subject, one.For = subject.Instance(c.plane, c.host, anyLabel), "calls to one instance"
 		default:
@@ -72,7 +72,7 @@ func (c *Conn) ownSubscriptions() []Permission {
 }
 
 const (
-	forControl         = "what the framework asks"
+	forControl         = "requests of the framework"
 	forEndpoint        = "endpoint"
 	forEvent           = "event of another service"
 	forServiceProtocol = "optional: being shown by nats micro"
@@ -113,8 +113,8 @@ func (to callee) publications(plane string) []Permission {
 		instance.publication(plane, anyRest, "calls to one instance of it, and the parts of large calls"),
 		control.publication(plane, "GET.allow", "asking it what it serves"),
 		instanceControl.publication(plane, "GET.allow", "asking one instance"),
-		instanceControl.publication(plane, "POST.cancel", "telling it that nobody waits any more"),
-		{Subject: subject.Response(plane, to.host, anyLabel), For: "asking the broker whether it still lives"},
+		instanceControl.publication(plane, "POST.cancel", "cancelling calls"),
+		{Subject: subject.Response(plane, to.host, anyLabel), For: "asking the broker whether an instance is still there"},
 	}
 }
 
@@ -123,7 +123,7 @@ func (to callee) wide(plane, domain string) []Permission {
 	return []Permission{
 		{Subject: subject.CallsBelow(plane, strconv.Itoa(to.port), domain), For: "calls to " + to.host},
 		{Subject: subject.CallsBelow(plane, strconv.Itoa(controlPort), domain), For: "asking them what they serve, and cancelling"},
-		{Subject: subject.ResponsesBelow(plane, domain), For: "asking the broker whether they still live"},
+		{Subject: subject.ResponsesBelow(plane, domain), For: "asking the broker whether an instance is still there"},
 	}
 }
 
