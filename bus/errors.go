@@ -12,8 +12,11 @@ import (
 
 // What callers branch on. Each is found in the chain of an [Error] with errors.Is.
 var (
-	// ErrNoResponder says that nobody serves the host, the instance or the plane that was called.
+	// ErrNoResponder says that nobody serves the host or the instance that was called, on this plane. Nothing has run.
 	ErrNoResponder = errors.New("no responder")
+	// ErrNoAck says that somebody may have received the call, but no instance acked it in time (see [WithAckWait]). It may
+	// have run.
+	ErrNoAck = errors.New("no ack")
 	// ErrTimeout says that a server took the call and did not answer within the time budget.
 	ErrTimeout = errors.New("timeout")
 	// ErrInstanceLost says that an instance took the call and is gone from the broker since: it has crashed, or cannot be

@@ -143,7 +143,7 @@ func TestAnswerInPartsWithoutTheOption(t *testing.T) {
 		caller := b.Connect("caller.example", bus.WithAllowResponses(), bus.WithShortCircuit(false))
 		handleBytes(t, callee)
 		err := bus.Call(t.Context(), caller, "GET "+bytesURL+"/bytes", bus.Args{"size": 3 << 20}, nil)
-		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.ExecutedUnknown || !errors.Is(err, bus.ErrNoResponder) {
+		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.ExecutedUnknown || !errors.Is(err, bus.ErrNoAck) {
 			t.Errorf("got %v", err)
 		}
 		if dropped := caller.Stats().Dropped; dropped < 4 { // the ack, and parts of the response

@@ -21,7 +21,7 @@ func wantFailed(t *testing.T, what string, err error, status int, causes ...erro
 		t.Errorf("%s: %v is %+v, want %d", what, err, failed, status)
 	}
 	for _, sentinel := range []error{
-		bus.ErrNoResponder, bus.ErrTimeout, bus.ErrInstanceLost, bus.ErrDisconnected, bus.ErrClosed, context.Canceled, context.DeadlineExceeded,
+		bus.ErrNoResponder, bus.ErrNoAck, bus.ErrTimeout, bus.ErrInstanceLost, bus.ErrDisconnected, bus.ErrClosed, context.Canceled, context.DeadlineExceeded,
 	} {
 		want := false
 		for _, cause := range causes {
@@ -52,8 +52,8 @@ func endings() map[string]ending {
 		}
 	}
 	tooLate := outcome{504, []error{bus.ErrTimeout, context.DeadlineExceeded}}
-	nobody := outcome{503, []error{bus.ErrNoResponder}}
-	perhapsNobody := outcome{503, []error{bus.ErrNoResponder, context.DeadlineExceeded}}
+	nobody := outcome{503, []error{bus.ErrNoAck}}
+	perhapsNobody := outcome{503, []error{bus.ErrNoAck, context.DeadlineExceeded}}
 	gone := outcome{503, []error{context.Canceled}}
 	return map[string]ending{
 		"the ack wait is over":       {within(5 * time.Minute), tooLate, nobody},

@@ -164,7 +164,7 @@ func (s *unicastSlot) gaveUp(ctx context.Context) error {
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Canceled, "the caller stopped waiting for %s", s.host)
 	}
 	if !s.acked() {
-		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrNoResponder, context.DeadlineExceeded),
+		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrNoAck, context.DeadlineExceeded),
 			"no ack from %s within the time budget", s.host)
 	}
 	return newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "%s took the call, and did not answer within the time budget", s.host)

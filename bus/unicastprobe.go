@@ -33,7 +33,7 @@ func (p *unicastProbe) round() (time.Duration, error) {
 	case !acked && p.conn.link.deniedSince(p.slot.report, p.slot.subject):
 		return 0, p.conn.forbidden(p.slot.subject)
 	case !acked && p.waited >= p.slot.ackWait:
-		return 0, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrNoResponder,
+		return 0, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrNoAck,
 			"no ack from %s within %s", p.slot.host, p.slot.ackWait)
 	case !acked:
 		p.pause = min(p.slot.ackWait-p.waited, probeInterval)

@@ -50,7 +50,4 @@ func (p *peers) except(heard map[string]struct{}) (missing []string) {
 }
 
 // isGone tells a replica that has left, by the broker's word, from one that is slow.
-func isGone(err error) bool {
-	failed, ok := errors.AsType[*bus.Error](err)
-	return ok && errors.Is(failed, bus.ErrNoResponder) && failed.Executed == bus.NotExecuted
-}
+func isGone(err error) bool { return errors.Is(err, bus.ErrNoResponder) }

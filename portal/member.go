@@ -48,9 +48,9 @@ func (c *catalog) notFetched(err error) error {
 	switch {
 	case !ok:
 		return err
-	case errors.Is(err, bus.ErrNoResponder) && failed.Executed == bus.NotExecuted:
+	case errors.Is(err, bus.ErrNoResponder):
 		return nil
-	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoResponder):
+	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoAck):
 		return fmt.Errorf("it did not answer within %s", c.patience.documents)
 	default:
 		return errors.New(failed.Detail)

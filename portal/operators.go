@@ -133,7 +133,7 @@ func (s *scrape) ask(ctx context.Context, of peer) scraped {
 	}
 	response, err := s.conn.Do(request)
 	switch {
-	case errors.Is(err, bus.ErrTimeout) || errors.Is(err, bus.ErrNoResponder) || errors.Is(err, bus.ErrInstanceLost):
+	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoResponder), errors.Is(err, bus.ErrNoAck), errors.Is(err, bus.ErrInstanceLost):
 		return scraped{reason: reasonSilent}
 	case err != nil:
 		return scraped{reason: reasonFailed}

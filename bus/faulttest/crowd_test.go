@@ -72,7 +72,7 @@ func (c crowd) run(t *testing.T) {
 	falsely := 0
 	for _, each := range s.oracle.between(time.Time{}, time.Now()) {
 		took = append(took, each.ended.Sub(each.began))
-		if errors.Is(each.err, bus.ErrNoResponder) {
+		if errors.Is(each.err, bus.ErrNoResponder) || errors.Is(each.err, bus.ErrNoAck) {
 			falsely++
 		}
 	}

@@ -68,7 +68,7 @@ func statusOf(err error) int {
 		return unreachable
 	case errors.Is(err, bus.ErrNoResponder):
 		return absent
-	case errors.Is(err, bus.ErrTimeout), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoAck), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return timedOut
 	default:
 		return failed
