@@ -187,7 +187,7 @@ func TestClaimsThatCannotBeAskedFor(t *testing.T) {
 		"":                       "vault.Open: bus.Claims: the expression is empty; use bus.Public for an endpoint that needs no token",
 		`"keeper" in`:            `vault.Open: claims expression "\"keeper\" in": `,
 		`roles`:                  "",
-		`level + 1`:              "not true or false",
+		`level + 1`:              "a number, but has to be true or false",
 		`1 == "one"`:             "claims expression",
 		`os.Exit(1)`:             "claims expression",
 		strings.Repeat("(", 100): "claims expression",

@@ -18,7 +18,7 @@ func Bearer(header string) (token string, present bool, err error) {
 	rest := header[end:]
 	token = strings.TrimLeft(rest, " ")
 	if token == "" || token == rest || strings.ContainsFunc(token, func(c rune) bool { return !isTokenCharacter(c) }) {
-		return "", true, refuse(`Authorization: not "Bearer", a blank and one token`)
+		return "", true, refuse(`Authorization: expected "Bearer", a space and one token`)
 	}
 	return token, true, nil
 }

@@ -29,7 +29,7 @@ func TestBearer(t *testing.T) {
 	} {
 		token, present, err := claims.Bearer(header)
 		var refused *claims.Error
-		if token != "" || !present || !errors.As(err, &refused) || refused.StatusCode() != 401 || err.Error() != `Authorization: not "Bearer", a blank and one token` {
+		if token != "" || !present || !errors.As(err, &refused) || refused.StatusCode() != 401 || err.Error() != `Authorization: expected "Bearer", a space and one token` {
 			t.Errorf("%q: %q, %t, %v", header, token, present, err)
 		}
 	}

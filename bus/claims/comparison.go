@@ -65,17 +65,17 @@ func comparisonOf(operator string, left, right term) (comparison, error) {
 		return containment(operator), nil
 	case "in":
 		if !right.is(kindList, kindObject) {
-			return nil, never(operator, left, right, "a list after it; for a part of a string, write text contains part")
+			return nil, never(operator, left, right, "a list on its right; to search in a string, write text contains part")
 		}
 		return membership, nil
 	default:
-		return nil, fmt.Errorf("a rule cannot have the operator %s", operator)
+		return nil, fmt.Errorf("a rule cannot contain the operator %s", operator)
 	}
 }
 
 // never returns the error of a comparison that no claim can make true.
 func never(operator string, left, right term, want string) error {
-	return fmt.Errorf("%s between %s and %s never holds; it takes %s", operator, left.kind, right.kind, want)
+	return fmt.Errorf("%s %s %s is never true; %s needs %s", left.kind, operator, right.kind, operator, want)
 }
 
 // equality compiles == and !=. Beside nil they ask whether a claim is there.
@@ -85,7 +85,7 @@ func (c *compiler) equality(node *ast.BinaryNode) (term, error) {
 	_, rightNil := node.Right.(*ast.NilNode)
 	switch {
 	case leftNil && rightNil:
-		return term{}, errors.New("nil beside nil says nothing; name a claim")
+		return term{}, errors.New("nil is compared with nil; compare a claim with nil")
 	case leftNil:
 		return c.presence(node.Right, opposite)
 	case rightNil:
@@ -96,7 +96,7 @@ func (c *compiler) equality(node *ast.BinaryNode) (term, error) {
 		return term{}, err
 	}
 	if !alike(left, right) {
-		return term{}, never(node.Operator, left, right, "two of a kind")
+		return term{}, never(node.Operator, left, right, "two values of the same type")
 	}
 	return compared(left, right, equal, opposite), nil
 }
@@ -177,7 +177,7 @@ func (c *compiler) between(node ast.Node, bounds *ast.BinaryNode, negated bool) 
 		return term{}, err
 	}
 	if !operand.is(kindNumber) || !from.is(kindNumber) || !to.is(kindNumber) {
-		return term{}, never("in", operand, from, "numbers before it and around the dots")
+		return term{}, errors.New("in with a range needs a number on its left and at both ends: level in 1..5")
 	}
 	return term{kind: kindBool, value: func(e *evaluation) any {
 		value, isNumber := operand.value(e).(float64)
@@ -199,7 +199,7 @@ func (c *compiler) matching(node *ast.BinaryNode, negated bool) (term, error) {
 	}
 	source, isText := right.constant.(string)
 	if !isText || !left.is(kindText) {
-		return term{}, errors.New(`matches takes a string and, after it, a pattern in quotes: email matches "@example[.]com$"`)
+		return term{}, errors.New(`matches needs a string on its left and a quoted pattern on its right: email matches "@example[.]com$"`)
 	}
 	pattern, states, err := compilePattern(source)
 	if err != nil {
@@ -227,7 +227,7 @@ func compilePattern(source string) (pattern *regexp.Regexp, states int, err erro
 		return nil, 0, fmt.Errorf("pattern %s: %w", quote(source), err)
 	}
 	if len(program.Inst) > maxStates {
-		return nil, 0, fmt.Errorf("pattern %s: too large; repeat less", quote(source))
+		return nil, 0, fmt.Errorf("pattern %s: too large; use smaller repetition counts", quote(source))
 	}
 	pattern, err = regexp.Compile(source)
 	return pattern, len(program.Inst), err

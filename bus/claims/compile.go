@@ -20,7 +20,7 @@ type compiler struct {
 func (c *compiler) condition(node ast.Node, name string) (term, error) {
 	t, err := c.term(node)
 	if err == nil && !t.is(kindBool) {
-		err = fmt.Errorf("%s is %s, not true or false; compare it with something", name, t.kind)
+		err = fmt.Errorf("%s is %s, but has to be true or false; compare it with a value", name, t.kind)
 	}
 	return t, err
 }
@@ -44,7 +44,7 @@ func (c *compiler) term(node ast.Node) (term, error) {
 	case *ast.FloatNode:
 		return constantTerm(node.Value), nil
 	case *ast.NilNode:
-		return term{}, errors.New("nil stands only beside == and !=, which ask whether a claim is there")
+		return term{}, errors.New("nil is allowed only with == and !=, which test whether a claim is there")
 	case *ast.IdentifierNode:
 		return claim(node.Value), nil
 	case *ast.PointerNode:
@@ -87,7 +87,7 @@ func unknownSyntax(node ast.Node) error {
 	default:
 		what = fmt.Sprintf("%T; write it in another way", node)
 	}
-	return fmt.Errorf("a rule cannot have %s", what)
+	return fmt.Errorf("a rule cannot contain %s", what)
 }
 
 // claim compiles the name of a claim. $env is all of them, for names that are no identifiers.
@@ -101,7 +101,7 @@ func claim(name string) term {
 // pointer compiles #, the item that a loop is at.
 func pointer(name string) (term, error) {
 	if name != "" {
-		return term{}, fmt.Errorf("a rule cannot have #%s; # is the item", name)
+		return term{}, fmt.Errorf("a rule cannot contain #%s; use # for the current item", name)
 	}
 	return term{value: func(e *evaluation) any { return e.item }}, nil
 }
@@ -117,7 +117,7 @@ func (c *compiler) member(node *ast.MemberNode) (term, error) {
 		return term{}, err
 	}
 	if !whole.is(kindObject, kindList) || !key.is(kindText, kindNumber) {
-		return term{}, fmt.Errorf("%s has no member that %s names; take that of a claim", whole.kind, key.kind)
+		return term{}, fmt.Errorf("%s cannot be indexed with %s; index a claim, as in org.team or roles[0]", whole.kind, key.kind)
 	}
 	return term{value: func(e *evaluation) any { return memberOf(whole.value(e), key.value(e)) }}, nil
 }
@@ -169,9 +169,9 @@ func (c *compiler) array(node *ast.ArrayNode) (term, error) {
 // choice compiles a ? b : c.
 func (c *compiler) choice(node *ast.ConditionalNode) (term, error) {
 	if !node.Ternary {
-		return term{}, errors.New("a rule cannot have if; write condition ? this : that")
+		return term{}, errors.New("a rule cannot contain if; write condition ? a : b")
 	}
-	condition, err := c.condition(node.Cond, "what stands before ?")
+	condition, err := c.condition(node.Cond, "the condition before ?")
 	if err != nil {
 		return term{}, err
 	}

@@ -27,7 +27,7 @@ func (c *compiler) function(name string, arguments []ast.Node) (term, error) {
 		return c.split(arguments)
 	default:
 		const others = "all, any, count, len, lower, none, one, split, trim and upper"
-		return term{}, fmt.Errorf("a rule has no function %s; it has %s", quote(name), others)
+		return term{}, fmt.Errorf("the function %s is not available in rules; use one of %s", quote(name), others)
 	}
 }
 
@@ -51,7 +51,7 @@ func (c *compiler) simple(
 		return term{}, err
 	}
 	if !argument.is(kinds...) {
-		return term{}, fmt.Errorf("%s of %s has no value; it takes %s", name, argument.kind, kinds[0])
+		return term{}, fmt.Errorf("%s needs %s, not %s", name, kinds[0], argument.kind)
 	}
 	return term{kind: result, value: func(e *evaluation) any { return function(e, argument.value(e)) }}, nil
 }
@@ -87,7 +87,7 @@ func onText(function func(string) string) func(*evaluation, any) any {
 // split compiles split(scope, " "): the list of the parts between blanks.
 func (c *compiler) split(arguments []ast.Node) (term, error) {
 	if len(arguments) != 2 {
-		return term{}, fmt.Errorf(`split takes two arguments, split(scope, " "), not %d`, len(arguments))
+		return term{}, fmt.Errorf(`split takes two arguments, as in split(scope, " "), not %d`, len(arguments))
 	}
 	whole, err := c.term(arguments[0])
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *compiler) split(arguments []ast.Node) (term, error) {
 	}
 	between, isText := separator.constant.(string)
 	if !isText || between == "" || !whole.is(kindText) {
-		return term{}, errors.New(`split takes a string and, after it, what is between the parts, in quotes: split(scope, " ")`)
+		return term{}, errors.New(`split takes a string and a quoted separator: split(scope, " ")`)
 	}
 	return term{kind: kindList, value: func(e *evaluation) any { return parts(e, whole.value(e), between) }}, nil
 }

@@ -54,7 +54,7 @@ func parseKeySet(text []byte) (*keySet, error) {
 		return nil, errors.New(`not a JSON Web Key Set: no "keys"`)
 	}
 	if len(document.Keys) > maxSetKeys {
-		return nil, fmt.Errorf("%d keys, more than %d", len(document.Keys), maxSetKeys)
+		return nil, fmt.Errorf("%d keys; the limit is %d", len(document.Keys), maxSetKeys)
 	}
 	set := &keySet{accepted: newCache()}
 	for i, text := range document.Keys {
@@ -67,8 +67,8 @@ func parseKeySet(text []byte) (*keySet, error) {
 
 // Why a key is not used.
 var (
-	errPrivate = errors.New("a private key, with which whoever reads it can sign; publish its public half only")
-	errShared  = errors.New("a shared secret, which anyone who verifies could sign with")
+	errPrivate = errors.New("a private key, so whoever reads the set can sign tokens; publish only its public half")
+	errShared  = errors.New("a shared secret, so every verifier could sign tokens")
 	errUse     = errors.New(`not for verifying: see its "use" or "key_ops"`)
 )
 
@@ -92,7 +92,7 @@ func (s *keySet) add(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it verifies none of %v; RSA takes %d to %d bits", algorithms(), minRSABits, maxRSABits)
+	return fmt.Errorf("it verifies none of %v; an RSA key needs %d to %d bits", algorithms(), minRSABits, maxRSABits)
 }
 
 // parseKey reads what is used of a public key. Its certificates are not: nothing follows from one that is odd.

@@ -40,16 +40,16 @@ func TestOpenRefuses(t *testing.T) {
 		"more after it":     {good + good, "not a JSON Web Key Set: "},
 		"no keys":           {set(), useless + "it is empty"},
 		"too large":         {good + strings.Repeat(" ", 1<<20), "larger than 1048576 bytes"},
-		"too many":          {set(strings.Split(strings.Repeat("{} ", 1001), " ")[:1001]...), "1001 keys, more than 1000"},
-		"a private key":     {set(one, string(privateText)), "a private key, with which whoever reads it can sign; publish its public half only"},
+		"too many":          {set(strings.Split(strings.Repeat("{} ", 1001), " ")[:1001]...), "1001 keys; the limit is 1000"},
+		"a private key":     {set(one, string(privateText)), "a private key, so whoever reads the set can sign tokens; publish only its public half"},
 		"half a private":    {set(one, `{"kty":"RSA","d":"x"}`), "a private key"},
-		"a shared secret":   {set(`{"kty":"oct","k":"c2VjcmV0"}`), useless + "key 1: a shared secret, which anyone who verifies could sign with"},
+		"a shared secret":   {set(`{"kty":"oct","k":"c2VjcmV0"}`), useless + "key 1: a shared secret, so every verifier could sign tokens"},
 		"no key":            {set(`"x"`, `{}`), useless + "key 1: json: cannot unmarshal string"},
 		"for encryption":    {set(with(one, `"use":"enc"`)), useless + `key 1: not for verifying: see its "use" or "key_ops"`},
 		"for signing":       {set(with(one, `"key_ops":["sign"]`)), useless + `key 1: not for verifying`},
 		"another algorithm": {set(with(one, `"alg":"RS256"`)), useless + "key 1: it verifies none of"},
 		"a large curve":     {keySet(t, keyPair{"k", "", p521}), useless + "key 1: it verifies none of"},
-		"a small modulus":   {set(modulus(2047)), useless + "key 1: it verifies none of [EdDSA ES256 RS256 PS256]; RSA takes 2048 to 8192 bits"},
+		"a small modulus":   {set(modulus(2047)), useless + "key 1: it verifies none of [EdDSA ES256 RS256 PS256]; an RSA key needs 2048 to 8192 bits"},
 		"a large modulus":   {set(modulus(8193)), useless + "key 1: "},
 		"unknown":           {set(`{"kty":"AKP","alg":"ML-DSA-44","pub":"x"}`), useless + "key 1: "},
 		"off the curve":     {set(`{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}`), useless + "key 1: "},
@@ -76,7 +76,7 @@ func TestOpenRefusesSources(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	for source, reason := range map[string]string{
-		"":                                 "key set: neither a file nor a URL; without one, do not open a verifier",
+		"":                                 "key set: missing; name a file or a URL, or do not open a verifier",
 		filepath.Join(folder, "none.json"): "key set file " + filepath.Join(folder, "none.json") + ": open ",
 		folder:                             "key set file " + folder + ": read ",
 		"ftp://id.example/jwks.json":       "key set: neither http nor https; write https://host/path, or the path of a file",
@@ -119,7 +119,7 @@ func TestManyKeys(t *testing.T) {
 	verifier := open(t, claims.Config{KeySet: file(t, string(text))})
 	accepts(t, verifier, key.good(t))
 	refuses(t, verifier, key.sign(t, payload(`"a":1`), map[string]any{"kid": nil}),
-		"more than 16 keys may have signed it; have it name its key (kid)")
+		"more than 16 keys may have signed it; have the issuer name the key in it (kid)")
 }
 
 // TestKeyTool holds that what claimstest writes is what this package reads.

@@ -13,14 +13,14 @@ func (c *compiler) loop(name string, arguments []ast.Node) (term, error) {
 		arguments = append(arguments, &ast.PredicateNode{Node: new(ast.PointerNode)})
 	}
 	if len(arguments) != 2 {
-		return term{}, fmt.Errorf("%s takes a list and a condition on its items, %s(roles, # startsWith \"x\")", name, name)
+		return term{}, fmt.Errorf("%s takes a list and a condition on its items, as in %s(roles, # startsWith \"x\")", name, name)
 	}
 	items, err := c.term(arguments[0])
 	if err != nil {
 		return term{}, err
 	}
 	if !items.is(kindList) {
-		return term{}, fmt.Errorf("%s of %s has no value; it takes a list", name, items.kind)
+		return term{}, fmt.Errorf("%s needs a list, not %s", name, items.kind)
 	}
 	before := c.parts
 	condition, err := c.predicate(name, arguments[1])
@@ -50,7 +50,7 @@ func (c *compiler) predicate(name string, node ast.Node) (term, error) {
 	if predicate, ok := node.(*ast.PredicateNode); ok {
 		node = predicate.Node
 	}
-	return c.condition(node, "what "+name+" asks of each item")
+	return c.condition(node, "the condition of "+name)
 }
 
 // enough returns after how many items that meet the condition the answer is known.

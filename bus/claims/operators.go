@@ -16,7 +16,7 @@ func (c *compiler) unary(node *ast.UnaryNode) (term, error) {
 	if inner, ok := node.Node.(*ast.BinaryNode); ok && isInfixNot(node, inner) {
 		return c.comparison(inner, true)
 	}
-	operand, err := c.condition(node.Node, "what follows "+node.Operator)
+	operand, err := c.condition(node.Node, "the operand of "+node.Operator)
 	if err != nil {
 		return term{}, err
 	}
@@ -36,7 +36,7 @@ func (c *compiler) sign(node *ast.UnaryNode) (term, error) {
 		return term{}, err
 	}
 	if !operand.is(kindNumber) {
-		return term{}, fmt.Errorf("%s before %s; it takes a number", node.Operator, operand.kind)
+		return term{}, fmt.Errorf("%s needs a number, not %s", node.Operator, operand.kind)
 	}
 	if node.Operator == "+" {
 		return operand, nil
@@ -57,7 +57,7 @@ func (c *compiler) binary(node *ast.BinaryNode) (term, error) {
 	case "+", "-", "*", "/", "%", "**", "^":
 		return c.arithmetic(node)
 	case "..":
-		return term{}, errors.New("a range stands only after in: level in 1..5")
+		return term{}, errors.New("a range is allowed only after in: level in 1..5")
 	default:
 		return c.comparison(node, false)
 	}
@@ -69,11 +69,11 @@ func (c *compiler) junction(node *ast.BinaryNode) (term, error) {
 		c.depth--
 		defer func() { c.depth++ }()
 	}
-	left, err := c.condition(node.Left, "what stands before "+node.Operator)
+	left, err := c.condition(node.Left, "the operand before "+node.Operator)
 	if err != nil {
 		return term{}, err
 	}
-	right, err := c.condition(node.Right, "what stands after "+node.Operator)
+	right, err := c.condition(node.Right, "the operand after "+node.Operator)
 	if err != nil {
 		return term{}, err
 	}
@@ -108,7 +108,7 @@ func (c *compiler) arithmetic(node *ast.BinaryNode) (term, error) {
 		return term{kind: kindText, value: func(e *evaluation) any { return join(e, left.value(e), right.value(e)) }}, nil
 	}
 	if !left.is(kindNumber) || !right.is(kindNumber) {
-		return term{}, fmt.Errorf("%s between %s and %s; it takes two numbers", operator, left.kind, right.kind)
+		return term{}, fmt.Errorf("%s needs two numbers, not %s and %s", operator, left.kind, right.kind)
 	}
 	if operator == "+" && left.kind == kindAny && right.kind == kindAny {
 		return term{value: func(e *evaluation) any { return add(e, left.value(e), right.value(e)) }}, nil

@@ -126,7 +126,7 @@ func (v *Verifier) attempt() {
 	case err == nil:
 		v.adopt(set, zerolog.InfoLevel)
 	case r.life.Err() == nil:
-		v.config.Logger.Warn().Err(err).Msg("the key set could not be read again; what was known of it still holds")
+		v.config.Logger.Warn().Err(err).Msg("the key set could not be refreshed; the keys known so far stay in use")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,13 +179,13 @@ func (v *Verifier) keysFor(ctx context.Context, header jose.Header) (*keySet, []
 	case keys == nil && v.refresh.life.Err() != nil:
 		return nil, nil, refuse("token: no token is accepted any more, since the verifier is closed")
 	case keys == nil:
-		return nil, nil, refuse("token: the keys to verify it with are not there yet; try again in a minute")
+		return nil, nil, refuse("token: it cannot be verified yet, because no key set has been read; try again in a minute")
 	case len(candidates) == 0 && ctx.Err() != nil:
-		return nil, nil, &Error{Detail: "token: its key (kid) could not be waited for", cause: ctx.Err()}
+		return nil, nil, &Error{Detail: "token: the request ended before its key (kid) was fetched", cause: ctx.Err()}
 	case len(candidates) == 0:
 		return nil, nil, refuse("token: signed with a key (kid, alg) that is not in the key set")
 	case len(candidates) > maxCandidates:
-		return nil, nil, refuse("token: more than %d keys may have signed it; have it name its key (kid)", maxCandidates)
+		return nil, nil, refuse("token: more than %d keys may have signed it; have the issuer name the key in it (kid)", maxCandidates)
 	}
 	return keys, candidates, nil
 }

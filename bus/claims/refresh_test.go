@@ -128,7 +128,7 @@ func TestColdStart(t *testing.T) {
 		server := &issuer{text: keySet(t, key), delay: time.Hour}
 		verifier := open(t, claims.Config{KeySet: keySetURL, HTTPClient: server.client(), Logger: zerolog.New(&log)})
 		defer verifier.Close()
-		const notYet = "the keys to verify it with are not there yet; try again in a minute"
+		const notYet = "it cannot be verified yet, because no key set has been read; try again in a minute"
 		refuses(t, verifier, key.good(t), notYet)
 		if !strings.Contains(log.String(), "key set https://id.example/jwks.json: cannot be reached: ") {
 			t.Errorf("log %s", &log)
@@ -154,7 +154,7 @@ func TestPatience(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := verifier.Verify(ctx, fresh.good(t))
-		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "token: its key (kid) could not be waited for" {
+		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "token: the request ended before its key (kid) was fetched" {
 			t.Errorf("error %v", err)
 		}
 		accepts(t, verifier, fresh.good(t)) // the attempt went on
@@ -234,7 +234,7 @@ func TestNoWayBackToHTTP(t *testing.T) {
 	var log bytes.Buffer
 	server := &issuer{text: keySet(t, key), status: 302}
 	verifier := open(t, claims.Config{KeySet: keySetURL, HTTPClient: server.client(), Logger: zerolog.New(&log)})
-	refuses(t, verifier, key.good(t), "the keys to verify it with are not there yet")
+	refuses(t, verifier, key.good(t), "it cannot be verified yet, because no key set has been read")
 	if server.count() != 1 || !strings.Contains(log.String(), "redirected from https to http") {
 		t.Errorf("%d requests, log %s", server.count(), &log)
 	}

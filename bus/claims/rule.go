@@ -50,7 +50,7 @@ func compile(expression string) (term, error) {
 // checkSize refuses an expression that the parser should not be asked to read.
 func checkSize(expression string) error {
 	if len(expression) > maxExpressionBytes {
-		return fmt.Errorf("longer than %d bytes; let the issuer put what it asks into one claim", maxExpressionBytes)
+		return fmt.Errorf("longer than %d bytes; have the issuer combine what it tests into one claim", maxExpressionBytes)
 	}
 	if !utf8.ValidString(expression) {
 		return errors.New("not valid UTF-8")
@@ -76,7 +76,7 @@ func checkSize(expression string) error {
 
 // Why an expression is refused that is an expression.
 var (
-	errDepth = fmt.Errorf("more than %d deep; write it flatter", maxDepth)
+	errDepth = fmt.Errorf("nested more than %d levels deep; write it flatter", maxDepth)
 	errParts = fmt.Errorf("more than %d parts; write it shorter", maxParts)
 )
 

@@ -28,7 +28,7 @@ func newSource(keySet string, client *http.Client) (source, error) {
 	scheme, _, found := strings.Cut(keySet, "://")
 	switch {
 	case keySet == "":
-		return nil, errors.New("key set: neither a file nor a URL; without one, do not open a verifier")
+		return nil, errors.New("key set: missing; name a file or a URL, or do not open a verifier")
 	case !found:
 		return fileSource(keySet), nil
 	case !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https"):

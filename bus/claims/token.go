@@ -22,7 +22,7 @@ func parseToken(token string) (*jose.JSONWebSignature, error) {
 	header := signed.Signatures[0].Protected
 	for _, name := range []jose.HeaderKey{"crit", "b64"} {
 		if _, found := header.ExtraHeaders[name]; found {
-			return nil, refuse("token: its header asks for %q, which is not understood here", name)
+			return nil, refuse("token: its header asks for %q, which is not supported", name)
 		}
 	}
 	return signed, nil
@@ -36,7 +36,7 @@ func checkSignature(signed *jose.JSONWebSignature, keys []*jose.JSONWebKey) ([]b
 			return payload, nil
 		}
 	}
-	return nil, refuse("token: its signature is not that of the key")
+	return nil, refuse("token: its signature does not match the key")
 }
 
 // isBase64URL tells whether c is one of the 64 letters of base64url.

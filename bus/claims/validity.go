@@ -17,7 +17,7 @@ func checkTimes(claims Claims, now time.Time) (expiry time.Time, err error) {
 		return time.Time{}, err
 	}
 	if !found {
-		return time.Time{}, refuse("token: it never expires; have it issued with exp")
+		return time.Time{}, refuse("token: it has no expiry; have it issued with exp")
 	}
 	if expiry = expires.Add(leeway); !now.Before(expiry) {
 		return time.Time{}, expired(expires)
@@ -28,7 +28,7 @@ func checkTimes(claims Claims, now time.Time) (expiry time.Time, err error) {
 			return time.Time{}, err
 		}
 		if found && now.Add(leeway).Before(begins) {
-			return time.Time{}, refuse("token: not good before %s (%s); compare the clocks", begins.Format(time.RFC3339), name)
+			return time.Time{}, refuse("token: not valid before %s (%s); compare the clocks", begins.Format(time.RFC3339), name)
 		}
 	}
 	return expiry, nil

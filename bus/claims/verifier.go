@@ -96,7 +96,7 @@ func (v *Verifier) verify(ctx context.Context, token string, hash [sha256.Size]b
 	}
 	claims, err := parse(payload)
 	if err != nil { // which may quote the payload
-		return nil, refuse("token: its payload is not a JSON object, or not a strict one")
+		return nil, refuse("token: its payload is not one strictly valid JSON object")
 	}
 	expiry, err := v.check(claims)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestRefusedSignatures(t *testing.T) {
 		return encode(fmt.Appendf(nil, `{"alg":%q}`, algorithm)) + "." + body + "."
 	}
 	const notSigned, notJWT, notKey, noKey = "not a JWT that is signed with one of [EdDSA ES256 RS256 PS256]",
-		"not a JWT, which is three parts of base64url joined by dots", "its signature is not that of the key", "that is not in the key set"
+		"not a JWT, which is three parts of base64url joined by dots", "its signature does not match the key", "that is not in the key set"
 	for name, test := range map[string]struct{ token, reason string }{
 		"none":              {unsigned("none"), notSigned},
 		"None":              {unsigned("None"), notSigned},
@@ -72,13 +72,13 @@ func TestRefusedSignatures(t *testing.T) {
 		"key ID no string":  {ed.sign(t, payload(`"a":1`), map[string]any{"kid": 1}), notSigned},
 		"critical":          {ed.sign(t, payload(`"a":1`), map[string]any{"crit": []string{"x"}}), `its header asks for "crit"`},
 		"payload not coded": {ed.sign(t, payload(`"a":1`), map[string]any{"b64": false}), `its header asks for "b64"`},
-		"no object":         {ed.sign(t, `["x"]`, nil), "its payload is not a JSON object"},
-		"null":              {ed.sign(t, `null`, nil), "its payload is not a JSON object"},
-		"no JSON":           {ed.sign(t, `admin`, nil), "its payload is not a JSON object"},
-		"twice":             {ed.sign(t, payload(`"exp":4102444800`), nil), "its payload is not a JSON object"},
-		"more after it":     {ed.sign(t, payload(`"a":1`)+"{}", nil), "its payload is not a JSON object"},
-		"invalid UTF-8":     {ed.sign(t, payload("\"a\":\"\xff\""), nil), "its payload is not a JSON object"},
-		"too large a float": {ed.sign(t, payload(`"a":1.5e999`), nil), "its payload is not a JSON object"},
+		"no object":         {ed.sign(t, `["x"]`, nil), "its payload is not one strictly valid JSON object"},
+		"null":              {ed.sign(t, `null`, nil), "its payload is not one strictly valid JSON object"},
+		"no JSON":           {ed.sign(t, `admin`, nil), "its payload is not one strictly valid JSON object"},
+		"twice":             {ed.sign(t, payload(`"exp":4102444800`), nil), "its payload is not one strictly valid JSON object"},
+		"more after it":     {ed.sign(t, payload(`"a":1`)+"{}", nil), "its payload is not one strictly valid JSON object"},
+		"invalid UTF-8":     {ed.sign(t, payload("\"a\":\"\xff\""), nil), "its payload is not one strictly valid JSON object"},
+		"too large a float": {ed.sign(t, payload(`"a":1.5e999`), nil), "its payload is not one strictly valid JSON object"},
 		// B6.03: the key ID is a name and nothing else.
 		"a path":    {ed.sign(t, payload(`"a":1`), map[string]any{"kid": "../../dev/null"}), noKey},
 		"SQL":       {ed.sign(t, payload(`"a":1`), map[string]any{"kid": "x' OR '1'='1"}), noKey},
@@ -103,7 +103,7 @@ func TestRefusedClaims(t *testing.T) {
 	const noTime, noIssuer, notMeant = "is not a number of seconds since 1970", `its issuer (iss) is not "https://id.example"`,
 		`it is not meant for "shop" (aud)`
 	for payload, reason := range map[string]string{
-		`{` + at + `}`:                                              "it never expires; have it issued with exp",
+		`{` + at + `}`:                                              "it has no expiry; have it issued with exp",
 		`{` + at + `,"exp":null}`:                                   "its exp " + noTime,
 		`{` + at + `,"exp":"4102444800"}`:                           "its exp " + noTime,
 		`{` + at + `,"exp":1e300}`:                                  "its exp " + noTime,
@@ -112,12 +112,12 @@ func TestRefusedClaims(t *testing.T) {
 		`{` + at + `,"exp":-1}`:                                     "its exp " + noTime,
 		`{` + at + `,"exp":99999999999999999}`:                      "its exp " + noTime,
 		`{` + at + `,"exp":[4102444800]}`:                           "its exp " + noTime,
-		`{` + at + `,"EXP":4102444800}`:                             "it never expires",
+		`{` + at + `,"EXP":4102444800}`:                             "it has no expiry",
 		`{` + at + `,"exp":0}`:                                      "expired at 1970-01-01T00:00:00Z; get a new one",
 		payload(at + `,"nbf":"0"`):                                  "its nbf " + noTime,
 		payload(at + `,"nbf":1e300`):                                "its nbf " + noTime,
-		payload(at + `,"nbf":4102444800`):                           "not good before 2100-01-01T00:00:00Z (nbf); compare the clocks",
-		payload(at + `,"iat":4102444800`):                           "not good before 2100-01-01T00:00:00Z (iat); compare the clocks",
+		payload(at + `,"nbf":4102444800`):                           "not valid before 2100-01-01T00:00:00Z (nbf); compare the clocks",
+		payload(at + `,"iat":4102444800`):                           "not valid before 2100-01-01T00:00:00Z (iat); compare the clocks",
 		payload(at + `,"iat":{}`):                                   "its iat " + noTime,
 		payload(`"aud":"shop"`):                                     noIssuer,
 		payload(`"aud":"shop","iss":"https://id.example/"`):         noIssuer,
@@ -151,9 +151,9 @@ func TestLeeway(t *testing.T) {
 		refuses(t, verifier, at(`{"exp":$}`, -31), "expired at")
 		accepts(t, verifier, at(`{"exp":$.75}`, -30))
 		accepts(t, verifier, at(`{"exp":4102444800,"nbf":$}`, 30))
-		refuses(t, verifier, at(`{"exp":4102444800,"nbf":$}`, 31), "not good before 2000-01-01T00:00:31Z (nbf)")
+		refuses(t, verifier, at(`{"exp":4102444800,"nbf":$}`, 31), "not valid before 2000-01-01T00:00:31Z (nbf)")
 		accepts(t, verifier, at(`{"exp":4102444800,"iat":$}`, 30))
-		refuses(t, verifier, at(`{"exp":4102444800,"iat":$}`, 31), "not good before 2000-01-01T00:00:31Z (iat)")
+		refuses(t, verifier, at(`{"exp":4102444800,"iat":$}`, 31), "not valid before 2000-01-01T00:00:31Z (iat)")
 
 		remembered := at(`{"exp":$}`, 10)
 		accepts(t, verifier, remembered)
@@ -174,7 +174,7 @@ func TestIgnoredHeaders(t *testing.T) {
 	server := &issuer{text: keySet(t, key)}
 	verifier := open(t, claims.Config{KeySet: keySetURL, HTTPClient: server.client()})
 	accepts(t, verifier, key.sign(t, payload(`"a":1`), header))
-	refuses(t, verifier, evil.sign(t, payload(`"a":1`), header), "its signature is not that of the key")
+	refuses(t, verifier, evil.sign(t, payload(`"a":1`), header), "its signature does not match the key")
 	if server.count() != 1 {
 		t.Errorf("%d requests", server.count())
 	}
