@@ -13,20 +13,20 @@ const (
 // has sent.
 func (c Counts) Check() error {
 	if len(c.Buckets) > len(bounds)+1 {
-		return fmt.Errorf("%d buckets, and there are %d", len(c.Buckets), len(bounds)+1)
+		return fmt.Errorf("%d buckets instead of at most %d", len(c.Buckets), len(bounds)+1)
 	}
 	var calls int64
 	for _, bucket := range c.Buckets {
 		if bucket < 0 || bucket > maxCalls {
-			return fmt.Errorf("a bucket of %d calls", bucket)
+			return fmt.Errorf("a bucket with the impossible count of %d calls", bucket)
 		}
 		calls += bucket
 	}
 	switch {
 	case calls > maxCalls:
-		return fmt.Errorf("%d calls, more than there can be", calls)
+		return fmt.Errorf("%d calls, more than is possible", calls)
 	case c.Took < 0 || c.Took > maxTook:
-		return fmt.Errorf("calls that took %d ns", c.Took)
+		return fmt.Errorf("calls with the impossible duration of %d ns", c.Took)
 	case c.Refused < 0 || c.Refused > calls || c.Failed < 0 || c.Failed > calls-c.Refused:
 		return fmt.Errorf("%d calls, of which %d are refused and %d failed", calls, c.Refused, c.Failed)
 	}

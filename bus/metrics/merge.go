@@ -83,17 +83,17 @@ func (m *Merger) begin() {
 func (m *Merger) clash(added *Merger) error {
 	for name, of := range added.metrics {
 		if known := m.metrics[name]; known != nil && known.kind != of.kind {
-			return fmt.Errorf("%s has the type %s here, and %s elsewhere", name, of.kind, known.kind)
+			return fmt.Errorf("%s has the type %s here, but %s elsewhere", name, of.kind, known.kind)
 		}
 	}
 	for name, owner := range added.owner {
 		if known, taken := m.owner[name]; taken && known != owner {
-			return fmt.Errorf("%s is of %s here, and of %s elsewhere", name, owner, known)
+			return fmt.Errorf("%s belongs to %s here, but to %s elsewhere", name, owner, known)
 		}
 	}
 	for series := range added.series {
 		if _, known := m.series[series]; known {
-			return errors.New("it has a series that is there already")
+			return errors.New("it repeats a series that another exposition has")
 		}
 	}
 	return nil
@@ -160,17 +160,17 @@ func (m *Merger) declare(name, kind string) error {
 	known := m.metrics[name]
 	switch {
 	case len(suffixes(kind)) == 0:
-		return fmt.Errorf("%.80q is not a type of metrics", kind)
+		return fmt.Errorf("%.80q is not a metric type", kind)
 	case known == nil:
 		known = &mergedMetric{}
 		m.metrics[name] = known
 	case known.kind != untyped || len(known.samples) > 0:
-		return fmt.Errorf("%s begins twice", name)
+		return fmt.Errorf("the TYPE of %s comes twice, or after its samples", name)
 	}
 	known.kind = kind
 	for _, suffix := range suffixes(kind) {
 		if owner, taken := m.owner[name+suffix]; taken && owner != name {
-			return fmt.Errorf("%s is of %s already", name+suffix, owner)
+			return fmt.Errorf("%s already belongs to %s", name+suffix, owner)
 		}
 		m.owner[name+suffix] = name
 	}
@@ -209,7 +209,7 @@ func (m *Merger) sample(parsed *sample) error {
 	series := parsed.series()
 	hash := maphash.String(m.seed, series)
 	if _, twice := m.series[hash]; twice {
-		return fmt.Errorf("%.200s is there twice", series)
+		return fmt.Errorf("the sample %.200s is given twice", series)
 	}
 	m.series[hash] = struct{}{}
 	of.samples = append(of.samples, parsed.line())
@@ -228,7 +228,7 @@ func (s *sample) fits(owner, kind string) error {
 	var mark string
 	switch {
 	case kind == "histogram" && s.name == owner:
-		return fmt.Errorf("%s is a histogram, which has no sample of its own name", owner)
+		return fmt.Errorf("%s is a histogram, so no sample can have this name alone", owner)
 	case kind == "histogram" && s.name == owner+"_bucket":
 		mark = "le"
 	case kind == "summary" && s.name == owner:

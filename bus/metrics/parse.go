@@ -31,7 +31,7 @@ func parseSample(line string) (*sample, error) {
 	}
 	fields := strings.Fields(rest)
 	if len(fields) != 1 {
-		return nil, fmt.Errorf("%s has %d words behind it, want a number alone", parsed.name, len(fields))
+		return nil, fmt.Errorf("%s is followed by %d words; a single number is expected", parsed.name, len(fields))
 	}
 	var err error
 	parsed.value, err = parseNumber(fields[0])
@@ -53,7 +53,7 @@ func (s *sample) readLabels(text string) (rest string, err error) {
 		case len(s.labels) == maxLabelCount:
 			return "", fmt.Errorf("more than %d labels", maxLabelCount)
 		case slices.ContainsFunc(s.labels, func(l Label) bool { return l.Name == name }):
-			return "", fmt.Errorf("the label %s is there twice", name)
+			return "", fmt.Errorf("the label %s is given twice", name)
 		}
 		label := Label{Name: name}
 		if label.Value, text, err = unquote(strings.TrimLeft(value, " \t")); err != nil {
@@ -64,7 +64,7 @@ func (s *sample) readLabels(text string) (rest string, err error) {
 		if behind, more := strings.CutPrefix(text, ","); more {
 			text = behind
 		} else if !strings.HasPrefix(text, "}") {
-			return "", fmt.Errorf("neither a comma nor a brace behind the label %s", name)
+			return "", fmt.Errorf("neither a comma nor a brace after the label %s", name)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func unquote(text string) (value, rest string, err error) {
 		}
 		plain, known := map[byte]byte{'n': '\n', '"': '"', '\\': '\\'}[text[at+1]]
 		if !known {
-			return "", "", fmt.Errorf("%q stands for nothing", text[at:at+2])
+			return "", "", fmt.Errorf("%q is not a valid escape", text[at:at+2])
 		}
 		read.WriteByte(plain)
 		text = text[at+2:]

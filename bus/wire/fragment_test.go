@@ -48,7 +48,7 @@ func TestFragmentsThatAreRefused(t *testing.T) {
 	}
 	var response wire.Response
 	ack := strings.Replace(string(crlf(goldenAck)), "Bus-From-Host", "Bus-Fragment: 1/2\r\nBus-From-Host", 1)
-	wantError(t, wire.ParseResponse([]byte(ack), &response), "header Bus-Fragment: on an ack, which is whole")
+	wantError(t, wire.ParseResponse([]byte(ack), &response), "header Bus-Fragment: not allowed on an ack, which has no parts")
 	twice := strings.Replace(string(crlf(goldenResponse)), "Bus-From-Host", "Bus-Fragment: 1/2\r\nBus-Fragment: 1/2\r\nBus-From-Host", 1)
 	wantError(t, wire.ParseResponse([]byte(twice), &response), "header Bus-Fragment: given twice")
 }

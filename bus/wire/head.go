@@ -50,7 +50,7 @@ func (h *head) readLine(number int) error {
 		return fault("header %s: not used on the bus", name)
 	}
 	if !isToken(name) {
-		return fault("header %s: not a field name; folded lines and blanks before the colon are not used", quote(name))
+		return fault("header %s: not a field name; folded lines and spaces before the colon are not allowed", quote(name))
 	}
 	if m == isOther {
 		h.add(h.frame.others-number, span{line.from, line.from + uint32(colon)}, value)

@@ -37,7 +37,7 @@ func (h *head) checkLength(body int) error {
 	case !ok:
 		return fault("header %s: %s is not 1 to 9 digits", isContentLength, quote(value))
 	case length > body:
-		return fault("body: %d bytes where Content-Length says %d", body, length)
+		return fault("body: %d bytes, but Content-Length is %d", body, length)
 	case length < body:
 		return fault("body: %d trailing bytes after Content-Length %d", body-length, length)
 	}
@@ -53,7 +53,7 @@ func (h *head) timeBudget() (time.Duration, error) {
 	number, negative := bytes.CutPrefix(value, []byte("-"))
 	milliseconds, ok := digits(number)
 	if !ok {
-		return 0, fault("header %s: %s is not milliseconds of 1 to 9 digits", isTimeBudget, quote(value))
+		return 0, fault("header %s: %s is not a number of milliseconds of 1 to 9 digits", isTimeBudget, quote(value))
 	}
 	budget := time.Duration(milliseconds) * time.Millisecond
 	if negative {
@@ -70,7 +70,7 @@ func (h *head) callDepth() (int, error) {
 	value := h.value(isCallDepth)
 	depth, ok := digits(value)
 	if !ok || depth < 1 {
-		return 0, fault("header %s: %s is not a number from 1 of at most 9 digits", isCallDepth, quote(value))
+		return 0, fault("header %s: %s is not a number above 0 of at most 9 digits", isCallDepth, quote(value))
 	}
 	return depth, nil
 }

@@ -97,7 +97,7 @@ func (res *Response) parse(message *head, payload []byte) error {
 		return err
 	}
 	if len(message.body) > 0 && !allowsBody(res.Status) {
-		return fault("body: %d bytes with status %d, which has none", len(message.body), res.Status)
+		return fault("body: %d bytes, but status %d has no body", len(message.body), res.Status)
 	}
 	message.others = res.Header
 	if err := message.read(); err != nil {
@@ -121,13 +121,13 @@ func (res *Response) parseFields(fields *head) (err error) {
 	case OpRes:
 		res.OpCode = OpRes
 	default:
-		return fault("header %s: %s on a response", isOpCode, quote(op))
+		return fault("header %s: %s is not allowed on a response", isOpCode, quote(op))
 	}
 	if res.Fragment, err = fields.fragment(); err != nil {
 		return err
 	}
 	if res.Fragment.IsPart() && res.OpCode == OpAck {
-		return fault("header %s: on an ack, which is whole", isFragment)
+		return fault("header %s: not allowed on an ack, which has no parts", isFragment)
 	}
 	res.FromHost = fields.string(fields.values[isFromHost])
 	res.FromID = fields.string(fields.values[isFromID])

@@ -53,10 +53,10 @@ func TestParseResponseRefuses(t *testing.T) {
 		"tab behind status":   {"200 ", "200\t", `status line "HTTP/1.1 200\tOK": status "200\tOK" is not from 200 to 599`},
 		"control byte":        {"200 OK", "200 O\x00K", `head: control byte 0x00 in line 1`},
 		"bare LF":             {"200 OK\n", "200 OK\n", `head: line 1 ends in LF without CR`},
-		"body with 204":       {"200 OK", "204 No Content", `body: 10 bytes with status 204, which has none`},
-		"body with 304":       {"200 OK", "304 Not Modified", `body: 10 bytes with status 304, which has none`},
+		"body with 204":       {"200 OK", "204 No Content", `body: 10 bytes, but status 204 has no body`},
+		"body with 304":       {"200 OK", "304 Not Modified", `body: 10 bytes, but status 304 has no body`},
 		"body too long":       {"Length: 10", "Length: 1", `body: 9 trailing bytes after Content-Length 1`},
-		"a bad field":         {content, "X(Y): z", `header "X(Y)": not a field name; folded lines and blanks before the colon are not used`},
+		"a bad field":         {content, "X(Y): z", `header "X(Y)": not a field name; folded lines and spaces before the colon are not allowed`},
 		"Transfer-Encoding":   {content, "Transfer-Encoding: chunked", `header Transfer-Encoding: not used on the bus`},
 		"queue twice":         {content, "Bus-Queue: calculator.example", `header Bus-Queue: given twice`},
 		"no sender's host":    {"Bus-From-Host: calculator.example\n", "", `header Bus-From-Host: absent or empty`},
@@ -64,7 +64,7 @@ func TestParseResponseRefuses(t *testing.T) {
 		"no message ID":       {"Bus-Msg-Id: OZ2vT7hJ0kq5b-1w_Xc4Ng\n", "", `header Bus-Msg-Id: absent or empty`},
 		"message ID of blank": {"OZ2vT7hJ0kq5b-1w_Xc4Ng", "a b", `header Bus-Msg-Id: "a b" is not 1 to 64 of A-Z, a-z, 0-9, "-" and "_"`},
 		"no op code":          {"Bus-Op-Code: Res\n", "", `header Bus-Op-Code: absent or empty`},
-		"op code of request":  {": Res", ": Req", `header Bus-Op-Code: "Req" on a response`},
+		"op code of request":  {": Res", ": Req", `header Bus-Op-Code: "Req" is not allowed on a response`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func (f *frame) splitTarget(target span) (origin, authority string, err error) {
 }
 
 func badTarget(target []byte) error {
-	return fault("request target %s: a blank or a percent sign without two hex digits", quote(target))
+	return fault("request target %s: contains a space, or a percent sign without two hex digits", quote(target))
 }
 
 // validOrigin reports whether a path and query contain no space and no invalid escape; a query may contain any percent
