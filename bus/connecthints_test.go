@@ -14,9 +14,9 @@ import (
 func TestOwnHost(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]string{
-		"":                                `label "" is not 1 to 63 of`,
+		"":                                `label "" is not 1 to 63 characters of`,
 		"all":                             `the host "all" is reserved`,
-		"two words.example":               `label "two words" is not 1 to 63 of a-z, 0-9 and inner hyphens`,
+		"two words.example":               `label "two words" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`,
 		"Calculator.example":              `did you mean "calculator.example"?`,
 		"calculator.example:443":          `did you mean "calculator.example"?`,
 		"https://Calculator.example:443/": `did you mean "calculator.example"?`,

@@ -123,7 +123,7 @@ func TestPermissionsRefuseACallee(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("caller.example")
 	for callee, want := range map[string]string{
-		"":               `permissions of caller.example: callee "": host "": label "" is not 1 to 63 of a-z, 0-9 and inner hyphens; write a host, *.domain for all below it, or * for all`,
+		"":               `permissions of caller.example: callee "": host "": label "" is not 1 to 63 characters of a-z, 0-9 and inner hyphens; write a host, *.domain for all below it, or * for all`,
 		"https://a":      `callee "https://a": the port is not a number; write host or host:port`,
 		"a:0":            `callee "a:0": port 0: not from 1 to 65535`,
 		"a.*":            `callee "a.*": host "a.*": label "*" is not`,

@@ -22,7 +22,7 @@ func FromURL(method string, u *url.URL) (Address, error) {
 		return Address{}, malformed("URL: missing; write https://host/path")
 	}
 	if u.Opaque != "" || u.User != nil {
-		return Address{}, malformed("URL: user information or no // before the host; write https://host/path")
+		return Address{}, malformed("URL: contains user information, or no // before the host; write https://host/path")
 	}
 	host, port, err := splitHost(u)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 func TestFromURLRefuses(t *testing.T) {
 	t.Parallel()
-	const label = " is not 1 to 63 of a-z, 0-9 and inner hyphens"
+	const label = " is not 1 to 63 characters of a-z, 0-9 and inner hyphens"
 	tests := map[string]struct {
 		method string
 		url    url.URL
@@ -18,8 +18,8 @@ func TestFromURLRefuses(t *testing.T) {
 	}{
 		"no scheme":       {"GET", url.URL{Host: "h"}, `URL scheme "": neither https nor http; an address is https://<host>/<path>`},
 		"other scheme":    {"GET", url.URL{Scheme: "ftp", Host: "h"}, `URL scheme "ftp": neither https nor http; an address is https://<host>/<path>`},
-		"opaque":          {"GET", url.URL{Scheme: "https", Opaque: "h/x"}, `URL: user information or no // before the host; write https://host/path`},
-		"user":            {"GET", url.URL{Scheme: "https", Host: "evil", User: url.User("calculator.example")}, `URL: user information or no // before the host; write https://host/path`},
+		"opaque":          {"GET", url.URL{Scheme: "https", Opaque: "h/x"}, `URL: contains user information, or no // before the host; write https://host/path`},
+		"user":            {"GET", url.URL{Scheme: "https", Host: "evil", User: url.User("calculator.example")}, `URL: contains user information, or no // before the host; write https://host/path`},
 		"no host":         {"GET", url.URL{Scheme: "https", Path: "/x"}, `host "": label ""` + label},
 		"empty label":     {"GET", url.URL{Scheme: "https", Host: "a..b"}, `host "a..b": label ""` + label},
 		"leading dot":     {"GET", url.URL{Scheme: "https", Host: ".a"}, `host ".a": label ""` + label},
@@ -74,7 +74,7 @@ func TestValidHost(t *testing.T) {
 		}
 	}
 	wantError(t, subject.ValidHost("x"+label), 400,
-		`host "`+label+`x": label "`+label+`x" is not 1 to 63 of a-z, 0-9 and inner hyphens`)
+		`host "`+label+`x": label "`+label+`x" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`)
 	wantError(t, subject.ValidHost("x."+longest), 400,
 		`host "x.`+label[:62]+`"…: longer than 253 bytes`)
 }
@@ -112,7 +112,7 @@ func TestValidID(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", "A", "a-b", "a.b", "*", "a ", "é", longest + "x"} {
-		wantError(t, subject.ValidID(id), 400, `instance ID "`+id+`": not 1 to 32 of a-z and 0-9`)
+		wantError(t, subject.ValidID(id), 400, `instance ID "`+id+`": not 1 to 32 characters of a-z and 0-9`)
 	}
 }
 
@@ -125,9 +125,9 @@ func TestValidPlane(t *testing.T) {
 		}
 	}
 	for _, plane := range []string{"", "a.b", "*", "$SYS", "a~b", "é"} {
-		wantError(t, subject.ValidPlane(plane), 400, `plane "`+plane+`": not 1 to 64 of letters, digits, "-" and "_"`)
+		wantError(t, subject.ValidPlane(plane), 400, `plane "`+plane+`": not 1 to 64 characters of letters, digits, "-" and "_"`)
 	}
-	wantError(t, subject.ValidPlane(longest+"p"), 400, `plane "`+longest+`"…: not 1 to 64 of letters, digits, "-" and "_"`)
+	wantError(t, subject.ValidPlane(longest+"p"), 400, `plane "`+longest+`"…: not 1 to 64 characters of letters, digits, "-" and "_"`)
 }
 
 func TestValidPort(t *testing.T) {

@@ -67,9 +67,9 @@ func TestSegmentsRefuses(t *testing.T) {
 	tests := map[string]string{
 		"a":     `path "a": does not begin with a slash`,
 		"*":     `path "*": does not begin with a slash`,
-		"/%":    `path segment "%": a percent sign without two hex digits; write %25`,
-		"/a/%2": `path segment "%2": a percent sign without two hex digits; write %25`,
-		"/%zz":  `path segment "%zz": a percent sign without two hex digits; write %25`,
+		"/%":    `path segment "%": a percent sign without two hex digits; write %25 for the sign itself`,
+		"/a/%2": `path segment "%2": a percent sign without two hex digits; write %25 for the sign itself`,
+		"/%zz":  `path segment "%zz": a percent sign without two hex digits; write %25 for the sign itself`,
 	}
 	for path, detail := range tests {
 		segments, err := subject.Segments(path)

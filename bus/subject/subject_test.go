@@ -95,13 +95,13 @@ func TestSubjectRefuses(t *testing.T) {
 		status  int
 		detail  string
 	}{
-		"no plane":      {"", ok, 400, `plane "": not 1 to 64 of letters, digits, "-" and "_"`},
+		"no plane":      {"", ok, 400, `plane "": not 1 to 64 characters of letters, digits, "-" and "_"`},
 		"port":          {"bus", change(func(a *subject.Address) { a.Port = 0 }), 400, "port 0: not from 1 to 65535"},
-		"no host":       {"bus", change(func(a *subject.Address) { a.Host = "" }), 400, `host "": label "" is not 1 to 63 of a-z, 0-9 and inner hyphens`},
+		"no host":       {"bus", change(func(a *subject.Address) { a.Host = "" }), 400, `host "": label "" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`},
 		"any method":    {"bus", change(func(a *subject.Address) { a.Method = "*" }), 400, `method "*": not a word of A-Z such as GET`},
 		"relative":      {"bus", change(func(a *subject.Address) { a.Path = "x/y" }), 400, `path "x/y": does not begin with a slash`},
-		"bad escape":    {"bus", change(func(a *subject.Address) { a.Path = "/a/%zz" }), 400, `path segment "%zz": a percent sign without two hex digits; write %25`},
-		"cut escape":    {"bus", change(func(a *subject.Address) { a.Path = "/%4" }), 400, `path segment "%4": a percent sign without two hex digits; write %25`},
+		"bad escape":    {"bus", change(func(a *subject.Address) { a.Path = "/a/%zz" }), 400, `path segment "%zz": a percent sign without two hex digits; write %25 for the sign itself`},
+		"cut escape":    {"bus", change(func(a *subject.Address) { a.Path = "/%4" }), 400, `path segment "%4": a percent sign without two hex digits; write %25 for the sign itself`},
 		"long path":     {"bus", change(func(a *subject.Address) { a.Path = "/" + long }), 414, "subject: longer than 1024 bytes; shorten the path"},
 		"long escapes":  {"bus", change(func(a *subject.Address) { a.Path = "/" + strings.Repeat("%41", 1010) }), 414, "subject: longer than 1024 bytes; shorten the path"},
 		"long segments": {"bus", change(func(a *subject.Address) { a.Path = strings.Repeat("/a", 1900) }), 414, "subject: longer than 1024 bytes; shorten the path"},
@@ -139,20 +139,20 @@ func TestSubjectFitsExactly(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	const form = "not <plane>.<port>.<reversed host>.|.<method>.<path>"
-	const token = `not letters, digits, "-", "_", "~" and upper-case escapes of the rest`
+	const token = `contains something other than letters, digits, "-", "_", "~" and upper-case escapes`
 	tests := map[string]string{
 		"":                              `subject "": ` + form,
 		"bus":                           `subject "bus": ` + form,
 		"bus.r.example.calculator.k3x":  `subject "bus.r.example.calculator.k3x": ` + form,
 		"bus.443.|.GET.x":               `subject "bus.443.|.GET.x": ` + form,
 		"bus.443.h.|.GET":               `subject "bus.443.h.|.GET": ` + form,
-		"b*s.443.h.|.GET.x":             `plane "b*s": not 1 to 64 of letters, digits, "-" and "_"`,
+		"b*s.443.h.|.GET.x":             `plane "b*s": not 1 to 64 characters of letters, digits, "-" and "_"`,
 		"bus.*.h.|.GET.x":               `port "*": not from 1 to 65535`,
 		"bus.0443.h.|.GET.x":            `port "0443": not from 1 to 65535`,
 		"bus.4e3.h.|.GET.x":             `port "4e3": not from 1 to 65535`,
 		"bus.65536.h.|.GET.x":           `port "65536": not from 1 to 65535`,
-		"bus.443.h..g.|.GET.x":          `host "g..h": label "" is not 1 to 63 of a-z, 0-9 and inner hyphens`,
-		"bus.443.H.|.GET.x":             `host "H": label "H" is not 1 to 63 of a-z, 0-9 and inner hyphens`,
+		"bus.443.h..g.|.GET.x":          `host "g..h": label "" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`,
+		"bus.443.H.|.GET.x":             `host "H": label "H" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`,
 		"bus.443.h.|.*.x":               `method "*": not a word of A-Z such as GET`,
 		"bus.443.h.|..x":                `method "": not a word of A-Z such as GET`,
 		"bus.443.h.|.GET.":              `token "": ` + token,

@@ -18,7 +18,7 @@ func ValidHost(host string) error {
 	}
 	for label := range strings.SplitSeq(host, ".") {
 		if !validLabel(label) {
-			return malformed("host %s: label %s is not 1 to %d of a-z, 0-9 and inner hyphens",
+			return malformed("host %s: label %s is not 1 to %d characters of a-z, 0-9 and inner hyphens",
 				quote(host), quote(label), maxLabelLength)
 		}
 	}
@@ -44,7 +44,7 @@ func validLabel(label string) bool {
 // ValidID returns an error unless id can be an instance ID: 1 to 32 of a-z and 0-9.
 func ValidID(id string) error {
 	if id == "" || len(id) > maxIDLength || !all(id, lowerOrDigit) {
-		return malformed("instance ID %s: not 1 to %d of a-z and 0-9", quote(id), maxIDLength)
+		return malformed("instance ID %s: not 1 to %d characters of a-z and 0-9", quote(id), maxIDLength)
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func ValidID(id string) error {
 func ValidPlane(plane string) error {
 	allowed := func(c byte) bool { return plain(c) && c != '~' }
 	if plane == "" || len(plane) > maxPlaneLength || !all(plane, allowed) {
-		return malformed(`plane %s: not 1 to %d of letters, digits, "-" and "_"`, quote(plane), maxPlaneLength)
+		return malformed(`plane %s: not 1 to %d characters of letters, digits, "-" and "_"`, quote(plane), maxPlaneLength)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"ls", "--timeout", "5"}, `--timeout: "5" is not what it takes: a time such as 500ms, 20s or 2m`},
 		{[]string{"ls", "--timeout=0s"}, "--timeout 0s: nothing can be done in no time"},
 		{[]string{"ls", "--json=maybe"}, `--json: "maybe" is not what it takes: true or false`},
-		{[]string{"ls", "--plane", "a b"}, `plane "a b": not 1 to 64 of letters`},
+		{[]string{"ls", "--plane", "a b"}, `plane "a b": not 1 to 64 characters of letters`},
 		{[]string{"ls", "-w", "--every", "-1s"}, "--every -1s: choose a time such as 2s"},
 		{[]string{"ls", "[a"}, `"[a" is no pattern of hosts`},
 		{[]string{"bench", "-c", "0", "calculator.example/add"}, "-c 0: choose 1 to 10000"},
