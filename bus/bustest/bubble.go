@@ -28,7 +28,7 @@ func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 	defer func() {
 		reason := recover()
 		if hung, ok := reason.(error); ok && strings.HasPrefix(hung.Error(), "deadlock: ") {
-			err = fmt.Errorf("the test has ended with %s (%w)%s", b.kept(), hung, b.stacks())
+			err = fmt.Errorf("the test ended with %s (%w)%s", b.kept(), hung, b.stacks())
 		} else if reason != nil {
 			panic(reason)
 		}
@@ -47,16 +47,16 @@ func (b *bubble) kept() string {
 	goroutines := len(b.goroutines())
 	switch {
 	case len(b.open) > 0 && goroutines == 0:
-		return fmt.Sprintf("connections open: %s; %s", strings.Join(b.open, ", "), closeEach)
+		return fmt.Sprintf("connections still open: %s; %s", strings.Join(b.open, ", "), closeEach)
 	case len(b.open) > 0:
-		return fmt.Sprintf("connections open: %s; %s; and with goroutines left, %d of them", strings.Join(b.open, ", "), closeEach, goroutines)
+		return fmt.Sprintf("connections still open: %s; %s; and with goroutines still running, %d of them", strings.Join(b.open, ", "), closeEach, goroutines)
 	case goroutines == 0:
-		return "a NATS connection open; close it before"
+		return "a NATS connection still open; close it before the test ends"
 	}
-	return fmt.Sprintf("goroutines left, %d of them; end each before, or wait for it", goroutines)
+	return fmt.Sprintf("goroutines still running, %d of them; stop each before the test ends, and wait for it", goroutines)
 }
 
-const closeEach = "close each before, or open it with b.Connect, which does so"
+const closeEach = "close each before the test ends, or open it with b.Connect, which does that"
 
 // stacks returns the stacks of the goroutines that are left, each after an empty line.
 func (b *bubble) stacks() string {
@@ -69,7 +69,7 @@ func (b *bubble) stacks() string {
 // giveUp ends the process: nothing else can end a goroutine that waits for ever.
 func (b *bubble) giveUp(test string) {
 	waiting := b.goroutines("[running", "[synctest.Run", "testing/synctest.testingSynctestTest(")
-	panic(fmt.Sprintf("bustest: the clock of %s has gone %s ahead, and it has not ended; it waits here:\n\n%s",
+	panic(fmt.Sprintf("bustest: the clock of %s has advanced by %s, and the test has not ended; it waits here:\n\n%s",
 		test, farAhead, strings.Join(waiting, "\n\n")))
 }
 

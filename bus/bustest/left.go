@@ -25,7 +25,7 @@ func (b *Bus) left(quiet *quietBroker) (hosts []string) {
 	defer cancel()
 	conn, err := bus.Connect(ctx, "bustest", b.Options()...)
 	if err != nil {
-		b.t.Logf("bustest: nobody can tell which connections are open: %v", err)
+		b.t.Logf("bustest: cannot find out which connections are open: %v", err)
 		return nil
 	}
 	ping := bus.NewOperation[struct{}, struct{}](conn, "GET https://all:888/ping")

@@ -73,7 +73,7 @@ func LockDocument(t testing.TB, path string, document []byte) {
 	locked, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		t.Errorf("bustest: there is no lock %s yet; %s, and commit it", path, refresh(t))
+		t.Errorf("bustest: the lock %s does not exist yet; %s, and commit it", path, refresh(t))
 	case err != nil:
 		t.Errorf("bustest: %v", err)
 	case !bytes.Equal(locked, text):
@@ -86,7 +86,7 @@ func compareLock(t testing.TB, path string, locked []byte, now *openapi.Document
 	t.Helper()
 	before, err := openapi.ParseOwn(locked)
 	if err != nil {
-		t.Errorf("bustest: %s is no lock: %v; %s", path, err, refresh(t))
+		t.Errorf("bustest: %s is not a lock file: %v; %s", path, err, refresh(t))
 		return
 	}
 	var breaking, added []string
@@ -98,24 +98,24 @@ func compareLock(t testing.TB, path string, locked []byte, now *openapi.Document
 		}
 	}
 	if len(breaking) > 0 {
-		t.Errorf("bustest: the API breaks those who use it as %s has it:\n  %s\nmend it, or, when nobody is hit, %s",
+		t.Errorf("bustest: the API breaks callers of the version in %s:\n  %s\nfix it, or, if no caller is affected, %s",
 			path, strings.Join(breaking, "\n  "), refresh(t))
 		return
 	}
 	if len(added) == 0 {
-		added = []string{"what it says of itself: descriptions, names, examples, or what it no longer asks for"}
+		added = []string{"only descriptions, names or examples have changed, or requirements were removed"}
 	}
-	t.Logf("bustest: %s is older than the API, which breaks nobody:\n  %s\n%s, and commit it", path, strings.Join(added, "\n  "), refresh(t))
+	t.Logf("bustest: %s is older than the API, but no caller breaks:\n  %s\n%s, and commit it", path, strings.Join(added, "\n  "), refresh(t))
 }
 
 // refresh says how to rewrite a lock.
 func refresh(t testing.TB) string {
 	t.Helper()
-	how := "BUSLINE_UPDATE=1 go test -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$'"
+	how := "run BUSLINE_UPDATE=1 go test -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$'"
 	if flag.Lookup("update") != nil {
 		how += ", or go test -update,"
 	}
-	return how + " writes it"
+	return how + " to write it"
 }
 
 // updates says whether locks are to be written. The flag belongs to the test binary, if it has one.

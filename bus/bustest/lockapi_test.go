@@ -49,7 +49,7 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 		bustest.LockAPI(t, path, otherLender{}, bus.Names("Lend", "title", "until"))
 	}
 
-	if got := told(asBefore); !strings.Contains(got, "there is no lock "+path+" yet; BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' writes it") {
+	if got := told(asBefore); !strings.Contains(got, "the lock "+path+" does not exist yet; run BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' to write it") {
 		t.Errorf("without a lock: %s", got)
 	}
 	t.Setenv("BUSLINE_UPDATE", "1")
@@ -65,9 +65,9 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 	}
 	got := told(other)
 	for _, want := range []string{
-		"POST /lend: the argument book is no longer read: whoever sends it is not heard",
-		"POST /lend: the result's days is gone: whoever reads it finds nothing",
-		"mend it, or, when nobody is hit, BUSLINE_UPDATE=1 go test",
+		"POST /lend: the argument book is no longer read: what callers send is ignored",
+		"POST /lend: the result's days is gone: callers that read it find nothing",
+		"fix it, or, if no caller is affected, run BUSLINE_UPDATE=1 go test",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("with less: %s\nwant in it: %s", got, want)
@@ -80,7 +80,7 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := told(asBefore); !strings.Contains(got, "is no lock: ") {
+	if got := told(asBefore); !strings.Contains(got, "is not a lock file: ") {
 		t.Errorf("with a broken lock: %s", got)
 	}
 }
@@ -100,7 +100,7 @@ func TestLockConn(t *testing.T) { //nolint:paralleltest // it sets the environme
 	t.Setenv("BUSLINE_UPDATE", "")
 	record := &recordingT{TB: t}
 	bustest.LockConn(bustest.Reporter(record), path, serve(bus.Claims(`level > 3`), bus.Port(444)))
-	want := "POST :444/lend: it asks for level > 3 in place of level > 2: whoever has only the claims of before gets 403"
+	want := "POST :444/lend: it now requires the claims level > 3 instead of level > 2: callers with only the old claims get 403"
 	if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], want) {
 		t.Errorf("told %q", told)
 	}

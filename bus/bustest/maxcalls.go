@@ -14,6 +14,6 @@ func MaxCalls(t testing.TB, conn *bus.Conn, limit int, do func()) {
 	before := conn.Stats().Calls
 	do()
 	if made := conn.Stats().Calls - before; made > int64(limit) {
-		t.Errorf("bustest: %s made %d calls, %d at most are expected; is there one for each item of a list?", conn.Host(), made, limit)
+		t.Errorf("bustest: %s made %d calls, expected at most %d; does it make one for each item of a list?", conn.Host(), made, limit)
 	}
 }

@@ -47,7 +47,7 @@ func TestMaxCalls(t *testing.T) {
 
 	record := &recordingT{TB: t}
 	bustest.MaxCalls(bustest.Reporter(record), basket, 1, total)
-	want := "bustest: basket.example made 3 calls, 1 at most are expected; is there one for each item of a list?"
+	want := "bustest: basket.example made 3 calls, expected at most 1; does it make one for each item of a list?"
 	if told, _ := record.seen(); !slices.Equal(told, []string{want}) {
 		t.Errorf("told %q", told)
 	}

@@ -209,7 +209,7 @@ func TestVirtualStoresNothing(t *testing.T) {
 	t.Parallel()
 	failsInChild(t, func(t *testing.T) {
 		bustest.Virtual(t, func(*testing.T, *bustest.Bus) { t.Error("the test runs") }, broker.JetStream(t.TempDir()))
-	}, "bustest: virtual time has no JetStream, whose clock is that of the whole process; test what is stored with bustest.New")
+	}, "bustest: JetStream does not work in virtual time, as it uses the clock of the whole process; test stored events with bustest.New")
 }
 
 // TestVirtualExplainsHangs runs tests that fail in processes of their own, and reads what these say.
@@ -221,7 +221,7 @@ func TestVirtualExplainsHangs(t *testing.T) {
 	}{
 		"goroutine left": {
 			func(_ *testing.T, _ *bustest.Bus) { go waitForEver() },
-			[]string{"--- FAIL: TestVirtualExplainsHangs/goroutine_left", "virtual_test.go:", "ended with goroutines left, 1 of them; end each before, or wait for it", "bustest_test.waitForEver"},
+			[]string{"--- FAIL: TestVirtualExplainsHangs/goroutine_left", "virtual_test.go:", "ended with goroutines still running, 1 of them; stop each before the test ends, and wait for it", "bustest_test.waitForEver"},
 		},
 		"open connections": {
 			func(t *testing.T, b *bustest.Bus) {
@@ -231,15 +231,15 @@ func TestVirtualExplainsHangs(t *testing.T) {
 				}
 				connect(t, "alone.example", append(b.Options(), bus.WithoutSharing())...)
 			},
-			[]string{"bustest: the test has ended with connections open: alone.example, left.example (2 of them), zoo.example;" +
-				" close each before, or open it with b.Connect, which does so (deadlock: main bubble goroutine has exited but blocked goroutines remain)\n"},
+			[]string{"bustest: the test ended with connections still open: alone.example, left.example (2 of them), zoo.example;" +
+				" close each before the test ends, or open it with b.Connect, which does that (deadlock: main bubble goroutine has exited but blocked goroutines remain)\n"},
 		},
 		"open connection, goroutine": {
 			func(t *testing.T, b *bustest.Bus) {
 				connect(t, "left.example", b.Options()...)
 				go waitForEver()
 			},
-			[]string{"connections open: left.example; close each before, or open it with b.Connect, which does so; and with goroutines left, 1 of them (deadlock", "bustest_test.waitForEver"},
+			[]string{"connections still open: left.example; close each before the test ends, or open it with b.Connect, which does that; and with goroutines still running, 1 of them (deadlock", "bustest_test.waitForEver"},
 		},
 		"raw client": {
 			func(t *testing.T, b *bustest.Bus) {
@@ -247,7 +247,7 @@ func TestVirtualExplainsHangs(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			[]string{"bustest: the test has ended with a NATS connection open; close it before (deadlock"},
+			[]string{"bustest: the test ended with a NATS connection still open; close it before the test ends (deadlock"},
 		},
 		"raw handler": {
 			func(t *testing.T, b *bustest.Bus) {
@@ -264,11 +264,11 @@ func TestVirtualExplainsHangs(t *testing.T) {
 				synctest.Wait()
 				raw.Close()
 			},
-			[]string{"ended with goroutines left, 1 of them", "bustest_test.waitForEver"},
+			[]string{"ended with goroutines still running, 1 of them", "bustest_test.waitForEver"},
 		},
 		"test hangs": {
 			func(_ *testing.T, _ *bustest.Bus) { waitForEver() },
-			[]string{"panic: bustest: the clock of TestVirtualExplainsHangs/test_hangs has gone 168h0m0s ahead", "it waits here", "bustest_test.waitForEver"},
+			[]string{"panic: bustest: the clock of TestVirtualExplainsHangs/test_hangs has advanced by 168h0m0s", "it waits here", "bustest_test.waitForEver"},
 		},
 		"test panics": {
 			func(_ *testing.T, _ *bustest.Bus) { panic("boom") },

@@ -14,10 +14,10 @@ func (w *walker) bounds(path string, old, now *reflectapi.Schema) {
 	w.upper(path, "at most", old.Maximum, now.Maximum, old.ExclusiveMaximum, now.ExclusiveMaximum)
 	w.lower(path, "a length of at least", float(old.MinLength), float(now.MinLength), false, false)
 	w.upper(path, "a length of at most", float(old.MaxLength), float(now.MaxLength), false, false)
-	w.lower(path, "elements, at least", float(old.MinItems), float(now.MinItems), false, false)
-	w.upper(path, "elements, at most", float(old.MaxItems), float(now.MaxItems), false, false)
-	w.lower(path, "members, at least", float(old.MinProperties), float(now.MinProperties), false, false)
-	w.upper(path, "members, at most", float(old.MaxProperties), float(now.MaxProperties), false, false)
+	w.lower(path, "a number of elements of at least", float(old.MinItems), float(now.MinItems), false, false)
+	w.upper(path, "a number of elements of at most", float(old.MaxItems), float(now.MaxItems), false, false)
+	w.lower(path, "a number of members of at least", float(old.MinProperties), float(now.MinProperties), false, false)
+	w.upper(path, "a number of members of at most", float(old.MaxProperties), float(now.MaxProperties), false, false)
 	if now.Pattern != "" && now.Pattern != old.Pattern {
 		w.stricter(path, "text that matches "+now.Pattern)
 	}
@@ -25,12 +25,12 @@ func (w *walker) bounds(path string, old, now *reflectapi.Schema) {
 		w.stricter(path, "a multiple of "+number(*now.MultipleOf))
 	}
 	if now.UniqueItems && !old.UniqueItems {
-		w.stricter(path, "no element twice")
+		w.stricter(path, "no duplicate elements")
 	}
 }
 
 func (w *walker) stricter(path, what string) {
-	w.sayf(path, "asks for %s now: whoever sends anything else gets 422", what)
+	w.sayf(path, "now requires %s: callers that send anything else get 422", what)
 }
 
 func (w *walker) lower(path, what string, old, now *float64, oldOpen, nowOpen bool) {

@@ -1,7 +1,7 @@
 // Package compare says how a change of an API affects those who use it.
 //
 //	changes := compare.Documents(before, after)
-//	changes[0].Text      // POST /add: the argument z is required now, so that whoever calls without it gets 422
+//	changes[0].Text      // POST /add: the argument z is now required: callers that omit it get 422
 //	changes[0].Breaks    // true
 //
 // A change breaks if it affects a caller, or a reader of answers, who knows only the old document: an argument may
@@ -87,9 +87,9 @@ func (c *comparison) gone(key string, operation *openapi.Operation, now map[stri
 			c.moved = make(map[string]bool)
 		}
 		c.moved[other] = true
-		c.addf(true, "%s is now %s: whoever calls it where it was gets 404 or 405", key, other)
+		c.addf(true, "%s has moved to %s: callers of the old address get 404 or 405", key, other)
 		c.operation(other, operation, now[other])
 		return
 	}
-	c.addf(true, "%s (%s) is gone: whoever calls it gets 404 or 405", key, operation.OperationID)
+	c.addf(true, "%s (%s) is gone: callers get 404 or 405", key, operation.OperationID)
 }

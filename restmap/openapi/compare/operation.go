@@ -19,13 +19,13 @@ func (c *comparison) operation(key string, old, now *openapi.Operation) {
 	for _, status := range slices.Sorted(maps.Keys(old.Responses)) {
 		answer := now.Responses[status]
 		if answer == nil {
-			c.addf(true, "%s: it no longer tells of an answer with status %s", key, status)
+			c.addf(true, "%s: the response with status %s is no longer described", key, status)
 			continue
 		}
 		if before, after := schemaOf(old.Responses[status].Content), schemaOf(answer.Content); before != nil && after != nil {
 			c.walk(answers, key, "the result", before, after)
 		} else if before != nil {
-			c.addf(true, "%s: the answer with status %s has no body any more: whoever reads it finds nothing", key, status)
+			c.addf(true, "%s: the response with status %s no longer has a body: callers that read it find nothing", key, status)
 		}
 	}
 }
@@ -34,11 +34,11 @@ func (c *comparison) operation(key string, old, now *openapi.Operation) {
 func (c *comparison) claims(key string, old, now *openapi.Operation) {
 	switch before, after := len(old.Security) > 0, len(now.Security) > 0; {
 	case after && !before:
-		c.addf(true, "%s: it asks for claims now, %s: whoever calls without a token gets 401", key, now.Claims)
+		c.addf(true, "%s: it now requires the claims %s: callers without a token get 401", key, now.Claims)
 	case before && !after:
-		c.addf(false, "%s: it asks for no claims any more", key)
+		c.addf(false, "%s: it no longer requires claims", key)
 	case old.Claims != now.Claims:
-		c.addf(true, "%s: it asks for %s in place of %s: whoever has only the claims of before gets 403", key, now.Claims, old.Claims)
+		c.addf(true, "%s: it now requires the claims %s instead of %s: callers with only the old claims get 403", key, now.Claims, old.Claims)
 	}
 }
 
@@ -54,7 +54,7 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation) {
 	for _, before := range old.Parameters {
 		after := find(now.Parameters, before)
 		if after == nil {
-			c.addf(true, "%s: the argument %s is no longer read from the %s: whoever gives it is not heard", key, before.Name, before.In)
+			c.addf(true, "%s: the argument %s is no longer read from the %s: what callers send there is ignored", key, before.Name, before.In)
 			continue
 		}
 		if after.Required && !before.Required {
@@ -74,7 +74,7 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation) {
 }
 
 func (c *comparison) required(key, name string) {
-	c.addf(true, "%s: the argument %s is required now: whoever calls without it gets 422", key, name)
+	c.addf(true, "%s: the argument %s is now required: callers that omit it get 422", key, name)
 }
 
 // body compares the request bodies.
@@ -83,7 +83,7 @@ func (c *comparison) body(key string, before, after *reflectapi.Schema) {
 	case before != nil && after != nil:
 		c.walk(arguments, key, "the body", before, after)
 	case before != nil:
-		c.addf(true, "%s: the body is no longer read: whoever sends one is not heard", key)
+		c.addf(true, "%s: the body is no longer read: what callers send is ignored", key)
 	case after != nil:
 		c.walk(arguments, key, "the body", &reflectapi.Schema{Type: "object"}, after)
 	}

@@ -111,9 +111,9 @@ func resolve(d *openapi.Document, s *reflectapi.Schema) (resolved *reflectapi.Sc
 func (w *walker) nullable(path string, before, after bool) {
 	switch {
 	case w.direction == arguments && before && !after:
-		w.sayf(path, "may not be null any more: whoever sends null gets 422")
+		w.sayf(path, "may no longer be null: callers that send null get 422")
 	case w.direction == answers && !before && after:
-		w.sayf(path, "may be null now: whoever reads it has to expect that")
+		w.sayf(path, "may now be null: callers that read it have to expect that")
 	}
 }
 
@@ -128,13 +128,13 @@ func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
 		from, to = after, before
 	}
 	if accepts(to, from) {
-		w.addf(false, "%s: %s is %s, and was %s", w.key, w.at(path), after, before)
+		w.addf(false, "%s: %s is now %s, was %s", w.key, w.at(path), after, before)
 		return true
 	}
 	if w.direction == arguments {
-		w.sayf(path, "is %s now, and was %s: whoever sends that gets 400 or 422", after, before)
+		w.sayf(path, "is now %s, was %s: callers that send the old type get 400 or 422", after, before)
 	} else {
-		w.sayf(path, "is %s now, and was %s: whoever reads it as that fails", after, before)
+		w.sayf(path, "is now %s, was %s: callers that read the old type fail", after, before)
 	}
 	return false
 }
@@ -173,13 +173,13 @@ func (w *walker) enum(path string, old, now *reflectapi.Schema) {
 	}
 	switch {
 	case w.direction == arguments && len(now.Enum) > 0 && len(old.Enum) == 0:
-		w.sayf(path, "takes only %s now: whoever sends anything else gets 422", list(now.Enum))
+		w.sayf(path, "now accepts only %s: callers that send anything else get 422", list(now.Enum))
 	case w.direction == arguments && len(now.Enum) > 0 && len(missing(old.Enum, now.Enum)) > 0:
-		w.sayf(path, "takes %s no more: whoever sends that gets 422", list(missing(old.Enum, now.Enum)))
+		w.sayf(path, "no longer accepts %s: callers that send it get 422", list(missing(old.Enum, now.Enum)))
 	case w.direction == answers && len(old.Enum) > 0 && len(now.Enum) == 0:
-		w.sayf(path, "may be anything now, and was one of %s: whoever reads it has to expect that", list(old.Enum))
+		w.sayf(path, "may now be anything, was one of %s: callers that read it have to expect that", list(old.Enum))
 	case w.direction == answers && len(old.Enum) > 0 && len(missing(now.Enum, old.Enum)) > 0:
-		w.sayf(path, "may be %s, too: whoever reads it has to expect that", list(missing(now.Enum, old.Enum)))
+		w.sayf(path, "may now also be %s: callers that read it have to expect that", list(missing(now.Enum, old.Enum)))
 	}
 }
 
@@ -187,7 +187,7 @@ func (w *walker) enum(path string, old, now *reflectapi.Schema) {
 func (w *walker) choices(path string, old, now *reflectapi.Schema) {
 	pick := func(s *reflectapi.Schema) any { return []any{s.AllOf, s.AnyOf, s.OneOf, s.Not} }
 	if !same(pick(old), pick(now)) {
-		w.sayf(path, "has other alternatives (allOf, anyOf, oneOf, not): whoever relies on those of before may fail")
+		w.sayf(path, "has different alternatives (allOf, anyOf, oneOf, not): callers that rely on the old ones may fail")
 	}
 }
 
@@ -197,13 +197,13 @@ func (w *walker) properties(path string, old, now *reflectapi.Schema) {
 		after := now.Properties[name]
 		switch {
 		case after == nil && w.direction == arguments:
-			w.sayf(inside(name), "is no longer read: whoever sends it is not heard")
+			w.sayf(inside(name), "is no longer read: what callers send is ignored")
 			continue
 		case after == nil:
-			w.sayf(inside(name), "is gone: whoever reads it finds nothing")
+			w.sayf(inside(name), "is gone: callers that read it find nothing")
 			continue
 		case w.direction == answers && slices.Contains(old.Required, name) && !slices.Contains(now.Required, name):
-			w.sayf(inside(name), "may be missing now: whoever reads it has to expect that")
+			w.sayf(inside(name), "may now be missing: callers that read it have to expect that")
 		}
 		w.compare(inside(name), old.Properties[name], after)
 	}
@@ -211,7 +211,7 @@ func (w *walker) properties(path string, old, now *reflectapi.Schema) {
 		asked := slices.Contains(now.Required, name) && !slices.Contains(old.Required, name)
 		switch {
 		case asked && w.direction == arguments:
-			w.sayf(inside(name), "is required now: whoever calls without it gets 422")
+			w.sayf(inside(name), "is now required: callers that omit it get 422")
 		case old.Properties[name] == nil:
 			w.addf(false, "%s: %s is new", w.key, w.at(inside(name)))
 		}
