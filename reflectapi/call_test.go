@@ -137,7 +137,7 @@ func TestKindsAreNotMixedUp(t *testing.T) {
 		t.Error(err)
 	}
 	err = method(t, service, "Forget").ServeHTTP(httptest.NewRecorder(), nil)
-	if errorText(err) != "method Forget is no web method: use Call" {
+	if errorText(err) != "method Forget is not a web method: use Call" {
 		t.Error(err)
 	}
 }

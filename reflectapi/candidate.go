@@ -25,7 +25,7 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 		c := &candidate{name: m.Name, receiver: impl}
 		c.shape, c.misfits = shapeOf(fn.Type())
 		if declarer, _ := declaredIn(t, m.Name); declarer.PkgPath() == "sync" {
-			c.misfits = append(c.misfits, fmt.Sprintf("it comes from an embedded %v, and callers would hold it: make that a field with a name", declarer))
+			c.misfits = append(c.misfits, fmt.Sprintf("it is promoted from the embedded %v, which callers could then use: give that field a name", declarer))
 		}
 		if t.Kind() == reflect.Interface {
 			c.subjects = append(c.subjects, &subject{method: m.Name, receiver: t, shape: c.shape})

@@ -129,18 +129,18 @@ func TestCheckNames(t *testing.T) {
 			"method Page: its doc comment " + gone + "write it in bookkeeper and run go generate, or " + embed,
 		}},
 		"a table out of date": {reflect.TypeFor[cashier](), Clerk{}, []reflectapi.Option{reflectapi.Source(books)}, []string{
-			"type cashier: the signature table has another comment than the source file: run go generate",
-			"method Give: the signature table gives argument to another type than the source file: run go generate",
-			"method Give: the signature table has another comment than the source file: run go generate",
+			"type cashier: the signature table has a different comment than the source file: run go generate",
+			"method Give: the signature table gives argument to a different type than the source file: run go generate",
+			"method Give: the signature table has a different comment than the source file: run go generate",
 			"method Take: the signature table calls argument 1 sum, the source file calls it amount: run go generate",
 			"method Take: the signature table calls argument 2 in, the source file calls it _: run go generate",
 			"method Take: the signature table calls result 1 rest, the source file calls it change: run go generate",
 		}},
 		"embedded source out of date": {nil, &Calculator{}, []reflectapi.Option{reflectapi.Source(edited(t,
 			"x, y int) (sum int", "a, y int) (sum int", "Distance measures", "Distance guesses", "does sums", "does more"))}, []string{
-			"type Calculator: the embedded source has another comment than the source file: embed the file as it is",
-			"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the file as it is",
-			"method Distance: the embedded source has another comment than the source file: embed the file as it is",
+			"type Calculator: the embedded source has a different comment than the source file: embed the current file",
+			"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the current file",
+			"method Distance: the embedded source has a different comment than the source file: embed the current file",
 		}},
 		"an interface without a table": {greeter, Friend{}, []reflectapi.Option{reflectapi.Source(naming)}, []string{
 			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
@@ -156,11 +156,11 @@ func TestCheckNames(t *testing.T) {
 			"method Leave: without source files and debug information, as in production, argument 1 is unnamed in greeting.go:15:" +
 				` name it, as in (a string), or give them with bus.Names("Leave", …)`,
 		}},
-		"nil":             {greeter, nil, nil, []string{"nil has no methods: hand over a value"}},
-		"no interface":    {reflect.TypeFor[Clerk](), Clerk{}, nil, []string{"reflectapi_test.Clerk is no interface"}},
+		"nil":             {greeter, nil, nil, []string{"the service is nil: pass a value"}},
+		"no interface":    {reflect.TypeFor[Clerk](), Clerk{}, nil, []string{"reflectapi_test.Clerk is not an interface"}},
 		"not implemented": {greeter, Clerk{}, nil, []string{"reflectapi_test.Clerk does not implement greeting.Greeter"}},
 		"not to be served": {nil, Friend{}, onlyNames(), []string{
-			`method Other: argument 1 cannot travel as JSON: it is of type chan int; change it, or leave it out with bus.Without("Other")`,
+			`method Other: argument 1 cannot be encoded as JSON: it is of type chan int; change it, or leave it out with bus.Without("Other")`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,9 +186,9 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("warnings without source: %q", warnings)
 	}
 	want := []string{
-		"type cashier: the signature table has another comment than the source file: run go generate",
-		"method Give: the signature table gives argument to another type than the source file: run go generate",
-		"method Give: the signature table has another comment than the source file: run go generate",
+		"type cashier: the signature table has a different comment than the source file: run go generate",
+		"method Give: the signature table gives argument to a different type than the source file: run go generate",
+		"method Give: the signature table has a different comment than the source file: run go generate",
 		"method Take: the signature table calls argument 1 sum, the source file calls it amount: run go generate",
 		"method Take: the signature table calls argument 2 in, the source file calls it _: run go generate",
 		"method Take: the signature table calls result 1 rest, the source file calls it change: run go generate",
@@ -197,7 +197,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	got := describe(t, &Calculator{}, reflectapi.Source(edited(t, "x, y int) (sum int", "a, y int) (sum int"))).Warnings
-	if want := []string{"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the file as it is"}; !slices.Equal(got, want) {
+	if want := []string{"method Add: the embedded source calls argument 1 a, the source file calls it x: embed the current file"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -28,7 +28,7 @@ func (c *converter) finish() {
 		return
 	}
 	if name, found := circular(c.schemas.components); found {
-		c.fault = fmt.Errorf("%s: it is only what it is itself, without end", name)
+		c.fault = fmt.Errorf("%s: its schema refers only to itself, so it can never be checked", name)
 		return
 	}
 	rules := newCompiler(c.schemas.components)

@@ -106,7 +106,7 @@ func (s *Schemas) untrueDefaults() error {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("field %v.%s: default=%v is not what a missing value is, which is %s: take it out of the tag, or make the field a pointer and set the default where it is nil",
+			return fmt.Errorf("field %v.%s: default=%v is not applied, because a missing value is %s: remove it from the tag, or make the field a pointer and set the default in code when it is nil",
 				m.owner, m.field.goName, m.schema.Default, text)
 		}
 	}

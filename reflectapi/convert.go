@@ -38,7 +38,7 @@ type converter struct {
 // itself twice would never end.
 func (c *converter) convert(in *jsonschema.Schema, t reflect.Type) *Schema {
 	if c.depth >= maxSchemaDepth {
-		c.failf("it contains itself without end")
+		c.failf("it contains itself endlessly")
 	}
 	if c.fault != nil {
 		return anything()
@@ -75,7 +75,7 @@ func (c *converter) convertValue(in *jsonschema.Schema, t reflect.Type) *Schema 
 	}
 	out := &Schema{Type: in.Type}
 	if !slices.Contains([]string{"", "string", "number", "integer", "boolean", "array", "object"}, in.Type) {
-		c.failf("there is no type %q", in.Type)
+		c.failf("the type %q does not exist in JSON Schema", in.Type)
 	}
 	c.annotations(in, out)
 	if t == reflect.TypeFor[time.Duration]() {

@@ -62,18 +62,18 @@ func TestConvert(t *testing.T) {
 func TestConvertFaults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ in, want string }{
-		"type":             {`{"type":"text"}`, `there is no type "text"`},
-		"where":            {`{"properties":{"a":{"properties":{"b":{"type":"text"}}}}}`, `a.b: there is no type "text"`},
-		"in a component":   {`{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"properties":{"b":{"type":"text"}}}}}`, `A.b: there is no type "text"`},
-		"pattern":          {`{"type":"string","pattern":"(?=a)"}`, `the pattern "(?=a)" is no regular expression that Go reads: write it as package regexp/syntax has it`},
-		"multiple":         {`{"type":"number","multipleOf":0}`, `multipleOf 0 is not above 0`},
+		"type":             {`{"type":"text"}`, `the type "text" does not exist in JSON Schema`},
+		"where":            {`{"properties":{"a":{"properties":{"b":{"type":"text"}}}}}`, `a.b: the type "text" does not exist in JSON Schema`},
+		"in a component":   {`{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"properties":{"b":{"type":"text"}}}}}`, `A.b: the type "text" does not exist in JSON Schema`},
+		"pattern":          {`{"type":"string","pattern":"(?=a)"}`, `the pattern "(?=a)" is not a regular expression that Go accepts: see package regexp/syntax`},
+		"multiple":         {`{"type":"number","multipleOf":0}`, `multipleOf is 0, but has to be above 0`},
 		"read and write":   {`{"type":"string","readOnly":true,"writeOnly":true}`, `it is both readOnly and writeOnly`},
 		"default enum":     {`{"type":"string","enum":["a"],"default":"b"}`, `the default b breaks its own schema: it expects a`},
 		"default low":      {`{"type":"integer","minimum":5,"default":4}`, `the default 4 breaks its own schema: it expects at least 5`},
 		"default at limit": {`{"type":"integer","exclusiveMaximum":5,"default":5}`, `the default 5 breaks its own schema: it expects less than 5`},
 		"default fraction": {`{"type":"integer","default":1.5}`, `the default 1.5 breaks its own schema: it expects an integer`},
 		"default multiple": {`{"type":"integer","multipleOf":2,"default":3}`, `the default 3 breaks its own schema: it expects a multiple of 2`},
-		"default int32":    {`{"type":"integer","format":"int32","default":3000000000}`, `the default 3e+09 breaks its own schema: it expects an integer of 32 bits`},
+		"default int32":    {`{"type":"integer","format":"int32","default":3000000000}`, `the default 3e+09 breaks its own schema: it expects a 32-bit integer`},
 		"default type":     {`{"type":"boolean","default":"perhaps"}`, `the default perhaps breaks its own schema: it expects a boolean`},
 		"default number":   {`{"type":"string","default":1}`, `the default 1 breaks its own schema: it expects a string`},
 		"default boolean":  {`{"type":"string","default":true}`, `the default true breaks its own schema: it expects a string`},
@@ -86,7 +86,7 @@ func TestConvertFaults(t *testing.T) {
 		"example bytes":    {`{"type":"string","format":"byte","examples":["?"]}`, `the example ? breaks its own schema: it expects the format byte`},
 		"few items":        {`{"type":"array","items":true,"minItems":2,"default":["a"]}`, `the default [a] breaks its own schema: it expects at least 2 elements`},
 		"many items":       {`{"type":"array","items":true,"maxItems":1,"default":["a","b"]}`, `the default [a b] breaks its own schema: it expects at most 1 element`},
-		"repeated items":   {`{"type":"array","items":true,"uniqueItems":true,"default":["a","a"]}`, `the default [a a] breaks its own schema: it expects no element twice`},
+		"repeated items":   {`{"type":"array","items":true,"uniqueItems":true,"default":["a","a"]}`, `the default [a a] breaks its own schema: it expects no duplicate elements`},
 		"wrong item":       {`{"type":"array","items":{"type":"integer"},"default":["a"]}`, `the default [a] breaks its own schema: it has [0], which expects an integer`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestConvertEndlessSchema(t *testing.T) {
 	endless := &jsonschema.Schema{Type: "array"}
 	endless.Items = endless
 	endless.AllOf = []*jsonschema.Schema{endless, endless}
-	if _, _, err := reflectapi.Convert(endless); errorText(err) != "it contains itself without end" {
+	if _, _, err := reflectapi.Convert(endless); errorText(err) != "it contains itself endlessly" {
 		t.Error(err)
 	}
 	if schema, _, err := reflectapi.Convert(&jsonschema.Schema{AllOf: []*jsonschema.Schema{nil}}); err != nil || text(t, schema) != `{"allOf":[{"nullable":true}]}` {

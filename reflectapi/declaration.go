@@ -58,7 +58,7 @@ func (d declared) names(what string, fields *ast.FieldList, types []reflect.Type
 	for _, field := range fields.List {
 		for _, name := range fieldNames(field) {
 			if t := types[len(names)]; !fits(field.Type, t) {
-				return nil, d.contradiction("%s %d is not the %v that the program has", what, len(names)+1, t)
+				return nil, d.contradiction("%s %d is not of type %v, as it is in the program", what, len(names)+1, t)
 			}
 			names = append(names, name)
 		}

@@ -76,13 +76,13 @@ func TestInterfaceThatCannotBeRead(t *testing.T) {
 		"of the standard library": {
 			reflect.TypeFor[io.Reader](), nil,
 			"method Read: no names for 1 argument and 1 result (code: none given; signature table: none; embedded source: none given;" +
-				" source file: package io is in another module; DWARF: an interface leaves nothing there);" +
+				" source file: package io is in another module; DWARF: it has no methods of interfaces);" +
 				" write a signature table with apigen -type Reader," + remedy + `"Read", …)`,
 		},
 		"of the language": {
 			reflect.TypeFor[error](), nil,
 			"method Error: no names for 1 result (code: none given; signature table: none; embedded source: none given;" +
-				" source file: error is declared in no file; DWARF: an interface leaves nothing there);" +
+				" source file: error is declared in no file; DWARF: it has no methods of interfaces);" +
 				` give them with bus.Names("Error", …)`,
 		},
 		"portable": {

@@ -17,7 +17,7 @@ func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 		out.Format = "byte"
 	}
 	if _, err := regexp.Compile(in.Pattern); err != nil {
-		c.failf("the pattern %q is no regular expression that Go reads: write it as package regexp/syntax has it", in.Pattern)
+		c.failf("the pattern %q is not a regular expression that Go accepts: see package regexp/syntax", in.Pattern)
 	}
 	out.Minimum, out.Maximum = number(in.Minimum), number(in.Maximum)
 	if limit := number(in.ExclusiveMinimum); limit != nil && (out.Minimum == nil || *limit >= *out.Minimum) {
@@ -27,7 +27,7 @@ func (c *converter) limits(in *jsonschema.Schema, out *Schema) {
 		out.Maximum, out.ExclusiveMaximum = limit, true
 	}
 	if out.MultipleOf = number(in.MultipleOf); out.MultipleOf != nil && *out.MultipleOf <= 0 {
-		c.failf("multipleOf %v is not above 0", *out.MultipleOf)
+		c.failf("multipleOf is %v, but has to be above 0", *out.MultipleOf)
 	}
 }
 

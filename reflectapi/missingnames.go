@@ -73,7 +73,7 @@ func (s *nameSearch) unnamed(of *subject) error {
 		them = "it"
 	}
 	if !of.isInterface() && len(s.gap.results) > 0 {
-		mock = "; a mock is served as its interface: " + serveMock
+		mock = "; serve a mock as its interface: " + serveMock
 	}
 	return missingNamesError{
 		gap:    true,
@@ -92,7 +92,7 @@ func mockFault(t reflect.Type, s *settings) error {
 	}
 	for _, method := range []string{"EXPECT", "AssertExpectations"} {
 		if hasMethod(t, method) && !s.leavesOut(method) {
-			return fmt.Errorf("%v looks like a mock, for it has a method %s: serve it as its interface: %s", t, method, serveMock)
+			return fmt.Errorf("%v looks like a mock, because it has a method %s: serve it as its interface: %s", t, method, serveMock)
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func TestSourceContradictsTheProgram(t *testing.T) {
 	}{
 		"argument type": {
 			[2]string{"x, y int) (sum int", "x string, y int) (sum int"},
-			"method Add: embedded source: services_test.go:N: parameter 2 is not the int that the program has",
+			"method Add: embedded source: services_test.go:N: parameter 2 is not of type int, as it is in the program",
 		},
 		"argument count": {
 			[2]string{"x, y int) (sum int", "x, y, z int) (sum int"},
@@ -110,7 +110,7 @@ func TestSourceContradictsTheProgram(t *testing.T) {
 		},
 		"result type": {
 			[2]string{"(d float64)", "(d *float64)"},
-			"method Distance: embedded source: services_test.go:N: result 1 is not the float64 that the program has",
+			"method Distance: embedded source: services_test.go:N: result 1 is not of type float64, as it is in the program",
 		},
 		"result count": {
 			[2]string{"(d float64)", "(d float64, e error)"},
@@ -118,7 +118,7 @@ func TestSourceContradictsTheProgram(t *testing.T) {
 		},
 		"array length": {
 			[2]string{"known [2]bool", "known [0x3]bool"},
-			"method Remember: embedded source: services_test.go:N: result 1 is not the [2]bool that the program has",
+			"method Remember: embedded source: services_test.go:N: result 1 is not of type [2]bool, as it is in the program",
 		},
 		"a name may be an alias": {
 			[2]string{"p1, p2 Point", "p1, p2 Place"},
@@ -126,11 +126,11 @@ func TestSourceContradictsTheProgram(t *testing.T) {
 		},
 		"map element": {
 			[2]string{"map[string][]*Point", "map[string][]bool"},
-			"method Remember: embedded source: services_test.go:N: parameter 1 is not the map[string][]*reflectapi_test.Point that the program has",
+			"method Remember: embedded source: services_test.go:N: parameter 1 is not of type map[string][]*reflectapi_test.Point, as it is in the program",
 		},
 		"variadic": {
 			[2]string{"more ...int", "more ...bool"},
-			"method Sum: embedded source: services_test.go:N: parameter 2 is not the []int that the program has",
+			"method Sum: embedded source: services_test.go:N: parameter 2 is not of type []int, as it is in the program",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestMissingNames(t *testing.T) {
 	if err == nil {
 		t.Fatal("names were invented")
 	}
-	const mock = "; a mock is served as its interface: bus.Serve[API](conn, mock)"
+	const mock = "; serve a mock as its interface: bus.Serve[API](conn, mock)"
 	want := strings.Join([]string{
 		`method Args: arguments 1 and 2 are unnamed in naming_test.go:N: name them, as in (a int, b string), or give them with bus.Names("Args", …)`,
 		`method Blank: argument 1 is unnamed in naming_test.go:N: name it, as in (a int, y int), or give them with bus.Names("Blank", …)`,

@@ -63,7 +63,7 @@ func (m *Method) Call(ctx context.Context, in reflect.Value) (out reflect.Value,
 // For a Function method it returns an error.
 func (m *Method) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	if m.Kind != Web {
-		return fmt.Errorf("method %s is no web method: use Call", m.Name)
+		return fmt.Errorf("method %s is not a web method: use Call", m.Name)
 	}
 	if m.plan.web == nil {
 		return m.uncallable()

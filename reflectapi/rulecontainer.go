@@ -26,7 +26,7 @@ func (r *listRule) check(to *review, v reflect.Value) {
 		to.fail("expects at most " + counted(*r.longest, "element"))
 	}
 	if r.unique && repeats(v) {
-		to.fail("expects no element twice")
+		to.fail("expects no duplicate elements")
 	}
 	if r.items == nil {
 		return

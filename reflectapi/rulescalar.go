@@ -67,7 +67,7 @@ func (r *numberRule) check(to *review, v reflect.Value) {
 		}
 	}
 	if r.int32s && (compare(v, math.MinInt32) < 0 || compare(v, math.MaxInt32) > 0) {
-		to.fail("expects an integer of 32 bits")
+		to.fail("expects a 32-bit integer")
 	}
 	if r.multiple != nil && !isMultiple(v, *r.multiple) {
 		to.fail("expects a multiple of " + decimal(*r.multiple))
@@ -182,7 +182,7 @@ func texts(s *Schema) (*textRule, error) {
 	if s.Pattern != "" {
 		pattern, err := regexp.Compile(s.Pattern)
 		if err != nil {
-			return nil, fmt.Errorf("the pattern %q is no regular expression that Go reads: write it as package regexp/syntax has it", s.Pattern)
+			return nil, fmt.Errorf("the pattern %q is not a regular expression that Go accepts: see package regexp/syntax", s.Pattern)
 		}
 		r.pattern = pattern
 	}

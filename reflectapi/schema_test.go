@@ -160,7 +160,7 @@ func TestSchemaOfAnyAndNil(t *testing.T) {
 	if err != nil || text(t, schema) != `{"nullable":true}` {
 		t.Errorf("%s, %v", text(t, schema), err)
 	}
-	if _, err := reflectapi.NewSchemas().Of(nil); errorText(err) != "no type, no schema" {
+	if _, err := reflectapi.NewSchemas().Of(nil); errorText(err) != "the type is nil, so there is no schema" {
 		t.Error(err)
 	}
 }

@@ -48,10 +48,10 @@ func NewSchemas(reserved ...string) *Schemas {
 // where; the collection cannot be used after an error.
 func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 	if t == nil {
-		return nil, errors.New("no type, no schema")
+		return nil, errors.New("the type is nil, so there is no schema")
 	}
 	if obstacle := untransportable(t); obstacle != "" {
-		return nil, fmt.Errorf("%v cannot travel as JSON: %s", t, obstacle)
+		return nil, fmt.Errorf("%v cannot be encoded as JSON: %s", t, obstacle)
 	}
 	if err := checkTags(t); err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func TestSchemaFaults(t *testing.T) {
 		value any
 		want  string
 	}{
-		"channel":   {make(chan int), "chan int cannot travel as JSON: it is of type chan int"},
+		"channel":   {make(chan int), "chan int cannot be encoded as JSON: it is of type chan int"},
 		"reflector": {Faulty{}, "schema of reflectapi_test.Faulty: no schema today"},
 		"tag": {struct {
 			A struct {

@@ -39,7 +39,7 @@ func Describe(impl any, options ...Option) (*Service, error) {
 // in this build. Otherwise it is like Describe.
 func DescribeAs(iface reflect.Type, impl any, options ...Option) (*Service, error) {
 	if iface == nil {
-		return nil, errors.New("<nil> is no interface")
+		return nil, errors.New("<nil> is not an interface")
 	}
 	s, err := surveyAs(iface, impl, options)
 	if err != nil {
@@ -57,7 +57,7 @@ func surveyAs(iface reflect.Type, impl any, options []Option) (*survey, error) {
 	case iface == nil:
 		return newSurvey(value.Type(), value, options)
 	case iface.Kind() != reflect.Interface:
-		return nil, fmt.Errorf("%v is no interface", iface)
+		return nil, fmt.Errorf("%v is not an interface", iface)
 	case !value.Type().Implements(iface):
 		return nil, fmt.Errorf("%v does not implement %v", value.Type(), iface)
 	}
@@ -68,9 +68,9 @@ func receiverOf(impl any) (reflect.Value, error) {
 	value := reflect.ValueOf(impl)
 	switch {
 	case !value.IsValid():
-		return value, errors.New("nil has no methods: hand over a value")
+		return value, errors.New("the service is nil: pass a value")
 	case value.Kind() == reflect.Pointer && value.IsNil():
-		return value, fmt.Errorf("the %v is nil: hand over a value", value.Type())
+		return value, fmt.Errorf("the %v is nil: pass one that is not", value.Type())
 	}
 	return value, nil
 }
@@ -84,7 +84,7 @@ func unreachable(t reflect.Type, s *settings) []error {
 	var faults []error
 	for m := range reflect.PointerTo(t).Methods() {
 		if _, reachable := t.MethodByName(m.Name); !reachable && !s.leavesOut(m.Name) {
-			faults = append(faults, fmt.Errorf("method %s has a pointer receiver: hand over a *%v, or leave it out with bus.Without(%q)", m.Name, t, m.Name))
+			faults = append(faults, fmt.Errorf("method %s has a pointer receiver: pass a *%v, or leave it out with bus.Without(%q)", m.Name, t, m.Name))
 		}
 	}
 	return faults

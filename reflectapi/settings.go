@@ -50,7 +50,7 @@ func (s *settings) faults(t reflect.Type) []error {
 			faults = append(faults, fmt.Errorf("bus.Names: %v has no method %s", t, given.method))
 		}
 		if slices.ContainsFunc(s.names[:i], func(g givenNames) bool { return g.method == given.method }) {
-			faults = append(faults, fmt.Errorf("bus.Names: method %s is named twice", given.method))
+			faults = append(faults, fmt.Errorf("bus.Names: method %s is given twice", given.method))
 		}
 		for _, names := range [][]string{given.arguments, given.results} {
 			if fault := namesFault(names); fault != "" {
@@ -75,9 +75,9 @@ func namesFault(names []string) string {
 	for i, name := range names {
 		switch {
 		case !token.IsIdentifier(name) || name == "_":
-			return fmt.Sprintf("%q is no identifier", name)
+			return fmt.Sprintf("%q is not a Go identifier", name)
 		case slices.Contains(names[:i], name):
-			return fmt.Sprintf("%s stands for two values", name)
+			return fmt.Sprintf("the name %s is used for two values", name)
 		}
 	}
 	return ""

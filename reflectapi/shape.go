@@ -64,7 +64,7 @@ func disguisedError(s shape) string {
 	if last < 0 || s.returnsError || !s.results[last].Implements(reflect.TypeFor[error]()) {
 		return ""
 	}
-	return fmt.Sprintf("result %d is of type %v, which is an error: declare it as error, or add an error after it", last+1, s.results[last])
+	return fmt.Sprintf("result %d is of type %v, which implements error: declare it as error, or add an error after it", last+1, s.results[last])
 }
 
 // misfit returns why a type is not allowed as an argument or a result, or "". Types that are allowed elsewhere in a
@@ -79,7 +79,7 @@ func misfit(t reflect.Type) string {
 		return fmt.Sprintf("is of type %v: a web method is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result", t)
 	}
 	if obstacle := untransportable(t); obstacle != "" {
-		return "cannot travel as JSON: " + obstacle
+		return "cannot be encoded as JSON: " + obstacle
 	}
 	return ""
 }

@@ -55,7 +55,7 @@ const originSignature = "signature"
 // describe returns a method without code, or why it cannot be served.
 func (s Signature) describe() (*Method, error) {
 	if s.Func == nil || s.Func.Kind() != reflect.Func {
-		return nil, fmt.Errorf("%v is no type of a function", s.Func)
+		return nil, fmt.Errorf("%v is not a function type", s.Func)
 	}
 	if s.Func.NumIn() != len(s.Params) || s.Func.NumOut() != len(s.Results) {
 		return nil, fmt.Errorf("names for %d parameters and %d results, but the type has %d and %d",
@@ -72,7 +72,7 @@ func (s Signature) describe() (*Method, error) {
 	}
 	if len(m.Args)+len(m.Results) > 0 {
 		if err := m.take(declaration{params: s.Params, results: s.Results}); err != nil {
-			return nil, fmt.Errorf("%w, and callers go by names: give them in the interface", err)
+			return nil, fmt.Errorf("%w, but callers use the names: write them in the interface", err)
 		}
 		m.Origin = originSignature
 	}
@@ -87,5 +87,5 @@ func (s Signature) describe() (*Method, error) {
 
 // uncallable is the error for calling a method that is only a signature.
 func (m *Method) uncallable() error {
-	return fmt.Errorf("method %s is described from its signature alone: there is nothing to call", m.Name)
+	return fmt.Errorf("method %s is described only by its signature: there is no code to call", m.Name)
 }

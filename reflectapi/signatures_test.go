@@ -61,11 +61,11 @@ func TestSignaturesCannotBeCalled(t *testing.T) {
 	}
 	add := method(t, service, "Add")
 	_, err = add.Call(t.Context(), reflect.New(add.In).Elem())
-	if want := "method Add is described from its signature alone: there is nothing to call"; err == nil || err.Error() != want {
+	if want := "method Add is described only by its signature: there is no code to call"; err == nil || err.Error() != want {
 		t.Error(err)
 	}
 	err = method(t, service, "Home").ServeHTTP(nil, nil)
-	if want := "method Home is described from its signature alone: there is nothing to call"; err == nil || err.Error() != want {
+	if want := "method Home is described only by its signature: there is no code to call"; err == nil || err.Error() != want {
 		t.Error(err)
 	}
 }
@@ -77,12 +77,12 @@ func TestRefusedSignatures(t *testing.T) {
 		want       string
 	}{
 		"none":       {nil, "Calculator has no exported method to serve"},
-		"no type":    {[]reflectapi.Signature{{Name: "Add"}}, "method Add: <nil> is no type of a function"},
-		"a number":   {[]reflectapi.Signature{signature("Add", 1, "", "")}, "method Add: int is no type of a function"},
+		"no type":    {[]reflectapi.Signature{{Name: "Add"}}, "method Add: <nil> is not a function type"},
+		"a number":   {[]reflectapi.Signature{signature("Add", 1, "", "")}, "method Add: int is not a function type"},
 		"names":      {[]reflectapi.Signature{signature("Add", func(int) {}, "x y", "")}, "method Add: names for 2 parameters and 0 results, but the type has 1 and 0"},
-		"blank":      {[]reflectapi.Signature{signature("Add", func(int, int) {}, "x _", "")}, "method Add: argument 2 is unnamed, and callers go by names: give them in the interface"},
-		"results":    {[]reflectapi.Signature{signature("Add", func() (int, int) { return 0, 0 }, "", "_ _")}, "method Add: results 1 and 2 are unnamed, and callers go by names: give them in the interface"},
-		"two faults": {[]reflectapi.Signature{signature("Sub", func(func()) {}, "f", ""), signature("Add", func(chan int) {}, "c", "")}, "method Add: argument 1 cannot travel as JSON: it is of type chan int; change it, or take it out of the interface\nmethod Sub: argument 1 cannot travel as JSON: it is of type func(); change it, or take it out of the interface"},
+		"blank":      {[]reflectapi.Signature{signature("Add", func(int, int) {}, "x _", "")}, "method Add: argument 2 is unnamed, but callers use the names: write them in the interface"},
+		"results":    {[]reflectapi.Signature{signature("Add", func() (int, int) { return 0, 0 }, "", "_ _")}, "method Add: results 1 and 2 are unnamed, but callers use the names: write them in the interface"},
+		"two faults": {[]reflectapi.Signature{signature("Sub", func(func()) {}, "f", ""), signature("Add", func(chan int) {}, "c", "")}, "method Add: argument 1 cannot be encoded as JSON: it is of type chan int; change it, or take it out of the interface\nmethod Sub: argument 1 cannot be encoded as JSON: it is of type func(); change it, or take it out of the interface"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

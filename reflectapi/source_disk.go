@@ -59,7 +59,7 @@ func (of *subject) folder() (string, error) {
 	case isLanguages(of.receiver):
 		return "", unknown(fmt.Sprintf("%v is declared in no file", of.receiver))
 	case from.file == "":
-		return "", unknown("nothing tells where it is")
+		return "", unknown("its file is unknown")
 	case !filepath.IsAbs(from.file):
 		return "", unknown("the program was built with -trimpath")
 	case from.importPath == of.receiver.PkgPath():
@@ -80,7 +80,7 @@ func folderInModule(importPath, within string) (string, error) {
 			return filepath.Join(root, filepath.FromSlash(rest)), nil
 		}
 		if root == filepath.Dir(root) {
-			return "", unknown("nothing tells where package " + importPath + " is")
+			return "", unknown("the folder of package " + importPath + " is unknown")
 		}
 	}
 }

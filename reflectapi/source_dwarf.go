@@ -19,7 +19,7 @@ func (dwarfSource) origin() string { return originDWARF }
 
 func (dwarfSource) declaration(of *subject) (declaration, error) {
 	if len(of.symbols) == 0 {
-		return declaration{}, unknown("an interface leaves nothing there")
+		return declaration{}, unknown("it has no methods of interfaces")
 	}
 	entries, err := debugEntries()
 	if err != nil {

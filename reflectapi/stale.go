@@ -80,7 +80,7 @@ func (n *naming) staleComment(t reflect.Type) []string {
 
 // outdated says what is wrong with a copy, and what to do.
 func outdated(text *textSource, differences []string) []string {
-	remedy := "embed the file as it is"
+	remedy := "embed the current file"
 	if text.name == originTable {
 		remedy = "run go generate"
 	}
@@ -91,7 +91,7 @@ func outdated(text *textSource, differences []string) []string {
 	return told
 }
 
-const otherComment = "has another comment than the source file"
+const otherComment = "has a different comment than the source file"
 
 // differences returns how a copy differs from the original as far as callers can see: the names of context and error do
 // not matter to them, nor do those of a web method.
@@ -99,7 +99,7 @@ func (d declared) differences(original declared, s shape) []string {
 	params, results := slots(d.fn.Params), slots(d.fn.Results)
 	originalParams, originalResults := slots(original.fn.Params), slots(original.fn.Results)
 	if len(params) != len(originalParams) || len(results) != len(originalResults) {
-		return []string{"has other arguments or results than the source file"}
+		return []string{"has different arguments or results than the source file"}
 	}
 	var found []string
 	if s.kind == Function {
@@ -143,7 +143,7 @@ func differentSlots(what string, copied, original []slot, generic bool) []string
 		case copied[i].name != original[i].name:
 			found = append(found, fmt.Sprintf("calls %s %d %s, the source file calls it %s", what, i+1, copied[i].name, original[i].name))
 		case !generic && !sameText(copied[i].kind, original[i].kind):
-			found = append(found, fmt.Sprintf("gives %s %s another type than the source file", what, copied[i].name))
+			found = append(found, fmt.Sprintf("gives %s %s a different type than the source file", what, copied[i].name))
 		}
 	}
 	return found

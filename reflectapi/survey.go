@@ -20,7 +20,7 @@ type survey struct {
 
 func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, error) {
 	if base(t).Name() == "" {
-		return nil, fmt.Errorf("%v has no name: declare a type", t)
+		return nil, fmt.Errorf("%v is a type without a name: declare one", t)
 	}
 	settings, err := settingsOf(options)
 	if err != nil {

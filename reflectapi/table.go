@@ -21,9 +21,9 @@ func newSignatureTable(t reflect.Type, given []string) *signatureTable {
 	table := &signatureTable{iface: t}
 	switch {
 	case t.Kind() != reflect.Interface:
-		table.faultf("stands for a type that is no interface: give apigen an interface")
+		table.faultf("is for a type that is not an interface: run apigen for an interface")
 	case len(given) > 1:
-		table.faultf("is there %d times, and they differ: keep one, and run go generate", len(given))
+		table.faultf("is registered %d times, with differences: keep one, and run go generate", len(given))
 	default:
 		table.parse(given[0])
 	}
@@ -69,7 +69,7 @@ func (table *signatureTable) checkMethods(declared *ast.InterfaceType) {
 	for _, member := range declared.Methods.List {
 		for _, method := range member.Names {
 			if _, has := table.iface.MethodByName(method.Name); !has {
-				table.faultf("has a method %s, which the program has not: run go generate", method.Name)
+				table.faultf("has a method %s that the program does not have: run go generate", method.Name)
 			}
 		}
 	}

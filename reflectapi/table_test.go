@@ -131,14 +131,14 @@ func TestFaultyTables(t *testing.T) {
 	t.Parallel()
 	const goGenerate = ": run go generate"
 	for want, err := range map[string]error{
-		"is there 2 times, and they differ: keep one, and run go generate": faultyTable[bool](
+		"is registered 2 times, with differences: keep one, and run go generate": faultyTable[bool](
 			"type asked interface{ Ask(a string) (b string) }", "type asked interface{ Ask(b string) (a string) }"),
 		"does not parse: expected ')', found '.'" + goGenerate:            faultyTable[int](`type asked interface{ Ask(a string, .) }`),
 		"declares another type: run go generate, with apigen -type asked": faultyTable[int8]("type Asked interface{ Ask(a string) (b string) }"),
 		"declares no interface" + goGenerate:                              faultyTable[int16]("type asked struct{}"),
 		"lacks method Ask" + goGenerate:                                   faultyTable[int32]("type asked interface{ original }"),
-		"has a method Tell, which the program has not" + goGenerate:       faultyTable[uint]("type asked interface{ Ask(a string) (b string); Tell() }"),
-		"is wrong about method Ask: parameter 1 is not the string that the program has" + goGenerate: faultyTable[uint8](
+		"has a method Tell that the program does not have" + goGenerate:   faultyTable[uint]("type asked interface{ Ask(a string) (b string); Tell() }"),
+		"is wrong about method Ask: parameter 1 is not of type string, as it is in the program" + goGenerate: faultyTable[uint8](
 			"type asked interface{ Ask(a int) (b string) }"),
 		"is wrong about method Ask: 2 results are declared, the program has 1" + goGenerate: faultyTable[uint16](
 			"type asked interface{ Ask(a string) (b string, err error) }"),
@@ -171,7 +171,7 @@ func TestFaultsBesideATable(t *testing.T) {
 	want := strings.Join([]string{
 		"bus.Without: reflectapi_test.asked[string] has no method Add",
 		"the signature table of reflectapi_test.asked[string] is wrong about method Ask: 2 parameters are declared, the program has 1: run go generate",
-		"the signature table of reflectapi_test.asked[string] has a method Tell, which the program has not: run go generate",
+		"the signature table of reflectapi_test.asked[string] has a method Tell that the program does not have: run go generate",
 	}, "\n")
 	if err == nil || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
@@ -188,7 +188,7 @@ func TestTableOfAStruct(t *testing.T) {
 	t.Parallel()
 	reflectapi.Register[clerk]("type clerk interface{ File(paper string) (place int) }")
 	_, err := reflectapi.Describe(&clerk{})
-	const want = "the signature table of reflectapi_test.clerk stands for a type that is no interface: give apigen an interface"
+	const want = "the signature table of reflectapi_test.clerk is for a type that is not an interface: run apigen for an interface"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -66,7 +66,7 @@ func tagFault(part string, f reflect.StructField) string {
 		case key == "uniqueItems" || key == "readOnly" || key == "writeOnly":
 			return "write " + key + "=true"
 		}
-		return "is no keyword; a comma inside a value is written \\\\,"
+		return "is not a keyword; write a comma inside a value as \\\\,"
 	}
 	if slices.Contains(anywhere(), key) {
 		return ""
@@ -80,7 +80,7 @@ func tagFault(part string, f reflect.StructField) string {
 	case !slices.Contains(known, key):
 		return misplaced(class, f.Type)
 	case class == "array" && strings.Contains(value, "="):
-		return "a value with = is not read in front of a list: give the elements a type of their own"
+		return "a value with = is ignored on a list: give the elements a type of their own"
 	}
 	return valueFault(key, value, class)
 }
@@ -108,13 +108,13 @@ func keywords(class string) []string {
 // misplaced says why a keyword has no effect on a field, and which keyword would.
 func misplaced(class string, t reflect.Type) string {
 	if class == "" {
-		return fmt.Sprintf("has no effect on a %v; give a type of its own a method JSONSchemaExtend(*jsonschema.Schema)", t)
+		return fmt.Sprintf("has no effect on a %v; declare a type of its own with a method JSONSchemaExtend(*jsonschema.Schema)", t)
 	}
 	known := strings.Join(keywords(class), ", ")
 	if of := keywords(elementClass(t)); class == "array" && of != nil {
 		known += ", and those of its elements: " + strings.Join(of, ", ")
 	}
-	return fmt.Sprintf("has no effect on %s; what has is required, nullable, title, description, %s", article(class), known)
+	return fmt.Sprintf("has no effect on %s; use one of required, nullable, title, description, %s", article(class), known)
 }
 
 // classOf returns the JSON type of a field, as far as its tag can restrict it; otherwise "".
@@ -185,7 +185,7 @@ func valueFault(key, value, class string) string {
 		}
 	case "format":
 		if !isFormat(value) && !isHint(value) {
-			return "is a format that nothing checks; use pattern, or one of date, date-time, byte, email, uuid, ipv4, ipv6, uri"
+			return "is a format that is not checked; use pattern, or one of date, date-time, byte, email, uuid, ipv4, ipv6, uri"
 		}
 	case "default", "example", "enum":
 		return literalFault(value, class)

@@ -26,16 +26,16 @@ func TestTagFaults(t *testing.T) {
 		`format=password,readOnly=true`:          {reflect.TypeFor[string](), ""},
 		`title=T,description=D`:                  {reflect.TypeFor[map[string]int](), ""},
 		`minLength=2`:                            {reflect.TypeFor[time.Time](), ""},
-		`minitems=1`:                             {reflect.TypeFor[[]string](), "has no effect on an array; what has is required, nullable, title, description, minItems, maxItems"},
-		`minItems=2`:                             {reflect.TypeFor[List](), "has no effect on a reflectapi_test.List; give a type of its own a method JSONSchemaExtend"},
-		`minLength=3`:                            {reflect.TypeFor[int](), "has no effect on an integer; what has is required"},
+		`minitems=1`:                             {reflect.TypeFor[[]string](), "has no effect on an array; use one of required, nullable, title, description, minItems, maxItems"},
+		`minItems=2`:                             {reflect.TypeFor[List](), "has no effect on a reflectapi_test.List; declare a type of its own with a method JSONSchemaExtend"},
+		`minLength=3`:                            {reflect.TypeFor[int](), "has no effect on an integer; use one of required"},
 		`minProperties=1`:                        {reflect.TypeFor[map[string]int](), "has no effect on a map[string]int"},
 		`enum=true`:                              {reflect.TypeFor[bool](), "has no effect on a boolean"},
 		`uniqueItems`:                            {reflect.TypeFor[[]int](), "write uniqueItems=true"},
 		`uniqueItems=yes`:                        {reflect.TypeFor[[]int](), "expects true"},
-		`pattern=[a,b]`:                          {reflect.TypeFor[string](), `"b]": is no keyword; a comma inside a value is written \\,`},
-		`pattern=a=b`:                            {reflect.TypeFor[[]string](), "a value with = is not read"},
-		`format=phone`:                           {reflect.TypeFor[string](), "is a format that nothing checks"},
+		`pattern=[a,b]`:                          {reflect.TypeFor[string](), `"b]": is not a keyword; write a comma inside a value as \\,`},
+		`pattern=a=b`:                            {reflect.TypeFor[[]string](), "a value with = is ignored"},
+		`format=phone`:                           {reflect.TypeFor[string](), "is a format that is not checked"},
 		`maxLength=-1`:                           {reflect.TypeFor[string](), "expects a whole number"},
 		`multipleOf=two`:                         {reflect.TypeFor[float64](), "expects a number"},
 		`default=yes`:                            {reflect.TypeFor[bool](), "expects a boolean"},
@@ -58,7 +58,7 @@ func TestDefaultsAreTrue(t *testing.T) {
 		False bool `json:"false" jsonschema:"default=true"`
 	}
 	_, err := reflectapi.ConstraintsOf(reflect.TypeFor[[]limits]())
-	want := "field reflectapi_test.limits.False: default=true is not what a missing value is, which is false: take it out of the tag, or make the field a pointer and set the default where it is nil"
+	want := "field reflectapi_test.limits.False: default=true is not applied, because a missing value is false: remove it from the tag, or make the field a pointer and set the default in code when it is nil"
 	if errorText(err) != want {
 		t.Errorf("got:  %v\nwant: %s", err, want)
 	}

@@ -40,11 +40,11 @@ func (c *transportCheck) obstacle(t reflect.Type, where string) string {
 		return fmt.Sprintf("%s is of type %v", where, t)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return fmt.Sprintf("%s is of type %v, and nothing tells which type to read back: use a struct, or any", where, t)
+			return fmt.Sprintf("%s is of type %v, an interface, so it is unknown which type to decode: use a struct, or any", where, t)
 		}
 	case reflect.Pointer:
 		if pointsToItself(t) {
-			return fmt.Sprintf("%s is of type %v, a pointer that leads nowhere", where, t)
+			return fmt.Sprintf("%s is of type %v, a pointer to itself", where, t)
 		}
 		return c.obstacle(t.Elem(), where)
 	case reflect.Slice, reflect.Array:
@@ -85,7 +85,7 @@ func (c *transportCheck) structObstacle(t reflect.Type, where string) string {
 	}
 	for _, f := range fields {
 		if f.Quoted && !mayBeQuoted(f.Type) {
-			return fmt.Sprintf("field %v.%s is of type %v: the json option string is for numbers alone", t, f.Name, f.Type)
+			return fmt.Sprintf("field %v.%s is of type %v: the json option string is only for numbers", t, f.Name, f.Type)
 		}
 		if obstacle := c.obstacle(f.Type, fmt.Sprintf("field %v.%s", t, f.Name)); obstacle != "" {
 			return obstacle

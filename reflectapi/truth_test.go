@@ -156,7 +156,7 @@ func checkMessages(t *testing.T, measured []measurement) {
 		{"go build -trimpath", "Twin.Same", `method Same: no names for 1 argument and 1 result` + trimmed + `no complete entry); ` + embed + `"Same", …)`},
 		{`go build -trimpath -ldflags "-s -w"`, "Twin.Same", `method Same: no names for 1 argument and 1 result` + trimmed + `the program has no debug information); ` + embed + `"Same", …)`},
 		{"go build -trimpath", "Greeter/Friend.Greet", `method Greet: no names for 2 arguments and 1 result (code: none given; signature table: none; embedded source: none given;` +
-			` source file: the program was built with -trimpath; DWARF: an interface leaves nothing there); write a signature table with apigen -type Greeter, ` + embed + `"Greet", …)`},
+			` source file: the program was built with -trimpath; DWARF: it has no methods of interfaces); write a signature table with apigen -type Greeter, ` + embed + `"Greet", …)`},
 	} {
 		for _, m := range measured {
 			for _, a := range m.answers {

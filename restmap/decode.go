@@ -86,7 +86,7 @@ func (p *input) formBody(in reflect.Value, body string) error {
 	case p.bodyIndex < 0:
 		return badArguments(p.form().decode(in, values, inBody))
 	case p.bodyForm == nil:
-		return unsupported("the body has to be application/json, a form cannot hold it")
+		return unsupported("the body has to be application/json, because a form cannot represent it")
 	default:
 		return badArguments(p.bodyForm.decode(in.Field(p.bodyIndex), values))
 	}

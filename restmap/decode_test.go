@@ -227,7 +227,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "invalid UTF-8", method: "Texts", query: "s=%ff", want: "s (query): is not valid UTF-8"},
 		{name: "special texts", method: "Special", query: "wait=soon&when=now&data=%23&addr=x&lvl=low&n=x",
 			want: "addr (query): expects a valid Addr; data (query): expects a base64 string; lvl (query): expects a valid level; " +
-				"n (query): expects a valid Int; wait (query): expects a duration as in 1.5s, or its nanoseconds; when (query): expects a date and time (RFC 3339)"},
+				"n (query): expects a valid Int; wait (query): expects a duration such as 1.5s, or a number of nanoseconds; when (query): expects a date and time (RFC 3339)"},
 		{name: "no numbers", method: "Number", query: "n=abc&many=1&many=null", want: "many (query): expects a number; n (query): expects a number"},
 		{name: "text for a number in JSON", method: "Number", contentType: jsonType, body: `{"n":"1"}`, want: "n (body): expects a number"},
 		{name: "an element", method: "Lists", query: "ids=1&ids=x&days=now", want: "days (query): expects a date and time (RFC 3339); ids (query): expects an integer"},
@@ -237,22 +237,22 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "deep JSON in a query", method: "Open", query: "x=" + strings.Repeat("[", 65), want: "x (query): nests deeper than 64 levels"},
 		{name: "a part of another type", method: "Objects", query: "lines.0.at.x=a", want: "lines.0.at.x (query): expects a number"},
 		{name: "a part that is no text", method: "Objects", query: "lines.0.attrs=a&lines.0=x&lines.0.at={}",
-			want: "lines.0 (query): is no plain value; write lines as one JSON value; lines.0.at (query): is no plain value; write lines as one JSON value; " +
-				"lines.0.attrs (query): is no plain value; write lines as one JSON value"},
+			want: "lines.0 (query): is not a plain value; write lines as one JSON value; lines.0.at (query): is not a plain value; write lines as one JSON value; " +
+				"lines.0.attrs (query): is not a plain value; write lines as one JSON value"},
 		{name: "faults of members of maps", method: "Maps", query: "m.a=b&m.a=c&lists.a=x&numbers.200=1&numbers.=1&days.a=1s&deep.a.x=1&deep.b={%22x%22:true}",
-			want: "days.a (query): has another kind of key: it expects a date and time (RFC 3339); deep.a.x (query): is inside a member of a map; write deep as one JSON value; " +
-				"deep.b.x (query): expects a number; lists.a (query): expects an integer; m.a (query): is given more than once; numbers. (query): needs a key behind its dot; " +
-				"numbers.200 (query): has another kind of key: it expects an integer from -128 to 127"},
+			want: "days.a (query): has a key of the wrong type: it expects a date and time (RFC 3339); deep.a.x (query): refers to a part of a map value; write deep as one JSON value; " +
+				"deep.b.x (query): expects a number; lists.a (query): expects an integer; m.a (query): is given more than once; numbers. (query): needs a key after the dot; " +
+				"numbers.200 (query): has a key of the wrong type: it expects an integer from -128 to 127"},
 		{name: "a map inside of a list", method: "Objects", query: "lines.0.attrs.a=b", want: "lines.0.attrs.a (query): cannot be given in parts; write lines as one JSON value"},
-		{name: "an element of a list by its index", method: "Lists", query: "tags.0=a", want: "tags.0 (query): is no name of an element; repeat tags"},
-		{name: "an element of a list deep down by its index", method: "Objects", query: "lines.0.notes.0=a", want: "lines.0.notes.0 (query): is no name of an element; repeat lines.0.notes"},
+		{name: "an element of a list by its index", method: "Lists", query: "tags.0=a", want: "tags.0 (query): is not the name of an element; repeat tags"},
+		{name: "an element of a list deep down by its index", method: "Objects", query: "lines.0.notes.0=a", want: "lines.0.notes.0 (query): is not the name of an element; repeat lines.0.notes"},
 		{name: "parts of an odd type", method: "Odd", query: "e.deep=b&pair.0=1", want: "e.deep (query): cannot be given in parts; write e as one JSON value; pair.0 (query): cannot be given in parts; write pair as one JSON value"},
 		{name: "parts of names that differ in case", method: "Alike", query: "p.x=3", want: "p.x (query): cannot be given in parts; write p as one JSON value"},
-		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index over 999"},
-		{name: "a sparse list inside another", method: "Objects", query: "lines.0.sub.1000.n=1", want: "lines.0.sub.1000.n (query): has an index over 999"},
-		{name: "a negative index", method: "Objects", query: "lines.-1.n=1", want: "lines.-1.n (query): needs an index behind its name, as in 0.name"},
-		{name: "an index with a zero in front", method: "Objects", query: "lines.01.n=1", want: "lines.01.n (query): needs an index behind its name, as in 0.name"},
-		{name: "an index that is none", method: "Objects", query: "lines.n=1", want: "lines.n (query): needs an index behind its name, as in 0.name"},
+		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index above 999"},
+		{name: "a sparse list inside another", method: "Objects", query: "lines.0.sub.1000.n=1", want: "lines.0.sub.1000.n (query): has an index above 999"},
+		{name: "a negative index", method: "Objects", query: "lines.-1.n=1", want: "lines.-1.n (query): needs an index after the list's name, as in 0.name"},
+		{name: "an index with a zero in front", method: "Objects", query: "lines.01.n=1", want: "lines.01.n (query): needs an index after the list's name, as in 0.name"},
+		{name: "an index that is none", method: "Objects", query: "lines.n=1", want: "lines.n (query): needs an index after the list's name, as in 0.name"},
 		{name: "brackets", method: "Lists", query: "tags[]=a&ids[999999999]=1&none[]=1",
 			want: "ids[999999999] (query): is written with brackets; repeat ids, or write ids.0.name; tags[] (query): is written with brackets; repeat tags, or write tags.0.name"},
 		{name: "endless parts", method: "Objects", query: "lines" + strings.Repeat(".0.sub", 17) + ".0.n=1", want: ("lines" + strings.Repeat(".0.sub", 17))[:100] + "… (query): has more than 32 parts"},
@@ -269,13 +269,13 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "10 001 levels", method: "Echo", contentType: jsonType, body: strings.Repeat("[", 10_001), want: "the body nests deeper than 64 levels"},
 		{name: "a number of a million digits", method: "Add", contentType: jsonType, body: `{"x":` + strings.Repeat("1", 1_000_000) + `}`, want: "x (body): is a number or word that is too long"},
 		{name: "two bodies", method: "Add", contentType: jsonType, body: `{"x":1}{"x":2}`, want: "the body is not valid JSON at byte 7"},
-		{name: "a name twice in JSON", method: "Add", contentType: jsonType, body: `{"x":1,"x":2}`, want: "x (body): is there twice"},
+		{name: "a name twice in JSON", method: "Add", contentType: jsonType, body: `{"x":1,"x":2}`, want: "x (body): is given twice"},
 		{name: "a fault inside", method: "Objects", contentType: jsonType, body: `{"lines":[{"n":300}]}`, want: "lines[0].n (body): expects an integer from -128 to 127"},
 		{name: "a fault far inside", method: "Objects", contentType: jsonType, body: `{"p":{},"lines":[{},{"sub":[{"sub":[{},{},{"n":300}]}]}]}`, want: "lines[1].sub[0].sub[2].n (body): expects an integer from -128 to 127"},
 		{name: "a fault inside, with a query", method: "Objects", query: "p.x=1", contentType: jsonType, body: `{"lines":[{"n":300}]}`, want: "lines[0].n (body): expects an integer from -128 to 127"},
-		{name: "a name twice where nobody looks", method: "Add", contentType: jsonType, body: `{"none":[{"a":1,"a":2}]}`, want: "none[0].a (body): is there twice"},
+		{name: "a name twice where nobody looks", method: "Add", contentType: jsonType, body: `{"none":[{"a":1,"a":2}]}`, want: "none[0].a (body): is given twice"},
 		{name: "a fault in a list as a whole body", method: "Sum", contentType: jsonType, body: `[1,2,"x"]`, want: "[2] (body): expects an integer"},
-		{name: "a fault behind a name with a slash", method: "Objects", contentType: jsonType, body: `{"a/b":1,"a/b":2}`, want: "a/b (body): is there twice"},
+		{name: "a fault behind a name with a slash", method: "Objects", contentType: jsonType, body: `{"a/b":1,"a/b":2}`, want: "a/b (body): is given twice"},
 		{name: "a fault in a whole body", method: "Store", path: "1", contentType: jsonType, body: `{"n":"x"}`, want: "n (body): expects an integer"},
 		{name: "a fault in a form as a whole body", method: "Store", path: "1", contentType: formType, body: "n=x&sku=a&sku=b", want: "n (body): expects an integer; sku (body): is given more than once"},
 		{name: "a fault in a form as a map", method: "Count", contentType: formType, body: "b=x&a=1", want: "b (body): expects an integer"},
@@ -356,8 +356,8 @@ func TestDecodeRefusesMedia(t *testing.T) {
 		{"Add", "application/json; charset=utf-16", `{"x":1}`, either},
 		{"Add", "application/json; charset", `{"x":1}`, either},
 		{"Add", "application", `{"x":1}`, either},
-		{"Start", formType, "a=1", "the body has to be application/json, a form cannot hold it"},
-		{"Sum", formType, "a=1", "the body has to be application/json, a form cannot hold it"},
+		{"Start", formType, "a=1", "the body has to be application/json, because a form cannot represent it"},
+		{"Sum", formType, "a=1", "the body has to be application/json, because a form cannot represent it"},
 	}
 	for _, test := range tests {
 		_, err := endpoint(t, test.method).Decode(&restmap.Request{ContentType: test.contentType, Body: []byte(test.body)})

@@ -47,12 +47,12 @@ func memberOf(t reflect.Type, argument, key string, texts []string) (index, valu
 	plain := isText(t.Elem()) || isTextList(t.Elem()) || t.Elem().Kind() == reflect.Interface
 	switch {
 	case key == "":
-		return index, value, errors.New("needs a key behind its dot")
+		return index, value, errors.New("needs a key after the dot")
 	case !plain && strings.Contains(key, "."):
-		return index, value, errors.New("is inside a member of a map; write " + argument + " as one JSON value")
+		return index, value, errors.New("refers to a part of a map value; write " + argument + " as one JSON value")
 	}
 	if index, err = fromText(t.Key(), key); err != nil {
-		return index, value, errors.New("has another kind of key: it " + err.Error())
+		return index, value, errors.New("has a key of the wrong type: it " + err.Error())
 	}
 	value, err = member(t.Elem(), texts)
 	return index, value, err

@@ -50,7 +50,7 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, b
 		}
 	}
 	if !p.decodable {
-		return p, false, errors.New("is no plain value; write " + argument + " as one JSON value")
+		return p, false, errors.New("is not a plain value; write " + argument + " as one JSON value")
 	}
 	return p, true, nil
 }
@@ -60,7 +60,7 @@ func (p formPart) follow(argument, behind string, lists *listSizes) (formPart, b
 func (p formPart) indivisible(argument, name string) error {
 	switch {
 	case p.list:
-		return errors.New("is no name of an element; repeat " + name)
+		return errors.New("is not the name of an element; repeat " + name)
 	case isText(p.typ):
 		return nil
 	}
@@ -77,10 +77,10 @@ type listSizes struct {
 func (l *listSizes) grow(list, index string) error {
 	i, err := strconv.ParseUint(index, 10, 31)
 	if err != nil || strconv.FormatUint(i, 10) != index {
-		return errors.New("needs an index behind its name, as in 0.name")
+		return errors.New("needs an index after the list's name, as in 0.name")
 	}
 	if i >= maxElements {
-		return fmt.Errorf("has an index over %d", maxElements-1)
+		return fmt.Errorf("has an index above %d", maxElements-1)
 	}
 	if l.sizes == nil {
 		l.sizes = make(map[string]int)
@@ -90,7 +90,7 @@ func (l *listSizes) grow(list, index string) error {
 		l.total += more
 	}
 	if l.total > maxAllLists {
-		return fmt.Errorf("makes the lists hold more than %d elements", maxAllLists)
+		return fmt.Errorf("makes the lists of the form hold more than %d elements", maxAllLists)
 	}
 	return nil
 }

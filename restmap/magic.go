@@ -46,7 +46,7 @@ func checkMagic(m *reflectapi.Method) error {
 	}
 	for i, result := range m.Results {
 		if body >= 0 && i != body && i != status {
-			faults = append(faults, fmt.Errorf("%s is the whole body, which leaves no place for the result %s", ResponseBody, result.Name))
+			faults = append(faults, fmt.Errorf("%s is the whole body, so there is no place for the result %s", ResponseBody, result.Name))
 		}
 	}
 	return errors.Join(faults...)

@@ -113,7 +113,7 @@ func (m *mapper) isREST(method *reflectapi.Method) bool {
 // method.
 func webEndpoint(method *reflectapi.Method, options MethodOptions) ([]*Endpoint, error) {
 	if options.Both {
-		return nil, errors.New("a web endpoint is neither RPC nor REST; leave out the option that serves it both ways")
+		return nil, errors.New("a web endpoint is neither RPC nor REST; remove the option that serves it as both")
 	}
 	path := options.Path
 	if path == "" {

@@ -197,14 +197,14 @@ func TestMapRefusesEverythingAtOnce(t *testing.T) {
 	}
 	want := strings.Join([]string{
 		`method Missing: has options, but the service has no such method`,
-		`method ArgumentREST: is REST, but its name starts with no CRUD verb: give it a path and an HTTP method`,
-		`method Both: a web endpoint is neither RPC nor REST; leave out the option that serves it both ways`,
-		`method Get: needs an argument for the item of /brokens that it is about, as in /brokens/{id}; or give it a path`,
+		`method ArgumentREST: is served as REST, but its name does not start with a CRUD verb: give it a path and an HTTP method`,
+		`method Both: a web endpoint is neither RPC nor REST; remove the option that serves it as both`,
+		`method Get: needs an argument that identifies the item of /brokens, as in /brokens/{id}; or give it a path`,
 		`method InPath: path /a/{tags}: argument tags is of type []string, which does not fit in a path; take a string or a number`,
 		`method Misplaced: httpResponseBody is an argument; it has to be a result`,
 		`httpStatusCode is an argument; it has to be a result`,
 		`httpRequestBody is a result; it has to be an argument`,
-		`method Two: httpResponseBody is the whole body, which leaves no place for the result etag`,
+		`method Two: httpResponseBody is the whole body, so there is no place for the result etag`,
 		`method Typed: httpStatusCode is of type string; it has to be an int`,
 		`method Web: HTTP method "get": write it in capital letters, or "*" for any`,
 	}, "\n")

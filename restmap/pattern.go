@@ -45,7 +45,7 @@ func ParsePattern(path string) (Pattern, error) {
 		}
 		if segment.Name != "" {
 			if slices.Contains(p.names, segment.Name) {
-				return Pattern{}, fmt.Errorf("path %q: parameter %q is there twice", path, segment.Name)
+				return Pattern{}, fmt.Errorf("path %q: parameter %q is given twice", path, segment.Name)
 			}
 			p.names = append(p.names, segment.Name)
 		}
@@ -62,7 +62,7 @@ func parseSegment(text string) (Segment, error) {
 	if !strings.ContainsAny(text, "{}") {
 		literal, err := url.PathUnescape(text)
 		if err != nil {
-			return Segment{}, fmt.Errorf("segment %q: a %% needs two hexadecimal digits behind it", text)
+			return Segment{}, fmt.Errorf("segment %q: a %% needs two hexadecimal digits after it", text)
 		}
 		return Segment{Literal: literal}, nil
 	}

@@ -46,7 +46,7 @@ func TestParsePatternRefuses(t *testing.T) {
 	tests := []struct{ path, want string }{
 		{"", `path "": does not start with a slash`},
 		{"add", `path "add": does not start with a slash`},
-		{"/%zz", `path "/%zz": segment "%zz": a % needs two hexadecimal digits behind it`},
+		{"/%zz", `path "/%zz": segment "%zz": a % needs two hexadecimal digits after it`},
 		{"/a{id}", `path "/a{id}": segment "a{id}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/{id}.json", `path "/{id}.json": segment "{id}.json": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/api/*", `path "/api/*": segment "*": write {name} for one segment, {name+} at the end for all the rest, or %2A for the character`},
@@ -54,7 +54,7 @@ func TestParsePatternRefuses(t *testing.T) {
 		{"/{1a}", `path "/{1a}": segment "{1a}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/{path...}", `path "/{path...}": segment "{path...}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/{id", `path "/{id": segment "{id": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
-		{"/{a}/{a}", `path "/{a}/{a}": parameter "a" is there twice`},
+		{"/{a}/{a}", `path "/{a}/{a}": parameter "a" is given twice`},
 		{"/{a+}/b", `path "/{a+}/b": {name+} takes all the rest, nothing may follow it`},
 		{"/{a+}/", `path "/{a+}/": {name+} takes all the rest, nothing may follow it`},
 	}

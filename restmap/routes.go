@@ -37,7 +37,7 @@ func (m *mapper) routesREST(method *reflectapi.Method, options MethodOptions) ([
 	name := parseName(method.Name)
 	httpMethod := cmp.Or(options.HTTPMethod, name.operation.method)
 	if httpMethod == "" || options.Path == "" && !name.crud {
-		return nil, errors.New("is REST, but its name starts with no CRUD verb: give it a path and an HTTP method")
+		return nil, errors.New("is served as REST, but its name does not start with a CRUD verb: give it a path and an HTTP method")
 	}
 	path := options.Path
 	if path == "" {
@@ -65,7 +65,7 @@ func itemArgument(method *reflectapi.Method, collection string) (string, error) 
 			return argument.Name, nil
 		}
 	}
-	return "", fmt.Errorf("needs an argument for the item of %s that it is about, as in %s/{id}; or give it a path", collection, collection)
+	return "", fmt.Errorf("needs an argument that identifies the item of %s, as in %s/{id}; or give it a path", collection, collection)
 }
 
 // checkPath returns an error for a path with a parameter that is not an argument.

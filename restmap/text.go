@@ -134,7 +134,7 @@ func setDuration(v reflect.Value, text string) error {
 	if err != nil {
 		nanoseconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return errors.New("expects a duration as in 1.5s, or its nanoseconds")
+			return errors.New("expects a duration such as 1.5s, or a number of nanoseconds")
 		}
 		d = time.Duration(nanoseconds)
 	}

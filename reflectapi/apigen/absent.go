@@ -26,9 +26,9 @@ func (s *sources) elsewhere(name string) string {
 			continue
 		}
 		if strings.HasSuffix(other, "_test.go") {
-			return fmt.Sprintf("; that of %s does not count, for it is only there in tests", other)
+			return fmt.Sprintf("; the one in %s does not count, because it exists only in tests", other)
 		}
-		return fmt.Sprintf("; that of %s is not there in this build: set GOOS, GOARCH or GOFLAGS=-tags=… as it needs them", other)
+		return fmt.Sprintf("; the one in %s is not part of this build: set GOOS, GOARCH or GOFLAGS=-tags=… to match the file", other)
 	}
 	var all, near []string
 	for _, other := range s.pkg.Scope().Names() {

@@ -160,9 +160,9 @@ func TestRefusedConstraints(t *testing.T) {
 	const declaration = "package p\n\ntype Adder interface{ Add(x int) error }\n"
 	for name, r := range map[string]refusal{
 		"output of another build": {"-type Adder -output api_linux.go", files(declaration),
-			"-output api_linux.go: this build leaves out a file of that name: give it another, or set GOOS and GOARCH as the name says"},
+			"-output api_linux.go: this build excludes a file of that name: choose another name, or set GOOS and GOARCH to match it"},
 		"output of none": {"-type Adder -output _api.go", files(declaration),
-			"-output _api.go: this build leaves out a file of that name: give it another, or set GOOS and GOARCH as the name says"},
+			"-output _api.go: this build excludes a file of that name: choose another name, or set GOOS and GOARCH to match it"},
 		"no constraint": {"-type Adder", files("//go:build (linux\n\n" + declaration), "api.go: the build constraint does not parse: missing close paren"},
 	} {
 		t.Run(name, func(t *testing.T) { r.check(t) })

@@ -18,22 +18,22 @@ func (d *description) checkClient(names clientNames) {
 	callable := 0
 	for _, o := range d.operations {
 		if reason := d.source.unnameable(o.signature); reason != "" {
-			d.refuse(o, fmt.Errorf("has the type %s: this package cannot write it down", reason))
+			d.refuse(o, fmt.Errorf("has the type %s: this package cannot name it", reason))
 		}
 		if o.served.Kind == reflectapi.Web {
 			continue
 		}
 		callable++
 		if !o.served.ReturnsError {
-			d.refuse(o, errors.New("returns no error, and a call over the bus can fail: add an error as its last result, or write no client with -client none"))
+			d.refuse(o, errors.New("returns no error, but a call over the bus can fail: add an error as its last result, or write no client with -client none"))
 		}
 		if slices.Contains([]string{"ForHost", "ForInstance", "Multicast"}, o.name) {
-			d.refuse(o, errors.New("is called like a method that every client has: give it another name, or write no client with -client none"))
+			d.refuse(o, errors.New("has the name of a method that every client has: rename it, or write no client with -client none"))
 		}
 		d.checkResults(o, names)
 	}
 	if callable == 0 && len(d.faults) == 0 {
-		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("%s has nothing but web methods, which no client has: write none with -client none", d.api.name)})
+		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("%s has only web methods, which no client has: write no client with -client none", d.api.name)})
 	}
 	d.checkNames(names)
 }
@@ -44,11 +44,11 @@ func (d *description) checkEvents() {
 		rest, is := strings.CutPrefix(o.name, "On")
 		switch {
 		case !is || rest == "" || startsLower(rest):
-			d.refuse(o, fmt.Errorf("is no event: call it On%s, or take it out of the interface", o.name))
+			d.refuse(o, fmt.Errorf("is not an event: call it On%s, or take it out of the interface", o.name))
 		case o.served.Kind == reflectapi.Web:
-			d.refuse(o, errors.New("is a web method, and an event is a function"))
+			d.refuse(o, errors.New("is a web method, which cannot be an event"))
 		case len(o.served.Results) > 0:
-			d.refuse(o, fmt.Errorf("returns %s, and nobody waits for it: an event returns nothing but an error", o.served.Results[0].Name))
+			d.refuse(o, fmt.Errorf("returns %s, but nobody waits for results of an event: it may return only an error", o.served.Results[0].Name))
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (s *sources) taken(object types.Object) fault {
 	if i >= 0 && isOurs(s.files[i]) {
 		return fault{token.Position{Filename: at.Filename}, "apigen wrote this file too, and it declares the same names: delete it, or give this client a name of its own with -client"}
 	}
-	return fault{at, fmt.Sprintf("%s is declared here, and the client needs the name: rename it, or the client with -client", object.Name())}
+	return fault{at, fmt.Sprintf("%s is declared here, but the client needs the name: rename it, or the client with -client", object.Name())}
 }
 
 // isOurs reports whether apigen wrote a file.

@@ -61,7 +61,7 @@ func (d *description) operation(m method) (*operation, reflectapi.Signature, err
 	signature := reflectapi.Signature{Name: m.name, Doc: m.doc, Params: namesOf(m.signature.Params()), Results: namesOf(m.signature.Results())}
 	switch count := len(signature.Params) + len(signature.Results); {
 	case !isExported(m.name):
-		return o, signature, errors.New("is not exported, so that only this package can implement it: begin it with a capital letter, or take it out of the interface")
+		return o, signature, errors.New("is not exported, so only this package can implement it: start its name with a capital letter, or take it out of the interface")
 	case count > maxValues:
 		return o, signature, fmt.Errorf("has %d parameters and results, more than %d: put some into a struct", count, maxValues)
 	}

@@ -22,26 +22,26 @@ folder that it is run in, which is that of the package:
 	//go:generate go run github.com/busline/busline/reflectapi/apigen -type Calculator
 
 Flags:
-	-type T         the interface, also one that an alias stands for; required
-	-client name    the type of the client, with New<name> to make one; "none" writes
-	                the table alone, which a method needs that is served under a path
-	                of your own, with bus.Path. A second interface of a package needs
-	                a name of its own: with -client OrdersClient its types are
-	                OrdersMulticast, OrdersAddResults, and so on. Default: Client
-	-events         the interface is of events, each called On… and returning nothing
-	                but an error. Instead of a client there is a source, which fires
-	                them. Its name is Source, unless -client gives another
-	-host host      where the client calls, "host" or "host:port", or whose events
-	                these are. Default: the package's constant Host if it has one,
-	                else the type's name in kebab-case
+	-type T         the interface, or an alias of it; required
+	-client name    the name of the client type, which New<name> makes; "none" writes
+	                only the table, for an interface with a method that is served
+	                under a path of your own, with bus.Path. A second interface of a
+	                package needs another name: with -client OrdersClient its types
+	                are OrdersMulticast, OrdersAddResults, and so on. Default: Client
+	-events         the methods of the interface are events, each called On… and
+	                returning only an error. Instead of a client a source is written,
+	                which fires them. It is called Source, unless -client names it
+	-host host      the host that the client calls, "host" or "host:port", or that
+	                fires the events. Default: the package's constant Host if it has
+	                one, else the type's name in kebab-case
 	-resource path  the collection of a REST interface whose methods are bare verbs,
-	                what bus.Resource says to the server. Default: from the type's name
-	-output file    Default: the type's name in lower case, with _gen.go behind it
+	                as bus.Resource sets it in the server. Default: from the type's name
+	-output file    the file to write. Default: the type's name in lower case, and _gen.go
 
-Every method of the client returns an error, so those of the interface have to. Web
-methods are left out of it. The file is written only when it changes, and belongs
-to the builds that the interface's own file belongs to: a //go:build line, or the
-_linux in its name, is taken over.
+Every method of the client returns an error, so every method of the interface has to.
+Web methods are not in the client. The file is written only when it changes. It has
+the build constraint of the interface's own file: the //go:build line, or the _linux
+in its name.
 `
 
 // noClient is the name that stands for no client, only the table.
@@ -78,7 +78,7 @@ func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 		return r, err
 	}
 	if flags.NArg() > 0 {
-		return r, fmt.Errorf("%q is no flag", flags.Arg(0))
+		return r, fmt.Errorf("%q is not a flag", flags.Arg(0))
 	}
 	r.command = commandLine(flags)
 	if !isGiven(flags, "client") {
@@ -127,9 +127,9 @@ func (r request) valid() error {
 	case filepath.Base(r.output) != r.output || !strings.HasSuffix(r.output, ".go") || strings.HasSuffix(r.output, "_test.go"):
 		return fmt.Errorf("-output %s: not the name of a Go file of this folder, such as %s_gen.go", r.output, strings.ToLower(r.typeName))
 	case r.events && strings.Contains(r.host, ":"):
-		return fmt.Errorf("-host %s: events are on a port of their own; name the host alone", r.host)
+		return fmt.Errorf("-host %s: events have a port of their own; give the host without a port", r.host)
 	case r.events && r.resource != "":
-		return errors.New("-resource: events have none; leave it out, or leave out -events")
+		return errors.New("-resource: events have no resource; omit it, or omit -events")
 	case r.host != "" && checkHost(r.host) != nil:
 		return fmt.Errorf("-host: %w", checkHost(r.host))
 	}

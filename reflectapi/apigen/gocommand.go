@@ -48,7 +48,7 @@ func listExports(ctx context.Context, dir string, paths []string) (*exports, err
 func (e *exports) open(path string) (io.ReadCloser, error) {
 	found := e.packages[path]
 	if found.file == "" {
-		return nil, fmt.Errorf("package %s is missing, or does not compile; go build %s says more", path, path)
+		return nil, fmt.Errorf("package %s is missing, or does not compile; run go build %s for details", path, path)
 	}
 	return os.Open(found.file)
 }

@@ -23,14 +23,14 @@ func (d *description) host(wanted string) host {
 	declared := d.source.pkg.Scope().Lookup("Host")
 	switch declared := declared.(type) {
 	case *types.Var:
-		d.refuseHost(declared, "Host is a variable, and a client needs to know its host: make it a constant, or name the host with -host")
+		d.refuseHost(declared, "Host is a variable, but a client needs a fixed host: make it a constant, or name the host with -host")
 		return host{}
 	case *types.Const:
 		return d.constantHost(declared)
 	}
 	address := restmap.Kebab(d.api.named.Name())
 	if checkHost(address) != nil {
-		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("%s names no host: declare a constant Host, or name one with -host", d.api.named.Name())})
+		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("%s does not make a valid host: declare a constant Host, or name one with -host", d.api.named.Name())})
 	}
 	return host{strconv.Quote(address), address}
 }
@@ -40,9 +40,9 @@ func (d *description) constantHost(declared *types.Const) host {
 	if !types.Identical(types.Default(declared.Type()), types.Typ[types.String]) {
 		what := "of the type " + types.TypeString(types.Default(declared.Type()), d.source.qualifier)
 		if isInvalid(declared.Type()) {
-			what = "of no type that can be made out"
+			what = "of an unknown type"
 		}
-		d.refuseHost(declared, fmt.Sprintf("Host is a constant %s, and a client needs a string: declare it as one, or name the host with -host", what))
+		d.refuseHost(declared, fmt.Sprintf("Host is a constant %s, but a client needs a string: declare it as one, or name the host with -host", what))
 		return host{}
 	}
 	address := constant.StringVal(declared.Val())

@@ -39,7 +39,7 @@ func (s *sources) api(name string) (*api, error) {
 		return nil, fault{found.at, fmt.Sprintf(format, arguments...)}
 	}
 	if _, isType := object.(*types.TypeName); !isType {
-		return refuse("%s is no type; give -type an interface", name)
+		return refuse("%s is not a type; -type needs an interface", name)
 	}
 	t := types.Unalias(object.Type())
 	if isInvalid(t) || s.isBroken(object) {
@@ -48,15 +48,15 @@ func (s *sources) api(name string) (*api, error) {
 	iface, isInterface := t.Underlying().(*types.Interface)
 	switch {
 	case isGeneric(object.Type()):
-		return refuse("%s has type parameters, and callers cannot choose them: declare what is served, as in type %sOfInt interface { %s[int] }", name, name, name)
+		return refuse("%s has type parameters, which callers cannot choose: declare an interface without them, as in type %sOfInt interface { %s[int] }", name, name, name)
 	case !isInterface:
-		return refuse("%s is no interface, and apigen describes nothing else; a struct needs no client to be served: embed its source and hand it over with bus.Source", name)
+		return refuse("%s is not an interface, and apigen supports nothing else; to serve a struct no client is needed: embed its source and pass it with bus.Source", name)
 	case !iface.IsMethodSet():
-		return refuse("%s is a constraint on types: no value has it as its type, so that none can be served", name)
+		return refuse("%s is a type constraint, so no value of it can be served: use an interface with methods only", name)
 	}
 	named, isNamed := t.(*types.Named)
 	if !isNamed {
-		return refuse("%s is another word for an interface without a name: declare it as a type of its own, without the =", name)
+		return refuse("%s is an alias for an interface without a name: declare it as a type of its own, without the =", name)
 	}
 	found.named, found.doc = named.Obj(), s.docOf(named.Obj())
 	s.flatten(found, named)

@@ -56,7 +56,7 @@ func (s *sources) parse(ctx context.Context) error {
 		return err
 	}
 	if leavesOut(*thisBuild, s.output) {
-		return fmt.Errorf("-output %s: this build leaves out a file of that name: give it another, or set GOOS and GOARCH as the name says", s.output)
+		return fmt.Errorf("-output %s: this build excludes a file of that name: choose another name, or set GOOS and GOARCH to match it", s.output)
 	}
 	for _, entry := range entries {
 		name := entry.Name()
@@ -91,7 +91,7 @@ func (s *sources) parseFile(name string) {
 // onePackage returns an error unless all files belong to one package.
 func (s *sources) onePackage() error {
 	if len(s.files) == 0 {
-		return errors.New("there is no Go package in this folder: run apigen in that of the interface, as go generate does")
+		return errors.New("there is no Go package in this folder: run apigen in the folder of the interface, as go generate does")
 	}
 	for _, file := range s.files[1:] {
 		if first := s.files[0]; file.Name.Name != first.Name.Name {

@@ -22,7 +22,7 @@ func run(ctx context.Context, arguments []string, dir string, stderr io.Writer) 
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		complain(stderr, fmt.Errorf("%w; apigen -h tells how to use it", err))
+		complain(stderr, fmt.Errorf("%w; see apigen -h", err))
 		return 2
 	}
 	if err := generate(ctx, wanted, dir); err != nil {

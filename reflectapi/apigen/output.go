@@ -40,7 +40,7 @@ func plan(source *sources, found *api, wanted request) (*output, error) {
 		d.checkClient(namesFor(wanted))
 		calls = d.host(wanted.host)
 		if wanted.events && strings.Contains(calls.address, ":") {
-			d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("the host %s has a port, and events are on one of their own: name the host alone, with -host", calls.address)})
+			d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("the host %s has a port, but events have a port of their own: give the host without a port, with -host", calls.address)})
 		}
 	case tabled:
 		d.faults = append(d.faults, fault{found.at, fmt.Sprintf("%s has its signature table in package %s: without a client there is nothing to write", found.name, found.named.Pkg().Name())})
@@ -107,7 +107,7 @@ func (o *output) render() ([]byte, error) {
 	}
 	formatted, err := format.Source([]byte(b.String()))
 	if err != nil {
-		return nil, fmt.Errorf("the file that was made does not parse, which is a fault of apigen: %w", err)
+		return nil, fmt.Errorf("the generated file does not parse, which is a bug in apigen: %w", err)
 	}
 	return formatted, nil
 }

@@ -13,8 +13,8 @@ import (
 
 // Serve also takes bus.Path and bus.HTTPMethod, which are not part of the interface: a client does not know them.
 const (
-	choose      = "write no client, with -client none, and choose %s when it is served, with bus.Path and bus.HTTPMethod"
-	routeRemedy = "; a client calls routes that are made from names: rename the method, or " + choose
+	choose      = "write no client, with -client none, and set %s with bus.Path and bus.HTTPMethod when it is served"
+	routeRemedy = "; a client derives the routes from the method names: rename the method, or " + choose
 )
 
 // freeRoutes gives each method a route of its own, so that only the methods themselves can be at fault.

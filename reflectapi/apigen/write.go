@@ -21,7 +21,7 @@ func mayWrite(dir, output string) error {
 	case len(bytes.TrimSpace(text)) == 0 || bytes.Contains(text, []byte(generatedMark)):
 		return nil
 	}
-	return fmt.Errorf("%s is there already, and apigen did not write it: name another file with -output", output)
+	return fmt.Errorf("%s exists, but apigen did not write it: choose another file with -output", output)
 }
 
 // write replaces the file unless its contents are the same. It is atomic: a concurrent reader sees either the old file

@@ -23,7 +23,7 @@ func (d *Document) check() error {
 	ids := make(map[string]bool)
 	for path, item := range sorted(d.Paths) {
 		if shapes[ShapeOf(path)] {
-			return fmt.Errorf("path %q: is there twice", path)
+			return fmt.Errorf("path %q: is given twice", path)
 		}
 		shapes[ShapeOf(path)] = true
 		if err := d.checkPath(path, item, ids); err != nil {
@@ -46,7 +46,7 @@ func (d *Document) checkHead() error {
 	tags := make(map[string]bool)
 	for _, tag := range d.Tags {
 		if tag.Name == "" || tags[tag.Name] {
-			return fmt.Errorf("tag %q has no name, or is there twice", tag.Name)
+			return fmt.Errorf("tag %q has no name, or is given twice", tag.Name)
 		}
 		tags[tag.Name] = true
 	}
@@ -75,7 +75,7 @@ func (d *Document) checkPath(path string, item *PathItem, ids map[string]bool) e
 	}
 	for method, operation := range item.Operations() {
 		if id := operation.OperationID; ids[id] {
-			return fmt.Errorf("%s: operation %q is there twice", method, id)
+			return fmt.Errorf("%s: operation %q is given twice", method, id)
 		} else if id != "" {
 			ids[id] = true
 		}
@@ -96,7 +96,7 @@ func templateNames(path string) ([]string, error) {
 		name, opened := strings.CutPrefix(segment, "{")
 		name, closed := strings.CutSuffix(name, "}")
 		if !opened || !closed || name == "" || strings.ContainsAny(name, "{}:*") {
-			return nil, fmt.Errorf("segment %q is no parameter", segment)
+			return nil, fmt.Errorf("segment %q is not a parameter such as {id}", segment)
 		}
 		names = append(names, name)
 	}

@@ -25,7 +25,7 @@ func (d *Document) checkOperation(o *Operation, inPath []string) error {
 	}
 	for status, response := range sorted(o.Responses) {
 		if response == nil || !isStatus(status) {
-			return fmt.Errorf("response %q: is null, or has no such status", status)
+			return fmt.Errorf("response %q: is null, or is not a status", status)
 		}
 		if err := d.checkContent(response.Content); err != nil {
 			return fmt.Errorf("response %q: %w", status, err)
@@ -53,7 +53,7 @@ func (d *Document) checkParameters(parameters []*Parameter, inPath []string) err
 			return fmt.Errorf("parameter %d: has no name, or no place", i)
 		}
 		if seen[place{p.Name, p.In}] {
-			return fmt.Errorf("parameter %q: is there twice", p.Name)
+			return fmt.Errorf("parameter %q: is given twice", p.Name)
 		}
 		seen[place{p.Name, p.In}] = true
 		if p.In == "path" {
@@ -65,7 +65,7 @@ func (d *Document) checkParameters(parameters []*Parameter, inPath []string) err
 	}
 	slices.Sort(found)
 	if !slices.Equal(found, inPath) {
-		return fmt.Errorf("describes the parameters %q of its path, which has %q", found, inPath)
+		return fmt.Errorf("describes the path parameters %q, but the path has %q", found, inPath)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (d *Document) checkParameters(parameters []*Parameter, inPath []string) err
 func (d *Document) checkParameter(p *Parameter) error {
 	switch {
 	case p.In == "path" && !p.Required:
-		return errors.New("is in the path, but not required")
+		return errors.New("is in the path, so it has to be required")
 	case p.Schema != nil && len(p.Content) == 0:
 		return d.checkSchema(p.Schema)
 	case p.Schema == nil && len(p.Content) == 1:
@@ -88,7 +88,7 @@ func (d *Document) checkContent(content map[string]*MediaType) error {
 	for mediaType, media := range sorted(content) {
 		lower := strings.ToLower(mediaType)
 		if media == nil || seen[lower] || strings.Contains(lower, ",") {
-			return fmt.Errorf("content %q: is null, not one content type, or there twice", mediaType)
+			return fmt.Errorf("content %q: is null, is not one content type, or is given twice", mediaType)
 		}
 		seen[lower] = true
 		if media.Schema == nil {

@@ -14,7 +14,7 @@ import (
 // circle.
 func (d *Document) checkComponent(name string, s *reflectapi.Schema) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !allowed(r) }) {
-		return errors.New("has a name with other characters than A-Z a-z 0-9 - . _")
+		return errors.New("has a name with characters other than A-Z a-z 0-9 - . _")
 	}
 	if err := d.checkSchema(s); err != nil {
 		return err
@@ -82,7 +82,7 @@ func checkKeywords(s *reflectapi.Schema) error {
 		return errors.New("requires a property twice")
 	}
 	if _, err := regexp.Compile(s.Pattern); err != nil {
-		return errors.New("has a pattern that is no regular expression")
+		return errors.New("has a pattern that is not a regular expression")
 	}
 	return nil
 }

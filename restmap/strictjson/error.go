@@ -45,7 +45,7 @@ func malformed(err *jsontext.SyntacticError, data []byte) *Error {
 	where := string(err.JSONPointer)
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return &Error{where, "is there twice"}
+		return &Error{where, "is given twice"}
 	case !utf8.Valid(data):
 		return &Error{where, "is not valid UTF-8"}
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -23,7 +23,7 @@ func Expected(t reflect.Type, cause error) string {
 	case t == reflect.TypeFor[time.Time]():
 		return "a date and time (RFC 3339)"
 	case t == reflect.TypeFor[time.Duration]():
-		return "an integer, the nanoseconds"
+		return "an integer number of nanoseconds"
 	case t == reflect.TypeFor[[]byte]():
 		return "a base64 string"
 	case t == reflect.TypeFor[stdjson.Number]():

@@ -62,7 +62,7 @@ func marshalNumber(encoder *jsontext.Encoder, number stdjson.Number) error {
 		number = "0"
 	}
 	if !isNumber(string(number)) {
-		return fmt.Errorf("%q is no number", string(number))
+		return fmt.Errorf("%q is not a number", string(number))
 	}
 	if isQuoted(encoder.Options()) {
 		return encoder.WriteToken(jsontext.String(string(number)))

@@ -210,7 +210,7 @@ type (
 )
 
 // mistaken returns a struct that the compiler takes and a linter does not: a tag on a field that nobody sees, or one
-// that is there twice.
+// that is given twice.
 func mistaken(names ...string) any {
 	var fields []reflect.StructField
 	for _, name := range names {

@@ -101,8 +101,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"NaN", `{"price":NaN}`, "/price", "is not valid JSON at byte 9"},
 		{"a single quote", `{'x':1}`, "", "is not valid JSON at byte 1"},
 		{"a comment", `{/**/}`, "", "is not valid JSON at byte 1"},
-		{"a name twice", `{"x":1,"x":1}`, "/x", "is there twice"},
-		{"an unknown name twice", `{"y":{"a":1,"a":2}}`, "/y/a", "is there twice"},
+		{"a name twice", `{"x":1,"x":1}`, "/x", "is given twice"},
+		{"an unknown name twice", `{"y":{"a":1,"a":2}}`, "/y/a", "is given twice"},
 		{"invalid UTF-8", "{\"name\":\"\xff\"}", "/name", "is not valid UTF-8"},
 		{"a lone surrogate", `{"name":"\ud800"}`, "/name", "is not valid JSON at byte 9"},
 		{"a control byte in a string", "{\"name\":\"\x01\"}", "/name", "is not valid JSON at byte 9"},
@@ -130,7 +130,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"an array for bytes", `{"bytes":[1]}`, "/bytes", "expects a base64 string"},
 		{"a map with another kind of value", `{"attr":{"a/b":"c"}}`, "/attr/a~1b", "expects an integer"},
 		{"no time", `{"when":"yesterday"}`, "/when", "expects a date and time (RFC 3339)"},
-		{"a duration in words", `{"wait":"3s"}`, "/wait", "expects an integer, the nanoseconds"},
+		{"a duration in words", `{"wait":"3s"}`, "/wait", "expects an integer number of nanoseconds"},
 		{"what a type refuses for itself", `{"color":"#secret"}`, "/color", "expects a valid color"},
 		{"a fault deep inside", `{"child":{"child":{"x":true}}}`, "/child/child/x", "expects an integer"},
 
@@ -240,7 +240,7 @@ func TestUnmarshalAnyCase(t *testing.T) {
 		{`{"Sum":11,"UserID":"a"}`, `{11 a}`},
 		{`{"user_id":"a","user-id":"b"}`, `{0 }`},
 		{`{"sum":"x"}`, `/sum expects an integer`},
-		{`{"sum":1,"SUM":2}`, `/SUM is there twice`},
+		{`{"sum":1,"SUM":2}`, `/SUM is given twice`},
 		{`{"sum":1`, `is not valid JSON: it ends too early`},
 	}
 	for _, test := range tests {
