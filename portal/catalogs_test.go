@@ -82,7 +82,7 @@ func TestServiceThatKnowsNoKeys(t *testing.T) {
 		t.Errorf("nobody sees %s", got)
 	}
 	document := door.document(i.in("keeper"))
-	if paths(document) != "" || document.Info.Description != "vault.example:443 is left out: asked for its document it answers 401." {
+	if paths(document) != "" || document.Info.Description != "vault.example:443 is left out: it answers the request for its document with status 401." {
 		t.Errorf("a keeper sees %s, and reads %q", paths(document), document.Info.Description)
 	}
 }

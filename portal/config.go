@@ -41,8 +41,8 @@ func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it o
 func validPorts(ports []int) error {
 	const control, last = 888, 65535
 	reserved := map[int]string{
-		control:       "what the framework itself asks",
-		bus.EventPort: "where services fire events",
+		control:       "for requests of the framework itself",
+		bus.EventPort: "for events",
 	}
 	if len(ports) == 0 {
 		return errors.New("portal.WithPorts: no port is open; name one such as 443")

@@ -111,6 +111,6 @@ func (e *fullError) Unwrap() error { return e.failed }
 func (f *inFlight) full(executed bus.Executed) error {
 	return &fullError{&bus.Error{
 		Status: http.StatusServiceUnavailable, Executed: executed,
-		Detail: fmt.Sprintf("the ingress holds as many bytes of bodies as it may, %d: try again in a second", f.limit),
+		Detail: fmt.Sprintf("the ingress already holds as many bytes of bodies as it may, %d: try again in a second", f.limit),
 	}}
 }

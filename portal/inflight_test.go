@@ -46,7 +46,7 @@ func post(door *door, path string, size int, chunked bool) answer {
 
 func checkTurnedAway(t *testing.T, what string, got answer, executed string) {
 	t.Helper()
-	const detail = `"detail":"the ingress holds as many bytes of bodies as it may, 1000: try again in a second"`
+	const detail = `"detail":"the ingress already holds as many bytes of bodies as it may, 1000: try again in a second"`
 	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "1" || !strings.Contains(got.text, detail) ||
 		strings.Contains(got.text, `"executed":"no"`) != (executed == "no") {
 		t.Errorf("%s: status %d, Retry-After %q: %s", what, got.StatusCode, got.Header.Get("Retry-After"), got.text)

@@ -70,7 +70,7 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r)
 	case path == iconPath:
-		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; a page of a service names its own"))
+		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; the page of a service has to link to its own"))
 	case forOperators(path):
 		i.tellOperator(w, r, path)
 	default:

@@ -107,14 +107,14 @@ func TestRefused(t *testing.T) {
 		{"GET /\\calculator.example/add", 404, `is not a hostname`},
 		{"GET /all/ping", 404, `the host all is not open`},
 		{"GET /ALL:443/ping", 404, `the host all is not open`},
-		{"GET /-/else", 404, "there are /-/healthy, /-/ready, /-/metrics and /-/metrics/all"},
+		{"GET /-/else", 404, "no such page; the ingress itself serves /-/healthy, /-/ready, /-/metrics and /-/metrics/all"},
 		{"GET /-", 404, `"-" is not a hostname`},
 		{"POST /", 405, "only GET and HEAD"},
 		{"POST /-/ready", 405, "only GET and HEAD"},
-		{"TRACE /calculator.example/add", 501, `"TRACE" is not carried`},
-		{"CONNECT calculator.example:443", 501, `"CONNECT" is not carried`},
-		{"get /calculator.example/add", 501, `"get" is not carried`},
-		{"M-SEARCH /calculator.example/add", 501, `"M-SEARCH" is not carried`},
+		{"TRACE /calculator.example/add", 501, `"TRACE" is not forwarded`},
+		{"CONNECT calculator.example:443", 501, `"CONNECT" is not forwarded`},
+		{"get /calculator.example/add", 501, `"get" is not forwarded`},
+		{"M-SEARCH /calculator.example/add", 501, `"M-SEARCH" is not forwarded`},
 	}
 	for _, test := range tests {
 		got := door.send(test.request+" HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n\r\n", "GET")
@@ -299,8 +299,8 @@ func TestIngressOptions(t *testing.T) {
 	}{
 		{portal.WithPorts(), "portal.WithPorts: no port is open; name one such as 443"},
 		{portal.WithPorts(0), "portal.WithPorts: port 0 is not from 1 to 65535"},
-		{portal.WithPorts(443, 417), "portal.WithPorts: port 417 is where services fire events; it is never open to the outside"},
-		{portal.WithPorts(443, 888), "portal.WithPorts: port 888 is what the framework itself asks; it is never open to the outside"},
+		{portal.WithPorts(443, 417), "portal.WithPorts: port 417 is for events; it is never open to the outside"},
+		{portal.WithPorts(443, 888), "portal.WithPorts: port 888 is for requests of the framework itself; it is never open to the outside"},
 		{portal.WithTrustedProxies("10.0.0.1"), `portal.WithTrustedProxies: "10.0.0.1" is not a network such as 10.0.0.0/8`},
 		{portal.WithOrigins("app.example.com"), `portal.WithOrigins: "app.example.com" is not an origin such as https://app.example.com, nor *`},
 		{portal.WithOrigins("https://app.example.com/"), "is not an origin"},

@@ -25,10 +25,10 @@ const (
 // checkRequest refuses what can be refused before the body is read.
 func (c *ingressConfig) checkRequest(r *http.Request) error {
 	if !carried(r.Method) {
-		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not carried; use capital letters, and neither CONNECT nor TRACE", r.Method)
+		return bus.Errorf(http.StatusNotImplemented, "the method %.40q is not forwarded; use capital letters, and neither CONNECT nor TRACE", r.Method)
 	}
 	if length := len(cmp.Or(r.RequestURI, r.URL.RequestURI())); length > maxURILength {
-		return bus.Errorf(http.StatusRequestURITooLong, "a URI of %d bytes exceeds the limit of %d; send what is long in the body of a POST", length, maxURILength)
+		return bus.Errorf(http.StatusRequestURITooLong, "a URI of %d bytes exceeds the limit of %d; send long values in the body of a POST", length, maxURILength)
 	}
 	if err := checkHeader(r); err != nil {
 		return err
@@ -61,7 +61,7 @@ func checkHeader(r *http.Request) error {
 		fields += len(values)
 	}
 	if size > maxHeaderBytes {
-		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "a header of %d bytes exceeds the limit of %d; send less, of cookies say", size, maxHeaderBytes)
+		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "a header of %d bytes exceeds the limit of %d; send less, for example fewer cookies", size, maxHeaderBytes)
 	}
 	if fields > maxHeaderFields {
 		return bus.Errorf(http.StatusRequestHeaderFieldsTooLarge, "%d header fields exceed the limit of %d; send fewer", fields, maxHeaderFields)

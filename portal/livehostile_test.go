@@ -35,20 +35,20 @@ func TestLiveOfStrangers(t *testing.T) {
 		"nothing":             {``, "its answer cannot be read"},
 		"a list":              {`[]`, "its answer cannot be read"},
 		"other types":         {`{"started":1,"served":{}}`, "its answer cannot be read"},
-		"negative":            {traffic(servedBy("a", `"buckets":[-1]`)), "it tells of requests that cannot be"},
-		"more failed":         {traffic(servedBy("a", `"buckets":[1],"failed":2`)), "it tells of requests that cannot be"},
-		"too many buckets":    {traffic(servedBy("a", `"buckets":[`+strings.Repeat("0,", 19)+`1]`)), "it tells of requests that cannot be"},
-		"overflow":            {traffic(servedBy("a", `"buckets":[9223372036854775807,9223372036854775807]`)), "it tells of requests that cannot be"},
+		"negative":            {traffic(servedBy("a", `"buckets":[-1]`)), "it reports impossible requests"},
+		"more failed":         {traffic(servedBy("a", `"buckets":[1],"failed":2`)), "it reports impossible requests"},
+		"too many buckets":    {traffic(servedBy("a", `"buckets":[`+strings.Repeat("0,", 19)+`1]`)), "it reports impossible requests"},
+		"overflow":            {traffic(servedBy("a", `"buckets":[9223372036854775807,9223372036854775807]`)), "it reports impossible requests"},
 		"beyond 64 bits":      {traffic(servedBy("a", `"buckets":[1e30]`)), "its answer cannot be read"},
-		"no hostname":         {traffic(servedBy("<img src=x>", fine)), "it tells of requests that cannot be"},
-		"upper case":          {traffic(servedBy("A", fine)), "it tells of requests that cannot be"},
-		"no port":             {strings.Replace(traffic(servedBy("a", fine)), "443", "70000", 1), "it tells of requests that cannot be"},
-		"no path":             {strings.Replace(traffic(servedBy("a", fine)), "/add", "add", 1), "it tells of requests that cannot be"},
-		"a long path":         {strings.Replace(traffic(servedBy("a", fine)), "/add", "/"+strings.Repeat("a", 2000), 1), "it tells of requests that cannot be"},
-		"a control character": {strings.Replace(traffic(servedBy("a", fine)), "Stranger.Add", `a\u0000b`, 1), "it tells of requests that cannot be"},
-		"thousands":           {traffic(callers...), "it tells of 10000 callers and callees, and 8192 is the limit"},
-		"calls of nobody":     {`{"started":"2000-01-01T00:00:00Z","made":[{"callee":"","buckets":[1]}]}`, "it tells of calls that cannot be"},
-		"negative calls":      {`{"started":"2000-01-01T00:00:00Z","made":[{"callee":"a","failed":-1}]}`, "it tells of calls that cannot be"},
+		"no hostname":         {traffic(servedBy("<img src=x>", fine)), "it reports impossible requests"},
+		"upper case":          {traffic(servedBy("A", fine)), "it reports impossible requests"},
+		"no port":             {strings.Replace(traffic(servedBy("a", fine)), "443", "70000", 1), "it reports impossible requests"},
+		"no path":             {strings.Replace(traffic(servedBy("a", fine)), "/add", "add", 1), "it reports impossible requests"},
+		"a long path":         {strings.Replace(traffic(servedBy("a", fine)), "/add", "/"+strings.Repeat("a", 2000), 1), "it reports impossible requests"},
+		"a control character": {strings.Replace(traffic(servedBy("a", fine)), "Stranger.Add", `a\u0000b`, 1), "it reports impossible requests"},
+		"thousands":           {traffic(callers...), "it reports 10000 callers and callees; the limit is 8192"},
+		"calls of nobody":     {`{"started":"2000-01-01T00:00:00Z","made":[{"callee":"","buckets":[1]}]}`, "it reports impossible calls"},
+		"negative calls":      {`{"started":"2000-01-01T00:00:00Z","made":[{"callee":"a","failed":-1}]}`, "it reports impossible calls"},
 		"huge":                {`{"x":"` + strings.Repeat("a", 4<<20) + `"}`, "it answers with more than 4194304 bytes"},
 		"silence":             {"hang", "it did not answer in time"},
 		"fine":                {traffic(servedBy("a", fine)), ""},
@@ -66,7 +66,7 @@ func TestLiveOfStrangers(t *testing.T) {
 				if edge := got.edge("caller.example", "counter.example"); edge == nil || edge.Calls != 3 || got.names() != "counter.example stranger.example" {
 					t.Errorf("%.2000s", fmt.Sprint(got))
 				}
-				want := "What s1aaaaaaaa.stranger.example counts is left out: " + test.leftOut + "."
+				want := "The counts of s1aaaaaaaa.stranger.example are left out: " + test.leftOut + "."
 				if all := strings.Join(got.LeftOut, "\n"); test.leftOut == "" && all != "" || test.leftOut != "" && all != want {
 					t.Errorf("%q, want %q", all, want)
 				}

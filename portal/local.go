@@ -57,7 +57,7 @@ func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path stri
 	case path == readyPath && i.conn.Healthy():
 		tell(w, "ready\n")
 	case path == readyPath && i.conn.Connected():
-		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "messages are lost, or subscriptions denied; the log says which"))
+		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "messages were lost, or subscriptions were denied; see the log"))
 	case path == readyPath:
 		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "the broker is out of reach"))
 	case path == metricsPath:
@@ -65,7 +65,7 @@ func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path stri
 	case path == allMetricsPath:
 		i.tellAllMetrics(w, r)
 	default:
-		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "there are %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
+		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "no such page; the ingress itself serves %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
 	}
 }
 

@@ -106,7 +106,7 @@ func (g *gatheredLook) traffic(from peer, body []byte, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {
-		g.look.faults = append(g.look.faults, fault{from.host, fmt.Sprintf("What %s counts is left out: %s.", from, err)})
+		g.look.faults = append(g.look.faults, fault{from.host, fmt.Sprintf("The counts of %s are left out: %s.", from, err)})
 		return
 	}
 	known, ok := g.look.peers[from]
@@ -122,7 +122,7 @@ func (g *gatheredLook) traffic(from peer, body []byte, err error) {
 
 // full records once that a limit is reached. The lock is held.
 func (g *gatheredLook) full() {
-	const text = "Some instances are left out: there are too many, or they count too much."
+	const text = "Some instances are left out: there are too many, or they report too much."
 	for _, known := range g.look.faults {
 		if known.text == text {
 			return
@@ -138,7 +138,7 @@ func parseTraffic(body []byte) (*traffic, error) {
 		return nil, errors.New("its answer cannot be read")
 	}
 	if len(answer.Served)+len(answer.Made) > maxPeerRows {
-		return nil, fmt.Errorf("it tells of %d callers and callees, and %d is the limit", len(answer.Served)+len(answer.Made), maxPeerRows)
+		return nil, fmt.Errorf("it reports %d callers and callees; the limit is %d", len(answer.Served)+len(answer.Made), maxPeerRows)
 	}
 	counted := &traffic{answer.Started, make(map[servedKey]metrics.Counts), make(map[string]metrics.Counts)}
 	for _, each := range answer.Served {
@@ -150,7 +150,7 @@ func parseTraffic(body []byte) (*traffic, error) {
 	}
 	for _, each := range answer.Made {
 		if err := cmp.Or(subject.ValidHost(each.Callee), each.Check()); err != nil {
-			return nil, errors.New("it tells of calls that cannot be")
+			return nil, errors.New("it reports impossible calls")
 		}
 		counted.made[each.Callee] = counted.made[each.Callee].Plus(each.Counts)
 	}
@@ -165,7 +165,7 @@ func checkServed(each bus.ServedCalls) error {
 	if caller != nil || each.Check() != nil || subject.ValidPort(each.Port) != nil || each.Endpoint == "" ||
 		presentable(each.Endpoint) != each.Endpoint || !strings.HasPrefix(each.Path, "/") || len(each.Path) > maxPathLength ||
 		!utf8.ValidString(each.Path) {
-		return errors.New("it tells of requests that cannot be")
+		return errors.New("it reports impossible requests")
 	}
 	return nil
 }

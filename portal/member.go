@@ -31,7 +31,7 @@ func (c *catalog) fetch(ctx context.Context, from place) (*openapi.Document, err
 	case response.StatusCode == http.StatusNotFound: // everything that is served there is hidden
 		return nil, nil
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("asked for its document it answers %d", response.StatusCode)
+		return nil, fmt.Errorf("it answers the request for its document with status %d", response.StatusCode)
 	case response.ContentLength > maxMemberBytes:
 		return nil, fmt.Errorf("its document exceeds %d bytes", maxMemberBytes)
 	}
@@ -77,7 +77,7 @@ func parseMember(body []byte, from place) (*openapi.Document, error) {
 	prefix := "/" + from.String() + "/"
 	for path := range document.Paths {
 		if !strings.HasPrefix(path, prefix) || leadsUp(path) {
-			return nil, fmt.Errorf("its document speaks of %.80q, which is not its own", path)
+			return nil, fmt.Errorf("its document contains %.80q, which is not its own", path)
 		}
 	}
 	return document, nil

@@ -50,7 +50,7 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-h.room }()
 	default:
 		w.Header().Set("Retry-After", "1")
-		bus.ServeError(w, r, bus.Errorf(http.StatusServiceUnavailable, "%d multicasts are under way; come again", parallelMulticasts))
+		bus.ServeError(w, r, bus.Errorf(http.StatusServiceUnavailable, "%d multicasts are under way; try again in a second", parallelMulticasts))
 		return
 	}
 	list, err := h.gather(request, path)
@@ -76,13 +76,13 @@ func (h *multicastHandler) read(r *http.Request) (call *http.Request, path strin
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(&wanted)
 	if err == nil && decoder.More() {
-		err = errors.New("something follows it")
+		err = errors.New("there is more after it")
 	}
 	if err != nil {
 		return nil, "", bus.Errorf(http.StatusBadRequest, "the body is not one JSON object with method, target, contentType and body: %w", err)
 	}
 	if !carried(wanted.Method) {
-		return nil, "", bus.Errorf(http.StatusBadRequest, "the method %.40q is not carried", wanted.Method)
+		return nil, "", bus.Errorf(http.StatusBadRequest, "the method %.40q is not forwarded", wanted.Method)
 	}
 	if len(wanted.Target) > maxURILength {
 		return nil, "", bus.Errorf(http.StatusRequestURITooLong, "a target of %d bytes exceeds the limit of %d", len(wanted.Target), maxURILength)
@@ -126,6 +126,6 @@ func fromThisPage(r *http.Request) error {
 	case "", "none", "same-origin":
 		return nil
 	default:
-		return bus.Errorf(http.StatusForbidden, "this is for the portal's page alone, not for another site")
+		return bus.Errorf(http.StatusForbidden, "only the page of the portal may do this, not another site")
 	}
 }

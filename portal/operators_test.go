@@ -47,7 +47,7 @@ func TestMetricsOfTheIngress(t *testing.T) {
 			t.Errorf("POST %s: %d", path, post.StatusCode)
 		}
 	}
-	const known = "there are /-/healthy, /-/ready, /-/metrics and /-/metrics/all"
+	const known = "no such page; the ingress itself serves /-/healthy, /-/ready, /-/metrics and /-/metrics/all"
 	if told := door.get("/-/metrics/").problem(t); told.Status != http.StatusNotFound || told.Detail != known {
 		t.Errorf("%+v", told)
 	}

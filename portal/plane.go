@@ -66,7 +66,7 @@ func readTold(response *http.Response) ([]byte, error) {
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("it answers %d", response.StatusCode)
+		return nil, fmt.Errorf("it answers with status %d", response.StatusCode)
 	case response.ContentLength > maxTold:
 		return nil, fmt.Errorf("it answers with more than %d bytes", maxTold)
 	}

@@ -50,7 +50,7 @@ func unstripped(r *http.Request) string {
 	if mount = cleanPrefix(mount); mount == "" || mountPrefix(r) != "" {
 		return ""
 	}
-	return fmt.Sprintf("; the ingress is mounted under %s: take that off the path with http.StripPrefix(%q, ingress)", mount, mount)
+	return fmt.Sprintf("; the ingress is mounted under %s: remove that from the path with http.StripPrefix(%q, ingress)", mount, mount)
 }
 
 // withheld returns the text that replaces an internal detail.

@@ -45,7 +45,7 @@ func defaultPatience() patience {
 // All of it is live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {
 	if conn.Host() != hostPortal {
-		return fmt.Errorf("portal on %s: connect as %q, the host that / leads to", conn.Host(), hostPortal)
+		return fmt.Errorf("portal on %s: connect as %q, the host that / redirects to", conn.Host(), hostPortal)
 	}
 	config := &portalConfig{ports: defaultPorts(), now: time.Now, patience: defaultPatience()}
 	for i, option := range options {

@@ -152,11 +152,11 @@ func TestBrokenMembers(t *testing.T) {
 	}
 	told := strings.Split(got.Info.Description, "\n")
 	want := []string{
-		`climber.example:443 is left out: its document speaks of "/climber.example:443/%2e./calculator.example:443/x", which is not its own.`,
-		"failing.example:443 is left out: asked for its document it answers 500.",
+		`climber.example:443 is left out: its document contains "/climber.example:443/%2e./calculator.example:443/x", which is not its own.`,
+		"failing.example:443 is left out: it answers the request for its document with status 500.",
 		"garbage.example:443 is left out: its document cannot be read: ",
 		"large.example:443 is left out: ", // as too large for the portal, or for the broker
-		`liar.example:443 is left out: its document speaks of "/calculator.example:443/x", which is not its own.`,
+		`liar.example:443 is left out: its document contains "/calculator.example:443/x", which is not its own.`,
 		"slow.example:443 is left out: it did not answer within 3s.",
 	}
 	if len(told) != len(want) {
@@ -272,8 +272,8 @@ func TestRegisterErrors(t *testing.T) {
 		option portal.RegisterOption
 		want   string
 	}{
-		{door.bus.Connect("page.example"), portal.WithPorts(443), `portal on page.example: connect as "portal", the host that / leads to`},
-		{door.bus.Connect("portal"), portal.WithPorts(888), "port 888 is what the framework itself asks"},
+		{door.bus.Connect("page.example"), portal.WithPorts(443), `portal on page.example: connect as "portal", the host that / redirects to`},
+		{door.bus.Connect("portal"), portal.WithPorts(888), "port 888 is for requests of the framework itself"},
 		{taken, portal.WithPorts(443), "/openapi.json"},
 	}
 	for _, test := range tests {

@@ -81,6 +81,6 @@ func (s *shared[T]) run(running *sharedLook[T]) {
 		s.running = nil
 		close(running.done)
 	}()
-	running.err = errors.New("asking what is on the bus came to no end") // kept only if the lookup panics or exits
+	running.err = errors.New("asking what is on the bus never ended") // kept only if the lookup panics or exits
 	running.seen, running.err = s.look(ctx, running.began)
 }
