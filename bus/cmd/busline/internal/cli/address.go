@@ -24,11 +24,11 @@ func parseAddress(text string) (address, error) {
 	}
 	parsed, err := url.Parse(text)
 	if err != nil {
-		return address{}, misuse("%q is no address such as calculator.example/add", text)
+		return address{}, misuse("%q is not an address such as calculator.example/add", text)
 	}
 	to, err := subject.FromURL(http.MethodGet, parsed)
 	if err != nil {
-		return address{}, misuse("%q is no address such as calculator.example/add: %w", text, err)
+		return address{}, misuse("%q is not an address such as calculator.example/add: %w", text, err)
 	}
 	path := strings.NewReplacer("%7B", "{", "+%7D", "}", "%7D", "}").Replace(to.Path) // {path+} is {path} in documents
 	return address{host: to.Host, port: to.Port, path: path, query: parsed.RawQuery}, nil
@@ -49,7 +49,7 @@ func (a address) place() string {
 func (a address) url(path, query string) (*url.URL, error) {
 	to, err := url.Parse("https://" + a.host + ":" + strconv.Itoa(a.port) + path)
 	if err != nil {
-		return nil, misuse("%q is no path", path)
+		return nil, misuse("%q is not a valid path", path)
 	}
 	to.RawQuery = query
 	return to, nil

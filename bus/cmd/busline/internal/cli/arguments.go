@@ -29,13 +29,13 @@ func parseArguments(operands []string, stdin io.Reader) (given arguments, err er
 		switch {
 		case operand == "-" || strings.HasPrefix(operand, "@") || strings.HasPrefix(operand, "{") || strings.HasPrefix(operand, "["):
 			if given.body != nil {
-				return given, misuse("there are two bodies; the second is %.40q", operand)
+				return given, misuse("the body is given twice; the second is %.40q", operand)
 			}
 			if given.body, err = readBody(operand, from); err != nil {
 				return given, err
 			}
 		case !isNamed || strings.Trim(name, ":") == "":
-			return given, misuse("what is %.40q? An argument is name=value or name:=json, a whole body @file, - or {…}", operand)
+			return given, misuse("%.40q is not an argument; write name=value or name:=json, or the whole body as @file, - or {…}", operand)
 		default:
 			var one argument
 			one.name, one.json = strings.CutSuffix(name, ":")
@@ -43,7 +43,7 @@ func parseArguments(operands []string, stdin io.Reader) (given arguments, err er
 				return given, err
 			}
 			if one.json && !json.Valid([]byte(one.value)) {
-				return given, misuse("%s: what is behind := has to be JSON; for text write %s=…", one.name, one.name)
+				return given, misuse("%s: the value after := has to be JSON; for text write %s=…", one.name, one.name)
 			}
 			given.named = append(given.named, one)
 		}

@@ -30,11 +30,11 @@ func newBench() *command {
 	return &command{
 		name:     "bench",
 		operands: "<address> [name=value …] [name:=json …] [@file | - | '{…}']",
-		summary:  "make a call many times, and tell how long it takes",
+		summary:  "make a call many times, and measure how long it takes",
 		about: `
-Makes the same call again and again, and tells how many there are in a second, how long they take, and which statuses come
-back. Arguments are those of busline call. All calls go over one connection to the broker. What the call does it does each
-time: think before you bench what creates something. An interruption shows what there is by then.`,
+Makes the same call again and again, and shows how many there are in a second, how long they take, and which statuses come
+back. Arguments are those of busline call. All calls go over one connection to the broker. Each call has its full effect:
+be careful with one that creates something. After an interruption the results so far are shown.`,
 		examples: []string{
 			"busline bench calculator.example/add x=5 y=6",
 			"busline bench -c 64 -n 100000 calculator.example/add x=5 y=6",
@@ -42,9 +42,9 @@ time: think before you bench what creates something. An interruption shows what 
 		},
 		flags: func(set *flag.FlagSet) {
 			f.register(set)
-			set.IntVar(&f.concurrency, "c", f.concurrency, "`number` of calls that are under way at once")
+			set.IntVar(&f.concurrency, "c", f.concurrency, "`number` of concurrent calls")
 			set.IntVar(&f.calls, "n", f.calls, "`number` of calls (default 1000, without -d)")
-			set.DurationVar(&f.duration, "d", 0, "`time` to go on; with -n, whichever ends first")
+			set.DurationVar(&f.duration, "d", 0, "`time` to run; with -n, whichever ends first")
 		},
 		run: func(ctx context.Context, s *session, operands []string) error {
 			const most = 10_000

@@ -35,7 +35,7 @@ func (p *plan) setType(made *prepared) error {
 	case json.Valid(made.body):
 		made.header.Set(name, mediaJSON)
 	case p.operation != nil && p.operation.body() != nil:
-		return misuse("the body is no JSON, which %s %s takes; -H 'Content-Type: …' says what else it is", p.method, p.to)
+		return misuse("the body is not JSON, which %s %s takes; set its type with -H 'Content-Type: …'", p.method, p.to)
 	case utf8.Valid(made.body):
 		made.header.Set(name, "text/plain; charset=utf-8")
 	default:

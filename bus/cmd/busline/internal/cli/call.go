@@ -23,24 +23,24 @@ func newCall() *command {
 		operands: "<address> [name=value …] [name:=json …] [@file | - | '{…}']",
 		summary:  "call one instance, or with --all every one",
 		about: `
-Calls what the address names, https://calculator.example/add; https:// may be left out. The document of the host says
-which method is meant, where each argument goes and which type it has; what does not fit is told before anything is called.
-A path that no document tells of, such as a hidden one, is called when the host serves it; its arguments travel as texts.
+Calls an address such as https://calculator.example/add; https:// may be left out. The document of the host says which
+method is meant, where each argument goes and which type it has; a mistake is reported before anything is called.
+A path that is in no document, such as a hidden one, is called if the host serves it; its arguments are sent as text.
 
   x=5              an integer, a number, a boolean or a text, as the document says
   tags=a tags=b    an array
   p1.x=3           a part of an object, or line.0.n=2 of an array of them
   tags:='["a"]'    JSON as it is; for a value of any type x=5 is the text, x:=5 the number
-  photo=@file      what a file has: a text, or bytes where the document says so; with @- what standard input has,
-                   with photo:=@file its JSON. A text that begins with @ is written x=@@text
-  id=7             also where the path has {id}: products.example/products/{id} id=7, or products.example/products/7.
-                   A body that has an id gets it, too; behind products/7 it is that of the body alone
+  photo=@file      the content of a file: text, or bytes where the document says so; @- reads standard input, and
+                   photo:=@file reads JSON. For a text that begins with @ write x=@@text
+  id=7             fills in {id}, too: products.example/products/{id} id=7 is the same as products.example/products/7.
+                   A body that has an id gets it as well; after products/7, id=7 is only that of the body
   @file, -         the whole body, from a file or from standard input; or the JSON itself, '{"x":5}'
 
-When a path has several methods, GET is meant unless only another one takes the arguments; -X says it.
+If a path has several methods, GET is called unless only another one takes the arguments; -X chooses the method.
 
 The answer goes to standard output: JSON indented on a terminal, else on one line. An answer of status 400 or above goes
-to standard error, as a few lines, with --json as it came. With --all each instance answers, in no order.`,
+to standard error, as a few lines, or unchanged with --json. With --all each instance answers, in any order.`,
 		examples: []string{
 			"busline call calculator.example/add x=5 y=6",
 			"busline call calculator.example/distance p1.x=0 p1.y=0 p2:='{\"x\":3,\"y\":4}'",
@@ -52,10 +52,10 @@ to standard error, as a few lines, with --json as it came. With --all each insta
 		},
 		flags: func(set *flag.FlagSet) {
 			f.register(set)
-			set.BoolVar(&f.all, "all", false, "multicast: every instance answers, one answer a line with who gave it")
+			set.BoolVar(&f.all, "all", false, "multicast: call every instance, and print each answer on a line with its instance")
 			set.BoolVar(&f.include, "include", false, "show status and headers")
 			set.BoolVar(&f.include, "i", false, "show status and headers")
-			set.BoolVar(&f.raw, "raw", false, "the body as it came, whatever the status")
+			set.BoolVar(&f.raw, "raw", false, "print the body unchanged, whatever the status")
 		},
 		run: func(ctx context.Context, s *session, operands []string) error {
 			return s.call(ctx, &f, operands)
@@ -67,7 +67,7 @@ to standard error, as a few lines, with --json as it came. With --all each insta
 // call makes one call, and prints the response.
 func (s *session) call(ctx context.Context, f *callFlags, operands []string) error {
 	if f.all && f.instance != "" {
-		return misuse("--all and --instance: either every instance is called, or one")
+		return misuse("--all and --instance cannot be combined: call every instance, or one")
 	}
 	made, err := f.prepare(ctx, s, operands)
 	if err != nil {

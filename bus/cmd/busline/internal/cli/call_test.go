@@ -121,8 +121,8 @@ func TestCallInstances(t *testing.T) {
 	if got := e.busline(0, "call", "--all", "all:888/ping").stdout; strings.Count(got, `"host":"messaging.example"`) != 3 {
 		t.Errorf("all answer a ping:\n%s", got)
 	}
-	if got := e.busline(1, "call", "--all", "messaging.example/cache-load"); !strings.Contains(got.stdout, "  400  {\"type\"") || !strings.Contains(got.stderr, "1 of 1 answers say that it failed") {
+	if got := e.busline(1, "call", "--all", "messaging.example/cache-load"); !strings.Contains(got.stdout, "  400  {\"type\"") || !strings.Contains(got.stderr, "1 of 1 answers report a failure") {
 		t.Errorf("--all that fails: %+v", got)
 	}
-	e.refuses(3, "messaging.example has no instance nobody, but "+strings.Join(ids, ", "), "call", "--instance", "nobody", "messaging.example/home")
+	e.refuses(3, "messaging.example has no instance nobody; it has "+strings.Join(ids, ", "), "call", "--instance", "nobody", "messaging.example/home")
 }

@@ -50,7 +50,7 @@ func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) e
 	case answered == 0:
 		return &failure{status: absent, err: fmt.Errorf("nobody answers at %s%s", request.URL.Host, request.URL.Path)}
 	case bad > 0:
-		return &failure{status: failed, err: fmt.Errorf("%d of %d answers say that it failed", bad, answered)}
+		return &failure{status: failed, err: fmt.Errorf("%d of %d answers report a failure", bad, answered)}
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func choose(found []*operation, to address, method string, given arguments) (*op
 	case len(fit) == 0:
 		return nil, unknownToAll(found, to, given)
 	}
-	return nil, misuse("%s is served under %s; say with -X which one is meant", to, strings.Join(methodsOf(fit), ", "))
+	return nil, misuse("%s has the methods %s; choose one with -X", to, strings.Join(methodsOf(fit), ", "))
 }
 
 // unknownToAll reports an argument that no method of a path takes, or that no method takes all of them.
@@ -72,7 +72,7 @@ func unknownToAll(found []*operation, to address, all arguments) error {
 		}
 		return unknownArgument(to, given.name, names)
 	}
-	return misuse("no method of %s takes all these arguments; %s has those of %s", to, "busline describe "+to.String(), strings.Join(methodsOf(found), ", "))
+	return misuse("no method of %s takes all these arguments; %s shows those of %s", to, "busline describe "+to.String(), strings.Join(methodsOf(found), ", "))
 }
 
 func unknownArgument(to address, name string, names []string) error {

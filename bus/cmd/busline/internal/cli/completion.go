@@ -29,8 +29,8 @@ func newCompletion() *command {
 		operands: strings.Join(shells, "|"),
 		summary:  "a script that completes commands, hosts and paths in a shell",
 		about: `
-Prints a script for a shell. With it the tab key completes commands and flags, hosts and paths of the bus that is there, and
-the names of arguments. When the bus does not answer in a second there is nothing to choose from.`,
+Prints a script for a shell. With it the tab key completes commands and flags, the hosts and paths on the bus, and the
+names of arguments. If the bus does not answer within a second, only commands and flags are completed.`,
 		examples: []string{
 			"source <(busline completion bash)                                    # in ~/.bashrc",
 			"source <(busline completion zsh)                                     # in ~/.zshrc, behind compinit",
@@ -38,7 +38,7 @@ the names of arguments. When the bus does not answer in a second there is nothin
 		},
 		run: func(_ context.Context, s *session, operands []string) error {
 			if len(operands) != 1 || completionScripts()[operands[0]] == "" {
-				return misuse("for which shell? One of %s", strings.Join(shells, ", "))
+				return misuse("name a shell: one of %s", strings.Join(shells, ", "))
 			}
 			return s.print("%s", completionScripts()[operands[0]])
 		},

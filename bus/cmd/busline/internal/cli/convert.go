@@ -108,7 +108,7 @@ func (d schemas) misfit(schema *reflectapi.Schema, name, text string) error {
 	switch d.kind(schema) {
 	case typeInteger:
 		if d.isDuration(schema) {
-			expected, hint = "a time such as 1.5s", ", nor a number of nanoseconds"
+			expected = "a time such as 1.5s or a number of nanoseconds"
 		}
 	case typeObject:
 		part := "name"

@@ -30,7 +30,7 @@ func (d schemas) demands(schema *reflectapi.Schema) (all []string) {
 		}
 	}
 	if s.UniqueItems {
-		all = append(all, "no two alike")
+		all = append(all, "no duplicates")
 	}
 	if d.kind(schema) == typeArray && d.kind(s.Items) != typeArray {
 		if each := d.demands(s.Items); each != nil {

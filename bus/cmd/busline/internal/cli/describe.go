@@ -15,9 +15,9 @@ func newDescribe() *command {
 		operands: "<host>[/path]",
 		summary:  "what a host serves: operations, arguments, results",
 		about: `
-Shows the operations of a host, from the OpenAPI documents of its ports: signature, method and path, what it is for, what
-it takes and returns, and whether it asks for a token. With a path only the operations of that path. A document shows to
-each caller what it may call: without a token, operations that ask for one are not in it.`,
+Shows the operations of a host, from the OpenAPI documents of its ports: signature, method and path, description,
+arguments and results, and whether it needs a token. With a path, only the operations of that path. A document shows each
+caller what it may call: without a token, operations that need one are missing.`,
 		examples: []string{
 			"busline describe calculator.example",
 			"busline describe products.example/products/{id}",
@@ -26,7 +26,7 @@ each caller what it may call: without a token, operations that ask for one are n
 		},
 		run: func(ctx context.Context, s *session, operands []string) error {
 			if len(operands) != 1 {
-				return misuse("which host is it? Such as: busline describe calculator.example")
+				return misuse("name a host, as in: busline describe calculator.example")
 			}
 			return s.describe(ctx, operands[0])
 		},
@@ -63,7 +63,7 @@ func (s *session) describe(ctx context.Context, operand string) error {
 		all = append(all, operationsOf(each.document)...)
 	}
 	if len(all) == 0 {
-		return &failure{status: failed, err: fmt.Errorf("%s describes nothing of itself; busline docs %s has what it does describe", to.place(), to.place())}
+		return &failure{status: failed, err: fmt.Errorf("the document of %s does not describe the host itself; busline docs %s prints all of it", to.place(), to.place())}
 	}
 	shown := all
 	if to.path != "/" {
@@ -116,7 +116,7 @@ func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (in
 		documents = append(documents, portDocument{port, known})
 	}
 	if len(documents) == 0 {
-		return nil, nil, &failure{status: failed, err: fmt.Errorf("%s describes nothing%s", to.place(), s.withoutToken())}
+		return nil, nil, &failure{status: failed, err: fmt.Errorf("%s has no document%s", to.place(), s.withoutToken())}
 	}
 	return instances, documents, nil
 }

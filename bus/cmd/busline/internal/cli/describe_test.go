@@ -25,7 +25,7 @@ func TestDescribe(t *testing.T) {
 	golden(t, "describe-payroll-hr.txt", e.busline(0, "describe", "payroll.example").stdout)
 	e.says(`{"amount":5200}`+"\n", "call", "payroll.example/salary", "employee=ada")
 	e.refuses(1, "401 Unauthorized: a token is required; send it as", "--token", " ", "call", "payroll.example/salary", "employee=ada")
-	e.refuses(1, "hint      a service accepts tokens of the key set that its BUS_JWKS names; busline token makes both to try", "--token", "Bearer x", "describe", "payroll.example")
+	e.refuses(1, "hint      a service accepts only tokens signed by a key in its BUS_JWKS; busline token makes both for tests", "--token", "Bearer x", "describe", "payroll.example")
 
 	delete(e.env, "BUS_TOKEN")
 	one := e.busline(0, "describe", "products.example/products/{id}").stdout
@@ -88,9 +88,9 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	e.serve("nothing.example", e.serveNothing)
-	e.refuses(1, "nothing.example describes nothing (seen without a token)", "docs", "nothing.example")
-	e.refuses(1, "nothing.example describes nothing (seen without a token)", "describe", "nothing.example")
-	if got := e.busline(0, "docs"); !strings.Contains(got.stderr, "nothing.example is left out: nothing.example describes nothing") {
+	e.refuses(1, "nothing.example has no document (seen without a token)", "docs", "nothing.example")
+	e.refuses(1, "nothing.example has no document (seen without a token)", "describe", "nothing.example")
+	if got := e.busline(0, "docs"); !strings.Contains(got.stderr, "nothing.example is left out: nothing.example has no document") {
 		t.Errorf("what is left out: %s", got.stderr)
 	}
 	e.servePortal()
@@ -109,5 +109,5 @@ func TestDocs(t *testing.T) {
 	if title, _ := paths("portal"); title != "Services on the bus" {
 		t.Errorf("the portal's document is %s", title)
 	}
-	e.refuses(1, "portal describes nothing of itself; busline docs portal has what it does describe", "describe", "portal")
+	e.refuses(1, "the document of portal does not describe the host itself; busline docs portal prints all of it", "describe", "portal")
 }

@@ -115,15 +115,15 @@ func (s *session) nobody(ctx context.Context, host string) error {
 	case err != nil:
 		return err
 	case slices.Contains(hosts, service): // an instance that is not there
-		text = fmt.Sprintf("%s has no instance %s, but %s", service, id, strings.Join(idsOf(instances, service), ", "))
+		text = fmt.Sprintf("%s has no instance %s; it has %s", service, id, strings.Join(idsOf(instances, service), ", "))
 	case slices.Contains(hosts, host): // on another port, or it has just come back
-		text = fmt.Sprintf("nobody answered for %s, which is there now", host)
+		text = fmt.Sprintf("nobody answered for %s, although it is on the bus now", host)
 	case len(hosts) == 0:
-		text += ", nor any other host"
+		text += "; there are no other hosts, either"
 	case nearest(host, hosts) != "":
 		text += didYouMean(host, hosts)
 	default:
-		text += ", but " + strings.Join(hosts, ", ")
+		text += "; there are " + strings.Join(hosts, ", ")
 	}
 	return &failure{status: absent, err: errors.New(text)}
 }

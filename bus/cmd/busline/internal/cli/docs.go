@@ -16,15 +16,15 @@ func newDocs() *command {
 		operands: "[host[:port]]",
 		summary:  "the OpenAPI document of a host, or of the whole bus",
 		about: `
-Prints an OpenAPI 3.0.0 document, indented on a terminal, else as it came: that of a host, of one port of it, or without a
-host that of all services, as the portal has it. Without a portal it is put together here. Documents show to each caller
-what it may call. As the address to call, a document has that of the ingress: the one that the service is told by
-BUS_BASE_URL, else http://127.0.0.1:8080, where an ingress listens by default; --base-url has it say another.`,
+Prints an OpenAPI 3.0.0 document, indented on a terminal, else unchanged: that of a host or of one of its ports, or, without
+a host, that of all services, as the portal has it. Without a portal it is put together here. Documents show each caller
+what it may call. The server address in a document is that of the ingress: BUS_BASE_URL of the service, else
+http://127.0.0.1:8080, where an ingress listens by default; --base-url sets another one.`,
 		examples: []string{
 			"busline docs calculator.example", "busline docs --base-url https://api.example.com > bus.json", "busline docs | jq '.paths | keys'",
 		},
 		flags: func(set *flag.FlagSet) {
-			set.StringVar(&baseURL, "base-url", "", "`address` of the ingress, in place of what the document says")
+			set.StringVar(&baseURL, "base-url", "", "`address` of the ingress, instead of the one in the document")
 		},
 		run: func(ctx context.Context, s *session, operands []string) error {
 			baseURL := strings.TrimSuffix(baseURL, "/")
@@ -37,7 +37,7 @@ BUS_BASE_URL, else http://127.0.0.1:8080, where an ingress listens by default; -
 			case 1:
 				return s.docs(ctx, operands[0], baseURL)
 			default:
-				return misuse("one host at a time, or none for all of them")
+				return misuse("name one host, or none for all hosts")
 			}
 		},
 		complete: func(ctx context.Context, s *session, before []string, word string) []string {
@@ -56,7 +56,7 @@ func (s *session) docs(ctx context.Context, operand, baseURL string) error {
 		return err
 	}
 	if to.path != "/" {
-		return misuse("%s: a document is that of a host; busline describe %s tells of one path", operand, operand)
+		return misuse("%s: a document is for a whole host; busline describe %s shows one path", operand, operand)
 	}
 	_, documents, err := s.documentsOf(ctx, to, strings.Contains(strings.TrimPrefix(operand, "https://"), ":"))
 	if err != nil {

@@ -23,7 +23,7 @@ type fetched struct {
 
 // errUndescribed says that a host has no document on a port for this caller: everything there is hidden, or needs
 // claims.
-var errUndescribed = errors.New("describes nothing to this caller")
+var errUndescribed = errors.New("has no document for this caller")
 
 // fetch asks a host, or one of its instances, for the document of a port, with the actor of ctx.
 func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, error) {

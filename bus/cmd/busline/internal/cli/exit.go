@@ -25,12 +25,12 @@ const (
 
 const exitStatuses = `  0    all went well
   1    the call failed: a status of 400 or above, or an answer that was lost
-  2    the command line is wrong, by itself or by the document of the host; nothing was called
-  3    nobody is there: the host, the instance, or anybody at all
-  4    no answer in the time of --timeout
-  5    the broker cannot be reached, or does not let us in
+  2    the command line is wrong, or does not fit the document of the host; nothing was called
+  3    nobody is there: no such host or instance, or nobody at all
+  4    no answer within --timeout
+  5    the broker cannot be reached, or refuses the login
   130  interrupted
-  141  nobody reads the output any more
+  141  the reader of the output has closed it
 `
 
 // failure is an error with its exit status.

@@ -19,15 +19,15 @@ import (
 func TestNobody(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
-	e.refuses(3, "busline call: nobody serves calculator.example in plane "+e.bus.Plane()+", nor any other host", "call", "calculator.example/add")
-	e.refuses(3, "nor any other host", "docs")
+	e.refuses(3, "busline call: nobody serves calculator.example in plane "+e.bus.Plane()+"; there are no other hosts, either", "call", "calculator.example/add")
+	e.refuses(3, "; there are no other hosts, either", "docs")
 	e.serveCalculator()
 	e.serveTrouble()
 	for _, arguments := range [][]string{{"call", "calculatr.example/add"}, {"describe", "calculatr.example"}, {"docs", "calculatr.example"}, {"bench", "calculatr.example/add"}} {
 		e.refuses(3, "nobody serves calculatr.example in plane "+e.bus.Plane()+"; did you mean calculator.example?", arguments...)
 	}
-	e.refuses(3, ", but calculator.example, trouble.example", "call", "x/y")
-	e.refuses(3, `{"error":"nobody serves x in plane `+e.bus.Plane()+`, but calculator.example, trouble.example","exit":3}`, "call", "--json", "x/y")
+	e.refuses(3, "; there are calculator.example, trouble.example", "call", "x/y")
+	e.refuses(3, `{"error":"nobody serves x in plane `+e.bus.Plane()+`; there are calculator.example, trouble.example","exit":3}`, "call", "--json", "x/y")
 	e.refuses(3, "nobody answers at calculator.example:888/nothing", "call", "--all", "calculator.example:888/nothing")
 }
 

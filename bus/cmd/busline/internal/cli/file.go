@@ -24,11 +24,11 @@ type files struct {
 func (f *files) read(path string) ([]byte, error) {
 	switch {
 	case path == "":
-		return nil, errors.New("behind @ stands the path of a file")
+		return nil, errors.New("@ has to be followed by the path of a file")
 	case path != "-":
 		return os.ReadFile(path)
 	case f.stdinRead:
-		return nil, errors.New("standard input is given to something else already")
+		return nil, errors.New("standard input is already used for something else")
 	}
 	f.stdinRead = true
 	return io.ReadAll(f.stdin)
@@ -44,7 +44,7 @@ func (a *argument) readValue(text string, from *files) error {
 	}
 	content, err := from.read(path)
 	if err != nil {
-		return misuse("argument %s: %w; a text that begins with @ is written %s=@%.40s", a.name, err, a.name, text)
+		return misuse("argument %s: %w; for a text that begins with @, write %s=@%.40s", a.name, err, a.name, text)
 	}
 	a.value, a.file = string(content), true
 	return nil
@@ -58,7 +58,7 @@ func (d schemas) textOf(schema *reflectapi.Schema, name string, given argument) 
 	case d.takesBytes(schema):
 		return base64.StdEncoding.EncodeToString([]byte(given.value)), nil
 	case !utf8.ValidString(given.value):
-		return "", misuse("argument %s is %s, and the file is no text", name, withArticle(d.text(schema)))
+		return "", misuse("argument %s is %s, but the file is not text", name, withArticle(d.text(schema)))
 	}
 	return given.value, nil
 }

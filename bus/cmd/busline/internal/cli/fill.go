@@ -54,11 +54,11 @@ func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest 
 	case wholeBody && len(outside) > 0:
 		return outside, rest, nil
 	case wholeBody && len(places) > 0:
-		return nil, nil, misuse("argument %s belongs to the body, which is given as a whole", name)
+		return nil, nil, misuse("argument %s is part of the body, which is already given as a whole", name)
 	case len(places) > 0:
 		return places, rest, nil
 	case len(all) > 0:
-		return nil, nil, misuse("argument %s: the path says already what it is", name)
+		return nil, nil, misuse("argument %s: its value is already in the path", name)
 	}
 	return nil, nil, unknownArgument(p.to, name, parameterNames(known))
 }

@@ -22,15 +22,15 @@ const defaultTimeout = 20 * time.Second // the default of a call
 func (g *settings) register(set *flag.FlagSet) {
 	set.StringVar(&g.url, "url", g.url, "`address` of the broker, or several, separated by commas (default: BUS_NATS_URL, else nats://127.0.0.1:4222)")
 	set.StringVar(&g.plane, "plane", g.plane, "`name` of the communication plane (default: BUS_PLANE, else bus)")
-	set.StringVar(&g.token, "token", g.token, "a `JWT` that says whom to call as (default: BUS_TOKEN, which other users of the machine cannot see)")
-	set.DurationVar(&g.timeout, "timeout", g.timeout, "`time` that a call may take, 600s at most; 5s of it at most to reach the broker")
-	set.BoolVar(&g.json, "json", g.json, "output for programs, of errors too")
+	set.StringVar(&g.token, "token", g.token, "`JWT` to call with (default: BUS_TOKEN, which other users of the machine cannot see)")
+	set.DurationVar(&g.timeout, "timeout", g.timeout, "`time` that a call may take, at most 600s; of it at most 5s to reach the broker")
+	set.BoolVar(&g.json, "json", g.json, "print JSON, also for errors")
 }
 
 // check returns what is wrong with the values.
 func (g *settings) check() error {
 	if g.timeout <= 0 {
-		return misuse("--timeout %s: nothing can be done in no time", g.timeout)
+		return misuse("--timeout %s: choose a time such as 20s", g.timeout)
 	}
 	if g.plane == "" {
 		return nil
@@ -91,13 +91,13 @@ func setFlag(set *flag.FlagSet, arguments []string) (rest []string, err error) {
 		case isSwitch(known):
 			value = "true"
 		case len(rest) == 0:
-			return nil, misuse("%s: its value is missing", dashed(name))
+			return nil, misuse("%s: the value is missing", dashed(name))
 		default:
 			value, rest = rest[0], rest[1:]
 		}
 	}
 	if err := set.Set(name, value); err != nil {
-		return nil, misuse("%s: %q is not what it takes: %s", dashed(name), value, expectedOf(known, err))
+		return nil, misuse("%s: %q is not valid; write %s", dashed(name), value, expectedOf(known, err))
 	}
 	return rest, nil
 }

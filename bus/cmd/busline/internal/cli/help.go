@@ -20,10 +20,10 @@ const overviewExamples = `  busline ls
   busline call calculator.example/add x=5 y=6
 `
 
-const environmentHelp = `  BUS_NATS_URL, BUS_PLANE and their neighbours in docs/configuration.md: the broker, and how to log in
+const environmentHelp = `  BUS_NATS_URL, BUS_PLANE and others, see docs/configuration.md: the broker, and how to log in
   BUS_TOKEN      the token to call with
-  BUS_LOG_LEVEL  shows the log of the connection from this level on; without it there is none
-  NO_COLOR       no colours, whatever it says
+  BUS_LOG_LEVEL  shows the log of the connection from this level on; default: no log
+  NO_COLOR       no colours, whatever the value
 `
 
 // help prints the usage of a subcommand, or of the whole command for "".

@@ -32,7 +32,7 @@ func (f keyFiles) open(note func(format string, values ...any)) (*claimstest.Key
 // key set, which may belong to another key.
 func (f keyFiles) make(note func(format string, values ...any)) (*claimstest.Key, error) {
 	if _, err := os.Stat(f.public); !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is there, and no %s that belongs to it; remove it, or choose other files with --key and --jwks", f.public, f.private)
+		return nil, fmt.Errorf("%s exists, but its private key %s does not; remove it, or choose other files with --key and --jwks", f.public, f.private)
 	}
 	key, err := claimstest.NewKey()
 	if err != nil {
@@ -48,7 +48,7 @@ func (f keyFiles) make(note func(format string, values ...any)) (*claimstest.Key
 	if err := writeSecret(f.private, text); err != nil {
 		return nil, errors.Join(err, os.Remove(f.public))
 	}
-	note("a new key is in %s; its tokens are good for services with BUS_JWKS=%s", f.private, f.public)
+	note("wrote a new key to %s; services with BUS_JWKS=%s accept its tokens", f.private, f.public)
 	return key, nil
 }
 

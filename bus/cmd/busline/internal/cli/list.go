@@ -21,13 +21,13 @@ func newList() *command {
 		summary:  "who is on the bus: services, instances, versions, ports",
 		about: `
 Asks every instance on the plane who it is, and lists the answers. A host may be a pattern, '*.example'. An instance
-without ports serves nothing: it only calls, or subscribes to events. With --watch the list is made again and again, on a
-terminal in place.`,
+without ports serves nothing: it only calls, or subscribes to events. With --watch the list is repeated, and on a
+terminal replaces the last one.`,
 		examples: []string{"busline ls", "busline ls 'calc*'", "busline ls --watch", "busline ls --json | jq -r '.[].host'"},
 		flags: func(set *flag.FlagSet) {
-			set.BoolVar(&watch, "watch", false, "go on until interrupted")
-			set.BoolVar(&watch, "w", false, "go on until interrupted")
-			set.DurationVar(&every, "every", every, "`time` from one list to the next, with --watch")
+			set.BoolVar(&watch, "watch", false, "repeat until interrupted")
+			set.BoolVar(&watch, "w", false, "repeat until interrupted")
+			set.DurationVar(&every, "every", every, "`time` between two lists, with --watch")
 		},
 		run: func(ctx context.Context, s *session, patterns []string) error {
 			if err := checkPatterns(patterns); err != nil {

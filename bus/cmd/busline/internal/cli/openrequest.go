@@ -40,7 +40,7 @@ func (p *plan) prepareOpen(made *prepared, given arguments) (err error) {
 	}
 	switch {
 	case given.body != nil && len(form) > 0:
-		return misuse("the body is given as a whole, and %s=… belongs to it", given.named[0].name)
+		return misuse("the body is given as a whole, but %s=… is part of it", given.named[0].name)
 	case len(form) > 0:
 		made.body = []byte(form.Encode())
 		if made.header.Get("Content-Type") == "" {

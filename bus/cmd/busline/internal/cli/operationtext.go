@@ -11,7 +11,7 @@ import (
 func (s *session) writeOperation(text *strings.Builder, o *operation) {
 	text.WriteString(s.style().bold(o.method + " " + cleanLine(strings.TrimSuffix(o.place, ":443")+o.path)))
 	if o.needsToken() {
-		text.WriteString("  (asks for a token)")
+		text.WriteString("  (needs a token)")
 	}
 	text.WriteString("\n")
 	if !o.isOpen() {
@@ -112,7 +112,7 @@ func (d schemas) asked(v parameter) (all []string) {
 		all = append(all, "required")
 	}
 	if v.rest {
-		all = append(all, "may have slashes")
+		all = append(all, "may contain slashes")
 	}
 	return append(all, d.demands(v.schema)...)
 }

@@ -112,7 +112,7 @@ func TestHandlers(t *testing.T) {
 	e.refuses(1, "418 I'm a teapot: GET /files/bad\n  who  parcels.example ", "call", "parcels.example/files/bad")
 	e.refuses(1, `"detail":"GET /files/bad"`, "call", "--json", "parcels.example/files/bad")
 	e.refuses(2, "argument path is missing: it is part of the path", "call", "parcels.example/files/{path}")
-	e.refuses(2, "the body is given as a whole, and x=… belongs to it", "call", "-X", "PUT", "parcels.example/files/a", "x=5", "{}")
+	e.refuses(2, "the body is given as a whole, but x=… is part of it", "call", "-X", "PUT", "parcels.example/files/a", "x=5", "{}")
 }
 
 // serveNothing serves what is in no document.

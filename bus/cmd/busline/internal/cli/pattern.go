@@ -9,7 +9,7 @@ import (
 func checkPatterns(patterns []string) error {
 	for _, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return misuse("%q is no pattern of hosts: %w", pattern, err)
+			return misuse("%q is not a host pattern: %w", pattern, err)
 		}
 	}
 	return nil

@@ -9,11 +9,11 @@ func newPermissions() *command {
 	return &command{
 		name:     "permissions",
 		operands: "[callee …]",
-		summary:  "what a broker with permissions has to allow this command",
+		summary:  "the broker permissions that this command needs",
 		about: `
 Prints the permissions that a broker user needs for this command, as a block for the configuration of a NATS server, or
-with --json as a user JWT has them. A callee is "products.example", "products.example:444", "*.example", or "*", which is
-what it is when there is none: all hosts on port 443. What a service needs it says itself: see docs/permissions.md.`,
+with --json as a user JWT has them. A callee is "products.example", "products.example:444", "*.example", or "*", the
+default, for all hosts on port 443. For the permissions of a service see docs/permissions.md.`,
 		examples: []string{"busline permissions", "busline permissions '*.example' payroll.example:444"},
 		run: func(ctx context.Context, s *session, callees []string) error {
 			if len(callees) == 0 {

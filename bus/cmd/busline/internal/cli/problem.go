@@ -84,7 +84,7 @@ func (s *session) writeProblem(told *restmap.Problem) {
 // tokenHint says what to do about a response that demands a token, or another one.
 func (s *session) tokenHint() string {
 	if s.token() == "" {
-		return "--token or BUS_TOKEN says who calls; busline token makes one to try"
+		return "pass a token with --token or BUS_TOKEN; busline token makes one for tests"
 	}
-	return "a service accepts tokens of the key set that its BUS_JWKS names; busline token makes both to try"
+	return "a service accepts only tokens signed by a key in its BUS_JWKS; busline token makes both for tests"
 }

@@ -108,12 +108,12 @@ func (s *session) unknownPath(to address, known []operation) error {
 	}
 	text := fmt.Sprintf("%s serves nothing at %s", to.place(), to.path)
 	if len(paths) == 0 && to.port == plainPort {
-		return misuse("%s; http:// is port %d, leave it out for port %d", text, plainPort, publicPort)
+		return misuse("%s; http:// means port %d, leave it out for port %d", text, plainPort, publicPort)
 	}
 	if len(paths) == 0 {
-		return misuse("%s, nor anything else that it tells of%s", text, s.withoutToken())
+		return misuse("%s, and shows no other paths%s", text, s.withoutToken())
 	}
-	return misuse("%s, but at %s%s%s", text, strings.Join(paths, ", "), s.withoutToken(), didYouMean(to.path, paths))
+	return misuse("%s; its paths are %s%s%s", text, strings.Join(paths, ", "), s.withoutToken(), didYouMean(to.path, paths))
 }
 
 // withoutToken is a reminder that some operations are shown only with a token.

@@ -37,7 +37,7 @@ func Run(ctx context.Context, environment Environment, arguments []string) (stat
 // dispatch finds the subcommand and runs it. Flags of all subcommands may come before its name, too.
 func (s *session) dispatch(ctx context.Context, arguments []string) error {
 	set, version := s.newFlags(nil), false
-	set.BoolVar(&version, "version", false, "as the subcommand")
+	set.BoolVar(&version, "version", false, "print the version, like the command version")
 	rest, err := parseFlags(set, arguments, true)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -99,9 +99,9 @@ func TestSharedNames(t *testing.T) {
 	e.says(`{"path":"TEA-2"}`+"\n", "call", items, "sku=TEA-2")
 	e.says(`{"path":"TEA-2","changes":{"sku":"TEA-3"}}`+"\n", "call", "-X", "PATCH", item, "sku=TEA-3")
 	e.says(`{"path":"TEA-2","changes":{}}`+"\n", "call", "-X", "PATCH", items, "sku=TEA-2")
-	e.refuses(2, "argument sku: the path says already what it is", "call", "-X", "GET", item, "sku=TEA-2")
-	e.refuses(2, item+" is served under PUT, PATCH; say with -X which one is meant", "call", item, "sku=TEA-2")
-	e.refuses(2, "argument sku belongs to the body, which is given as a whole", "call", "-X", "PUT", item, "sku=TEA-2", "{}")
+	e.refuses(2, "argument sku: its value is already in the path", "call", "-X", "GET", item, "sku=TEA-2")
+	e.refuses(2, item+" has the methods PUT, PATCH; choose one with -X", "call", item, "sku=TEA-2")
+	e.refuses(2, "argument sku is part of the body, which is already given as a whole", "call", "-X", "PUT", item, "sku=TEA-2", "{}")
 	e.refuses(2, "argument sku is given more than once", "call", "-X", "PUT", items, "sku=TEA-2", "sku=TEA-3")
 	e.refuses(2, "argument draft is a boolean, not \"x\"", "call", "-X", "PUT", item, "sku=TEA-2", "draft=x")
 	e.refuses(2, "there is no argument skus: stock.example/items/TEA-2 takes sku, draft, codes, count", "call", "-X", "PUT", item, "skus=TEA-2")
@@ -147,7 +147,7 @@ func TestDuration(t *testing.T) {
 	} {
 		e.says(`{"total":`+want+"}\n", append([]string{"call", "stock.example/wait"}, arguments...)...)
 	}
-	e.refuses(2, `argument rests.0.span is a time such as 1.5s, not "1 day", nor a number of nanoseconds`, "call", "stock.example/wait", "rests.0.span=1 day")
+	e.refuses(2, `argument rests.0.span is a time such as 1.5s or a number of nanoseconds, not "1 day"`, "call", "stock.example/wait", "rests.0.span=1 day")
 	e.refuses(2, `argument rests.0.nano is an integer, not "1s"`, "call", "stock.example/wait", "rests.0.nano=1s")
 }
 
@@ -189,14 +189,14 @@ func TestFiles(t *testing.T) {
 	}
 	e.says("PUT /files/a application/x-www-form-urlencoded x=a+b%0A", "call", "-X", "PUT", "parcels.example/files/a", "x=@"+text)
 	for want, argument := range map[string]string{
-		"argument draft: open " + text + ".not: ":         "draft=@" + text + ".not",
-		"; a text that begins with @ is written draft=@@": "draft=@" + text + ".not",
-		"argument draft: behind @ stands the path of a":   "draft=@",
-		"argument draft is a string, and the file is no":  "draft=@" + bytes,
-		"extra: what is behind := has to be JSON":         "extra:=@" + text,
-		"argument count is an integer, not \"a b":         "count=@" + text,
+		"argument draft: open " + text + ".not: ":               "draft=@" + text + ".not",
+		"; for a text that begins with @, write draft=@@":       "draft=@" + text + ".not",
+		"argument draft: @ has to be followed by the path of a": "draft=@",
+		"argument draft is a string, but the file is not":       "draft=@" + bytes,
+		"extra: the value after := has to be JSON":              "extra:=@" + text,
+		"argument count is an integer, not \"a b":               "count=@" + text,
 	} {
 		e.refuses(2, want, "call", "-X", "PUT", "stock.example/items/A?draft=1", argument)
 	}
-	e.refuses(2, "standard input is given to something else already", "call", "-X", "PUT", "stock.example/items/A", "draft=@-", "photo=@-")
+	e.refuses(2, "standard input is already used for something else", "call", "-X", "PUT", "stock.example/items/A", "draft=@-", "photo=@-")
 }

@@ -18,23 +18,23 @@ func newTap() *command {
 	return &command{
 		name:     "tap",
 		operands: "[host …]",
-		summary:  "calls as they pass: who calls whom, and what comes of it",
+		summary:  "calls as they happen: who calls whom, and with what result",
 		about: `
-Asks every instance for the calls that it serves, and for its own that nobody answers, and prints each as it ends, until
-interrupted. No body, header, query or token is told. A host may be a pattern, '*.example', and is that of the caller or of who
-is called. Nothing is subscribed to: a tap changes nothing for those who call, but that instances keep their latest calls
-while somebody asks for them.`,
+Asks every instance for the calls that it serves, and for its own calls that nobody answers, and prints each call when it
+ends, until interrupted. Bodies, headers, queries and tokens are not shown. A host may be a pattern, '*.example', and
+selects the calls from it and to it. A tap subscribes to nothing and changes nothing for the callers, except that
+instances keep their latest calls while somebody asks for them.`,
 		examples: []string{"busline tap", "busline tap calculator.example", "busline tap --failed --json | jq .traceId"},
 		flags: func(set *flag.FlagSet) {
 			set.BoolVar(&options.failed, "failed", false, "only calls with a status of 400 or above")
-			set.IntVar(&options.count, "count", 0, "end after so many calls; 0 goes on")
+			set.IntVar(&options.count, "count", 0, "stop after this many calls; 0 for no limit")
 		},
 		run: func(ctx context.Context, s *session, patterns []string) error {
 			if err := checkPatterns(patterns); err != nil {
 				return err
 			}
 			if options.count < 0 {
-				return misuse("--count %d: choose how many calls, or 0 to go on", options.count)
+				return misuse("--count %d: choose a number of calls, or 0 for no limit", options.count)
 			}
 			options.patterns = patterns
 			return s.tap(ctx, options)
@@ -110,7 +110,7 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 // doubtPatterns warns if no host matches the patterns.
 func (s *session) doubtPatterns(patterns []string, there []instance) {
 	if len(patterns) > 0 && !slices.ContainsFunc(there, func(each instance) bool { return matchesAny(patterns, each.Host) }) {
-		s.notef("nobody here is called %s; tapping goes on, as somebody may come%s",
+		s.notef("no host is called %s yet; waiting for one%s",
 			strings.Join(patterns, " or "), didYouMean(patterns[0], hostsOf(there)))
 	}
 }

@@ -54,8 +54,8 @@ func TestTap(t *testing.T) {
 			t.Errorf("as JSON: %v %s", err, line)
 		}
 	}
-	e.refuses(2, `"[" is no pattern of hosts`, "tap", "[")
-	e.refuses(2, "--count -1: choose how many calls, or 0 to go on", "tap", "--count", "-1")
+	e.refuses(2, `"[" is not a host pattern`, "tap", "[")
+	e.refuses(2, "--count -1: choose a number of calls, or 0 for no limit", "tap", "--count", "-1")
 }
 
 // TestTapFindsNewcomers taps a service that was not there at the start.
@@ -71,7 +71,7 @@ func TestTapFindsNewcomers(t *testing.T) {
 			e.serveCalculator()
 		}
 	}, "--count", "1", "calculator.example")
-	if got.status != 0 || !strings.Contains(got.stdout, "calculator.example") || !strings.Contains(got.stderr, "nobody here is called calculator.example; tapping goes on") {
+	if got.status != 0 || !strings.Contains(got.stdout, "calculator.example") || !strings.Contains(got.stderr, "no host is called calculator.example yet; waiting for one") {
 		t.Errorf("tap: %s", fmt.Sprint(got))
 	}
 }

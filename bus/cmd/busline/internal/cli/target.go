@@ -17,7 +17,7 @@ type target struct {
 }
 
 func (t *target) register(set *flag.FlagSet) {
-	set.StringVar(&t.method, "X", "", "HTTP `method`, in place of what the document says")
+	set.StringVar(&t.method, "X", "", "HTTP `method`, instead of the one in the document")
 	set.StringVar(&t.instance, "instance", "", "`id` of the instance to call, as busline ls shows it")
 	set.Func("H", "`header` to send, 'Name: value'; may be repeated", func(text string) error {
 		name, value, ok := strings.Cut(text, ":")
@@ -35,7 +35,7 @@ func (t *target) register(set *flag.FlagSet) {
 // prepare converts operands to a request.
 func (t *target) prepare(ctx context.Context, s *session, operands []string) (*prepared, error) {
 	if len(operands) == 0 {
-		return nil, misuse("what is to be called? Such as: busline %s calculator.example/add x=5 y=6", s.command)
+		return nil, misuse("name what to call, as in: busline %s calculator.example/add x=5 y=6", s.command)
 	}
 	to, err := parseAddress(operands[0])
 	if err != nil {

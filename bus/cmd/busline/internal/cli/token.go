@@ -19,18 +19,18 @@ func newToken() *command {
 	)
 	return &command{
 		name:    "token",
-		summary: "a token to try out endpoints that ask for claims",
+		summary: "a token to try out endpoints that require claims",
 		about: `
-Makes a token with the claims that it is given, and prints it. The key that signs it is made where there is none: the
-private half, which its owner alone may read, and the key set, which BUS_JWKS of the services is to name. Real tokens come
-from an identity provider.`,
+Makes a token with the given claims, and prints it. If there is no key to sign it, a new one is made: the private key,
+which only its owner may read, and the key set, to which BUS_JWKS of the services has to point. Real tokens come from an
+identity provider.`,
 		examples: []string{
 			`export BUS_TOKEN=$(busline token --claims '{"roles":["hr"],"level":3}')`,
 			"BUS_JWKS=dev.jwks go run ./examples/showcase",
 			"busline token --key dev.key --jwks dev.jwks --expires 5m",
 		},
 		flags: func(set *flag.FlagSet) {
-			set.StringVar(&said, "claims", said, "JSON `object` that the token says of its bearer")
+			set.StringVar(&said, "claims", said, "JSON `object` with the claims of the token")
 			set.StringVar(&subject, "sub", subject, "`name` for the claim sub, unless the claims have one")
 			set.DurationVar(&life, "expires", life, "`time` for which the token is good, unless the claims have exp")
 			set.StringVar(&files.private, "key", files.private, "`file` of the private key; made when it is not there")
@@ -38,7 +38,7 @@ from an identity provider.`,
 		},
 		run: func(_ context.Context, s *session, operands []string) error {
 			if len(operands) > 0 {
-				return misuse("what is %q? Claims are one JSON object: --claims '{\"roles\":[\"hr\"],\"level\":3}'", operands[0])
+				return misuse("%q is not expected here; claims are one JSON object: --claims '{\"roles\":[\"hr\"],\"level\":3}'", operands[0])
 			}
 			spoken, err := parseClaims(said, subject, life)
 			if err != nil {
@@ -65,10 +65,10 @@ func parseClaims(text, subject string, life time.Duration) (claims.Claims, error
 		err = errors.New("it is null")
 	}
 	if err != nil {
-		return nil, misuse("--claims: %.60q is no JSON object such as '{\"roles\":[\"hr\"],\"level\":3}': %w", text, err)
+		return nil, misuse("--claims: %.60q is not a JSON object such as '{\"roles\":[\"hr\"],\"level\":3}': %w", text, err)
 	}
 	if life <= 0 {
-		return nil, misuse("--expires %s: choose a time such as 1h; claims may have an exp that is past", life)
+		return nil, misuse("--expires %s: choose a time such as 1h; for an expired token, give the claim exp", life)
 	}
 	if _, said := spoken["sub"]; !said {
 		spoken["sub"] = subject

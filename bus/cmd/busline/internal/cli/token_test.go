@@ -18,7 +18,7 @@ func TestToken(t *testing.T) {
 	private, public := filepath.Join(directory, "my.key"), filepath.Join(directory, "my.jwks")
 	files := []string{"token", "--key", private, "--jwks", public}
 	first := e.busline(0, append(files, "--claims", `{"roles":["hr","it"],"level":3}`, "--sub", "grace", "--expires", "5m")...)
-	if want := "busline: a new key is in " + private + "; its tokens are good for services with BUS_JWKS=" + public + "\n"; first.stderr != want {
+	if want := "busline: wrote a new key to " + private + "; services with BUS_JWKS=" + public + " accept its tokens\n"; first.stderr != want {
 		t.Errorf("it notes %q, want %q", first.stderr, want)
 	}
 	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: public})
@@ -60,7 +60,7 @@ func TestTokenRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e.refuses(1, "orphan.jwks is there, and no ", "token", "--key", file("none.key"), "--jwks", file("orphan.jwks"))
+	e.refuses(1, "orphan.jwks exists, but its private key ", "token", "--key", file("none.key"), "--jwks", file("orphan.jwks"))
 	e.refuses(1, "broken.key: parse a key: ", "token", "--key", file("broken.key"))
 	e.refuses(1, "write a key set: ", "token", "--key", file("none.key"), "--jwks", file("none/dev.jwks"))
 	if _, err := os.Stat(file("none.key")); err == nil {

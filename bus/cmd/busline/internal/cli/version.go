@@ -11,7 +11,7 @@ func newVersion() *command {
 	return &command{
 		name:     "version",
 		summary:  "which busline this is",
-		about:    "Prints the version of the module, the commit when the build knows it, and the version of Go, as busline --version does.",
+		about:    "Prints the version of the module, the commit if the build knows it, and the version of Go, like busline --version.",
 		examples: []string{"busline version"},
 		run: func(_ context.Context, s *session, operands []string) error {
 			if len(operands) > 0 {
