@@ -33,7 +33,7 @@ Prints a script for a shell. With it the tab key completes commands and flags, t
 names of arguments. If the bus does not answer within a second, only commands and flags are completed.`,
 		examples: []string{
 			"source <(busline completion bash)                                    # in ~/.bashrc",
-			"source <(busline completion zsh)                                     # in ~/.zshrc, behind compinit",
+			"source <(busline completion zsh)                                     # in ~/.zshrc, after compinit",
 			"busline completion fish > ~/.config/fish/completions/busline.fish",
 		},
 		run: func(_ context.Context, s *session, operands []string) error {

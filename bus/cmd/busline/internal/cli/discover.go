@@ -119,7 +119,7 @@ func (s *session) nobody(ctx context.Context, host string) error {
 	case slices.Contains(hosts, host): // on another port, or it has just come back
 		text = fmt.Sprintf("nobody answered for %s, although it is on the bus now", host)
 	case len(hosts) == 0:
-		text += "; there are no other hosts, either"
+		text += "; there are no other hosts either"
 	case nearest(host, hosts) != "":
 		text += didYouMean(host, hosts)
 	default:

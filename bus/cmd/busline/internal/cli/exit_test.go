@@ -19,8 +19,8 @@ import (
 func TestNobody(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
-	e.refuses(3, "busline call: nobody serves calculator.example in plane "+e.bus.Plane()+"; there are no other hosts, either", "call", "calculator.example/add")
-	e.refuses(3, "; there are no other hosts, either", "docs")
+	e.refuses(3, "busline call: nobody serves calculator.example in plane "+e.bus.Plane()+"; there are no other hosts either", "call", "calculator.example/add")
+	e.refuses(3, "; there are no other hosts either", "docs")
 	e.serveCalculator()
 	e.serveTrouble()
 	for _, arguments := range [][]string{{"call", "calculatr.example/add"}, {"describe", "calculatr.example"}, {"docs", "calculatr.example"}, {"bench", "calculatr.example/add"}} {

@@ -62,7 +62,7 @@ func (t *taps) ask(ctx context.Context, at instance) {
 		}
 		after = told.Next
 		if told.Missed > 0 {
-			t.session.notef("%s.%s had %d more calls than it keeps", at.ID, at.Host, told.Missed)
+			t.session.notef("%s.%s had %d more calls than it keeps; they are not shown", at.ID, at.Host, told.Missed)
 		}
 		if len(told.Calls) == 0 {
 			continue
