@@ -41,8 +41,9 @@ type Exchange struct {
 	subject.Address
 	// Side is where the interceptor runs.
 	Side Side
-	// Multicast says that all instances are called. The calling side sees one exchange for all answers, each serving side
-	// one of its own.
+	// Multicast says, on the calling side, that the call is a multicast or that an event is fired: one exchange stands for
+	// all who get it, and firing an event has no answers. Each serving side sees an exchange of its own, in which it is
+	// false.
 	Multicast bool
 
 	crashed bool // the handler has not returned

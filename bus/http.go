@@ -33,17 +33,20 @@ func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 // http.Client{Transport: conn}.
 func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(r) }
 
-// Publish makes a multicast call: every instance that serves the address answers, those of this process included. The
-// answers are yielded as they come, in no particular order; the header Bus-From-Id says which instance each is from. If
-// the endpoint has a queue, one instance answers. If nobody is there, nothing is yielded; that is not an error. An
-// instance that took the request and did not answer in time is yielded as an [*Error].
+// Publish makes a multicast call: it sends a request to every instance that serves the address, those of this process
+// included, and gathers their answers. Nothing is sent until the sequence is ranged over; each range is a call of its
+// own. Only the request body is read and closed at once.
 //
-// The call starts when the sequence is ranged over, anew each time. It ends when all instances that answered the last
-// time have done so again, when all that have acked have answered and no further one has turned up for 250 ms, or with
-// the time budget. It waits for the first ack as long as [WithAckWait] says, unless the broker knows that nobody is there;
-// on the first call of an address the 250 ms are fewer if all instances known to the connection have acked. Leaving the loop early, say with break, ends the call just as the end of the context does: the instances that
-// have acked and not answered are told, and the contexts of their handlers end. The request body is read and closed at
-// once.
+// The answers are yielded as they come, in no particular order; the header Bus-From-Id says which instance each is
+// from. If the endpoint has a queue, one instance answers: see [NoQueue]. If nobody is there, nothing is yielded; that is
+// not an error. An instance that took the request and did not answer in time is yielded as an [*Error].
+//
+// The call ends when all instances that answered the last time have done so again, when all that have acked have
+// answered and no further one has turned up for 250 ms, or with the time budget. It waits for the first ack as long as
+// [WithAckWait] says, unless the broker knows that nobody is there; on the first call of an address the 250 ms are fewer
+// if all instances known to the connection have acked. Leaving the loop early, say with break, ends the call just as the
+// end of the context does: the instances that have acked and not answered are told, and the contexts of their handlers
+// end.
 func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
 	request, err := c.fromHTTP(r)
 	return func(yield func(*http.Response, error) bool) {

@@ -88,9 +88,10 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	return readResponse[Results](response)
 }
 
-// Publish calls every instance that serves the endpoint and yields the answer of each, as [Conn.Publish] does. If an
-// instance answers with an error, that is yielded as an [*Error] beside a Response that says which instance it was.
-// Leaving the loop early, say with break, cancels the handlers that are still running.
+// Publish makes a multicast call: it calls every instance that serves the endpoint, gathers their answers and yields
+// them as they come, as [Conn.Publish] does. Nothing is sent until the sequence is ranged over; each range is a call of
+// its own. If an instance answers with an error, that is yielded as an [*Error] beside a Response that says which instance
+// it was. Leaving the loop early, say with break, cancels the handlers that are still running.
 func (o Operation[Arguments, Results]) Publish(ctx context.Context, arguments Arguments) iter.Seq2[Response[Results], error] {
 	return func(yield func(Response[Results], error) bool) {
 		request, err := o.request(arguments)
