@@ -68,7 +68,8 @@ func (s *serviceConfig) stored() *durable {
 }
 
 // Durable stores events in a JetStream stream of their source, and delivers them at least once to each service that
-// subscribes with this option, too. The broker needs JetStream.
+// subscribes with this option, too. Both sides need it, and the broker JetStream: a service that subscribes with it gets
+// no event of a source without it, and none of [Fire], as nobody has stored them.
 //
 // For a source ([NewEvents], a generated source): firing stores the event, and returns when JetStream has confirmed
 // that. An error means that it is not stored or, with executed unknown, that it may be. Services that subscribe without
@@ -133,9 +134,11 @@ func Replicas(servers int) FireOption {
 
 type eventIDKey struct{}
 
-// EventID returns a context with an id for the stored event that is fired with it: "order-7". Firing the same event of
-// the same source with the same id again within two minutes, as after an error that leaves open whether it was stored,
-// stores nothing and is no error. Default: each firing is an event of its own.
+// EventID returns a context with an id for the one stored event that is fired with it: "order-7". To fire the event
+// again, after an error that leaves open whether it was stored, use the same id: within two minutes, or the age of [Keep]
+// if that is less, what is fired under the same path with an id that was used is dropped, whatever its arguments are, and
+// that is no error. So do not fire several events with one such context. Only storing is affected: services that
+// subscribe without [Durable] get what is fired again. Default: each firing is an event of its own.
 func EventID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, eventIDKey{}, id)
 }

@@ -94,8 +94,8 @@ func NewEvent[Arguments any](of *Events, path string) Event[Arguments] {
 	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(EventPort)+path)}
 }
 
-// Fire hands the event to the broker, and through it to one instance of each service that subscribes at this moment, at
-// most once. It returns when the broker has the event, and does not wait for anybody to handle it; a handler that fails
+// Fire hands the event to the broker, and through it to one instance of each service that subscribes at this moment,
+// without [Durable], at most once. It returns when the broker has the event, and does not wait for anybody to handle it; a handler that fails
 // is no error here. The handlers have a time budget of their own, 20 s.
 //
 // An error says that the event did not reach the broker: the arguments cannot be written or exceed one message of the
@@ -103,7 +103,7 @@ func NewEvent[Arguments any](of *Events, path string) Event[Arguments] {
 // [NotExecuted], unless the broker went away before it had confirmed.
 //
 // If the source has [Durable], the event is stored first, for those who subscribe with that option; an error then says
-// that it is not stored or, with executed unknown, that it may be. See also [EventID].
+// that it is not stored or, with executed unknown, that it may be. Else they do not get it. See also [EventID].
 func (e Event[Arguments]) Fire(ctx context.Context, arguments Arguments) error {
 	request, err := e.call.request(arguments)
 	if err != nil {
@@ -140,7 +140,8 @@ func (e Event[Arguments]) keep(ctx context.Context, arguments Arguments) error {
 }
 
 // Fire fires an event by its address, "https://orders.example:417/on-ordered", at most once, as [Event.Fire] does. The
-// arguments are those of [Call].
+// arguments are those of [Call]. It never stores the event, so services that subscribe with [Durable] do not get it: use
+// [NewEvents] with that option for them.
 func Fire(ctx context.Context, conn *Conn, address string, arguments any) error {
 	if conn == nil {
 		return noConnection(address)

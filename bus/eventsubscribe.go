@@ -18,11 +18,14 @@ import (
 // its name begins with On: OnOrdered([ctx context.Context,] arguments…) error. With an interface as type parameter,
 // Subscribe[ordersapi.Events](conn, ordersapi.Host, impl), only its methods count; to subscribe to some of the events,
 // declare an interface with only these. The subscriptions are live when Subscribe returns; on an error none is, and the
-// error names every fault that was found.
+// error names every fault that was found. It waits for the broker for at most 5 s.
 //
 // The service of conn gets each event at most once: its instances share them. With [NoQueue] every instance gets each
-// event. The error of a handler is logged on this side, and the source does not hear of it. With [Durable] events are
-// stored while the service is away, and delivered at least once.
+// event. The error of a handler is logged on this side, and the source does not hear of it.
+//
+// With [Durable] the service gets what the source has stored, at least once, also what was fired while it was away; and
+// it gets nothing else. So the source needs Durable, too: the events of one without it, and those of [Fire], do not reach
+// the service at all, and nothing says so.
 //
 // It takes the options of [Serve], except those for ports, paths and methods. Handlers run concurrently, each on a
 // goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
