@@ -17,7 +17,8 @@ var (
 	// ErrNoAck says that somebody may have received the call, but no instance acked it in time (see [WithAckWait]). It may
 	// have run.
 	ErrNoAck = errors.New("no ack")
-	// ErrTimeout says that a server took the call and did not answer within the time budget.
+	// ErrTimeout says that there was no answer within the time budget: it was spent before the call was sent, on the way, or
+	// by the server that took it. A 504 with which a handler answers counts as well. Executed says whether it may have run.
 	ErrTimeout = errors.New("timeout")
 	// ErrInstanceLost says that an instance took the call and is gone from the broker since: it has crashed, or cannot be
 	// reached.
