@@ -163,8 +163,10 @@ func WithLogger(logger zerolog.Logger) ConnectOption {
 	return func(c *connectConfig) { c.logger, c.slog = &logger, nil }
 }
 
-// WithInterceptors wraps all calls that the connection makes and serves in interceptors, the first one outermost;
-// several of these options add up. Default: none. See [Interceptor].
+// WithInterceptors wraps all calls in interceptors, those that the connection makes as well as those that it serves, the
+// first one outermost; several of these options add up. The Side of an [Exchange] tells which it is. Among what is served
+// is the document, GET /openapi.json; whoever refuses that hides the service from the portal. [Intercept] is for what is
+// served alone. Default: none. See [Interceptor].
 func WithInterceptors(interceptors ...Interceptor) ConnectOption {
 	return func(c *connectConfig) { c.interceptors = append(c.interceptors, interceptors...) }
 }

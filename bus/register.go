@@ -14,7 +14,7 @@ import (
 )
 
 // Serve registers the exported methods of impl as endpoints of conn's host. They are live when it returns; on an error
-// none is, and the error names every fault that was found, with its remedy.
+// none is, and the error names every fault that was found, with its remedy. It waits for the broker for at most 5 s.
 //
 // A method is a function, Name([ctx context.Context,] arguments…) ([results…] [, error]), or a web endpoint, Name(w
 // http.ResponseWriter, r *http.Request) [error]. Functions are served as RPC, /name under GET and POST, or as REST if
@@ -96,7 +96,13 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 
 // Handle serves an http.Handler under a method and a path of conn's host: "GET", "/files/{path+}". The method "" or "*"
 // stands for any. {name} stands for one segment of the path, {name+} at the end for the rest; the handler gets their
-// values from r.PathValue. The request's URL has the whole path. The endpoint is live when Handle returns.
+// values from r.PathValue. The request's URL has the whole path. The endpoint is live when Handle returns, which waits for
+// the broker for at most 5 s.
+//
+// Request and response are whole in memory. The request body has at most 32 MiB, unless [BodyLimit] says otherwise. The
+// response is sent when the handler returns, so there is no http.Flusher and no http.Hijacker, and informational statuses
+// (1xx) are passed over. RemoteAddr is the instance that calls, "id.host", without a port. All this also holds for the web
+// endpoints of [Serve].
 func (c *Conn) Handle(method, path string, handler http.Handler, options ...HandleOption) error {
 	if handler == nil {
 		return fmt.Errorf("handle %s %s on %s: the handler is nil", method, path, c.host)

@@ -128,18 +128,19 @@ type methodOption func(*methodConfig)
 func (o methodOption) applyToMethod(c *methodConfig) { o(c) }
 
 // Path sets the path of a method, "/objects/{id}"; {name} stands for an argument, {name+} at the end for the
-// rest of the path. Default: from the method's name.
+// rest of the path. With [Both] it is that of the REST route alone. Default: from the method's name.
 func Path(path string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Path = path })
 }
 
-// HTTPMethod sets the only HTTP method under which a method is served. Default: GET and POST for RPC, that of the verb
-// for REST, any for web endpoints.
+// HTTPMethod sets the only HTTP method under which a method is served, "PUT", or "*" for any. With [Both] it is that of
+// the REST route alone. Default: GET and POST for RPC, that of the verb for REST, any for web endpoints.
 func HTTPMethod(method string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.HTTPMethod = method })
 }
 
-// Both serves a method both as RPC and as REST. Default: one of them.
+// Both serves a method both as RPC and as REST. [Path] and [HTTPMethod] then apply to the REST route alone. Default: one
+// of them.
 func Both() MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Both = true })
 }
@@ -196,8 +197,9 @@ func TimeBudget(longest time.Duration) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.timeBudget = longest })
 }
 
-// BodyLimit sets the largest request body in bytes; a larger one is answered 413. Default: 4 MiB for functions, 32 MiB
-// for web endpoints and http.Handlers.
+// BodyLimit sets the largest request body in bytes; a larger one is answered 413. A limit above that of
+// [WithMessageLimit] has no effect, and 0 stands for the default. Default: 4 MiB for functions, 32 MiB for web endpoints
+// and http.Handlers.
 func BodyLimit(bytes int) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.bodyLimit = bytes })
 }
