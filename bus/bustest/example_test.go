@@ -26,6 +26,18 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+// TestExampleNew runs what ExampleNew shows, which go test only compiles.
+func TestExampleNew(t *testing.T) {
+	t.Parallel()
+	testTotal(t)
+}
+
+// TestExampleVirtual runs what ExampleVirtual shows.
+func TestExampleVirtual(t *testing.T) {
+	t.Parallel()
+	testPatience(t)
+}
+
 func TestBusesDoNotMeet(t *testing.T) {
 	t.Parallel()
 	one, other := bustest.New(t), bustest.New(t)
