@@ -3,6 +3,8 @@ package portal_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 
@@ -39,4 +41,49 @@ func ExampleNewIngress() {
 	mux.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/bus/", http.NoBody))
 	fmt.Println(response.Code, response.Header().Get("Location"))
 	// Output: 302 /bus/portal/
+}
+
+// Calculator is a service inside.
+type Calculator struct{}
+
+// Add returns the sum of x and y.
+func (Calculator) Add(x, y int) (sum int) { return x + y }
+
+// What is served on a public port of the bus can be called from outside, under its host.
+func ExampleIngress() {
+	ctx := context.Background()
+	embedded, err := broker.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer embedded.Close()
+	calculator, err := bus.Connect(ctx, "calculator.example", bus.WithBroker(embedded))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = calculator.Close(ctx) }()
+	if err := bus.Serve(calculator, Calculator{}); err != nil {
+		log.Fatal(err)
+	}
+
+	conn, err := bus.Connect(ctx, "ingress", bus.WithBroker(embedded))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	ingress, err := portal.NewIngress(conn)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(ingress) // a program has portal.Listen
+	defer server.Close()
+
+	response, err := http.Get(server.URL + "/calculator.example/add?x=5&y=6")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	fmt.Println(response.Status, string(body), err)
+	// Output: 200 OK {"sum":11} <nil>
 }

@@ -23,3 +23,19 @@ func Example() {
 	fmt.Println(conn.Status())
 	// Output: CONNECTED
 }
+
+// With Listen other processes can connect, too.
+func ExampleListen() {
+	embedded, err := broker.Start(broker.Listen("127.0.0.1:0")) // 0 is any free port
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer embedded.Close()
+	conn, err := nats.Connect(embedded.URL())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Println(conn.Status())
+	// Output: CONNECTED
+}
