@@ -112,10 +112,10 @@ func (e Event[Arguments]) Fire(ctx context.Context, arguments Arguments) error {
 	return e.call.conn.fire(ctx, request, e.events.store)
 }
 
-// Outcomes fires the event, waits until it is handled, and yields the outcome at each service, in no particular order:
-// which instance took it and, if its handler failed, the error. It ends as [Conn.Publish] does; leaving the loop early
-// cancels the handlers that are still running. If nobody subscribes, nothing is yielded. Services that subscribe with
-// [Durable] do not answer. Each range over it fires the event once. If the source has [Durable], interceptors and
+// Outcomes fires the event when the sequence is ranged over, once for each range, waits until it is handled, and yields
+// the outcome at each service, in no particular order: which instance took it and, if its handler failed, the error. It
+// ends as [Conn.Publish] does; leaving the loop early cancels the handlers that are still running. If nobody subscribes,
+// nothing is yielded. Services that subscribe with [Durable] do not answer. If the source has [Durable], interceptors and
 // metrics see two calls, one that stores and one that asks.
 func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) iter.Seq2[Response[struct{}], error] {
 	return func(yield func(Response[struct{}], error) bool) {
