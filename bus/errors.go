@@ -101,6 +101,12 @@ func (e *Error) Error() string {
 // Unwrap returns the cause: one of the sentinels, or what went wrong on this side.
 func (e *Error) Unwrap() error { return e.cause }
 
+// Timeout says whether time ran out: the time budget of the call, or the context of the caller. It is the method of
+// net.Error, for which an http.Client over the bus asks.
+func (e *Error) Timeout() bool {
+	return errors.Is(e.cause, ErrTimeout) || errors.Is(e.cause, context.DeadlineExceeded)
+}
+
 // StatusCode returns the HTTP status. Any error type with this method decides the status of the response when a
 // handler returns it.
 func (e *Error) StatusCode() int { return e.Status }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -77,6 +78,22 @@ func TestIsInternal(t *testing.T) {
 			t.Errorf("%s: %t, want %t", name, got, test.want)
 		}
 	}
+}
+
+// TestTimeouts holds that an HTTP client over the bus recognises the end of time, and nothing else, as one.
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		newScripted(t, b.world, scriptedHost, ack)
+		client := http.Client{Transport: b.connect("caller.example")}
+		for url, timeout := range map[string]bool{scriptedURL: true, "GET https://nobody.example/x": false} {
+			_, err := client.Do(mustRequest(t, strings.TrimPrefix(url, "GET "))) //nolint:bodyclose // there is no response
+			failed, _ := errors.AsType[net.Error](err)
+			if failed == nil || failed.Timeout() != timeout {
+				t.Errorf("%s: timeout is to be %t: %v", url, timeout, err)
+			}
+		}
+	})
 }
 
 func TestErrorfKeepsItsCauses(t *testing.T) {

@@ -108,7 +108,11 @@ func (c *compiler) arithmetic(node *ast.BinaryNode) (term, error) {
 		return term{kind: kindText, value: func(e *evaluation) any { return join(e, left.value(e), right.value(e)) }}, nil
 	}
 	if !left.is(kindNumber) || !right.is(kindNumber) {
-		return term{}, fmt.Errorf("%s needs two numbers, not %s and %s", operator, left.kind, right.kind)
+		needed := "two numbers"
+		if operator == "+" {
+			needed += " or two strings"
+		}
+		return term{}, fmt.Errorf("%s needs %s, not %s and %s", operator, needed, left.kind, right.kind)
 	}
 	if operator == "+" && left.kind == kindAny && right.kind == kindAny {
 		return term{value: func(e *evaluation) any { return add(e, left.value(e), right.value(e)) }}, nil
