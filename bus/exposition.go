@@ -37,11 +37,10 @@ func (c *Conn) exposition() string {
 // exposeTraffic writes one metric after the other, as the format asks.
 func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
 	traffic := c.Traffic()
+	byName := servedByName(traffic.Served)
 	served := func(add func([]metrics.Label, metrics.Counts)) {
-		for _, each := range traffic.Served {
-			if each.Caller != "" {
-				add(with(metrics.Label{Name: "endpoint", Value: each.Endpoint}, metrics.Label{Name: "caller", Value: each.Caller}), each.Counts)
-			}
+		for _, each := range byName {
+			add(with(metrics.Label{Name: "endpoint", Value: each.Endpoint}, metrics.Label{Name: "caller", Value: each.Caller}), each.Counts)
 		}
 	}
 	made := func(add func([]metrics.Label, metrics.Counts)) {
@@ -63,6 +62,25 @@ func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []m
 			text.Counter(side.name+"_failed_total", "Of "+side.what+", those with a status of 500 or above.", float64(counts.Failed), labels...)
 		})
 	}
+}
+
+// servedByName adds up the requests of endpoints that have the same name, caller by caller, and leaves out those that nobody
+// has called. A name is that of several endpoints if a method is served under two paths (see [Both]), on two ports, or for
+// the events of two sources; and the format permits a series only once.
+func servedByName(served []ServedCalls) (sums []ServedCalls) {
+	places := make(map[[2]string]int) // by endpoint and caller
+	for _, each := range served {
+		key := [2]string{each.Endpoint, each.Caller}
+		at, known := places[key]
+		switch {
+		case each.Caller == "":
+		case known:
+			sums[at].Counts = sums[at].Plus(each.Counts)
+		default:
+			places[key], sums = len(sums), append(sums, each)
+		}
+	}
+	return sums
 }
 
 func truth(is bool) float64 {
