@@ -24,7 +24,7 @@ func (c *Conn) measureServed(e *endpoint) Interceptor {
 				if status >= http.StatusBadRequest {
 					e.lastError.Store(int32(status))
 				}
-				meter.record(ctx, took.Seconds(), status)
+				meter.record(ctx, took.Seconds(), x.Method, status)
 			}()
 			return next(ctx, x)
 		}
@@ -42,17 +42,18 @@ func (c *Conn) measureMade(next Handler) Handler {
 			}
 			host, series := c.called.Under(host, certain)
 			series.Observe(took, status)
-			c.meters.made(host).record(ctx, took.Seconds(), status)
+			c.meters.made(host, x).record(ctx, took.Seconds(), x.Method, status)
 		}()
 		return next(ctx, x)
 	}
 }
 
-// meters record calls with OpenTelemetry, too. Nil ones do not: nobody has asked for it.
+// meters record calls with OpenTelemetry, too, with the attributes that its conventions for HTTP require, and some that they
+// recommend. Nil ones do not: nobody has asked for it.
 type meters struct {
 	host           string
 	server, client metric.Float64Histogram
-	callees        table[string, *meter] // by host, of those that were called
+	callees        table[callee, *meter] // of those that were called
 }
 
 // newMeters returns nil when nobody wants metrics but those that can be asked for.
@@ -75,41 +76,84 @@ func newMeters(provider metric.MeterProvider, host string) (*meters, error) {
 	return &meters{host: host, server: server, client: client}, err
 }
 
+// scheme is that of all calls: messages do not tell it.
+const scheme = "https"
+
 // served is for the requests of one endpoint.
 func (m *meters) served(e *endpoint) *meter {
 	if m == nil {
 		return nil
 	}
-	return &meter{histogram: m.server, attributes: []attribute.KeyValue{
-		attribute.String("server.address", m.host), attribute.Int("server.port", e.Port), attribute.String("http.route", e.Path),
+	return &meter{histogram: m.server, errors: http.StatusInternalServerError, attributes: []attribute.KeyValue{
+		attribute.String("url.scheme", scheme), attribute.String("server.address", m.host), attribute.Int("server.port", e.Port),
+		attribute.String("http.route", e.Path),
 	}}
 }
 
-// made is for the calls of one host.
-func (m *meters) made(host string) *meter {
+// maxMeters bounds for how many there are: a host that is there may be asked for any port.
+const maxMeters = 1024
+
+// made is for the calls of one port of a host, as which the call is counted. As with [metrics.Family], what nobody has
+// answered for can take at most half of the room.
+func (m *meters) made(host string, x *Exchange) *meter {
 	if m == nil {
 		return nil
 	}
-	return m.callees.get(host, func(host string) *meter {
-		return &meter{histogram: m.client, attributes: []attribute.KeyValue{attribute.String("server.address", host)}}
-	})
+	to, others, limit := callee{host, x.Port}, callee{host: metrics.Others}, maxMeters/2
+	if x.Answers > 0 || x.Response != nil && !x.out.absent {
+		limit = maxMeters
+	}
+	if host == metrics.Others {
+		to = others
+	}
+	return m.callees.getWithin(limit, to, others, m.newMade)
 }
 
-// meter records calls of one kind. Its options are made once for each status.
+func (m *meters) newMade(to callee) *meter {
+	attributes := []attribute.KeyValue{attribute.String("url.scheme", scheme), attribute.String("server.address", to.host)}
+	if to.port != 0 { // else there are several
+		attributes = append(attributes, attribute.Int("server.port", to.port))
+	}
+	return &meter{histogram: m.client, errors: http.StatusBadRequest, attributes: attributes}
+}
+
+// meter records calls of one kind. Its options are made once for each method and status.
 type meter struct {
 	histogram  metric.Float64Histogram
+	errors     int // the status from which on a call has failed, as this side sees it
 	attributes []attribute.KeyValue
-	statuses   table[int, metric.RecordOption]
+	ends       table[end, metric.RecordOption]
 }
 
-func (m *meter) record(ctx context.Context, seconds float64, status int) {
+// end is what calls that are recorded together have in common.
+type end struct {
+	method string
+	status int
+}
+
+func (m *meter) record(ctx context.Context, seconds float64, method string, status int) {
 	if m == nil {
 		return
 	}
-	m.histogram.Record(ctx, seconds, m.statuses.get(status, m.option))
+	m.histogram.Record(ctx, seconds, m.ends.get(end{knownMethod(method), status}, m.option))
 }
 
-func (m *meter) option(status int) metric.RecordOption {
-	code := attribute.String("http.response.status_code", strconv.Itoa(status))
-	return metric.WithAttributeSet(attribute.NewSet(append(slices.Clip(m.attributes), code)...))
+func (m *meter) option(of end) metric.RecordOption {
+	attributes := append(slices.Clip(m.attributes),
+		attribute.String("http.request.method", of.method), attribute.Int("http.response.status_code", of.status))
+	if of.status >= m.errors {
+		attributes = append(attributes, attribute.String("error.type", strconv.Itoa(of.status)))
+	}
+	return metric.WithAttributeSet(attribute.NewSet(attributes...))
+}
+
+// knownMethod returns a method, or as the conventions ask "_OTHER" for one that callers may have made up.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch,
+		http.MethodPost, http.MethodPut, http.MethodTrace:
+		return method
+	default:
+		return "_OTHER"
+	}
 }

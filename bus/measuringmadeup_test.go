@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/busline/busline/bus"
 )
@@ -37,15 +36,30 @@ func TestMadeUpHostsAreNotCounted(t *testing.T) {
 	if !found || len(made) > most {
 		t.Errorf("%d callees, the real one among them: %t", len(made), found)
 	}
-	var told metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &told); err != nil {
-		t.Fatal(err)
+	if counted := collect(t, reader); len(counted) > most {
+		t.Errorf("%d series", len(counted))
 	}
-	for _, scope := range told.ScopeMetrics {
-		for _, each := range scope.Metrics {
-			if counted, ok := each.Data.(metricdata.Histogram[float64]); ok && len(counted.DataPoints) > most {
-				t.Errorf("%s has %d series", each.Name, len(counted.DataPoints))
-			}
-		}
+}
+
+// TestMadeUpPortsAreNotCounted has a caller be asked for many ports of a host that is there.
+func TestMadeUpPortsAreNotCounted(t *testing.T) {
+	t.Parallel()
+	b := newBus(t)
+	reader := metric.NewManualReader()
+	caller := b.Connect("caller.example", bus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader))))
+	callee := b.Connect(calculatorHost)
+	serve(t, callee, calculator{callee.ID()})
+	const ports, kept = 600, 512
+	for port := range ports {
+		_ = bus.Call(t.Context(), caller, fmt.Sprintf("GET https://%s:%d/add", calculatorHost, 1000+port), nil, nil)
+	}
+	add(t, caller, calculatorHost)
+	const of, others = "error.type=404,", "http.response.status_code=404,server.address=others,url.scheme=https"
+	counted := collect(t, reader)
+	if got := counted["http.client "+of+"http.request.method=GET,"+others]; got != ports-kept || len(counted) != kept+2 {
+		t.Errorf("%d others, %d series", got, len(counted))
+	}
+	if got := counted["http.client http.request.method=GET,http.response.status_code=200,server.address="+calculatorHost+",server.port=443,url.scheme=https"]; got != 1 {
+		t.Errorf("the real port is counted %d times", got)
 	}
 }

@@ -177,37 +177,66 @@ func TestMeterProvider(t *testing.T) {
 		measured := bus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
 		callee := w.connect(calculatorHost, measured)
 		serve(t, callee, calculator{callee.ID()})
+		serve(t, callee, calculator{callee.ID()}, bus.Port(444))
+		if err := callee.Handle("", "/any", http.NotFoundHandler()); err != nil {
+			t.Fatal(err)
+		}
 		caller := w.connect("caller.example", measured)
 		for range 3 {
 			add(t, caller, calculatorHost)
 		}
+		add(t, caller, calculatorHost+":444")
 		_ = bus.Call(t.Context(), caller, calculatorURL+"/divide", bus.Args{"x": 1}, nil)
-		var collected metricdata.ResourceMetrics
-		if err := reader.Collect(t.Context(), &collected); err != nil {
-			t.Fatal(err)
-		}
-		counted := map[string]uint64{}
-		for _, scope := range collected.ScopeMetrics {
-			for _, each := range scope.Metrics {
-				histogram, ok := each.Data.(metricdata.Histogram[float64])
-				if !ok {
-					t.Fatalf("%s is a %T", each.Name, each.Data)
-				}
-				for _, point := range histogram.DataPoints {
-					status, _ := point.Attributes.Value(attribute.Key("http.response.status_code"))
-					counted[each.Name+" "+status.AsString()] += point.Count
-				}
-			}
-		}
+		_ = bus.Call(t.Context(), caller, calculatorURL+"/broken", nil, nil)
+		_ = bus.Call(t.Context(), caller, "MAKEUP "+calculatorURL+"/any", nil, nil)
+		counted := collect(t, reader)
+		const to = "server.address=" + calculatorHost + ",server.port="
 		for name, want := range map[string]uint64{
-			"http.server.request.duration 200": 3, "http.client.request.duration 200": 3,
-			"http.server.request.duration 422": 1, "http.client.request.duration 422": 1,
+			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to + "443,url.scheme=https":                    3,
+			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to + "444,url.scheme=https":                    1,
+			"http.server http.request.method=POST,http.response.status_code=422,http.route=/divide," + to + "443,url.scheme=https":                1,
+			"http.server error.type=500,http.request.method=POST,http.response.status_code=500,http.route=/broken," + to + "443,url.scheme=https": 1,
+			"http.server http.request.method=_OTHER,http.response.status_code=404,http.route=/any," + to + "443,url.scheme=https":                 1,
+			"http.client http.request.method=GET,http.response.status_code=200," + to + "443,url.scheme=https":                                    3,
+			"http.client http.request.method=GET,http.response.status_code=200," + to + "444,url.scheme=https":                                    1,
+			"http.client error.type=422,http.request.method=POST,http.response.status_code=422," + to + "443,url.scheme=https":                    1,
+			"http.client error.type=500,http.request.method=POST,http.response.status_code=500," + to + "443,url.scheme=https":                    1,
+			"http.client error.type=404,http.request.method=_OTHER,http.response.status_code=404," + to + "443,url.scheme=https":                  1,
 		} {
 			if counted[name] != want {
 				t.Errorf("%s: %d, want %d", name, counted[name], want)
 			}
+			delete(counted, name)
+		}
+		if len(counted) > 0 {
+			t.Errorf("there are also %v", counted)
 		}
 	})
+}
+
+// collect returns how often each series was counted, named "http.server " or "http.client " and its attributes.
+func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
+	t.Helper()
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &collected); err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]uint64{}
+	for _, scope := range collected.ScopeMetrics {
+		for _, each := range scope.Metrics {
+			histogram, ok := each.Data.(metricdata.Histogram[float64])
+			if !ok {
+				t.Fatalf("%s is a %T", each.Name, each.Data)
+			}
+			for _, point := range histogram.DataPoints {
+				if status, _ := point.Attributes.Value("http.response.status_code"); status.Type() != attribute.INT64 {
+					t.Errorf("a status is a %s", status.Type())
+				}
+				counted[strings.TrimSuffix(each.Name, ".request.duration")+" "+point.Attributes.Encoded(attribute.DefaultEncoder())] += point.Count
+			}
+		}
+	}
+	return counted
 }
 
 // TestNoSpanWithoutProvider holds that a handler finds no span when nobody has asked for one.
