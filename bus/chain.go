@@ -95,10 +95,14 @@ func (c *Conn) anew(request *outgoing) (*outgoing, error) {
 	return &again, err
 }
 
-// call makes a unicast call, through the interceptors.
+// call makes a unicast call, through the interceptors. It counts once, whatever they do with it.
 func (c *Conn) call(ctx context.Context, request *outgoing) (*wire.Response, error) {
+	c.made.Add(1)
 	x := request.exchange()
 	if err := c.calling(ctx, x); err != nil {
+		if request.unwritable {
+			c.made.Add(-1) // as if its arguments had been refused before, as they are where all are written
+		}
 		return nil, x.failed(err)
 	}
 	return x.Response, nil

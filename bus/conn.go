@@ -234,8 +234,9 @@ func (c *Conn) Connected() bool { return c.link.conn().IsConnected() }
 
 // Stats counts calls and messages of a connection since it was opened.
 type Stats struct {
-	// Calls are the unicast and multicast calls made: each counts once, however often it was sent and whatever came of
-	// it, unless its address or its arguments were refused before. What the framework itself asks does not count.
+	// Calls are the unicast and multicast calls made, events included: each counts once, however often it was sent and
+	// whatever came of it, also if an interceptor of the connection refused it, unless its address or its arguments were
+	// refused before. What the framework itself asks does not count.
 	Calls int64
 	// TurnedAway are the requests that were refused before they reached an endpoint: 503 if too many handlers ran or the
 	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the framework

@@ -45,6 +45,7 @@ func (c *Conn) write(request *outgoing) error {
 	}
 	written, err := request.given.to.request(request.given.arguments)
 	if err != nil {
+		request.unwritable = true
 		return unsent(err)
 	}
 	request.given = nil

@@ -14,6 +14,7 @@ import (
 // as an error. If nobody is there, nothing is yielded.
 func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire.Response, error] {
 	return func(yield func(*wire.Response, error) bool) {
+		c.made.Add(1)
 		sent := *request
 		sent.Header = slices.Clip(sent.Header) // fields that are added are not seen by other ranges
 		x := sent.exchange()

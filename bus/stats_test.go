@@ -51,6 +51,56 @@ func TestStatsCountCalls(t *testing.T) {
 	})
 }
 
+// TestStatsCountInterceptedCalls holds that a call counts once, whatever the caller's own interceptors do with it.
+func TestStatsCountInterceptedCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.newCalculators(2)
+		interceptors := map[string]bus.Interceptor{
+			"none": func(next bus.Handler) bus.Handler { return next },
+			"one that calls next twice": func(next bus.Handler) bus.Handler {
+				return func(ctx context.Context, call *bus.Exchange) error {
+					if err := next(ctx, call); err != nil {
+						return err
+					}
+					return next(ctx, call)
+				}
+			},
+			"one that refuses": func(bus.Handler) bus.Handler {
+				return func(context.Context, *bus.Exchange) error {
+					return bus.Errorf(http.StatusServiceUnavailable, "the circuit is open")
+				}
+			},
+		}
+		for name, interceptor := range interceptors {
+			caller := b.connect("caller.example", bus.WithInterceptors(interceptor))
+			for what, test := range map[string]struct {
+				make  func()
+				count int64
+			}{
+				"a call":               {func() { _ = bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil) }, 1},
+				"an http.Request":      {func() { _, _ = caller.Do(mustRequest(t, calculatorURL+"/add")) }, 1}, //nolint:bodyclose // it is in memory
+				"unwritable arguments": {func() { _ = bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": make(chan int)}, nil) }, 0},
+				"a multicast": {func() {
+					for _, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+						_ = err
+					}
+				}, 1},
+				"an event": {func() { _ = bus.Fire(t.Context(), caller, "https://"+ordersHost+":417/on-ordered", nil) }, 1},
+			} {
+				if name == "one that refuses" && what == "unwritable arguments" {
+					continue // which of both refuses it first depends on where the callee is
+				}
+				before := caller.Stats().Calls
+				test.make()
+				if made := caller.Stats().Calls - before; made != test.count {
+					t.Errorf("%s with %s: counted %d times, want %d", what, name, made, test.count)
+				}
+			}
+		}
+	})
+}
+
 // TestStatsCountCallsOfHandlers counts them for the connection that makes them.
 func TestStatsCountCallsOfHandlers(t *testing.T) {
 	t.Parallel()

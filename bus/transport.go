@@ -27,6 +27,8 @@ type outgoing struct {
 	local   bool         // it has stayed in the process; set once it was sent
 	given   *given       // Go values instead of the body; nil when the body is written
 
+	unwritable bool // the given arguments cannot be written, and so were refused
+
 	head *wire.RequestHead // the prepared beginning; nil: none
 
 	reusable bool // once it is answered, only the maker of the call refers to it
