@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,9 +28,15 @@ type Permission struct {
 
 // ResponsePermission is what NATS calls allow_responses.
 type ResponsePermission struct {
-	Max     int           // messages to one reply subject; -1 is no limit, as a large response takes many
-	Expires time.Duration // after the request was delivered
+	Max     int           // messages to one reply subject; -1 is no limit, as a large response takes many; 0 is 1
+	Expires time.Duration // after the request was delivered; -1 is never; 0 is 2 minutes
 }
+
+// What the broker takes a zero in [ResponsePermission] for.
+const (
+	brokerMax     = 1
+	brokerExpires = 2 * time.Minute
+)
 
 // Permissions returns what the user of this connection has to be allowed, and no more, for the connection to do what it
 // does now: serve what was registered, be found, and call the hosts that it has called so far, as well as the callees
@@ -70,12 +77,33 @@ func (p Permissions) With(others ...Permissions) Permissions {
 	for _, other := range others {
 		sum.Publish = slices.Concat(sum.Publish, other.Publish)
 		sum.Subscribe = slices.Concat(sum.Subscribe, other.Subscribe)
-		if sum.Responses == nil {
-			sum.Responses = other.Responses
-		}
+		sum.Responses = sum.Responses.with(other.Responses)
 	}
 	sum.Publish, sum.Subscribe = needed(sum.Publish), needed(sum.Subscribe)
 	return sum
+}
+
+// with returns the union of both, nil if neither allows anything. Neither is changed.
+func (r *ResponsePermission) with(other *ResponsePermission) *ResponsePermission {
+	switch {
+	case r == nil:
+		return other
+	case other == nil:
+		return r
+	}
+	return &ResponsePermission{Max: widestLimit(r.Max, other.Max, brokerMax), Expires: widestLimit(r.Expires, other.Expires, brokerExpires)}
+}
+
+// widestLimit returns the limit that allows more. Below zero it is none, and zero stands for the broker's own.
+func widestLimit[T int | time.Duration](one, other, ofBroker T) T {
+	switch {
+	case one < 0 || other < 0:
+		return -1
+	case cmp.Or(one, ofBroker) < cmp.Or(other, ofBroker):
+		return other
+	default:
+		return one
+	}
 }
 
 // needed leaves out what another one allows, too.

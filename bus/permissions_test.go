@@ -89,6 +89,28 @@ func TestPermissionsWith(t *testing.T) {
 	}
 }
 
+// TestPermissionsWithResponses holds that whoever may answer at all may answer as much and as long as any of those in the sum.
+func TestPermissionsWithResponses(t *testing.T) {
+	t.Parallel()
+	type responses = bus.ResponsePermission
+	for name, test := range map[string]struct{ one, other, want *responses }{
+		"neither":      {},
+		"one":          {&responses{Max: 1, Expires: time.Second}, nil, &responses{Max: 1, Expires: time.Second}},
+		"more":         {&responses{Max: 1, Expires: time.Second}, &responses{Max: 2, Expires: time.Minute}, &responses{Max: 2, Expires: time.Minute}},
+		"each in part": {&responses{Max: 9, Expires: time.Second}, &responses{Max: 2, Expires: time.Minute}, &responses{Max: 9, Expires: time.Minute}},
+		"no limit":     {&responses{Max: 1, Expires: time.Second}, &responses{Max: -1, Expires: 10 * time.Minute}, &responses{Max: -1, Expires: 10 * time.Minute}},
+		"no end":       {&responses{Max: 0, Expires: time.Hour}, &responses{Max: 0, Expires: -1}, &responses{Max: 0, Expires: -1}},
+		"the broker's": {&responses{}, &responses{Max: 3, Expires: time.Minute}, &responses{Max: 3}},
+	} {
+		for _, order := range [][2]*responses{{test.one, test.other}, {test.other, test.one}} {
+			sum := bus.Permissions{Responses: order[0]}.With(bus.Permissions{}, bus.Permissions{Responses: order[1]})
+			if want := (bus.Permissions{Responses: test.want}); sum.String() != want.String() {
+				t.Errorf("%s: %s, want %s", name, sum, want)
+			}
+		}
+	}
+}
+
 // TestNamedCallees says what callers of hosts need that they have not called yet.
 func TestNamedCallees(t *testing.T) {
 	t.Parallel()
