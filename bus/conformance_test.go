@@ -460,6 +460,9 @@ func TestHandlerLimit(t *testing.T) {
 		if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || !strings.Contains(body, "too busy") {
 			t.Errorf("beyond the limit: %d %v %s", response.StatusCode, response.Header, body)
 		}
+		if refused := asBusError(t, bus.Call(t.Context(), caller, "GET "+calculatorURL+"/hold", nil, nil)); refused.RetryAfter != time.Second {
+			t.Errorf("beyond the limit: %v, after %s", refused, refused.RetryAfter)
+		}
 		close(hold)
 		calls.Wait()
 	})

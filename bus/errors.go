@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/busline/busline/restmap"
 )
@@ -32,6 +33,9 @@ var (
 	// context ended or was cancelled.
 	ErrCallerLeft = errors.New("the caller stopped waiting")
 )
+
+// retrySoon is what an instance that is too busy says: it may have room at any moment.
+const retrySoon = time.Second
 
 // Executed says whether a call that failed may have had an effect.
 type Executed int
@@ -79,9 +83,12 @@ type Error struct {
 	Arguments []restmap.ArgumentError
 	// Executed says whether a handler has run.
 	Executed Executed
+	// RetryAfter is after what time calling again makes sense, as a service says that is too busy, or that has a limit for
+	// each caller; zero: it does not say. It travels in the header field Retry-After, as whole seconds, rounded up. A date
+	// there, which HTTP also permits, is ignored: the clocks of two machines differ.
+	RetryAfter time.Duration
 
 	allow    string // the Allow header of a 405
-	busy     bool   // the caller may try again in a second
 	internal bool   // Detail is the text of an error that has no status of its own
 	cause    error
 }
@@ -203,7 +210,7 @@ func unsent(err error) *Error {
 // executed wraps an error that a handler returned: it has run, whatever the error says of a call that it made itself.
 func executed(err error) error {
 	failed := *asError(err)
-	failed.Executed, failed.busy = WasExecuted, false
+	failed.Executed = WasExecuted
 	return &failed
 }
 

@@ -50,7 +50,7 @@ func (h *holding) grow(bytes int) error {
 	bytes += partCost
 	if h.memory.held+bytes > h.memory.ofAll || (h.sender != "" && h.memory.senders[h.sender]+bytes > h.memory.ofSender) {
 		refused := newError(http.StatusServiceUnavailable, NotExecuted, nil, "too busy: too many large messages are under way")
-		refused.busy = true
+		refused.RetryAfter = retrySoon
 		return refused
 	}
 	h.memory.held += bytes

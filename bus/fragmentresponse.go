@@ -127,13 +127,13 @@ func (at *shard) forget(id string) {
 // it, which has handled the request.
 func (p *pending) lost(part *wire.Response, why error) *wire.Response {
 	failed := *asError(why)
-	if failed.Status != http.StatusRequestEntityTooLarge && !failed.busy {
+	if failed.Status != http.StatusRequestEntityTooLarge && failed.RetryAfter == 0 {
 		failed.Status = http.StatusBadGateway
 	}
 	failed.Executed = WasExecuted
 	failed.Detail = "the response cannot be received: " + failed.Detail
 	failed.Host, failed.ID, failed.MsgID = part.FromHost, part.FromID, part.MsgID
-	failed.busy = false // what has run is not to be tried again in a second
+	failed.RetryAfter = 0 // what has run is not to be tried again in a second
 	response := failed.response()
 	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = part.OpCode, part.FromHost, part.FromID, part.MsgID, part.Queue
 	return response

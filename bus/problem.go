@@ -3,7 +3,9 @@ package bus
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -62,10 +64,29 @@ func (e *Error) header() wire.Header {
 	if e.Status == http.StatusUnauthorized {
 		fields.Add("WWW-Authenticate", "Bearer") // RFC 9110, 15.5.2
 	}
-	if e.busy {
-		fields.Add("Retry-After", "1")
+	if e.RetryAfter > 0 {
+		fields.Add("Retry-After", secondsText(e.RetryAfter))
 	}
 	return fields
+}
+
+// secondsText writes a time for Retry-After: rounded up, as it is too early before.
+func secondsText(wait time.Duration) string {
+	seconds := wait / time.Second
+	if wait%time.Second > 0 {
+		seconds++
+	}
+	return strconv.FormatInt(int64(seconds), 10)
+}
+
+// parseSeconds reads what secondsText writes; zero for anything else, and for more than some hundred years.
+func parseSeconds(text string) time.Duration {
+	const bits = 33 // a Duration has room for so many
+	seconds, err := strconv.ParseUint(text, 10, bits)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 func (e *Error) body() []byte {
@@ -117,7 +138,7 @@ func (e *Error) response() *wire.Response {
 func responseError(res *wire.Response) *Error {
 	failed := &Error{
 		Status: res.Status, Host: res.FromHost, ID: res.FromID, MsgID: res.MsgID,
-		Executed: WasExecuted, allow: res.Header.Get("Allow"), busy: res.Header.Get("Retry-After") != "",
+		Executed: WasExecuted, allow: res.Header.Get("Allow"), RetryAfter: parseSeconds(res.Header.Get("Retry-After")),
 	}
 	if res.Status == http.StatusGatewayTimeout {
 		failed.cause = errTimeBudget()

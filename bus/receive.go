@@ -60,7 +60,7 @@ func (c *Conn) takeIn(in *incoming) error {
 	switch c.admit(in) {
 	case gateFull:
 		refused := newError(http.StatusServiceUnavailable, NotExecuted, nil, "too busy: the limit of concurrent handlers is reached")
-		refused.busy = true
+		refused.RetryAfter = retrySoon
 		return refused
 	case gateShut:
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/busline/busline/bus"
 )
@@ -110,7 +111,7 @@ func (e *fullError) Unwrap() error { return e.failed }
 
 func (f *inFlight) full(executed bus.Executed) error {
 	return &fullError{&bus.Error{
-		Status: http.StatusServiceUnavailable, Executed: executed,
+		Status: http.StatusServiceUnavailable, Executed: executed, RetryAfter: time.Second,
 		Detail: fmt.Sprintf("the ingress already holds as many bytes of bodies as it may, %d: try again in a second", f.limit),
 	}}
 }

@@ -3,10 +3,12 @@ package portal
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/busline/busline/bus"
 )
@@ -49,8 +51,10 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.room <- struct{}{}:
 		defer func() { <-h.room }()
 	default:
-		w.Header().Set("Retry-After", "1")
-		bus.ServeError(w, r, bus.Errorf(http.StatusServiceUnavailable, "%d multicasts are under way; try again in a second", parallelMulticasts))
+		bus.ServeError(w, r, &bus.Error{
+			Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
+			Detail: fmt.Sprintf("%d multicasts are under way; try again in a second", parallelMulticasts),
+		})
 		return
 	}
 	list, err := h.gather(request, path)

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/busline/busline/bus"
 )
@@ -164,6 +165,21 @@ func TestInstanceUnderPrefix(t *testing.T) {
 		want := strings.NewReplacer("é", "%C3%A9", `"`, "%22").Replace(path)
 		if told := (answer{w.Result(), w.Body.String()}).problem(t); told.Instance != want {
 			t.Errorf("%s: instance %s, want %s", path, told.Instance, want)
+		}
+	}
+}
+
+// TestRetryAfter holds that clients are told when to come again, also where the reason is withheld.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("throttle.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		status := map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError}[r.URL.Path]
+		bus.ServeError(w, r, &bus.Error{Status: status, Detail: "the password is secret", RetryAfter: 2 * time.Minute})
+	})
+	for path, status := range map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError} {
+		if got := door.get("/throttle.example" + path); got.StatusCode != status || got.Header.Get("Retry-After") != "120" {
+			t.Errorf("%s: status %d, Retry-After %q", path, got.StatusCode, got.Header.Get("Retry-After"))
 		}
 	}
 }

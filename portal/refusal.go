@@ -28,9 +28,6 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Instance).Msg("request failed")
 		failed = outsideOf(failed)
 	}
-	if _, full := errors.AsType[*fullError](err); full {
-		w.Header().Set("Retry-After", "1")
-	}
 	bus.ServeError(w, r, failed)
 }
 
@@ -38,7 +35,7 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 func outsideOf(failed *bus.Error) *bus.Error {
 	return &bus.Error{
 		Status: failed.Status, Detail: withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
-		TraceID: failed.TraceID, Instance: failed.Instance, Executed: failed.Executed,
+		TraceID: failed.TraceID, Instance: failed.Instance, Executed: failed.Executed, RetryAfter: failed.RetryAfter,
 	}
 }
 
