@@ -44,7 +44,7 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 		return unsent(err)
 	}
 	if request.given != nil {
-		request.given.results = copyOf(result)
+		request.given.results, request.given.anyCase = copyOf(result), true
 	}
 	response, err := conn.call(ctx, request)
 	if err != nil {

@@ -145,7 +145,7 @@ func (c *connectConfig) validate() error {
 	if c.linkConfig.connectTimeout <= 0 {
 		return fmt.Errorf("connect timeout %s is too short: set a time above zero with bus.WithConnectTimeout", c.linkConfig.connectTimeout)
 	}
-	if err := checkInterceptors(c.interceptors); err != nil {
+	if err := checkInterceptors(c.interceptors, "bus.WithInterceptors"); err != nil {
 		return err
 	}
 	if c.handlerLimit < 1 {

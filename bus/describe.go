@@ -18,7 +18,11 @@ func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("describe %T: %w", impl, err)
 	}
-	if err := errors.Join(validOwnHost(host), validEndpoints(defaultPlane, host, endpoints), newRouter().add(endpoints)); err != nil {
+	served, err := newDocuments().missing(nil, endpoints)
+	if err == nil {
+		err = errors.Join(validOwnHost(host), validEndpoints(defaultPlane, host, endpoints), newRouter().add(slices.Concat(endpoints, served)))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("describe %T: %w", impl, err)
 	}
 	endpoints = slices.DeleteFunc(endpoints, func(e *endpoint) bool { return e.hidden })

@@ -18,6 +18,7 @@ func TestDocumentOfRefusesWhatServeRefuses(t *testing.T) {
 		"body limit": bus.BodyLimit(-1),
 		"HEAD":       bus.Method("Two", bus.HTTPMethod("HEAD")),
 		"a conflict": bus.Method("Two", bus.Path("/one")),
+		"documents":  bus.Method("Two", bus.Path("/openapi.json"), bus.HTTPMethod("GET")),
 		"durable":    bus.Durable(),
 		"claims":     bus.Claims("level >"),
 		"no option":  nil,
@@ -28,8 +29,8 @@ func TestDocumentOfRefusesWhatServeRefuses(t *testing.T) {
 			t.Errorf("%s: served %v, described %v", name, served, described)
 			continue
 		}
-		_, why, _ := strings.Cut(served.Error(), " on twins.example: ")
-		if !strings.HasSuffix(described.Error(), why) {
+		_, why, found := strings.Cut(served.Error(), " on twins.example: ")
+		if !found || !strings.HasSuffix(described.Error(), why) {
 			t.Errorf("%s: described %v, served %v", name, described, served)
 		}
 	}

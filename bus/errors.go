@@ -13,13 +13,14 @@ import (
 
 // What callers branch on. Each is found in the chain of an [Error] with errors.Is.
 var (
-	// ErrNoResponder says that nobody serves the host or the instance that was called, on this plane. Nothing has run.
+	// ErrNoResponder says that nobody serves the host or the instance that was called, on this plane. Nothing has run, unless
+	// an interceptor has made the call more than once: see Executed.
 	ErrNoResponder = errors.New("no responder")
-	// ErrNoAck says that somebody may have received the call, but no instance acked it in time (see [WithAckWait]). It may
-	// have run.
+	// ErrNoAck says that somebody may have received the call, but no instance acked it within the ack wait (see
+	// [WithAckWait]), or the time budget if that is shorter. It may have run.
 	ErrNoAck = errors.New("no ack")
-	// ErrTimeout says that there was no answer within the time budget: it was spent before the call was sent, on the way, or
-	// by the server that took it. A 504 with which a handler answers counts as well. Executed says whether it may have run.
+	// ErrTimeout says that there was no answer within the time budget: it was spent before the call was sent, or by the
+	// server that took it. A 504 with which a handler answers counts as well. Executed says whether it may have run.
 	ErrTimeout = errors.New("timeout")
 	// ErrInstanceLost says that an instance took the call and is gone from the broker since: it has crashed, or cannot be
 	// reached.
@@ -167,7 +168,7 @@ func asError(err error) *Error {
 		}
 		return &wrapped
 	case *restmap.InputError:
-		return &Error{Status: known.Status, Detail: known.Detail, Arguments: known.Arguments, cause: err}
+		return &Error{Status: failure(known.Status), Detail: known.Detail, Arguments: known.Arguments, cause: err}
 	case nil:
 		return &Error{Status: statusOfContext(err), Detail: err.Error(), internal: !isPlainEnd(err), cause: err}
 	}
@@ -210,8 +211,17 @@ func unsent(err error) *Error {
 // executed wraps an error that a handler returned: it has run, whatever the error says of a call that it made itself.
 func executed(err error) error {
 	failed := *asError(err)
-	failed.Executed = WasExecuted
+	failed.answered()
 	return &failed
+}
+
+// answered makes the error that with which a handler answers: it has run, whatever the error says of a call that it made. If
+// that reached somebody who was too busy, it is no reason to run this handler again.
+func (e *Error) answered() {
+	if e.Executed == NotExecuted && e.Host != "" {
+		e.RetryAfter = 0
+	}
+	e.Executed = WasExecuted
 }
 
 func newError(status int, executed Executed, cause error, format string, arguments ...any) *Error {

@@ -86,8 +86,8 @@ func TestTimeouts(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		newScripted(t, b.world, scriptedHost, ack)
 		client := http.Client{Transport: b.connect("caller.example")}
-		for url, timeout := range map[string]bool{scriptedURL: true, "GET https://nobody.example/x": false} {
-			_, err := client.Do(mustRequest(t, strings.TrimPrefix(url, "GET "))) //nolint:bodyclose // there is no response
+		for url, timeout := range map[string]bool{strings.TrimPrefix(scriptedURL, "GET "): true, "https://nobody.example/x": false} {
+			_, err := client.Do(mustRequest(t, url)) //nolint:bodyclose // there is no response
 			failed, _ := errors.AsType[net.Error](err)
 			if failed == nil || failed.Timeout() != timeout {
 				t.Errorf("%s: timeout is to be %t: %v", url, timeout, err)

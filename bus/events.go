@@ -95,8 +95,8 @@ func NewEvent[Arguments any](of *Events, path string) Event[Arguments] {
 }
 
 // Fire hands the event to the broker, and through it to one instance of each service that subscribes at this moment,
-// without [Durable], at most once. It returns when the broker has the event, and does not wait for anybody to handle it; a handler that fails
-// is no error here. The handlers have a time budget of their own, 20 s.
+// without [Durable], at most once. It returns when the broker has the event, and does not wait for anybody to handle it;
+// a handler that fails is no error here. The handlers have a time budget of their own, 20 s.
 //
 // An error says that the event did not reach the broker: the arguments cannot be written or exceed one message of the
 // broker (413), the connection is closed or the broker is away (503), or the broker denies it (403). Executed is then

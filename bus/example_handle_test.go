@@ -42,6 +42,7 @@ func ExampleConn_Handle() {
 			log.Fatal(err)
 		}
 		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
 		fmt.Printf("%d %.9s\n", response.StatusCode, body)
 	}
 	// Output:

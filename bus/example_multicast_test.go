@@ -54,6 +54,7 @@ func ExampleConn_Publish() {
 			continue
 		}
 		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
 		answers = append(answers, string(body))
 	}
 	slices.Sort(answers) // they come in any order

@@ -68,6 +68,7 @@ func ExampleServe_rest() {
 			log.Fatal(err)
 		}
 		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
 		if response.StatusCode >= http.StatusBadRequest { // then it is problem+json, RFC 9457
 			fmt.Println(response.Status)
 			return

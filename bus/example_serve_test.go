@@ -47,6 +47,7 @@ func ExampleServe() {
 			log.Fatal(err)
 		}
 		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
 		if response.StatusCode == http.StatusOK {
 			fmt.Println(string(body))
 		} else {

@@ -15,6 +15,7 @@ type given struct {
 	arguments any
 	taken     reflect.Value      // the callee's copy of the arguments
 	results   reflect.Value      // a settable struct that nobody else refers to; the zero Value if only text can fill the result
+	anyCase   bool               // of the names of results
 	check     *shortCircuitCheck // nil outside of tests
 	response  wire.Response      // where there is none for it elsewhere
 	filled    *wire.Response     // the response whose results they are; nil when its body has them
@@ -78,7 +79,7 @@ func (in *incoming) give(out reflect.Value) bool {
 		return false
 	}
 	before := g.check.copied(g.results)
-	if !in.endpoint.mapped.GiveValues(out, g.results, in.serving.conn.unfinished.limit) {
+	if !in.endpoint.mapped.GiveValues(out, g.results, g.anyCase, in.serving.conn.unfinished.limit) {
 		return false
 	}
 	if g.check != nil {

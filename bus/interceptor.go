@@ -42,10 +42,10 @@ type Interceptor func(next Handler) Handler
 type Handler func(ctx context.Context, call *Exchange) error
 
 // checkInterceptors refuses one that is nil: nobody can know what it was to do, and it may have been authorization.
-func checkInterceptors(interceptors []Interceptor) error {
+func checkInterceptors(interceptors []Interceptor, option string) error {
 	for i, interceptor := range interceptors {
 		if interceptor == nil {
-			return fmt.Errorf("interceptor %d is nil: leave it out", i+1)
+			return fmt.Errorf("interceptor %d is nil: leave it out of %s", i+1, option)
 		}
 	}
 	return nil

@@ -51,7 +51,9 @@ func TestMadeUpPortsAreNotCounted(t *testing.T) {
 	serve(t, callee, calculator{callee.ID()})
 	const ports, kept = 600, 512
 	for port := range ports {
-		_ = bus.Call(t.Context(), caller, fmt.Sprintf("GET https://%s:%d/add", calculatorHost, 1000+port), nil, nil)
+		if err := bus.Call(t.Context(), caller, fmt.Sprintf("GET https://%s:%d/add", calculatorHost, 1000+port), nil, nil); bus.StatusOf(err) != 404 {
+			t.Fatal(err)
+		}
 	}
 	add(t, caller, calculatorHost)
 	const of, others = "error.type=404,", "http.response.status_code=404,server.address=others,url.scheme=https"

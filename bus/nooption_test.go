@@ -32,11 +32,11 @@ func TestNoOption(t *testing.T) {
 			_, err := bus.NewEvents(conn, "wrapper.example", bus.Durable(), nil)
 			return err
 		},
-		"connect none.example: interceptor 2 is nil: leave it out": func() error {
+		"connect none.example: interceptor 2 is nil: leave it out of bus.WithInterceptors": func() error {
 			_, err := bus.Connect(t.Context(), "none.example", bus.WithInterceptors(passing, nil))
 			return err
 		},
-		"serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: interceptor 1 is nil: leave it out": func() error {
+		"serve bus_test.wrapper on wrapper.example: wrapper.Wrapped: interceptor 1 is nil: leave it out of bus.Intercept": func() error {
 			return bus.Serve(conn, wrapper{}, bus.Intercept(nil))
 		},
 		"serve bus_test.wrapper on wrapper.example: bus.Source: the file system is nil; give it an embed.FS": func() error {

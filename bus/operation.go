@@ -18,6 +18,8 @@ type Operation[Arguments, Results any] struct {
 	conn  *Conn
 	to    *destination
 	fault error // why no call can be made
+
+	anyCase bool // of the names of results, as some have none but that of a Go field
 }
 
 // Response is the answer of one instance.
@@ -32,9 +34,9 @@ type Response[Results any] struct {
 
 // NewOperation prepares calls of one endpoint over conn. The address is that of [Call]: "POST
 // https://calculator.example/add", "GET https://products.example/products/{id}". Arguments is a struct with a json tag
-// for each argument. Results is a struct with a field for each result, whose json tag or Go name is that of the result in
-// any case, or, if the endpoint answers with httpResponseBody, the type of that. If the address is wrong, every call
-// returns the error.
+// for each argument. Results is a struct with a json tag for each result or, if the endpoint answers with
+// httpResponseBody, the type of that. If some field has no tag, names match in any case, as for [Call]. If the address is
+// wrong, every call returns the error.
 func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[Arguments, Results] {
 	to, err := parseDestination(address)
 	if err == nil {
@@ -47,7 +49,7 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	case conn == nil:
 		err = noConnection(address)
 	}
-	return Operation[Arguments, Results]{conn, to, err}
+	return Operation[Arguments, Results]{conn, to, err, untagged(reflect.TypeFor[Results]()) != nil}
 }
 
 // hasAny tells whether an argument may be of any type.
@@ -75,7 +77,7 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	var results *Results // not used where the response is text
 	if request.given != nil {
 		results = new(Results)
-		request.given.results = reflect.ValueOf(results).Elem()
+		request.given.results, request.given.anyCase = reflect.ValueOf(results).Elem(), o.anyCase
 	}
 	response, err := o.conn.call(ctx, request)
 	if err != nil {
@@ -85,7 +87,7 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	if request.given.answeredBy(response) {
 		return Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status, Results: *results}, nil
 	}
-	return readResponse[Results](response)
+	return o.read(response)
 }
 
 // Publish makes a multicast call: it calls every instance that serves the endpoint, gathers their answers and yields
@@ -102,7 +104,7 @@ func (o Operation[Arguments, Results]) Publish(ctx context.Context, arguments Ar
 		for response, err := range o.conn.multicast(ctx, request) {
 			var read Response[Results]
 			if err == nil {
-				read, err = readResponse[Results](response)
+				read, err = o.read(response)
 			} else if failed, ok := errors.AsType[*Error](err); ok {
 				read.Host, read.ID, read.Status = failed.Host, failed.ID, failed.Status
 			}
@@ -124,8 +126,8 @@ func (o Operation[Arguments, Results]) request(arguments Arguments) (*outgoing, 
 	return request, nil
 }
 
-// readResponse decodes what one instance answered.
-func readResponse[Results any](response *wire.Response) (Response[Results], error) {
+// read decodes what one instance answered.
+func (o Operation[Arguments, Results]) read(response *wire.Response) (Response[Results], error) {
 	read := Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status}
 	if response.Status >= http.StatusBadRequest {
 		return read, responseError(response)
@@ -133,8 +135,12 @@ func readResponse[Results any](response *wire.Response) (Response[Results], erro
 	if _, none := any(read.Results).(struct{}); none || len(response.Body) == 0 {
 		return read, nil
 	}
+	unmarshal := strictjson.Unmarshal
+	if o.anyCase {
+		unmarshal = strictjson.UnmarshalAnyCase
+	}
 	var results Results
-	if err := strictjson.UnmarshalAnyCase(response.Body, &results); err != nil {
+	if err := unmarshal(response.Body, &results); err != nil {
 		return read, misfit(response, err, results)
 	}
 	read.Results = results

@@ -208,20 +208,26 @@ func TestBadCallsDoNotLeave(t *testing.T) {
 	}
 }
 
-// TestResultsInAnyCase reads results into structs without tags, as Call does.
+// TestResultsInAnyCase reads results into structs without tags, as Call does; where there are tags the case counts.
 func TestResultsInAnyCase(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		serve(t, w.connect(calculatorHost), calculator{})
 		caller := w.connect("caller.example")
 		type plain struct{ Sum int }
-		add := bus.NewOperation[bus.Args, plain](caller, calculatorURL+"/add")
-		if response, err := add.Call(t.Context(), bus.Args{"x": 5, "y": 6}); err != nil || response.Results.Sum != 11 {
-			t.Errorf("%+v, %v", response, err)
+		type tagged struct {
+			Sum int `json:"SUM"`
+		}
+		arguments := bus.Args{"x": 5, "y": 6}
+		if response, err := bus.NewOperation[bus.Args, plain](caller, calculatorURL+"/add").Call(t.Context(), arguments); err != nil || response.Results.Sum != 11 {
+			t.Errorf("without tags: %+v, %v", response, err)
+		}
+		if response, err := bus.NewOperation[bus.Args, tagged](caller, calculatorURL+"/add").Call(t.Context(), arguments); err != nil || response.Results.Sum != 0 {
+			t.Errorf("with a tag of another case: %+v, %v", response, err)
 		}
 		var called plain
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 5, "y": 6}, &called); err != nil || called.Sum != 11 {
-			t.Errorf("%+v, %v", called, err)
+		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", arguments, &called); err != nil || called.Sum != 11 {
+			t.Errorf("by Call: %+v, %v", called, err)
 		}
 	})
 }

@@ -31,8 +31,8 @@ func ServeError(w http.ResponseWriter, r *http.Request, err error) {
 		failed.Instance = r.URL.EscapedPath()
 	}
 	if s := servingOf(r.Context()); s != nil {
+		failed.answered()
 		failed.sentBy(s.conn, s.request)
-		failed.Executed = WasExecuted // this handler, whatever happened to a call that it made
 	}
 	if failed.TraceID == "" {
 		failed.TraceID = traceIDIn(r.Header.Get("Traceparent"))

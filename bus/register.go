@@ -213,7 +213,7 @@ func (e *endpoint) faults(plane, host string) (faults []error) {
 	if e.bodyLimit < 0 || e.timeBudget < 0 {
 		faults = append(faults, errors.New("its body limit or time budget is negative; see bus.BodyLimit and bus.TimeBudget"))
 	}
-	if err := checkInterceptors(e.interceptors); err != nil {
+	if err := checkInterceptors(e.interceptors, "bus.Intercept"); err != nil {
 		faults = append(faults, err)
 	}
 	return faults

@@ -54,8 +54,10 @@ func (k *shortCircuitCheck) copied(results reflect.Value) reflect.Value {
 func (k *shortCircuitCheck) results(in *incoming, out, before reflect.Value) {
 	found := &comparison{call: in.endpoint.Name, message: "response"}
 	encoded, err := in.endpoint.mapped.Encode(out)
-	if err == nil {
+	if err == nil && in.given.anyCase {
 		err = strictjson.UnmarshalAnyCase(encoded.Body, before.Addr().Interface())
+	} else if err == nil {
+		err = strictjson.Unmarshal(encoded.Body, before.Addr().Interface())
 	}
 	if err != nil {
 		k.tell(found.lost(err))

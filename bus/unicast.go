@@ -66,8 +66,8 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 	}
 }
 
-// enter has a call under way until leave of c.calls. Once closing has begun, only handlers that still run
-// may make calls; theirs are nested: they are waited for as handlers, and leave nothing.
+// enter has a call under way until leave of c.calls. Once closing has begun, only handlers that still run may make calls; theirs
+// are nested: they are waited for as handlers, and leave nothing.
 func (c *Conn) enter(ctx context.Context) (nested bool, err error) {
 	if s := servingOf(ctx); s != nil && s.conn == c && c.base.Err() == nil {
 		return true, nil

@@ -50,7 +50,9 @@ func (c *catalog) notFetched(err error) error {
 		return err
 	case errors.Is(err, bus.ErrNoResponder):
 		return nil
-	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoAck):
+	case errors.Is(err, bus.ErrNoAck):
+		return errors.New("nobody acked the request for it")
+	case errors.Is(err, bus.ErrTimeout):
 		return fmt.Errorf("it did not answer within %s", c.patience.documents)
 	default:
 		return errors.New(failed.Detail)

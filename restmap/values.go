@@ -12,7 +12,8 @@ import (
 // references. A copy then has the same result as [Endpoint.Decode] and [Endpoint.Encode] via JSON.
 type values struct {
 	arguments sync.Map // by the caller's type, a *strictjson.Copier, nil if there is none
-	results   sync.Map // likewise, in whose names the case does not matter
+	results   sync.Map // likewise
+	anyCase   sync.Map // likewise, for names in any case
 }
 
 // TakeValues makes the arguments of a call from a struct or a pointer to one, a map[string]any, or nil, just as
@@ -50,14 +51,18 @@ func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {
 }
 
 // GiveValues sets a settable struct to the results of a call, a value of the method's Out type, just as the JSON of
-// [Endpoint.Encode] would. Names may differ in case. It returns false if the results have to be written as JSON and
-// read again; the struct is then partly filled.
-func (e *Endpoint) GiveValues(out, into reflect.Value, limit int) bool {
+// [Endpoint.Encode] would. With anyCase, names may differ in case. It returns false if the results have to be written
+// as JSON and read again; the struct is then partly filled.
+func (e *Endpoint) GiveValues(out, into reflect.Value, anyCase bool, limit int) bool {
 	if e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || into.Kind() != reflect.Struct {
 		return false
 	}
-	copier := copierFor(&e.values.results, into.Type(), func() *strictjson.Copier {
-		return strictjson.NewCopier(e.Method.Out, into.Type(), true)
+	known := &e.values.results
+	if anyCase {
+		known = &e.values.anyCase
+	}
+	copier := copierFor(known, into.Type(), func() *strictjson.Copier {
+		return strictjson.NewCopier(e.Method.Out, into.Type(), anyCase)
 	})
 	return copier != nil && copier.Copy(out, into, limit)
 }

@@ -33,7 +33,8 @@ import (
 const closeTimeout = 10 * time.Second
 
 // ackWait is longer than the default: a machine that builds and tests much at once may be busy for a second, and a test
-// that fails for that reason is useless.
+// that fails for that reason is useless. So long also takes a multicast to a host for which somebody only listens, such as a
+// subscription of the test to everything.
 const ackWait = 10 * time.Second
 
 // Bus is a broker and a plane for one test.

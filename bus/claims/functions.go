@@ -51,7 +51,11 @@ func (c *compiler) simple(
 		return term{}, err
 	}
 	if !argument.is(kinds...) {
-		return term{}, fmt.Errorf("%s needs %s, not %s", name, kinds[0], argument.kind)
+		needed := make([]string, len(kinds))
+		for i, each := range kinds {
+			needed[i] = each.String()
+		}
+		return term{}, fmt.Errorf("%s needs %s, not %s", name, strings.Join(needed, " or "), argument.kind)
 	}
 	return term{kind: result, value: func(e *evaluation) any { return function(e, argument.value(e)) }}, nil
 }

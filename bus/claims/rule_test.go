@@ -283,7 +283,7 @@ func TestCompileRefuses(t *testing.T) {
 		`-nil == 1`:                        `nil is allowed only with`,
 		`true + 1 == 2`:                    `+ needs two numbers or two strings, not true or false and a number`,
 		`len() == 1`:                       `len takes one argument, not 0`,
-		`len(1) == 1`:                      `len needs a string, not a number`,
+		`len(1) == 1`:                      `len needs a string or a list or an object, not a number`,
 		`lower(roles, 1) == "x"`:           `lower takes one argument, not 2`,
 		`any(roles) == true`:               `expected at least 2 arguments`,
 		`any("x", true)`:                   `any needs a list, not a string`,

@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"io"
 	"net/http"
-
-	"github.com/busline/busline/bus"
 )
 
 // callFlags are the flags of call.
@@ -87,7 +84,7 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 		return s.callAll(conn, f, request)
 	}
 	response, err := conn.Do(request)
-	if errors.Is(err, bus.ErrNoResponder) {
+	if isUnanswered(err) {
 		return s.nobody(context.WithoutCancel(ctx), request.URL.Hostname())
 	}
 	if err != nil {

@@ -102,6 +102,11 @@ func idsOf(instances []instance, host string) (ids []string) {
 	return ids
 }
 
+// isUnanswered says whether nobody took a call. A subscriber that only listens keeps the broker from saying so at once.
+func isUnanswered(err error) bool {
+	return errors.Is(err, bus.ErrNoResponder) || errors.Is(err, bus.ErrNoAck)
+}
+
 // nobody returns the error for a host that is not on the bus, with those that are.
 func (s *session) nobody(ctx context.Context, host string) error {
 	if s.conn == nil {

@@ -69,7 +69,7 @@ func (s *session) docs(ctx context.Context, operand, baseURL string) error {
 	for i, each := range documents {
 		members[i] = openapi.Member{Host: to.host, Port: each.port, Document: each.document}
 	}
-	return s.merge(to.host, baseURL, members)
+	return s.merge(openapi.Info{Title: to.host, Version: documents[0].document.Info.Version}, baseURL, members)
 }
 
 // docsOfAll prints the document of the portal, or builds one if there is no portal.
@@ -98,19 +98,12 @@ func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
 	if len(members) == 0 {
 		return s.nobody(ctx, portal)
 	}
-	return s.merge("Services on the bus", baseURL, members)
+	return s.merge(openapi.Info{Title: "Services on the bus"}, baseURL, members)
 }
 
 // merge prints several documents as one.
-func (s *session) merge(title, baseURL string, members []openapi.Member) error {
-	version := ""
-	if len(members) > 0 {
-		version = members[0].Document.Info.Version
-	}
-	if title == "Services on the bus" {
-		version = ""
-	}
-	merged := openapi.Merge(openapi.Info{Title: title, Version: version}, baseURL, members)
+func (s *session) merge(info openapi.Info, baseURL string, members []openapi.Member) error {
+	merged := openapi.Merge(info, baseURL, members)
 	text, err := merged.JSON()
 	if err != nil {
 		return err

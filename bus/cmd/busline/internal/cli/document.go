@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/busline/busline/bus"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -39,7 +38,7 @@ func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, e
 		return nil, err
 	}
 	response, err := conn.Do(request)
-	if errors.Is(err, bus.ErrNoResponder) {
+	if isUnanswered(err) {
 		return nil, s.nobody(context.WithoutCancel(ctx), host)
 	}
 	if err != nil {

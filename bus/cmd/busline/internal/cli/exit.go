@@ -66,9 +66,9 @@ func statusOf(err error) int {
 		return pipeClosed
 	case errors.Is(err, bus.ErrDisconnected):
 		return unreachable
-	case errors.Is(err, bus.ErrNoResponder):
+	case isUnanswered(err):
 		return absent
-	case errors.Is(err, bus.ErrTimeout), errors.Is(err, bus.ErrNoAck), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, bus.ErrTimeout), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return timedOut
 	default:
 		return failed
