@@ -23,6 +23,30 @@ func (s throttle) Relay(ctx context.Context, milliseconds int) error {
 	return fmt.Errorf("relayed: %w", err)
 }
 
+func (throttle) Busy() error {
+	return &bus.Error{Status: http.StatusServiceUnavailable, Host: "other.example", Executed: bus.NotExecuted, RetryAfter: time.Second}
+}
+
+// TestBusyCallee holds that a handler which has run does not ask to be called again because somebody else had no time.
+func TestBusyCallee(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("throttle.example")
+		serve(t, conn, throttle{conn})
+		if err := conn.Handle("GET", "/passed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			bus.ServeError(w, r, throttle{}.Busy())
+		})); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/busy", "/passed"} {
+			failed := asBusError(t, bus.Call(t.Context(), conn, "GET https://throttle.example"+path, nil, nil))
+			if failed.Status != 503 || failed.RetryAfter != 0 || failed.Executed != bus.WasExecuted {
+				t.Errorf("%s: %v, after %s, executed %s", path, failed, failed.RetryAfter, failed.Executed)
+			}
+		}
+	})
+}
+
 // TestRetryAfter holds that a service can say when to come again, and that it is heard at the far end of a chain of calls,
 // in whole seconds.
 func TestRetryAfter(t *testing.T) {
