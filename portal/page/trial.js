@@ -101,7 +101,7 @@ export class Trial {
     const running = (this.#state.instances[this.#operation.host] || []).map(({id}) => id);
     const gone = chosen && chosen !== allInstances && !running.includes(chosen);
     this.#to.replaceChildren(
-      element('option', {value: anyInstance}, 'one instance, whichever the bus picks'),
+      element('option', {value: anyInstance}, 'any instance'),
       element('option', {value: allInstances}, 'all instances (multicast)'),
       ...running.map((id) => element('option', {value: id}, `instance ${id}`)),
       ...(gone ? [element('option', {value: chosen}, `instance ${chosen}, which is gone`)] : []));
