@@ -46,7 +46,7 @@ type Conn struct {
 	callees      *callees
 	callers      *callers
 	destinations *destinations
-	untagged     table[reflect.Type, error] // by the type of arguments
+	untagged     table[reflect.Type, error] // by the type of arguments, or of results
 	requests     sync.Pool                  // of *outgoing, to be used again
 	givens       sync.Pool                  // of *given, the same
 	router       *router

@@ -35,9 +35,6 @@ var (
 	ErrCallerLeft = errors.New("the caller stopped waiting")
 )
 
-// retrySoon is what an instance that is too busy says: it may have room at any moment.
-const retrySoon = time.Second
-
 // Executed says whether a call that failed may have had an effect.
 type Executed int
 
@@ -222,6 +219,13 @@ func (e *Error) answered() {
 		e.RetryAfter = 0
 	}
 	e.Executed = WasExecuted
+}
+
+// tooBusy is the refusal of what an instance has no room for: it may have some at any moment.
+func tooBusy(executed Executed, format string, arguments ...any) *Error {
+	refused := newError(http.StatusServiceUnavailable, executed, nil, format, arguments...)
+	refused.RetryAfter = time.Second
+	return refused
 }
 
 func newError(status int, executed Executed, cause error, format string, arguments ...any) *Error {

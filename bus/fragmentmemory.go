@@ -1,9 +1,6 @@
 package bus
 
-import (
-	"net/http"
-	"sync"
-)
+import "sync"
 
 // Bounds of what messages in parts may hold, in message limits: what of them waits for its other parts, and the requests
 // among them that are being handled.
@@ -49,9 +46,7 @@ func (h *holding) grow(bytes int) error {
 	defer h.memory.mu.Unlock()
 	bytes += partCost
 	if h.memory.held+bytes > h.memory.ofAll || (h.sender != "" && h.memory.senders[h.sender]+bytes > h.memory.ofSender) {
-		refused := newError(http.StatusServiceUnavailable, NotExecuted, nil, "too busy: too many large messages are under way")
-		refused.RetryAfter = retrySoon
-		return refused
+		return tooBusy(NotExecuted, "too busy: too many large messages are under way")
 	}
 	h.memory.held += bytes
 	h.memory.senders[h.sender] += bytes

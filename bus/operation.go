@@ -38,18 +38,18 @@ type Response[Results any] struct {
 // httpResponseBody, the type of that. If some field has no tag, names match in any case, as for [Call]. If the address is
 // wrong, every call returns the error.
 func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[Arguments, Results] {
+	if conn == nil {
+		return Operation[Arguments, Results]{fault: noConnection(address)}
+	}
 	to, err := parseDestination(address)
 	if err == nil {
 		to.exact = hasAny(reflect.TypeFor[Arguments]())
-		err = untagged(reflect.TypeFor[Arguments]())
+		err = conn.untagged.get(reflect.TypeFor[Arguments](), untagged)
 	}
-	switch {
-	case conn != nil && err == nil:
+	if err == nil {
 		err = to.settle(conn)
-	case conn == nil:
-		err = noConnection(address)
 	}
-	return Operation[Arguments, Results]{conn, to, err, untagged(reflect.TypeFor[Results]()) != nil}
+	return Operation[Arguments, Results]{conn, to, err, conn.untagged.get(reflect.TypeFor[Results](), untagged) != nil}
 }
 
 // hasAny tells whether an argument may be of any type.

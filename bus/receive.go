@@ -59,9 +59,7 @@ func (c *Conn) objection(in *incoming, fault error) error {
 func (c *Conn) takeIn(in *incoming) error {
 	switch c.admit(in) {
 	case gateFull:
-		refused := newError(http.StatusServiceUnavailable, NotExecuted, nil, "too busy: the limit of concurrent handlers is reached")
-		refused.RetryAfter = retrySoon
-		return refused
+		return tooBusy(NotExecuted, "too busy: the limit of concurrent handlers is reached")
 	case gateShut:
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
 	default:

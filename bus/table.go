@@ -35,13 +35,17 @@ func (t *table[K, V]) get(key K, create func(K) V) V {
 // goroutines at once may go a little beyond the limit.
 func (t *table[K, V]) getWithin(limit int, key, instead K, create func(K) V) V {
 	t.mu.RLock()
-	_, known := t.made[key]
-	full := !known && len(t.made) >= limit
+	known, ok := t.made[key]
+	full := len(t.made) >= limit
 	t.mu.RUnlock()
-	if full {
-		key = instead
+	switch {
+	case ok:
+		return known
+	case full:
+		return t.get(instead, create)
+	default:
+		return t.get(key, create)
 	}
-	return t.get(key, create)
 }
 
 // all returns what there is.

@@ -161,9 +161,7 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	}
 	defer t.waiting.Add(-1)
 	if t.waiting.Add(1) > maxTapWaiting {
-		busy := newError(http.StatusServiceUnavailable, WasExecuted, nil, "the limit of %d waiting callers is reached", maxTapWaiting)
-		busy.RetryAfter = retrySoon
-		return nil, 0, 0, busy
+		return nil, 0, 0, tooBusy(WasExecuted, "the limit of %d waiting callers is reached", maxTapWaiting)
 	}
 	conn.controls.rest() // a multicast of this instance does not end while the framework is at work
 	defer conn.controls.resume()

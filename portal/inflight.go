@@ -103,15 +103,10 @@ func (r *loadReader) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// fullError is the refusal of a request that may be repeated after a second.
-type fullError struct{ failed *bus.Error }
-
-func (e *fullError) Error() string { return e.failed.Error() }
-func (e *fullError) Unwrap() error { return e.failed }
-
+// full is the refusal of a request that may be repeated after a second.
 func (f *inFlight) full(executed bus.Executed) error {
-	return &fullError{&bus.Error{
+	return &bus.Error{
 		Status: http.StatusServiceUnavailable, Executed: executed, RetryAfter: time.Second,
 		Detail: fmt.Sprintf("the ingress already holds as many bytes of bodies as it may, %d: try again in a second", f.limit),
-	}}
+	}
 }

@@ -78,7 +78,7 @@ func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *l
 	load.drop()
 	body, err := io.ReadAll(load.reader(http.MaxBytesReader(w, r.Body, c.bodyLimit)))
 	_, exceeded := errors.AsType[*http.MaxBytesError](err)
-	_, full := errors.AsType[*fullError](err)
+	_, full := errors.AsType[*bus.Error](err)
 	switch {
 	case full:
 		return nil, err
