@@ -1,11 +1,9 @@
 package bus_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -13,24 +11,6 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
 )
-
-// output collects what may be written by many goroutines.
-type output struct {
-	mu   sync.Mutex // protects text
-	text bytes.Buffer
-}
-
-func (o *output) Write(data []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(data)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
 
 // careless goes wrong in all the ways in which a handler can, and prints what it has.
 type careless struct{}
@@ -49,7 +29,7 @@ func TestTokenIsToldToNobody(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		i := newIssuer(t)
-		written := new(output)
+		written := new(lines)
 		loud := bus.WithLogger(zerolog.New(written).Level(zerolog.TraceLevel))
 		callee, unkeyed := w.connect("careless.example", i.trust(), loud), w.connect("unkeyed.example", loud)
 		serve(t, callee, careless{}, bus.Method("Take", bus.Claims(keepers)))

@@ -18,7 +18,7 @@ import (
 func TestHeadersAreNotLogged(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		written := new(output)
+		written := new(lines)
 		loud := bus.WithLogger(zerolog.New(written).Level(zerolog.TraceLevel))
 		callee, caller := w.connect("careless.example", loud, bus.WithMessageLimit(64<<10)), w.connect("caller.example", loud)
 		handlers := map[string]http.HandlerFunc{

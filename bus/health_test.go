@@ -1,8 +1,6 @@
 package bus_test
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +17,8 @@ import (
 func TestOverflowIsCounted(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		var log bytes.Buffer
-		conn := b.connect("caller.example", bus.WithLogger(zerolog.New(&log)))
+		log := new(lines)
+		conn := b.connect("caller.example", bus.WithLogger(zerolog.New(log)))
 		to := subject.Response(b.Plane(), conn.Host(), conn.ID())
 		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: ack, FromHost: "evil.example", FromID: scriptedID, MsgID: "m1"})
 		raw := rawClient(t, b.world)
@@ -50,8 +48,8 @@ func TestOverflowIsCounted(t *testing.T) {
 			if !conn.Healthy() {
 				t.Error("not healthy again")
 			}
-			if told := strings.Count(log.String(), "are thrown away"); told != episode+1 {
-				t.Errorf("episode %d was logged %d times: %s", episode, told, &log)
+			if told := log.count("are thrown away"); told != episode+1 {
+				t.Errorf("episode %d was logged %d times: %s", episode, told, log)
 			}
 		}
 		b.Broker().Close() // so that no other connection is made in place of that one
