@@ -52,7 +52,7 @@ func answered(next Handler) Handler {
 
 // clientChain is what a call passes through onto the bus.
 func (c *Conn) clientChain() Handler {
-	chain := []Interceptor{c.tracing.intercept, c.logging, c.tapping, c.measureMade, answered}
+	chain := []Interceptor{c.tracing.intercept, c.logging, c.tapping, c.measureMade, adding, answered}
 	return compose(c.leave, slices.Concat(chain, c.interceptors)...)
 }
 

@@ -26,6 +26,7 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 			return nil, executed(err)
 		}
 		if in.give(results) {
+			in.given.filled.Header = in.serving.respondWith(nil)
 			return in.given.filled, nil
 		}
 		encoded, err := e.mapped.Encode(results)
@@ -36,6 +37,7 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 		if encoded.ContentType != "" {
 			in.response.Header = json
 		}
+		in.response.Header = in.serving.respondWith(in.response.Header)
 		return &in.response, nil
 	}
 }

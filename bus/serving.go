@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ type serving struct {
 	inner context.Context         // nil until Done is asked for
 	stop  context.CancelCauseFunc // of inner
 	cause error                   // why it has ended, if that was before there was an inner
+
+	header http.Header // of the response, as far as the handler sets it; nil until it asks for it
 }
 
 // Deadline returns the end of the time budget.
@@ -55,7 +58,7 @@ func (s *serving) Value(key any) any {
 	switch key.(type) {
 	case servingKey:
 		return s
-	case actorKey:
+	case actorKey, sentFieldsKey: // these are of calls, and do not go from one to the next
 		return nil
 	default:
 		return s.context().Value(key)

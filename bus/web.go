@@ -33,7 +33,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 		if err != nil {
 			return nil, err
 		}
-		recorder := &recorder{header: make(http.Header)}
+		recorder := &recorder{header: ResponseHeader(ctx)}
 		if err := handler(recorder, request); err != nil {
 			return nil, executed(err)
 		}

@@ -1,0 +1,78 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+)
+
+// Tickets sells tickets.
+type Tickets struct{}
+
+// Create answers 201 with the place where the ticket can be had, and greets in the language of who asks.
+func (Tickets) Create(ctx context.Context, httpRequestBody struct{}) (greeting string, httpStatusCode int) {
+	bus.ResponseHeader(ctx).Set("Location", "/tickets/17")
+	if bus.RequestHeader(ctx).Get("Accept-Language") == "eo" {
+		return "Saluton", http.StatusCreated
+	}
+	return "Hello", http.StatusCreated
+}
+
+// A method that is no http.Handler can read the header of its request, and set fields of its response.
+func ExampleResponseHeader() {
+	ctx := context.Background()
+	embedded, err := broker.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer embedded.Close()
+	conn, err := bus.Connect(ctx, "tickets.example", bus.WithBroker(embedded))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if err := bus.Serve(conn, Tickets{}); err != nil {
+		log.Fatal(err)
+	}
+
+	client := http.Client{Transport: conn}
+	response, err := client.Post("https://tickets.example/tickets", "application/json", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_ = response.Body.Close()
+	fmt.Println(response.Status, response.Header.Get("Location"))
+	// Output:
+	// 201 Created /tickets/17
+}
+
+// Calls carry the header fields of their context, those of generated clients too.
+func ExampleWithRequestHeader() {
+	ctx := context.Background()
+	embedded, err := broker.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer embedded.Close()
+	conn, err := bus.Connect(ctx, "tickets.example", bus.WithBroker(embedded))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if err := bus.Serve(conn, Tickets{}); err != nil {
+		log.Fatal(err)
+	}
+
+	inEsperanto := bus.WithRequestHeader(ctx, "Accept-Language", "eo")
+	var out struct{ Greeting string }
+	if err := bus.Call(inEsperanto, conn, "https://tickets.example/tickets", nil, &out); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out.Greeting)
+	// Output:
+	// Saluton
+}
