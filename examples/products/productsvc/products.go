@@ -2,7 +2,7 @@
 // they do to a collection, and the magic arguments httpRequestBody, httpResponseBody and httpStatusCode stand for the
 // parts of the HTTP message.
 //
-//	POST   /products      {"name":"Tea","price":4.5}     201 {"id":1}
+//	POST   /products      {"name":"Tea","price":4.5}     201 {"id":1}, Location: /products/1
 //	GET    /products/1                                   200 {"name":"Tea","price":4.5,"tags":[]}
 //	PUT    /products/1    {"name":"Tea","price":5}       200 {}
 //	DELETE /products/1                                   200 {}
@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/examples/products/productapi"
@@ -31,6 +32,7 @@ type Products struct {
 // Create answers 201. What a product has to be is in its tags.
 func (p *Products) Create(ctx context.Context, httpRequestBody productapi.Product) (id int, httpStatusCode int, err error) {
 	id, err = p.store.Add(ctx, httpRequestBody)
+	bus.ResponseHeader(ctx).Set("Location", "/products/"+strconv.Itoa(id)) // not sent with an error
 	return id, http.StatusCreated, err
 }
 

@@ -72,6 +72,8 @@ func TestLife(t *testing.T) {
 		products.Check("DELETE /products/1", "", 200, `{}`)
 		products.Check("GET /products", "", 200, `[{"name":"Cup","price":0,"tags":["blue","new"]}]`)
 		products.Check("POST /products", `{"name":"Pot","price":20}`, 201, `{"id":3}`) // no id is used twice
+		created, _ := products.Send(http.MethodPost, "/products", `{"name":"Mug","price":8}`)
+		products.Check("GET "+created.Header.Get("Location"), "", 200, `{"name":"Mug","price":8,"tags":[]}`)
 	})
 }
 
