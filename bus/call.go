@@ -107,7 +107,7 @@ func (c *Conn) seal(ctx context.Context, request *outgoing) (err error) {
 			return unsent(err)
 		}
 	}
-	continueChain(ctx, &request.Request)
+	continueChain(ctx, request)
 	if err := actFor(ctx, request); err != nil {
 		return err
 	}

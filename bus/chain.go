@@ -52,13 +52,17 @@ func answered(next Handler) Handler {
 
 // clientChain is what a call passes through onto the bus.
 func (c *Conn) clientChain() Handler {
-	chain := []Interceptor{c.tracing.intercept, c.logging, c.tapping, c.measureMade, adding, answered}
+	chain := []Interceptor{addFields, c.tracing.intercept, c.logging, c.tapping, c.measureMade, answered}
 	return compose(c.leave, slices.Concat(chain, c.interceptors)...)
 }
 
 // leave is the end of the chain.
 func (c *Conn) leave(ctx context.Context, x *Exchange) error {
-	call := x.out
+	call, fields := x.out, outgoingFields(ctx)
+	if err := fields.refusal(); err != nil {
+		return err
+	}
+	call.addFields(fields)
 	again := call.left
 	call.ran = call.ran || again && x.mayHaveRun()
 	call.left, call.absent = true, false

@@ -49,7 +49,7 @@ func forwarded() [8]string {
 }
 
 // continueChain gives a call the depth, the headers and the time left of the request that ctx serves.
-func continueChain(ctx context.Context, request *wire.Request) {
+func continueChain(ctx context.Context, request *outgoing) {
 	request.CallDepth = 1
 	s := servingOf(ctx)
 	if s == nil {
@@ -58,7 +58,7 @@ func continueChain(ctx context.Context, request *wire.Request) {
 	request.CallDepth = s.request.CallDepth + 1
 	given := request.Header
 	for _, name := range forwarded() {
-		if given.Get(name) != "" {
+		if given.Get(name) != "" || request.fields.removes(name) {
 			continue
 		}
 		for _, field := range s.request.Header {

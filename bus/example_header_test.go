@@ -15,15 +15,15 @@ type Tickets struct{}
 
 // Create answers 201 with the place where the ticket can be had, and greets in the language of who asks.
 func (Tickets) Create(ctx context.Context, httpRequestBody struct{}) (greeting string, httpStatusCode int) {
-	bus.ResponseHeader(ctx).Set("Location", "/tickets/17")
+	bus.SetResponseHeader(ctx, "Location", "/tickets/17")
 	if bus.RequestHeader(ctx).Get("Accept-Language") == "eo" {
 		return "Saluton", http.StatusCreated
 	}
 	return "Hello", http.StatusCreated
 }
 
-// A method that is no http.Handler can read the header of its request, and set fields of its response.
-func ExampleResponseHeader() {
+// A function can read the header of its request, and set fields of its response.
+func ExampleSetResponseHeader() {
 	ctx := context.Background()
 	embedded, err := broker.Start()
 	if err != nil {
@@ -51,7 +51,7 @@ func ExampleResponseHeader() {
 }
 
 // Calls carry the header fields of their context, those of generated clients too.
-func ExampleWithRequestHeader() {
+func ExampleWithOutgoingHeader() {
 	ctx := context.Background()
 	embedded, err := broker.Start()
 	if err != nil {
@@ -67,7 +67,7 @@ func ExampleWithRequestHeader() {
 		log.Fatal(err)
 	}
 
-	inEsperanto := bus.WithRequestHeader(ctx, "Accept-Language", "eo")
+	inEsperanto := bus.WithOutgoingHeader(ctx, "Accept-Language", "eo")
 	var out struct{ Greeting string }
 	if err := bus.Call(inEsperanto, conn, "https://tickets.example/tickets", nil, &out); err != nil {
 		log.Fatal(err)

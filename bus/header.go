@@ -10,12 +10,15 @@ import (
 )
 
 // RequestHeader returns the header of the request that ctx belongs to, for methods that have no *http.Request: the language
-// that the user reads, say, in Accept-Language. It is a copy, with canonical names; nil outside a handler. Content-Type and
-// Content-Encoding are not in it: they tell how arguments are written, which those of a call within the process may not be.
+// that the user reads, say, in Accept-Language. It is a copy, with canonical names. Content-Type and Content-Encoding are not
+// in it: they say how the arguments are written, and those of a call within the process may not be written at all. Outside a
+// handler it has what [WithOutgoingHeader] has given to ctx, so that methods can be tested by calling them.
 func RequestHeader(ctx context.Context) http.Header {
 	s := servingOf(ctx)
 	if s == nil {
-		return nil
+		direct := new(outgoing)
+		direct.addFields(outgoingFields(ctx))
+		return direct.Header.HTTP()
 	}
 	header := s.request.Header.HTTP()
 	for name := range header {
@@ -26,101 +29,137 @@ func RequestHeader(ctx context.Context) http.Header {
 	return header
 }
 
-// ResponseHeader returns the header that the response to the request that ctx belongs to will have, for methods that have no
-// http.ResponseWriter; in those that have one, it is that of the writer. Fields that are set before the method returns are
-// sent, a Location or an ETag for example; but not if it returns an error, and not Content-Type, Content-Encoding, what begins
-// with Bus-, and hop-by-hop fields (RFC 9110, 7.6.1). [Conn.Do] and the ingress show them, [Call] and generated clients do
-// not. Like that of a writer it may be used by one goroutine at a time. Outside a handler it is a header that nobody sees, so
-// that methods can be tested by calling them.
-func ResponseHeader(ctx context.Context) http.Header {
+// SetResponseHeader gives a header field to the response of the method that ctx belongs to: a Location, say, or an ETag. It
+// takes the place of one of that name that was set before; with several values there are several fields, with none there is
+// none. If the method fails, that is if it returns an error or panics, the fields are not sent; with an httpStatusCode they
+// are. Nor are those sent that the bus sets by itself: Content-Type, Content-Encoding, Content-Length, what begins with
+// Bus-, and hop-by-hop fields (RFC 9110, 7.6.1). Whoever calls with [Conn.Do], [Conn.Publish] or through the ingress sees
+// the fields; [Call] and generated clients do not show them.
+//
+// It has no effect after the method has returned, outside a handler, and in methods that have an http.ResponseWriter, which
+// is what they set fields with. Interceptors add to the header of
+// [Exchange].Response instead. It may be called by many goroutines at once.
+func SetResponseHeader(ctx context.Context, name string, values ...string) {
 	s := servingOf(ctx)
-	if s == nil {
-		return make(http.Header)
+	if s == nil || ofBody(name) {
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.header == nil {
-		s.header = make(http.Header)
-	}
-	return s.header
+	s.header = append(without(s.header, name), wire.FromHTTP(http.Header{name: values})...)
 }
 
-// WithRequestHeader returns a context whose calls and events carry a header field, in place of one of that name which ctx
-// has; with an empty value they carry none. If the request has the name already, as that of [Conn.Do] may, its own value
-// stays. The callee reads the field with [RequestHeader]. It does not travel on to those whom the callee calls, unless it is
-// one of those that do: Accept-Language, Baggage and others (see docs/wire.md). If the field is not for callers to set, as
-// Host, Content-Type and Bus-Actor are not, each call fails with 400.
-func WithRequestHeader(ctx context.Context, name, value string) context.Context {
-	given := givenFields(ctx)
-	next := sentFields{refused: given.refused}
-	for _, field := range given.header {
-		if !strings.EqualFold(field.Name, name) {
-			next.header = append(next.header, field)
-		}
+// WithOutgoingHeader returns a context whose calls, and events, carry a header field, in place of one of that name which ctx
+// has; with an empty value they carry none. A field of the same name that the request itself has, as that of [Conn.Do] may,
+// stays. The callee reads it with [RequestHeader]. It does not travel on to those whom the callee calls, unless it is one of
+// the few that do, such as Accept-Language: see docs/wire.md. Spaces around the value are removed, and control characters
+// become spaces. If the field is not for callers to set, as Host, Content-Type and Bus-Actor are not, each call fails with
+// 400.
+//
+// All calls made with the context carry the field, whoever is called, and redirects followed by an http.Client too; stored
+// events keep it. So it is no place for a secret: see [ActAs]. Where calls are traced, the fields of the trace are those of the
+// span.
+func WithOutgoingHeader(ctx context.Context, name, value string) context.Context {
+	fields := new(sentFields)
+	if before := outgoingFields(ctx); before != nil {
+		fields.header = without(before.header, name)
+		fields.refused = slices.DeleteFunc(slices.Clone(before.refused), func(other string) bool { return strings.EqualFold(other, name) })
 	}
-	field := wire.FromHTTP(http.Header{name: {value}})
-	switch {
-	case len(field) == 0 || ofBody(name):
-		next.refused = append(slices.Clip(next.refused), name)
-	case field[0].Value != "":
-		next.header = append(next.header, field[0])
+	clean := wire.FromHTTP(http.Header{name: {value}})
+	if value != "" && (len(clean) == 0 || ofBody(name)) {
+		fields.refused = append(fields.refused, name)
+	} else {
+		fields.header = append(fields.header, clean...)
 	}
-	return context.WithValue(ctx, sentFieldsKey{}, next)
+	return context.WithValue(ctx, sentFieldsKey{}, fields)
 }
 
-// sentFields are what calls with a context carry.
+// sentFields are what the calls of a context carry. They do not change.
 type sentFields struct {
-	header  wire.Header
-	refused []string // names that callers cannot set, so that no call can be made
+	header  wire.Header // an empty value: such a field is not sent, nor passed on along the chain
+	refused []string    // names that are not for callers to set, so that no call can be made
 }
 
 type sentFieldsKey struct{}
 
-func givenFields(ctx context.Context) sentFields {
-	given, _ := ctx.Value(sentFieldsKey{}).(sentFields)
-	return given
+// outgoingFields returns those of a context, nil for none.
+func outgoingFields(ctx context.Context) *sentFields {
+	fields, _ := ctx.Value(sentFieldsKey{}).(*sentFields)
+	return fields
 }
 
-// adding is the [Interceptor] that gives a call the header fields of its context.
-func adding(next Handler) Handler {
+func (f *sentFields) holds(field wire.Field) bool {
+	return f != nil && slices.Contains(f.header, field)
+}
+
+// removes says whether a field is not to be passed on along the chain.
+func (f *sentFields) removes(name string) bool { return f != nil && has(f.header, name) }
+
+// refusal is why no call can be made with the context; nil if it can.
+func (f *sentFields) refusal() error {
+	if f == nil || len(f.refused) == 0 {
+		return nil
+	}
+	return newError(http.StatusBadRequest, NotExecuted, nil,
+		"the header field %q cannot be set with bus.WithOutgoingHeader: it is the bus that sets it, or it is no name of a field", f.refused[0])
+}
+
+// addFields is the [Interceptor] that gives a call the header fields of its context. It stands outside all others, so that
+// they see them.
+func addFields(next Handler) Handler {
 	return func(ctx context.Context, x *Exchange) error {
-		given := givenFields(ctx)
-		if len(given.refused) > 0 {
-			return newError(http.StatusBadRequest, NotExecuted, nil,
-				"the header field %q is not for callers to set: pass another name to bus.WithRequestHeader", given.refused[0])
-		}
-		x.Request.Header = joined(x.Request.Header, given.header)
+		x.out.addFields(outgoingFields(ctx))
 		return next(ctx, x)
 	}
 }
 
-// joined adds fields to a header that others may have, too, except those whose names it has.
-func joined(header, more wire.Header) wire.Header {
-	if len(more) == 0 {
-		return header
+// addFields gives a request the fields of a context, in place of those that it had from another one: an interceptor may have
+// passed on a context of its own.
+func (o *outgoing) addFields(fields *sentFields) {
+	switch {
+	case o.fields == fields:
+		return
+	case fields == nil:
+		fields = new(sentFields)
 	}
-	own := header
-	header = slices.Clip(header)
-	for _, field := range more {
-		if own.Get(field.Name) == "" {
-			header.Add(field.Name, field.Value)
+	var own wire.Header
+	for _, field := range o.Header {
+		if !o.fields.holds(field) || fields.holds(field) {
+			own = append(own, field)
 		}
 	}
-	return header
+	header := slices.Clip(own)
+	for _, field := range fields.header {
+		if field.Value != "" && !has(own, field.Name) && !o.fields.holds(field) {
+			header = append(header, field)
+		}
+	}
+	o.Header, o.fields = header, fields
 }
 
-// respondWith adds what the handler has set to the header of its response.
+// respondWith adds to the header of a response what its method has set.
 func (s *serving) respondWith(header wire.Header) wire.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.header) == 0 {
 		return header
 	}
-	set := slices.DeleteFunc(wire.FromHTTP(s.header), func(field wire.Field) bool { return ofBody(field.Name) })
-	return append(slices.Clip(header), set...)
+	return slices.Concat(header, s.header)
 }
 
 // ofBody says whether a field tells how the body is written. A function endpoint has no choice in that.
 func ofBody(name string) bool {
 	return strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding")
+}
+
+func has(header wire.Header, name string) bool {
+	return slices.ContainsFunc(header, func(field wire.Field) bool { return strings.EqualFold(field.Name, name) })
+}
+
+// without returns a copy that lacks some fields.
+func without(header wire.Header, names ...string) wire.Header {
+	kept := append(make(wire.Header, 0, len(header)+len(names)), header...)
+	return slices.DeleteFunc(kept, func(field wire.Field) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, field.Name) })
+	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	tracesdk "go.opentelemetry.io/otel/sdk/trace"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -19,21 +21,22 @@ type lingual struct{ conn *bus.Conn }
 
 // Hear returns the fields that have come, and sets some.
 func (lingual) Hear(ctx context.Context, x int) (fields string, y int) {
-	answer := bus.ResponseHeader(ctx)
-	answer.Set("location", "/things/5")
-	answer.Add("Link", "</a>")
-	answer.Add("Link", "</b>")
-	answer.Set("Content-Language", "eo")
-	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Length", "Bus-Queue", "Connection", "No Token"} {
-		answer.Set(name, "forged")
+	bus.SetResponseHeader(ctx, "location", "/things/4")
+	bus.SetResponseHeader(ctx, "Location", "/things/5")
+	bus.SetResponseHeader(ctx, "Link", "</a>", "</b>")
+	bus.SetResponseHeader(ctx, "Content-Language", "eo")
+	bus.SetResponseHeader(ctx, "X-Gone", "soon")
+	bus.SetResponseHeader(ctx, "X-Gone")
+	for _, name := range []string{"", "Content-Type", "Content-Encoding", "Content-Length", "Bus-Queue", "Connection", "No Token"} {
+		bus.SetResponseHeader(ctx, name, "forged")
 	}
 	return told(bus.RequestHeader(ctx)), x
 }
 
-// Ask has the same service hear what its own request carries, and what is added.
-func (l lingual) Ask(ctx context.Context, more bool) (fields string, err error) {
-	if more {
-		ctx = bus.WithRequestHeader(ctx, "X-Word", "mine")
+// Ask has the same service hear what its own request carries, with a field changed.
+func (l lingual) Ask(ctx context.Context, name, value string) (fields string, err error) {
+	if name != "" {
+		ctx = bus.WithOutgoingHeader(ctx, name, value)
 	}
 	var out struct{ Fields string }
 	err = bus.Call(ctx, l.conn, "https://lingual.example/hear", bus.Args{"x": 1}, &out)
@@ -42,14 +45,20 @@ func (l lingual) Ask(ctx context.Context, more bool) (fields string, err error) 
 
 // Fail sets a field, and fails.
 func (lingual) Fail(ctx context.Context) error {
-	bus.ResponseHeader(ctx).Set("Location", "/nowhere")
+	bus.SetResponseHeader(ctx, "Location", "/nowhere")
 	return bus.Errorf(http.StatusConflict, "no")
 }
 
-// Web sets a field in both ways that it has.
+// ReadRefusal sets a field, and answers with a status instead of an error.
+func (lingual) ReadRefusal(ctx context.Context, id int) (httpStatusCode int) {
+	bus.SetResponseHeader(ctx, "Location", "/elsewhere")
+	return http.StatusConflict
+}
+
+// Web sets a field, and one in vain.
 func (lingual) Web(w http.ResponseWriter, r *http.Request) {
-	bus.ResponseHeader(r.Context()).Set("X-One", "1")
-	w.Header().Set("X-Two", bus.ResponseHeader(r.Context()).Get("X-One")+"2")
+	bus.SetResponseHeader(r.Context(), "X-One", "1")
+	w.Header().Set("X-Two", "2")
 	_, _ = fmt.Fprint(w, told(bus.RequestHeader(r.Context())))
 }
 
@@ -77,7 +86,7 @@ func overBothLingual(t *testing.T, test func(t *testing.T, w *world, caller *bus
 func TestRequestHeader(t *testing.T) {
 	t.Parallel()
 	overBothLingual(t, func(t *testing.T, _ *world, caller *bus.Conn) {
-		both := bus.WithRequestHeader(bus.WithRequestHeader(t.Context(), "accept-language", "eo"), "X-Word", "a word")
+		both := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), "accept-language", "eo"), "X-Word", "a word")
 		for _, test := range []struct {
 			ctx        context.Context
 			path, want string
@@ -85,11 +94,14 @@ func TestRequestHeader(t *testing.T) {
 		}{
 			{t.Context(), "hear", "", nil},
 			{both, "hear", "Accept-Language=eo X-Word=a word", bus.Args{"x": 1}},
-			{bus.WithRequestHeader(both, "x-word", "another"), "hear", "Accept-Language=eo X-Word=another", nil},
-			{bus.WithRequestHeader(both, "X-WORD", ""), "hear", "Accept-Language=eo", nil},
-			{bus.WithRequestHeader(both, "X-Word", " a\r\nBus-Actor: b "), "hear", "Accept-Language=eo X-Word=a  Bus-Actor: b", nil},
+			{bus.WithOutgoingHeader(both, "x-word", "another"), "hear", "Accept-Language=eo X-Word=another", nil},
+			{bus.WithOutgoingHeader(both, "X-WORD", ""), "hear", "Accept-Language=eo", nil},
+			{bus.WithOutgoingHeader(both, "X-Word", " a\r\nBus-Actor: b "), "hear", "Accept-Language=eo X-Word=a  Bus-Actor: b", nil},
+			{bus.WithOutgoingHeader(both, "X-Word", " "), "hear", "Accept-Language=eo", nil},
 			{both, "ask", "Accept-Language=eo", nil},
-			{both, "ask", "Accept-Language=eo X-Word=mine", bus.Args{"more": true}},
+			{both, "ask", "Accept-Language=eo X-Word=mine", bus.Args{"name": "X-Word", "value": "mine"}},
+			{both, "ask", "Accept-Language=fr", bus.Args{"name": "Accept-Language", "value": "fr"}},
+			{both, "ask", "", bus.Args{"name": "Accept-Language"}},
 		} {
 			var out struct{ Fields string }
 			if err := bus.Call(test.ctx, caller, "https://lingual.example/"+test.path, test.arguments, &out); err != nil || out.Fields != test.want {
@@ -97,17 +109,21 @@ func TestRequestHeader(t *testing.T) {
 			}
 		}
 		call := mustRequest(t, "https://lingual.example/web").WithContext(both)
-		call.Header = http.Header{"X-Word": {"its own", "and more"}, "Content-Type": {"text/plain"}}
+		call.Header = http.Header{"X-Word": {"", "its own"}, "Content-Type": {"text/plain"}}
 		response, err := caller.Do(call)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := bodyOf(t, response); got != "Accept-Language=eo X-Word=its own,and more" {
+		if got := bodyOf(t, response); got != "Accept-Language=eo X-Word=,its own" {
 			t.Errorf("a request with a header of its own: %q", got)
 		}
 	})
-	if header := bus.RequestHeader(t.Context()); header != nil {
-		t.Errorf("outside a handler there is %v", header)
+	for want, ctx := range map[string]context.Context{
+		"": t.Context(), "Accept-Language=eo": bus.WithOutgoingHeader(t.Context(), "accept-language", "eo"),
+	} {
+		if got, _ := (lingual{}).Hear(ctx, 1); got != want {
+			t.Errorf("outside of the bus a method heard %q, want %q", got, want)
+		}
 	}
 }
 
@@ -115,7 +131,7 @@ func TestRequestHeader(t *testing.T) {
 func TestRequestHeaderOfEach(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		ctx := bus.WithRequestHeader(t.Context(), "X-Word", "hello")
+		ctx := bus.WithOutgoingHeader(t.Context(), "X-Word", "hello")
 		seen := make(chan string, 3)
 		caller := w.connect(ordersHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
 			return func(ctx context.Context, call *bus.Exchange) error {
@@ -144,7 +160,7 @@ func TestRequestHeaderOfEach(t *testing.T) {
 		orders := newSink()
 		orders.handle = func(ctx context.Context, _ int) error {
 			heard <- told(bus.RequestHeader(ctx))
-			bus.ResponseHeader(ctx).Set("X-Nobody", "sees this")
+			bus.SetResponseHeader(ctx, "X-Nobody", "sees this")
 			return nil
 		}
 		if err := bus.Subscribe[orderEvents](first, ordersHost, orders); err != nil {
@@ -169,11 +185,14 @@ func TestFieldsOfTheBusAreNotForCallers(t *testing.T) {
 	t.Parallel()
 	overBothLingual(t, func(t *testing.T, _ *world, caller *bus.Conn) {
 		for _, name := range []string{"", "Host", "content-type", "Content-Encoding", "Content-Length", "Bus-Actor", "bus-else", "Connection", "No Token", "New\nLine"} {
-			ctx := bus.WithRequestHeader(bus.WithRequestHeader(t.Context(), name, "x"), "X-Word", "y")
+			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), name, "x"), "X-Word", "y")
 			err := bus.Call(ctx, caller, "https://lingual.example/hear", nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != http.StatusBadRequest || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, fmt.Sprintf("the header field %q is not", name)) {
+			if failed == nil || failed.Status != http.StatusBadRequest || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, fmt.Sprintf("the header field %q cannot be set", name)) {
 				t.Errorf("%q: %v", name, err)
+			}
+			if err := bus.Call(bus.WithOutgoingHeader(ctx, name, ""), caller, "https://lingual.example/hear", nil, nil); err != nil {
+				t.Errorf("without %q: %v", name, err)
 			}
 		}
 	})
@@ -184,9 +203,10 @@ func TestResponseHeader(t *testing.T) {
 	t.Parallel()
 	overBothLingual(t, func(t *testing.T, w *world, caller *bus.Conn) {
 		for path, want := range map[string]string{
-			"hear": "Content-Language=eo Content-Type=application/json Link=</a>,</b> Location=/things/5",
-			"fail": "Content-Type=application/problem+json",
-			"web":  "X-One=1 X-Two=12",
+			"hear":       "Content-Language=eo Content-Type=application/json Link=</a>,</b> Location=/things/5",
+			"fail":       "Content-Type=application/problem+json",
+			"web":        "X-Two=2",
+			"refusals/1": "Content-Type=application/json Location=/elsewhere",
 		} {
 			response, err := caller.Do(mustRequest(t, "https://lingual.example/"+path))
 			if err != nil {
@@ -247,4 +267,89 @@ func TestResponseHeaderOfValues(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestInterceptorGivesHeader holds that it makes no difference whether the caller or an interceptor sets a field in the
+// context, which may be one that has others, or none.
+func TestInterceptorGivesHeader(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		callee := w.connect(lingualHost)
+		serve(t, callee, lingual{callee})
+		for want, change := range map[string]func(context.Context) context.Context{
+			"X-One=1 X-Two=2":           func(ctx context.Context) context.Context { return ctx },
+			"X-One=1 X-Three=3 X-Two=2": func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "X-Three", "3") },
+			"X-One=one X-Two=2":         func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "X-One", "one") },
+			"X-Two=2":                   func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "x-one", "") },
+			"":                          func(context.Context) context.Context { return t.Context() },
+		} {
+			caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+				return func(ctx context.Context, call *bus.Exchange) error { return next(change(ctx), call) }
+			}))
+			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), "X-One", "1"), "X-Two", "2")
+			var out struct{ Fields string }
+			if err := bus.Call(ctx, caller, "https://lingual.example/hear", nil, &out); err != nil || out.Fields != want {
+				t.Errorf("heard %q, %v; want %q", out.Fields, err, want)
+			}
+		}
+	})
+}
+
+// TestTraceOfTheHeader holds that a trace given as header fields is continued, with its state.
+func TestTraceOfTheHeader(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		callee := w.connect(lingualHost)
+		serve(t, callee, lingual{callee})
+		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+		ctx := bus.WithOutgoingHeader(t.Context(), "Traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
+		ctx = bus.WithOutgoingHeader(ctx, "Tracestate", "vendor=1")
+		for name, options := range map[string][]bus.ConnectOption{
+			"untraced": nil,
+			"traced":   {bus.WithTracerProvider(tracesdk.NewTracerProvider())},
+		} {
+			var out struct{ Fields string }
+			if err := bus.Call(ctx, w.connect("caller.example", options...), "https://lingual.example/hear", nil, &out); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(out.Fields, "Traceparent=00-"+trace+"-") || !strings.HasSuffix(out.Fields, "-01 Tracestate=vendor=1") {
+				t.Errorf("%s: %s", name, out.Fields)
+			}
+		}
+	})
+}
+
+// TestLateResponseHeader has a method go on setting fields after it has returned, while its response is sent.
+func TestLateResponseHeader(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		late := &late{make(chan struct{})}
+		serve(t, w.connect(lingualHost), late)
+		caller := w.connect("caller.example")
+		for range 20 {
+			response, err := caller.Do(mustRequest(t, "https://lingual.example/go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := response.Header.Get("X-Early"); got != "here" {
+				t.Errorf("X-Early is %q", got)
+			}
+		}
+		for range 20 {
+			await(t, "who goes on", late.done)
+		}
+	})
+}
+
+type late struct{ done chan struct{} }
+
+// Go sets one field, and others later.
+func (l *late) Go(ctx context.Context) {
+	bus.SetResponseHeader(ctx, "X-Early", "here")
+	go func() {
+		for i := range 100 {
+			bus.SetResponseHeader(ctx, fmt.Sprint("X-", i), "late")
+		}
+		l.done <- struct{}{}
+	}()
 }

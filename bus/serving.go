@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -25,7 +24,7 @@ type serving struct {
 	stop  context.CancelCauseFunc // of inner
 	cause error                   // why it has ended, if that was before there was an inner
 
-	header http.Header // of the response, as far as the handler sets it; nil until it asks for it
+	header wire.Header // of the response, as far as the method sets it
 }
 
 // Deadline returns the end of the time budget.

@@ -3,8 +3,6 @@ package bus
 import (
 	"context"
 	"net/http"
-	"slices"
-	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -87,7 +85,7 @@ func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trac
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
 	x.traceID = span.SpanContext().TraceID().String()
 	if x.Side == ClientSide {
-		x.Request.Header = without(x.Request.Header, t.propagator.Fields())
+		x.Request.Header = without(x.Request.Header, t.propagator.Fields()...)
 		t.propagator.Inject(ctx, headerCarrier{&x.Request.Header})
 	}
 	return ctx, span
@@ -107,14 +105,6 @@ func finish(span trace.Span, x *Exchange, err error) {
 	if status >= http.StatusInternalServerError || x.Side == ClientSide && status >= http.StatusBadRequest {
 		span.SetStatus(codes.Error, http.StatusText(status)) // not the detail, which may be the caller's secret
 	}
-}
-
-// without returns a copy that lacks some fields.
-func without(header wire.Header, names []string) wire.Header {
-	kept := append(make(wire.Header, 0, len(header)+len(names)), header...)
-	return slices.DeleteFunc(kept, func(field wire.Field) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, field.Name) })
-	})
 }
 
 // headerCarrier lets a propagator read and write the header of a message.

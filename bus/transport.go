@@ -33,6 +33,7 @@ type outgoing struct {
 
 	reusable bool // once it is answered, only the maker of the call refers to it
 
+	fields *sentFields                 // of the context, that are in the header; nil: none
 	seen   Exchange                    // the call as interceptors see it
 	carry  func(context.Context) error // instead of a unicast call
 	left   bool                        // some attempt at the call was begun

@@ -33,7 +33,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 		if err != nil {
 			return nil, err
 		}
-		recorder := &recorder{header: ResponseHeader(ctx)}
+		recorder := &recorder{header: make(http.Header)}
 		if err := handler(recorder, request); err != nil {
 			return nil, executed(err)
 		}

@@ -32,7 +32,7 @@ type Products struct {
 // Create answers 201. What a product has to be is in its tags.
 func (p *Products) Create(ctx context.Context, httpRequestBody productapi.Product) (id int, httpStatusCode int, err error) {
 	id, err = p.store.Add(ctx, httpRequestBody)
-	bus.ResponseHeader(ctx).Set("Location", "/products/"+strconv.Itoa(id)) // not sent with an error
+	bus.SetResponseHeader(ctx, "Location", "/products/"+strconv.Itoa(id)) // not sent with an error
 	return id, http.StatusCreated, err
 }
 
