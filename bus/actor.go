@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/wire"
 )
 
 // ActAs returns a context whose calls are made on behalf of the bearer of a token, instead of whoever they would be
@@ -103,10 +105,18 @@ func (c *Conn) authorize(s *serving, e *endpoint) (err error) {
 	case e.allows(s.claims):
 		return nil
 	case s.claims == nil:
-		return newError(http.StatusUnauthorized, NotExecuted, nil, "a token is required; send it as Authorization: Bearer …")
+		return newError(http.StatusUnauthorized, NotExecuted, nil, "a token is required; %s", howToSendToken(s.request))
 	default:
 		return newError(http.StatusForbidden, NotExecuted, nil, "the claims of the token do not give access")
 	}
+}
+
+// howToSendToken says it to whoever calls through the ingress, which takes the field away, or on the bus.
+func howToSendToken(request *wire.Request) string {
+	if scheme, _, _ := strings.Cut(request.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+		return "a call on the bus carries it with bus.ActAs, not as Authorization"
+	}
+	return "send it as Authorization: Bearer …"
 }
 
 // allows says whether whoever has these claims may call the endpoint, and see it in documents.

@@ -172,9 +172,9 @@ func TestAClaimIsNoHeader(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = response.Body.Close()
-			if response.StatusCode != 401 {
-				t.Errorf("%s: status %d", name, response.StatusCode)
+			told := bodyOf(t, response)
+			if response.StatusCode != 401 || strings.Contains(told, "bus.ActAs") != (name == "Authorization") {
+				t.Errorf("%s: status %d, %s", name, response.StatusCode, told)
 			}
 		}
 	})

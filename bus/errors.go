@@ -60,6 +60,9 @@ func (e Executed) String() string {
 	}
 }
 
+// MarshalText returns what String does, for logs in JSON.
+func (e Executed) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
 // Error is the failure of a call, on the caller's side as on the server's. On the bus it travels as problem+json
 // (RFC 9457), so that the status, the detail and who failed survive any number of hops.
 //

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,15 @@ func TestStatusOf(t *testing.T) {
 		if got := bus.StatusOf(test.err); got != test.status {
 			t.Errorf("%s: %d, want %d", name, got, test.status)
 		}
+	}
+}
+
+// TestTextOfEnums holds what loggers that write JSON make of them.
+func TestTextOfEnums(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal([]any{bus.ClientSide, bus.ServerSide, bus.NotExecuted, bus.WasExecuted, bus.ExecutedUnknown})
+	if want := `["client","server","no","yes","unknown"]`; err != nil || string(text) != want {
+		t.Errorf("%s, %v; want %s", text, err, want)
 	}
 }
 

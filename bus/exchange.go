@@ -26,6 +26,9 @@ func (s Side) String() string {
 	return "client"
 }
 
+// MarshalText returns what String does, for logs in JSON.
+func (s Side) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Endpoint is what is known of an endpoint from its registration on. It does not change, so an interceptor can use the
 // pointer as a key for what it keeps per endpoint.
 type Endpoint struct {

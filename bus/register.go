@@ -96,7 +96,8 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 
 // Handle serves an http.Handler under a method and a path of conn's host: "GET", "/files/{path+}". The method "" or "*"
 // stands for any. {name} stands for one segment of the path, {name+} at the end for the rest; the handler gets their
-// values from r.PathValue. The request's URL has the whole path. The endpoint is live when Handle returns, which waits for
+// values from r.PathValue. A path that ends in a slash is that path alone, unlike in [http.ServeMux]: write "/files/{path+}"
+// for all that is below. The request's URL has the whole path. The endpoint is live when Handle returns, which waits for
 // the broker for at most 5 s.
 //
 // Request and response are whole in memory. The request body has at most 32 MiB, unless [BodyLimit] says otherwise. The

@@ -93,7 +93,7 @@ func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *l
 }
 
 func tooLarge(limit int64) error {
-	return bus.Errorf(http.StatusRequestEntityTooLarge, "the request body exceeds the limit of %d bytes; send it in parts", limit)
+	return bus.Errorf(http.StatusRequestEntityTooLarge, "the request body exceeds the limit of %d bytes; send less at a time", limit)
 }
 
 // budget returns how long a call may take. A client can ask for less, in whole seconds: "Request-Timeout: 5".

@@ -59,7 +59,7 @@ func (p *input) body(in reflect.Value, request *Request) error {
 	kind := mediaKind(request.ContentType, len(body) == 0)
 	switch {
 	case kind == unsupportedMedia:
-		return unsupported("the body has to be application/json or application/x-www-form-urlencoded")
+		return unsupported(unsupportedBody(request.ContentType))
 	case kind == formMedia:
 		return p.formBody(in, string(body))
 	case len(body) == 0 && p.bodyIndex < 0:
@@ -67,7 +67,7 @@ func (p *input) body(in reflect.Value, request *Request) error {
 	case len(body) == 0:
 		body = []byte("{}")
 	case bytes.Equal(bytes.Trim(body, " \t\r\n"), []byte("null")):
-		return badRequest("the body is null")
+		return badRequest("the body is null: send a value, or no body")
 	}
 	if p.bodyIndex < 0 {
 		return p.jsonArguments(in, request.Query != "", body)

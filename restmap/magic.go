@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -29,9 +30,16 @@ func usesMagic(m *reflectapi.Method) bool {
 	return indexOf(m.Args, RequestBody) >= 0 || indexOf(m.Results, ResponseBody) >= 0 || indexOf(m.Results, StatusCode) >= 0
 }
 
-// checkMagic returns an error for magic arguments in a place where they have no meaning.
+// checkMagic returns an error for magic arguments in a place where they have no meaning, and for names that are meant as such.
 func checkMagic(m *reflectapi.Method) error {
 	var faults []error
+	for _, value := range slices.Concat(m.Args, m.Results) {
+		for _, name := range []string{RequestBody, ResponseBody, StatusCode} {
+			if value.Name != name && strings.EqualFold(value.Name, name) {
+				faults = append(faults, fmt.Errorf("%s has no meaning in this spelling: write %s", value.Name, name))
+			}
+		}
+	}
 	for _, name := range []string{ResponseBody, StatusCode} {
 		if indexOf(m.Args, name) >= 0 {
 			faults = append(faults, fmt.Errorf("%s is an argument; it has to be a result", name))

@@ -179,6 +179,7 @@ func (Broken) Both(w http.ResponseWriter, r *http.Request)                      
 func (Broken) Fine()                                                                    {}
 func (Broken) Get() (httpResponseBody product)                                          { return }
 func (Broken) InPath(tags []string, httpRequestBody product)                            {}
+func (Broken) Misspelt(httprequestbody int) (httpStatuscode int)                        { return }
 func (Broken) Misplaced(httpStatusCode int, httpResponseBody int) (httpRequestBody int) { return }
 func (Broken) Two(id int) (httpResponseBody product, etag string)                       { return }
 func (Broken) Typed() (httpStatusCode string)                                           { return }
@@ -204,6 +205,8 @@ func TestMapRefusesEverythingAtOnce(t *testing.T) {
 		`method Misplaced: httpResponseBody is an argument; it has to be a result`,
 		`httpStatusCode is an argument; it has to be a result`,
 		`httpRequestBody is a result; it has to be an argument`,
+		`method Misspelt: httprequestbody has no meaning in this spelling: write httpRequestBody`,
+		`httpStatuscode has no meaning in this spelling: write httpStatusCode`,
 		`method Two: httpResponseBody is the whole body, so there is no place for the result etag`,
 		`method Typed: httpStatusCode is of type string; it has to be an int`,
 		`method Web: HTTP method "get": write it in capital letters, or "*" for any`,

@@ -1,6 +1,7 @@
 package restmap
 
 import (
+	"fmt"
 	"mime"
 	"strings"
 )
@@ -34,4 +35,12 @@ func mediaKind(contentType string, empty bool) media {
 	default:
 		return unsupportedMedia
 	}
+}
+
+// unsupportedBody says what is wrong with a content type.
+func unsupportedBody(contentType string) string {
+	if _, parameters, err := mime.ParseMediaType(contentType); err == nil && parameters["charset"] != "" && !strings.EqualFold(parameters["charset"], "utf-8") {
+		return fmt.Sprintf("the body is in charset %q: send it in UTF-8", parameters["charset"])
+	}
+	return "the body has to be application/json or application/x-www-form-urlencoded"
 }

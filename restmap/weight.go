@@ -41,7 +41,7 @@ func (w *weights) lightBytes() int {
 // weigh returns an error for a text that takes too much memory.
 func (w *weights) weigh(text strictjson.Text) (weight int, err error) {
 	if weight = w.of(text); weight > maxWeight {
-		err = &strictjson.Error{Detail: fmt.Sprintf("holds so many values that they would take %d MiB of memory; the limit is %d MiB: send it in parts",
+		err = &strictjson.Error{Detail: fmt.Sprintf("holds so many values that they would take %d MiB of memory; the limit is %d MiB: send less at a time",
 			(weight-1)>>20+1, maxWeight>>20)}
 	}
 	return weight, err

@@ -40,7 +40,7 @@ func TestWeight(t *testing.T) {
 		method, contentType, body string
 		want                      string // "" for what is taken
 	}{
-		{"Open", jsonType, `{"x":` + list("{}", 1_870_000) + `}`, "the body holds so many values that they would take 129 MiB of memory; the limit is 128 MiB: send it in parts"},
+		{"Open", jsonType, `{"x":` + list("{}", 1_870_000) + `}`, "the body holds so many values that they would take 129 MiB of memory; the limit is 128 MiB: send less at a time"},
 		{"Echo", jsonType, list("0", 5_700_000), "the body holds so many values that they would take 131 MiB"},
 		{"Echo", jsonType, list(`{"":0}`, 355_000), ""},
 		{"Echo", jsonType, list(`{"":0}`, 375_000), "the body holds so many values that they would take 132 MiB"},
@@ -50,7 +50,7 @@ func TestWeight(t *testing.T) {
 		{"Large", jsonType, `{"all":` + list("{}", 400_000) + `}`, ""},
 		{"Large", jsonType, `{"all":` + list("{}", 430_000) + `}`, "the body holds so many values that they would take 132 MiB"},
 		{"Rows", jsonType, `{"a":` + list("{}", 130_000) + `}`, "the body holds so many values"},
-		{"Wide", formType, `all=` + list("{}", 130_000), "all (body): holds so many values that they would take 135 MiB of memory; the limit is 128 MiB: send it in parts"},
+		{"Wide", formType, `all=` + list("{}", 130_000), "all (body): holds so many values that they would take 135 MiB of memory; the limit is 128 MiB: send less at a time"},
 		// what fills the 4 MiB that a function takes
 		{"Numbers", jsonType, `{"all":` + list("0", 2<<20-8) + `}`, ""},
 		{"Open", jsonType, `{"x":` + list(`{"x":1,"y":2}`, 4<<20/14-1) + `}`, ""},
@@ -97,7 +97,7 @@ func TestTooHeavyAllocatesNothing(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := e.Decode(request)
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), ": send it in parts") {
+		if err == nil || !strings.Contains(err.Error(), ": send less at a time") {
 			t.Errorf("%s: error %v", method, err)
 		}
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 {

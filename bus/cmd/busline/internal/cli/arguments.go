@@ -34,6 +34,8 @@ func parseArguments(operands []string, stdin io.Reader) (given arguments, err er
 			if given.body, err = readBody(operand, from); err != nil {
 				return given, err
 			}
+		case strings.HasPrefix(operand, "https://") || strings.HasPrefix(operand, "http://"):
+			return given, misuse("%.80q is where an argument would be: the address comes first, and -X names the method", operand)
 		case !isNamed || strings.Trim(name, ":") == "":
 			return given, misuse("%.40q is not an argument; write name=value or name:=json, or the whole body as @file, - or {…}", operand)
 		default:

@@ -64,6 +64,7 @@ func TestMisuse(t *testing.T) {
 
 		// arguments
 		{[]string{"call", "calculator.example/add", "5"}, `"5" is not an argument; write name=value or name:=json`},
+		{[]string{"call", "GET", "https://calculator.example/add"}, `"https://calculator.example/add" is where an argument would be: the address comes first, and -X names the method`},
 		{[]string{"call", "calculator.example/add", "=5"}, `"=5" is not an argument`},
 		{[]string{"call", "calculator.example/add", ":=5"}, `":=5" is not an argument`},
 		{[]string{"call", "calculator.example/add", "z=1"}, "there is no argument z: calculator.example/add takes x, y"},
