@@ -37,8 +37,8 @@ func RequestHeader(ctx context.Context) http.Header {
 // the fields; [Call] and generated clients do not show them.
 //
 // It has no effect after the method has returned, outside a handler, and in methods that have an http.ResponseWriter, which
-// is what they set fields with. Interceptors add to the header of
-// [Exchange].Response instead. It may be called by many goroutines at once.
+// is what they set fields with. Interceptors add to the header of [Exchange].Response instead. It may be called by many
+// goroutines at once.
 func SetResponseHeader(ctx context.Context, name string, values ...string) {
 	s := servingOf(ctx)
 	if s == nil || ofBody(name) {
@@ -57,8 +57,8 @@ func SetResponseHeader(ctx context.Context, name string, values ...string) {
 // 400.
 //
 // All calls made with the context carry the field, whoever is called, and redirects followed by an http.Client too; stored
-// events keep it. So it is no place for a secret: see [ActAs]. Where calls are traced, the fields of the trace are those of the
-// span.
+// events keep it. So it is no place for a secret: see [ActAs]. Where calls are traced, the fields of the trace are those of
+// the span.
 func WithOutgoingHeader(ctx context.Context, name, value string) context.Context {
 	fields := new(sentFields)
 	if before := outgoingFields(ctx); before != nil {

@@ -124,6 +124,9 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 	if err := c.register([]*endpoint{planned}); err != nil {
 		return fmt.Errorf("handle %s %s on %s: %w", method, path, c.host, err)
 	}
+	if warning := unmeantPath(method, path, handler); warning != "" {
+		c.logger.Warn().Msg(warning)
+	}
 	return nil
 }
 

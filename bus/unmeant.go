@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -55,4 +56,13 @@ func isOwnBusiness(t reflect.Type, method string) bool {
 		}
 	}
 	return false
+}
+
+// unmeantPath warns of a path under which a whole application seems to be served, as with [http.ServeMux]; "" for others.
+func unmeantPath(method, path string, handler http.Handler) string {
+	_, isMux := handler.(*http.ServeMux)
+	if !strings.HasSuffix(path, "/") || !isMux && method != "" && method != anyMethod {
+		return ""
+	}
+	return fmt.Sprintf("only %s itself is served, and nothing below it: write %s{path+} for that", path, path)
 }

@@ -59,3 +59,30 @@ func TestServeWarnsOfWhatIsNotMeant(t *testing.T) {
 		}
 	}
 }
+
+// TestHandleWarnsOfWhatIsNotMeant serves an application under a path that is not all that it serves.
+func TestHandleWarnsOfWhatIsNotMeant(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	for _, test := range []struct {
+		method, path string
+		handler      http.Handler
+		warns        bool
+	}{
+		{"*", "/old/", http.NotFoundHandler(), true},
+		{"", "/", http.NotFoundHandler(), true},
+		{"GET", "/old/", http.NewServeMux(), true},
+		{"GET", "/", http.NotFoundHandler(), false},
+		{"*", "/old/{path+}", http.NewServeMux(), false},
+	} {
+		logged := new(lines)
+		conn := b.Connect("old.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
+		if err := conn.Handle(test.method, test.path, test.handler); err != nil {
+			t.Fatal(err)
+		}
+		want := "only " + test.path + " itself is served, and nothing below it: write " + test.path + "{path+} for that"
+		if warns := logged.count(want) == 1; warns != test.warns || !warns && logged.String() != "" {
+			t.Errorf("%s %s: %s", test.method, test.path, logged)
+		}
+	}
+}
