@@ -53,6 +53,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 		"another method":   {to(ordersHost, &onlyOrdered{}), "method Close: is not an event handler"},
 		"a port":           {to(ordersHost, newSink(), bus.Port(444)), "events are on port 417: leave bus.Port out"},
 		"a path":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
+		"POST alone":       {to(ordersHost, newSink(), bus.PostOnly()), "leave bus.PostOnly out"},
 		"a resource":       {to(ordersHost, newSink(), bus.Resource("orders")), "leave bus.Resource out"},
 		"stored for each":  {to(ordersHost, newSink(), bus.Durable(), bus.NoQueue()), "leave out bus.NoQueue or bus.Durable"},
 		"a stored actor":   {to(ordersHost, newSink(), bus.Durable(), bus.Claims("true")), "leave out bus.Claims or bus.Durable"},

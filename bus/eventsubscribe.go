@@ -104,6 +104,9 @@ func (s *serviceConfig) checkEvents() error {
 	if s.resource != "" {
 		faults = append(faults, errors.New("events have no resource: leave bus.Resource out"))
 	}
+	if s.postOnly {
+		faults = append(faults, errors.New("events are under POST alone: leave bus.PostOnly out"))
+	}
 	if s.durable != nil {
 		faults = append(faults, s.durable.check())
 	}

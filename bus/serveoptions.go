@@ -32,6 +32,7 @@ type EndpointOption interface {
 type serviceConfig struct {
 	describe  []reflectapi.Option
 	resource  string
+	postOnly  bool
 	endpoints endpointConfig
 	methods   map[string][]MethodOption
 	durable   *durable // of Subscribe: how stored events are had; nil: they are not
@@ -74,7 +75,7 @@ func (s *serviceConfig) method(name string) methodConfig {
 
 // routing returns what restmap needs to know of the options.
 func (s *serviceConfig) routing() restmap.Options {
-	options := restmap.Options{Resource: s.resource, Methods: make(map[string]restmap.MethodOptions, len(s.methods))}
+	options := restmap.Options{Resource: s.resource, PostOnly: s.postOnly, Methods: make(map[string]restmap.MethodOptions, len(s.methods))}
 	for name := range s.methods {
 		options.Methods[name] = s.method(name).MethodOptions
 	}
@@ -89,6 +90,13 @@ func (o serveOption) applyToService(c *serviceConfig) { o(c) }
 // Create as POST /products. Default: from the type's name.
 func Resource(collection string) ServeOption {
 	return serveOption(func(c *serviceConfig) { c.resource = collection })
+}
+
+// PostOnly serves functions in RPC style under POST alone, so that nothing changes because somebody follows a link or a
+// browser loads a page in advance. Those that only read may be opened again, each with [HTTPMethod]. It does not apply to REST
+// and web endpoints. Default: GET and POST.
+func PostOnly() ServeOption {
+	return serveOption(func(c *serviceConfig) { c.postOnly = true })
 }
 
 // Names gives the names of a method's arguments and results, in order and separated by commas, without the context and

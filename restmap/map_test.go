@@ -171,6 +171,26 @@ func TestMapRoutesOfRPCByOption(t *testing.T) {
 	}
 }
 
+func TestMapPostOnly(t *testing.T) {
+	t.Parallel()
+	endpoints, err := restmap.Map(describe(t, Shop{}), restmap.Options{PostOnly: true, Methods: map[string]restmap.MethodOptions{
+		"GetPerson": {HTTPMethod: "GET"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, endpoint := range endpoints {
+		for _, route := range endpoint.Routes {
+			if want := endpoint.Style != restmap.RPC || endpoint.Name == "GetPerson"; route.Method != "POST" && !want {
+				t.Errorf("%s is served under %s", endpoint.Name, route.Method)
+			}
+		}
+		if endpoint.Name == "GetPerson" && endpoint.Routes[0].Method != "GET" {
+			t.Errorf("GetPerson is served under %s", endpoint.Routes[0].Method)
+		}
+	}
+}
+
 // Broken has a fault in every method but one.
 type Broken struct{}
 

@@ -6,6 +6,8 @@ type Options struct {
 	// Resource is the collection for methods without a noun in their names: "objects" serves Create under /objects.
 	// Default: the plural of the service's name.
 	Resource string
+	// PostOnly serves methods in RPC style under POST alone, where Methods does not say otherwise. Default: GET and POST.
+	PostOnly bool
 	// Methods has options for single methods, by their Go name.
 	Methods map[string]MethodOptions
 }

@@ -15,6 +15,9 @@ func (m *mapper) routes(method *reflectapi.Method, style Style, options MethodOp
 		return m.routesREST(method, options)
 	}
 	path, methods := "/"+Kebab(method.Name), []string{"GET", "POST"}
+	if m.options.PostOnly {
+		methods = []string{"POST"}
+	}
 	if !options.Both { // with Both they apply to the REST endpoint
 		path = cmp.Or(options.Path, path)
 		if options.HTTPMethod != "" {
