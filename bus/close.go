@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -72,7 +73,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.abandon()
 	switch {
 	case handlers > 0 || calls > 0:
-		return fmt.Errorf("close %s: %d handlers and %d calls were cut off: %w", c.host, handlers, calls, context.Cause(ctx))
+		return fmt.Errorf("close %s: it cut off %s and %s: %w", c.host, amount(handlers, "handler"), amount(calls, "call"), context.Cause(ctx))
 	case flushed != nil && working > 0 && ctx.Err() == nil:
 		return fmt.Errorf("close %s: the last responses may not have been sent: %w", c.host, flushed)
 	}
@@ -147,4 +148,12 @@ func await(ctx context.Context, ended <-chan struct{}) {
 	case <-ended:
 	case <-ctx.Done():
 	}
+}
+
+// amount returns "1 call", "2 calls".
+func amount(of int, what string) string {
+	if of != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(of) + " " + what
 }

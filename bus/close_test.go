@@ -90,7 +90,7 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 		<-begun
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := callee.Close(ctx); err == nil || !strings.Contains(err.Error(), "1 handlers and 0 calls were cut off") {
+		if err := callee.Close(ctx); err == nil || !strings.Contains(err.Error(), "cut off 1 handler and 0 calls:") {
 			t.Errorf("got %v", err)
 		}
 		calls.Wait()

@@ -63,6 +63,17 @@ func (e Executed) String() string {
 // MarshalText returns what String does, for logs in JSON.
 func (e Executed) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
+// UnmarshalText reads what MarshalText writes.
+func (e *Executed) UnmarshalText(text []byte) error {
+	for _, each := range []Executed{ExecutedUnknown, NotExecuted, WasExecuted} {
+		if string(text) == each.String() {
+			*e = each
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not yes, no or unknown", text)
+}
+
 // Error is the failure of a call, on the caller's side as on the server's. On the bus it travels as problem+json
 // (RFC 9457), so that the status, the detail and who failed survive any number of hops.
 //

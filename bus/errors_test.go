@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -53,12 +54,26 @@ func TestStatusOf(t *testing.T) {
 	}
 }
 
-// TestTextOfEnums holds what loggers that write JSON make of them.
+// TestTextOfEnums holds what loggers that write JSON make of them, and that it can be read again.
 func TestTextOfEnums(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal([]any{bus.ClientSide, bus.ServerSide, bus.NotExecuted, bus.WasExecuted, bus.ExecutedUnknown})
-	if want := `["client","server","no","yes","unknown"]`; err != nil || string(text) != want {
+	type call struct {
+		Side     bus.Side
+		Executed bus.Executed
+	}
+	all := []call{{bus.ClientSide, bus.NotExecuted}, {bus.ServerSide, bus.WasExecuted}, {bus.ClientSide, bus.ExecutedUnknown}}
+	text, err := json.Marshal(all)
+	if want := `[{"Side":"client","Executed":"no"},{"Side":"server","Executed":"yes"},{"Side":"client","Executed":"unknown"}]`; err != nil || string(text) != want {
 		t.Errorf("%s, %v; want %s", text, err, want)
+	}
+	var again []call
+	if err := json.Unmarshal(text, &again); err != nil || !slices.Equal(again, all) {
+		t.Errorf("read again: %v, %v", again, err)
+	}
+	for _, bad := range []string{`{"Side":"none"}`, `{"Executed":"2"}`} {
+		if err := json.Unmarshal([]byte(bad), new(call)); err == nil {
+			t.Errorf("%s was read", bad)
+		}
 	}
 }
 

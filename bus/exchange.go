@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -28,6 +29,17 @@ func (s Side) String() string {
 
 // MarshalText returns what String does, for logs in JSON.
 func (s Side) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *Side) UnmarshalText(text []byte) error {
+	for _, each := range []Side{ClientSide, ServerSide} {
+		if string(text) == each.String() {
+			*s = each
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is neither client nor server", text)
+}
 
 // Endpoint is what is known of an endpoint from its registration on. It does not change, so an interceptor can use the
 // pointer as a key for what it keeps per endpoint.

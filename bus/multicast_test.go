@@ -234,7 +234,7 @@ func closeNow(t *testing.T, conn *bus.Conn) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := conn.Close(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "0 handlers and 1 calls were cut off") {
+	if err := conn.Close(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "cut off 0 handlers and 1 call:") {
 		t.Errorf("Close: %v", err)
 	}
 }

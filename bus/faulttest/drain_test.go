@@ -114,7 +114,7 @@ func TestCutOff(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if err := serving.Close(ctx); err == nil || !strings.Contains(err.Error(), "20 handlers and 0 calls were cut off") {
+	if err := serving.Close(ctx); err == nil || !strings.Contains(err.Error(), "cut off 20 handlers and 0 calls:") {
 		t.Errorf("Close says %v", err)
 	}
 	closed := time.Now()
