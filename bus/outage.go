@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -14,11 +15,15 @@ const (
 	outageGrace = 2 * time.Second
 	// settlingTime is how long after an outage no instance is taken for lost: it may still be reconnecting.
 	settlingTime = 2 * time.Second
+	// returnTime is how long after an outage the response to a request from before it is held back: its caller has most likely
+	// lost the broker, too, tries again each 150 ms at the latest, and cannot hear anything before it is back.
+	returnTime = 300 * time.Millisecond
 )
 
 // outage tells those that wait for the broker whether it is there. A call looks at it once.
 type outage struct {
 	over atomic.Pointer[chan struct{}] // closed when the broker has been away too long; a new one once it is back
+	calm atomic.Int64                  // Unix nanoseconds: requests that came earlier have seen an outage, or are in one
 
 	mu      sync.Mutex // protects all below
 	down    bool
@@ -56,6 +61,7 @@ func (o *outage) begin(grace time.Duration) {
 		return
 	}
 	o.down = true
+	o.calm.Store(math.MaxInt64)
 	o.tell()
 	over := *o.over.Load()
 	if o.timer != nil && !o.timer.Stop() {
@@ -76,6 +82,7 @@ func (o *outage) end() {
 		return
 	}
 	o.down, o.back = false, time.Now()
+	o.calm.Store(o.back.UnixNano())
 	o.tell()
 	if o.timer == nil || !o.timer.Stop() {
 		o.renew()
@@ -105,6 +112,12 @@ func (o *outage) recent() bool {
 	return o.down || !o.back.IsZero() && time.Since(o.back) < settlingTime
 }
 
+func (o *outage) isDown() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.down
+}
+
 // outlasted is the error for a call during which the broker went away for too long.
 func outlasted(host string) *Error {
 	return newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrDisconnected,
@@ -115,7 +128,7 @@ func outlasted(host string) *Error {
 func (l *link) awaitBroker(ctx context.Context) error {
 	for {
 		news := l.outage.news()
-		if l.conn().IsConnected() {
+		if l.conn().IsConnected() && !l.outage.isDown() { // the outage ends a moment after there is a connection
 			return nil
 		}
 		select {
@@ -126,14 +139,33 @@ func (l *link) awaitBroker(ctx context.Context) error {
 	}
 }
 
-// awaitBroker holds a response back while the broker is away, for as long as its caller waits for one.
+// awaitReturn waits until all have had the time to come back from the latest outage, as long as ctx allows.
+func (o *outage) awaitReturn(ctx context.Context) {
+	o.mu.Lock()
+	left := time.Until(o.back.Add(returnTime))
+	o.mu.Unlock()
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// awaitBroker holds a response back while the broker is away, and until its caller may be back, too, for as long as that waits
+// for one.
 func (c *Conn) awaitBroker(in *incoming) {
-	if in.backTo == "" || c.Connected() {
+	if in.backTo == "" || in.began.UnixNano() >= c.link.outage.calm.Load() && c.Connected() {
 		return
 	}
 	ctx, cancel := context.WithDeadline(c.base, in.serving.deadline)
 	defer cancel()
 	ctx, give := context.WithTimeout(ctx, outageGrace)
 	defer give()
-	_ = c.link.awaitBroker(ctx) // if the time is up the response is lost, and respond logs it
+	if c.link.awaitBroker(ctx) == nil { // else the response is lost, and respond logs it
+		c.link.outage.awaitReturn(ctx)
+	}
 }

@@ -52,6 +52,13 @@ func (f *fragile) cut(away bool) {
 	f.conns = nil
 }
 
+// leave has nobody connect any more, until come. Connections that there are stay.
+func (f *fragile) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away = true
+}
+
 func (f *fragile) come() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,6 +151,37 @@ func TestLateResponseIsLost(t *testing.T) {
 		time.Sleep(time.Second) // the grace is over
 		if left := bus.RunningRequests(callee); left != 0 {
 			t.Errorf("%d requests run", left)
+		}
+	})
+}
+
+// TestResponseWaitsForItsCaller has the broker drop an instance and its caller at once, just before there is an answer, and the
+// caller come back later than the instance.
+func TestResponseWaitsForItsCaller(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, callersWay := b.connectFragile("caller.example")
+		callee, _ := b.connectFragile("slow.example")
+		serveSlow(t, callee)
+		called, begun := make(chan error, 1), time.Now()
+		go func() { called <- bus.Call(t.Context(), caller, slowURL+"1s", nil, nil) }()
+		time.Sleep(999 * time.Millisecond)
+		callersWay.leave()
+		for _, each := range []*bus.Conn{caller, callee} {
+			if err := each.NATS().Publish(strings.Repeat("x", 5000), nil); err != nil { // which ends its connection
+				t.Fatal(err)
+			}
+		}
+		time.AfterFunc(50*time.Millisecond, callersWay.come)
+		if err := await(t, "the answer", called); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took < 1200*time.Millisecond || took > 1500*time.Millisecond {
+			t.Errorf("the answer came after %s", took)
+		}
+		begun = time.Now()
+		if err := bus.Call(t.Context(), caller, slowURL+"1s", nil, nil); err != nil || time.Since(begun) > 1100*time.Millisecond {
+			t.Errorf("a call from after it: %v, after %s", err, time.Since(begun))
 		}
 	})
 }
