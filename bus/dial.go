@@ -32,7 +32,7 @@ func (l *link) dial(ctx context.Context, name string, config *connectConfig) {
 
 // dialOwn makes a connection of our own, and notes how to make another.
 func (l *link) dialOwn(ctx context.Context, name string, config *connectConfig) (*nats.Conn, error) {
-	options, err := natsOptions(name, config, l.report)
+	options, err := l.natsOptions(name, config)
 	if err != nil {
 		return nil, err
 	}

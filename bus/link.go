@@ -25,6 +25,7 @@ type link struct {
 	services *serviceProtocol
 	outage   *outage
 	denials  denials
+	retries  retries
 	denying  sync.RWMutex // held while subscriptions are checked for denials; for writing if some are expected
 	logger   zerolog.Logger
 

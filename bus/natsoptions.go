@@ -15,24 +15,25 @@ import (
 // natsOptions returns the settings that were measured to suit calls: never give up reconnecting, try often,
 // notice a dead peer in seconds, and keep nothing for later: a request in a reconnect buffer would run long
 // after its caller gave up.
-func natsOptions(name string, config *connectConfig, report nats.ErrHandler) ([]nats.Option, error) {
-	logger := *config.logger
+func (l *link) natsOptions(name string, config *connectConfig) ([]nats.Option, error) {
 	timeout := min(dialTimeout, config.linkConfig.connectTimeout)
 	options := []nats.Option{
 		nats.Name(name),
 		nats.Timeout(timeout),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // or two refusals in a row would end it for good
-		nats.CustomReconnectDelay(reconnectDelay),
+		nats.CustomReconnectDelay(l.reconnectDelay),
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(5 * time.Second),
 		nats.MaxPingsOutstanding(2),
-		nats.ErrorHandler(report),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { logDisconnect(logger, err) }),
+		nats.ErrorHandler(l.report),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { logDisconnect(l.logger, err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.retries.failed(l.logger, err) }),
 		nats.ReconnectHandler(func(connection *nats.Conn) {
-			logger.Info().Str("url", connection.ConnectedUrlRedacted()).Msg("broker is back")
+			l.retries.over()
+			l.logger.Info().Str("url", connection.ConnectedUrlRedacted()).Msg("broker is back")
 		}),
-		nats.LameDuckModeHandler(func(*nats.Conn) { logger.Info().Msg("broker is about to shut down") }),
+		nats.LameDuckModeHandler(func(*nats.Conn) { l.logger.Info().Msg("broker is about to shut down") }),
 	}
 	if !config.linkConfig.unbatched {
 		options = append(options, nats.SetCustomDialer(&batch.Dialer{Timeout: timeout}), nats.SkipHostLookup())
@@ -48,8 +49,12 @@ const (
 	soonTries  = 50
 )
 
-// reconnectDelay returns how long to wait when no broker could be reached, so many times in a row.
-func reconnectDelay(tries int) time.Duration {
+// reconnectDelay returns how long to wait when no broker could be reached, so many times in a row. Of one that was reached, but
+// ended the connection before it was ready, as when a certificate is wrong, the broker client tells the reason only here.
+func (l *link) reconnectDelay(tries int) time.Duration {
+	if connection := l.conn(); connection != nil {
+		l.retries.failed(l.logger, connection.LastError())
+	}
 	average := laterAgain
 	if tries <= soonTries {
 		average = soonAgain
@@ -67,6 +72,10 @@ func (l *link) report(_ *nats.Conn, subscription *nats.Subscription, err error) 
 		for _, member := range l.members() {
 			member.lookForOverflow()
 		}
+		return
+	}
+	if isRefusedLogin(err) {
+		l.retries.failed(l.logger, err)
 		return
 	}
 	event := l.logger.Error().Err(err)

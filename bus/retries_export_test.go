@@ -1,0 +1,10 @@
+package bus
+
+// Retries are what becomes of the reasons of failed attempts to reach the broker.
+type Retries = retries
+
+// IsNews says whether a reason is logged.
+func (r *retries) IsNews(reason string) bool { return r.isNews(reason) }
+
+// Over says that the broker is back.
+func (r *retries) Over() { r.over() }
