@@ -147,10 +147,13 @@ func (l *link) user() string {
 	return "this connection"
 }
 
-// forbidden is the error for a call that the broker denies. Nothing has run.
+// forbidden is the error for a call that the broker denies. Nothing has run. Whose mistake that is, and its text, is nothing for
+// people outside of the bus.
 func (c *Conn) forbidden(subject string) *Error {
 	err := c.link.denied(denial{publish: true, subject: subject})
-	return newError(http.StatusForbidden, NotExecuted, nats.ErrPermissionViolation, "%s", err)
+	failed := newError(http.StatusForbidden, NotExecuted, nats.ErrPermissionViolation, "%s", err)
+	failed.internal = true
+	return failed
 }
 
 // checkSubscriptions returns an error if the broker has denied a subscription since the last check; it names the last one. Call

@@ -114,7 +114,7 @@ func TestDeniedCallEndsAtOnce(t *testing.T) {
 		for range 2 {
 			err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1}, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 403 || failed.Executed != bus.NotExecuted || failed.MsgID == "" ||
+			if failed == nil || failed.Status != 403 || failed.Executed != bus.NotExecuted || failed.MsgID == "" || !bus.IsInternal(err) ||
 				failed.Detail != `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/permissions.md` {
 				t.Errorf("%s: %v", name, err)
 			}

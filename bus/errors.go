@@ -101,7 +101,7 @@ type Error struct {
 	RetryAfter time.Duration
 
 	allow    string // the Allow header of a 405
-	internal bool   // Detail is the text of an error that has no status of its own
+	internal bool   // Detail is not for people outside of the bus: see IsInternal
 	cause    error
 }
 
@@ -150,8 +150,8 @@ func StatusOf(err error) int {
 
 // IsInternal says whether the text of an error is only for callers on the bus and for logs: nobody wrote it to be read
 // outside, and it may hold an address or a password. That is so for status 500, and for an error that has no status of
-// its own, whatever [StatusOf] makes of it, except the error of a context. It stays so over any number of hops. The
-// ingress withholds such a text. False for nil.
+// its own, whatever [StatusOf] makes of it, except the error of a context; and when the broker denies a call. It stays so
+// over any number of hops. The ingress withholds such a text. False for nil.
 func IsInternal(err error) bool { return err != nil && asError(err).isInternal() }
 
 func (e *Error) isInternal() bool { return e.internal || e.Status == http.StatusInternalServerError }

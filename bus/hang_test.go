@@ -36,6 +36,9 @@ func TestHangingHandlersHoldNobodyUp(t *testing.T) {
 				begun := time.Now()
 				err := bus.Call(ctx, caller, "GET https://hanging.example/hang", nil, nil)
 				wantFailed(t, "the call", err, 504, bus.ErrTimeout, context.DeadlineExceeded)
+				if failed, _ := errors.AsType[*bus.Error](err); failed.Host != callee.Host() || failed.ID != callee.ID() {
+					t.Errorf("%s.%s is named", failed.ID, failed.Host)
+				}
 				if took := time.Since(begun); took != 300*time.Millisecond {
 					t.Errorf("the call took %s", took)
 				}

@@ -167,5 +167,9 @@ func (s *unicastSlot) gaveUp(ctx context.Context) error {
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrNoAck, context.DeadlineExceeded),
 			"no ack from %s within the time budget", s.host)
 	}
-	return newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "%s took the call, and did not answer within the time budget", s.host)
+	failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "%s took the call, and did not answer within the time budget", s.host)
+	if takers := s.owing(); len(takers) == 1 {
+		failed.Host, failed.ID = takers[0].host, takers[0].id
+	}
+	return failed
 }

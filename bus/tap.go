@@ -13,7 +13,7 @@ import (
 type CallRecord struct {
 	// Ended is when the call had ended.
 	Ended time.Time `json:"ended"`
-	// From and FromID are who called, To and ToID who was called; ToID is empty when nobody answered.
+	// From and FromID are who called, To and ToID who was called; ToID is empty when nobody took the call.
 	From   string `json:"from"`
 	FromID string `json:"fromId"`
 	To     string `json:"to"`
@@ -82,8 +82,11 @@ func (c *Conn) tapped(x *Exchange, err error) {
 		Ended: time.Now(), From: x.Request.FromHost, FromID: x.Request.FromID, To: x.Host, Port: x.Port, Method: x.Method, Path: x.Path,
 		Status: x.Status(err), Took: x.Elapsed(), MsgID: x.Request.MsgID, TraceID: x.TraceID(), Depth: x.Request.CallDepth,
 	}
-	if x.Side == ServerSide {
+	switch {
+	case x.Side == ServerSide:
 		record.To, record.ToID = c.host, c.id
+	case err != nil:
+		record.ToID = asError(err).ID // of who took the call
 	}
 	c.tap.keep(record)
 }
@@ -92,7 +95,8 @@ func (c *Conn) tapped(x *Exchange, err error) {
 // such path the caller has found out by itself.
 func (x *Exchange) answered(err error) bool {
 	if err != nil {
-		return asError(err).Host != ""
+		failed := asError(err)
+		return failed.Host != "" && failed.Executed != ExecutedUnknown // else it has taken the call, and said nothing since
 	}
 	return x.Response == nil || x.Response.FromID != "" && !x.out.absent
 }
