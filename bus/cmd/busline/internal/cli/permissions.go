@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -23,7 +24,7 @@ default, for all hosts on port 443. For the permissions of a service see docs/pe
 			if err != nil {
 				return err
 			}
-			granted, err := conn.Permissions(append([]string{"all:888"}, callees...)...)
+			granted, err := conn.Permissions(append(asked(callees), callees...)...)
 			if err != nil {
 				return misuse("%w", err)
 			}
@@ -36,4 +37,16 @@ default, for all hosts on port 443. For the permissions of a service see docs/pe
 			return s.completeHost(ctx, word, "")
 		},
 	}
+}
+
+// asked returns where the command asks who is there, and which calls end there, besides calling them.
+func asked(callees []string) []string {
+	places := []string{"all:888"}
+	for _, callee := range callees {
+		host, _, _ := strings.Cut(callee, ":")
+		if place := host + ":888"; host != "*" && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	return places
 }

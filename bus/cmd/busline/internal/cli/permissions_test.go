@@ -38,8 +38,8 @@ func TestPermitted(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	strict, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(
-		"authorization { users: [ { user: operator, password: secret }, { user: cli, password: secret\n%s}, { user: narrow, password: secret\n%s} ] }",
-		e.busline(0, "permissions").stdout, e.busline(0, "permissions", "products.example").stdout)))
+		"authorization { users: [ { user: operator, password: secret }, { user: cli, password: secret\n%s}, { user: narrow, password: secret\n%s}, { user: one, password: secret\n%s} ] }",
+		e.busline(0, "permissions").stdout, e.busline(0, "permissions", "products.example").stdout, e.busline(0, "permissions", "calculator.example").stdout)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +61,11 @@ func TestPermitted(t *testing.T) {
 	for _, arguments := range [][]string{{"ls"}, {"describe", "calculator.example"}, {"docs"}, {"call", "calculator.example/add", "x=1"}, {"call", "--instance", conn.ID(), "calculator.example/add"}} {
 		if got := run("cli", arguments...); got.status != 0 || got.stderr != "" {
 			t.Errorf("busline %v: %+v", arguments, got)
+		}
+	}
+	for _, arguments := range [][]string{{"ls"}, {"describe", "calculator.example"}, {"docs", "calculator.example"}, {"call", "--instance", conn.ID(), "calculator.example/add"}} {
+		if got := run("one", arguments...); got.stderr != "" {
+			t.Errorf("busline %v of one host: %+v", arguments, got)
 		}
 	}
 	if got := run("narrow", "call", "calculator.example/add"); got.status != 1 || !strings.Contains(got.stderr, `403 Forbidden: the broker does not let user "narrow" publish to `) {
