@@ -24,7 +24,7 @@ default, for all hosts on port 443. For the permissions of a service see docs/pe
 			if err != nil {
 				return err
 			}
-			granted, err := conn.Permissions(append(asked(callees), callees...)...)
+			granted, err := conn.Permissions(slices.Concat(callees, asked(callees))...)
 			if err != nil {
 				return misuse("%w", err)
 			}
