@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/wire"
@@ -113,7 +112,7 @@ func (c *Conn) authorize(s *serving, e *endpoint) (err error) {
 
 // howToSendToken says it to whoever calls through the ingress, which takes the field away, or on the bus.
 func howToSendToken(request *wire.Request) string {
-	if scheme, _, _ := strings.Cut(request.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+	if _, present, _ := claims.Bearer(request.Header.Get("Authorization")); present {
 		return "a call on the bus carries it with bus.ActAs, not as Authorization"
 	}
 	return "send it as Authorization: Bearer …"

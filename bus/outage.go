@@ -144,14 +144,8 @@ func (o *outage) awaitReturn(ctx context.Context) {
 	o.mu.Lock()
 	left := time.Until(o.back.Add(returnTime))
 	o.mu.Unlock()
-	if left <= 0 {
-		return
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	if left > 0 {
+		sleep(ctx, left)
 	}
 }
 

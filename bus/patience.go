@@ -29,12 +29,21 @@ func (p *patience) pause(ctx context.Context, known bool, ends time.Time) bool {
 	if !p.tried.IsZero() && !known || p.tried.After(p.until) || time.Until(ends) < p.next {
 		return false
 	}
-	timer := time.NewTimer(p.next)
-	defer timer.Stop()
+	pause := p.next
 	p.next = min(2*p.next, longestPause)
+	if !sleep(ctx, pause) {
+		return false
+	}
+	p.tried = time.Now()
+	return true
+}
+
+// sleep is false if ctx ends before the time is up.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	select {
 	case <-timer.C:
-		p.tried = time.Now()
 		return true
 	case <-ctx.Done():
 		return false

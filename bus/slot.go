@@ -163,12 +163,13 @@ func (s *unicastSlot) gaveUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, context.Canceled, "the caller stopped waiting for %s", s.host)
 	}
-	if !s.acked() {
+	takers := s.owing()
+	if len(takers) == 0 {
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrNoAck, context.DeadlineExceeded),
 			"no ack from %s within the time budget", s.host)
 	}
 	failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "%s took the call, and did not answer within the time budget", s.host)
-	if takers := s.owing(); len(takers) == 1 {
+	if len(takers) == 1 {
 		failed.Host, failed.ID = takers[0].host, takers[0].id
 	}
 	return failed
