@@ -160,5 +160,8 @@ func (c *connectConfig) validate() error {
 	if c.linkConfig.nats == nil && (c.linkConfig.cert == "") != (c.linkConfig.key == "") {
 		return errors.New("BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing")
 	}
+	if c.linkConfig.nats == nil && c.linkConfig.password != "" && c.linkConfig.user == "" {
+		return errors.New("BUS_NATS_PASSWORD is set, and BUS_NATS_USER is not: they go together")
+	}
 	return nil
 }

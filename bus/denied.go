@@ -132,17 +132,20 @@ func (l *link) denied(denied denial) error {
 	return fmt.Errorf("the broker does not let %s %s to %s; see docs/permissions.md", l.user(), denied.verb(), denied.subject)
 }
 
-// user says as whom the broker knows us.
+// user says as whom the broker knows us. A user in the URL comes before the others, and one without a password is a token.
 func (l *link) user() string {
 	connection := l.conn()
+	if at, err := url.Parse(connection.ConnectedUrl()); err == nil && at.User != nil {
+		if _, named := at.User.Password(); named {
+			return fmt.Sprintf("user %q", at.User.Username())
+		}
+		return "this connection"
+	}
 	if name := connection.Opts.User; name != "" {
 		return fmt.Sprintf("user %q", name)
 	}
 	if connection.Opts.Nkey != "" {
 		return "nkey " + connection.Opts.Nkey
-	}
-	if at, err := url.Parse(connection.ConnectedUrl()); err == nil && at.User.Username() != "" {
-		return fmt.Sprintf("user %q", at.User.Username())
 	}
 	return "this connection"
 }

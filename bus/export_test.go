@@ -35,6 +35,9 @@ func (t *Table) Find(method, path string) (name string, values []string) {
 	return found.endpoint.Name, found.values
 }
 
+// BrokerUser returns as whom the broker knows a connection, as errors tell.
+func (c *Conn) BrokerUser() string { return c.link.user() }
+
 // Knowledge is what a caller knows of those who answer a multicast.
 type Knowledge struct{ responders *responders }
 

@@ -72,6 +72,7 @@ func TestStartupWithCredentials(t *testing.T) {
 		{"a password", "password", map[string]string{"BUS_NATS_USER": "one", "BUS_NATS_PASSWORD": "secret"}, ""},
 		{"another password", "password", map[string]string{"BUS_NATS_USER": "one", "BUS_NATS_PASSWORD": "guessed"}, refused},
 		{"no password", "password", map[string]string{"BUS_NATS_USER": "one"}, refused},
+		{"a password of nobody", "password", map[string]string{"BUS_NATS_PASSWORD": "guessed"}, "BUS_NATS_PASSWORD is set, and BUS_NATS_USER is not"},
 		{"a key", "key", map[string]string{"BUS_NATS_NKEY": seed}, ""},
 		{"another key", "key", map[string]string{"BUS_NATS_NKEY": other}, refused},
 		{"a key that is none", "key", map[string]string{"BUS_NATS_NKEY": server.keyIn}, "BUS_NATS_NKEY: "},
@@ -100,5 +101,25 @@ func TestStartupWithCredentials(t *testing.T) {
 				t.Errorf("%v is not %v", err, nats.ErrAuthorization)
 			}
 		})
+	}
+}
+
+// TestBrokerUser has credentials in the URL, where those of the environment do not count.
+func TestBrokerUser(t *testing.T) {
+	t.Setenv("BUS_NATS_USER", "other")
+	for _, test := range []struct{ config, login, want string }{
+		{`authorization { users: [ { user: "one", password: "secret" } ] }`, "one:secret@", `user "one"`},
+		{`authorization { token: "t0ken" }`, "t0ken@", "this connection"},
+		{`authorization { users: [ { user: "other", password: "" } ] }`, "", `user "other"`},
+	} {
+		url := strings.Replace(configured(t, test.config), "://", "://"+test.login, 1)
+		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := conn.BrokerUser(); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.config, got, test.want)
+		}
+		closeConn(t, conn)
 	}
 }
