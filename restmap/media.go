@@ -24,9 +24,8 @@ func mediaKind(contentType string, empty bool) media {
 		return unsupportedMedia
 	}
 	mediaType, parameters, err := mime.ParseMediaType(contentType)
-	charset, given := parameters["charset"]
 	switch {
-	case err != nil || given && !strings.EqualFold(charset, "utf-8"):
+	case err != nil || otherCharset(parameters) != "":
 		return unsupportedMedia
 	case mediaType == "application/json" || strings.HasSuffix(mediaType, "+json"): // RFC 6839, 3.1
 		return jsonMedia
@@ -39,8 +38,17 @@ func mediaKind(contentType string, empty bool) media {
 
 // unsupportedBody says what is wrong with a content type.
 func unsupportedBody(contentType string) string {
-	if _, parameters, err := mime.ParseMediaType(contentType); err == nil && parameters["charset"] != "" && !strings.EqualFold(parameters["charset"], "utf-8") {
-		return fmt.Sprintf("the body is in charset %q: send it in UTF-8", parameters["charset"])
+	_, parameters, err := mime.ParseMediaType(contentType)
+	if charset := otherCharset(parameters); err == nil && charset != "" {
+		return fmt.Sprintf("the body is in charset %q: send it in UTF-8", charset)
 	}
 	return "the body has to be application/json or application/x-www-form-urlencoded"
+}
+
+// otherCharset returns the charset of a content type if it is not the one that is understood, "" if it is or none is given.
+func otherCharset(parameters map[string]string) string {
+	if charset := parameters["charset"]; !strings.EqualFold(charset, "utf-8") {
+		return charset
+	}
+	return ""
 }
