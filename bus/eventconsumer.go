@@ -22,6 +22,8 @@ const (
 func (s *storedEvents) stream() string { return streamName(s.conn.plane, "EVENTS", s.source) }
 func (s *storedEvents) parked() string { return streamName(s.conn.plane, "PARKED", s.source) }
 
+func (s *storedEvents) parkedEvents() int64 { return s.unhandled.Load() }
+
 // ensure makes the streams and the consumer, or changes which events it has. A consumer that is new has what is fired
 // from now on. It is forgotten when no instance has asked for as long as events are kept.
 func (s *storedEvents) ensure(ctx context.Context, endpoints []*endpoint) error {

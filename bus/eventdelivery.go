@@ -159,6 +159,7 @@ func (d *delivery) park(in *incoming, reason string) error {
 		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event could not be handled, nor be parked; it will be delivered again")
 		return errors.Join(err, d.putOff(s.config.longest))
 	}
+	s.unhandled.Add(1)
 	line.Str("stream", s.parked()).Str("subject", parked.Subject).Msg("an event could not be handled and was parked")
 	return d.tell(jsTerminate + " parked")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,12 +21,13 @@ import (
 //
 // The inbox is a subscription like any other, so Close drains it, and the events that have come are handled.
 type storedEvents struct {
-	conn     *Conn
-	source   string
-	consumer string
-	inbox    string
-	config   *durable
-	through  map[string]*subscription // by the subject of the event; not changed
+	conn      *Conn
+	source    string
+	consumer  string
+	inbox     string
+	config    *durable
+	through   map[string]*subscription // by the subject of the event; not changed
+	unhandled atomic.Int64             // events that were parked
 
 	mu       sync.Mutex // protects all below
 	asked    int        // events that may still come

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/busline/busline/bus/metrics"
 )
 
 // eventSources are the hosts whose events a connection handles, or stores. What is at one path of two hosts are two
@@ -18,6 +20,8 @@ type eventSources struct {
 // eventReader handles stored events.
 type eventReader interface {
 	permissions() (publish, subscribe []Permission)
+	// parkedEvents returns how many could not be handled.
+	parkedEvents() int64
 }
 
 // of returns the router of a source.
@@ -71,13 +75,24 @@ func (s *eventSources) reads(host string) bool {
 func (s *eventSources) permissions() (publish, subscribe []Permission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Collect(maps.Values(s.readers))
-	for _, store := range s.stores {
-		all = append(all, store)
-	}
-	for _, each := range all {
-		published, subscribed := each.permissions()
+	add := func(published, subscribed []Permission) {
 		publish, subscribe = append(publish, published...), append(subscribe, subscribed...)
 	}
+	for _, reader := range s.readers {
+		add(reader.permissions())
+	}
+	for _, store := range s.stores {
+		add(store.permissions())
+	}
 	return publish, subscribe
+}
+
+// expose writes as one metric how many events could not be handled, from zero on.
+func (s *eventSources) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, source := range slices.Sorted(maps.Keys(s.readers)) {
+		text.Counter("busline_events_parked_total", "Stored events that could not be handled and were parked.",
+			float64(s.readers[source].parkedEvents()), with(metrics.Label{Name: "source", Value: source})...)
+	}
 }

@@ -3,7 +3,9 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -138,8 +140,10 @@ func TestHopelessEventsAreParked(t *testing.T) {
 		attempts[number].Add(1)
 		return bus.Errorf([]int{http.StatusUnprocessableEntity, http.StatusBadGateway}[number], "order %d cannot be\nmailed", number)
 	}
-	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), fastRetries(3))
+	mailing := b.Connect("mailer.example", quiet())
+	subscribe(t, mailing, mailer, bus.Durable(), fastRetries(3))
 	reader := readParked(t, source)
+	checkParked(t, mailing, 0)
 	fire(t, ordered, 0, 1, 2)
 	mailer.await(t, 1)
 	reasons := make(map[string]string)
@@ -163,6 +167,18 @@ func TestHopelessEventsAreParked(t *testing.T) {
 		t.Errorf("%d attempts at what was refused, %d at what failed", attempts[0].Load(), attempts[1].Load())
 	}
 	awaitHandled(t, b, source)
+	checkParked(t, mailing, 2)
+}
+
+// checkParked looks for the metric of how many events of orders.example an instance has parked.
+func checkParked(t *testing.T, conn *bus.Conn, want int) {
+	t.Helper()
+	page := httptest.NewRecorder()
+	conn.ServeMetrics(page, nil)
+	line := fmt.Sprintf("busline_events_parked_total{host=%q,id=%q,source=%q} %d\n", conn.Host(), conn.ID(), ordersHost, want)
+	if !strings.Contains(page.Body.String(), line) {
+		t.Errorf("no %q in\n%s", line, page.Body)
+	}
 }
 
 // TestLargestEventCanBeParked refuses the largest event that is taken, for a long reason.

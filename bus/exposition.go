@@ -30,6 +30,7 @@ func (c *Conn) exposition() string {
 	text.Counter("busline_strangers_total", "Acks and responses that nobody waited for.", float64(stats.Strangers), instance...)
 	text.Counter("busline_overflowed_total", "Messages that came faster than they were taken in.", float64(stats.Overflowed), instance...)
 	text.Counter("busline_relinked_total", "How often the broker connection was made anew.", float64(stats.Relinked), instance...)
+	c.events.expose(text, with)
 	c.exposeTraffic(text, with)
 	return text.String()
 }
