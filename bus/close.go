@@ -63,7 +63,9 @@ func (c *Conn) drain(ctx context.Context) error {
 		c.announce("bye")
 	}
 	_, working := c.handlers.count()
-	await(ctx, c.handlers.close())
+	handled := c.handlers.close()
+	c.events.letGo()
+	await(ctx, handled)
 	await(ctx, c.controls.close())
 	await(ctx, callsEnded)
 	handlers, _ := c.handlers.count()

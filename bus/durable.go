@@ -28,7 +28,8 @@ const (
 	defaultKeepAge   = 7 * 24 * time.Hour
 	defaultKeepBytes = 256 << 20
 
-	maxInFlight = 1000 // what JetStream hands out at once to all instances of a service, unless told otherwise
+	maxInFlight   = 1000
+	maxUnfinished = 10_000 // what JetStream hands out of one event to all instances of a service, until they are done with some
 )
 
 func newDurable() *durable {
@@ -75,11 +76,11 @@ func (s *serviceConfig) stored() *durable {
 // that. An error means that it is not stored or, with executed unknown, that it may be. Services that subscribe without
 // the option still get it at most once. See [EventID], [Keep] and [Replicas].
 //
-// For [Subscribe]: everything that is fired after the first Subscribe of the service is kept for it, even while no
-// instance of it is there, as long as the source keeps events. The instances of the service share the events. An event
-// is done when the handler returns nil. After an error it is delivered again, with growing waits, see [Redeliver].
-// After an error of status 400 to 499 (but not 408, 425 and 429), or after the last attempt, it is parked: logged, and
-// stored in the stream <plane>_PARKED_<source> for 30 days. A handler has 20 s, or what [TimeBudget] says; if its
+// For [Subscribe]: everything that is fired after the first Subscribe of the service to an event is kept for it, even
+// while no instance of it is there, as long as the source keeps events. The instances of the service share the events. An
+// event is done when the handler returns nil. After an error it is delivered again, with growing waits, see [Redeliver].
+// After an error of the handler's own of status 400 to 499 (but not 408, 425 and 429), or after the last attempt, it is
+// parked: logged, and stored in the stream <plane>_PARKED_<source> for 30 days. A handler has 20 s, or what [TimeBudget] says; if its
 // instance dies, the event goes to another one after 30 s. So a handler may see an event twice, and events in any
 // order: the MsgID that [CallerOf] returns is the same each time. The actor of the chain is not stored.
 //
@@ -101,8 +102,9 @@ func Redeliver(attempts int, first, longest time.Duration) ServeOption {
 	})
 }
 
-// InFlight sets how many stored events of a source one instance handles at once, 1 to 1000. One at a time keeps the
-// order of a single instance, as long as nothing fails. Default: 64.
+// InFlight sets how many stored events of each kind, which is each method of [Subscribe], one instance handles at once, 1 to
+// 1000. One at a time keeps the order of the events of a kind at a single instance, as long as nothing fails. There are never
+// more than [WithHandlerLimit] allows. Default: 64.
 func InFlight(events int) ServeOption {
 	return serveOption(func(c *serviceConfig) { c.stored().inFlight = events })
 }

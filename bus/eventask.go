@@ -23,8 +23,13 @@ func (s *storedEvents) ask() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	room := s.config.inFlight - s.inFlight
-	if s.asked > 0 || room <= 0 || s.missing {
+	own := s.config.inFlight - s.inFlight
+	if s.asked > 0 || own <= 0 || s.missing {
+		return
+	}
+	room := min(own, s.conn.handlers.free())
+	if room <= 0 {
+		s.room.Reset(roomAgain)
 		return
 	}
 	request, err := json.Marshal(struct {
@@ -61,11 +66,7 @@ func (s *storedEvents) askLater() {
 func (s *storedEvents) makeAnew() {
 	ctx, cancel := context.WithTimeout(s.conn.base, defaultConnectTimeout)
 	defer cancel()
-	endpoints := make([]*endpoint, 0, len(s.through))
-	for _, through := range s.through {
-		endpoints = append(endpoints, through.endpoint)
-	}
-	err := s.ensure(ctx, endpoints)
+	err := s.ensure(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {

@@ -1,14 +1,24 @@
 package bus
 
-// AskLater has the reader of a source make its consumer anew, as its timer does, and returns whether it is to try again.
-func AskLater(c *Conn, source string) (again bool) {
-	c.events.mu.Lock()
-	s := c.events.readers[source].(*storedEvents)
-	c.events.mu.Unlock()
+// AskLater has the first reader of stored events make its consumer anew, as its timer does, and returns whether it is to try
+// again.
+func AskLater(c *Conn) (again bool) {
+	s := c.events.reading()[0].(*storedEvents)
 	s.mu.Lock()
 	s.missing = true
 	s.mu.Unlock()
 	s.again.Stop() // Close has it stopped, and does not wait for that
 	s.askLater()
 	return s.again.Stop()
+}
+
+// HeldEvents returns how many stored events a connection has, and no room to handle.
+func HeldEvents(c *Conn) (count int) {
+	for _, reader := range c.events.reading() {
+		s := reader.(*storedEvents)
+		s.mu.Lock()
+		count += len(s.held)
+		s.mu.Unlock()
+	}
+	return count
 }

@@ -22,11 +22,13 @@ const (
 func (s *storedEvents) stream() string { return streamName(s.conn.plane, "EVENTS", s.source) }
 func (s *storedEvents) parked() string { return streamName(s.conn.plane, "PARKED", s.source) }
 
-func (s *storedEvents) parkedEvents() int64 { return s.unhandled.Load() }
+func (s *storedEvents) parkedEvents() (source, event string, count int64) {
+	return s.source, s.event, s.unhandled.Load()
+}
 
-// ensure makes the streams and the consumer, or changes which events it has. A consumer that is new has what is fired
-// from now on. It is forgotten when no instance has asked for as long as events are kept.
-func (s *storedEvents) ensure(ctx context.Context, endpoints []*endpoint) error {
+// ensure makes the streams and the consumer. One that is new has what is fired from now on. It is forgotten when no instance
+// has asked for as long as events are kept.
+func (s *storedEvents) ensure(ctx context.Context) error {
 	store := &eventStream{s.conn, s.source}
 	if err := store.ensure(ctx, storeLimits{}); err != nil {
 		return err
@@ -42,14 +44,11 @@ func (s *storedEvents) ensure(ctx context.Context, endpoints []*endpoint) error 
 	if err != nil {
 		return err
 	}
-	filters := make([]string, 0, len(endpoints))
-	for _, e := range endpoints {
-		filters = append(filters, s.subjectOf(e))
-	}
 	_, err = stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: s.consumer, Description: "what " + s.conn.host + " has not handled", FilterSubjects: filters,
-		DeliverPolicy: jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: storedAckWait,
-		MaxDeliver: -1, MaxAckPending: maxInFlight, InactiveThreshold: stream.CachedInfo().Config.MaxAge,
+		Durable: s.consumer, Description: "what " + s.conn.host + " has not handled",
+		FilterSubjects: []string{subject.Event(s.conn.plane, s.source, s.event)},
+		DeliverPolicy:  jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: storedAckWait,
+		MaxDeliver: -1, MaxAckPending: maxUnfinished, InactiveThreshold: stream.CachedInfo().Config.MaxAge,
 	})
 	return err
 }
@@ -72,9 +71,9 @@ func (s *storedEvents) ensureParked(ctx context.Context, manager jetstream.JetSt
 func (s *storedEvents) permissions() (publish, subscribe []Permission) {
 	publish = append(streamPermissions(s.stream(), "the stream of the events of "+s.source), streamPermissions(s.parked(), "the stream of parked events")...)
 	return append(publish,
-		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "creating its consumer"},
-		Permission{Subject: "$JS.API.CONSUMER.MSG.NEXT." + s.stream() + "." + s.consumer, For: "asking for events"},
-		Permission{Subject: "$JS.ACK." + s.stream() + "." + s.consumer + ".>", For: "acknowledging events"},
-		Permission{Subject: subject.ParkedEvent(s.conn.plane, s.source, s.consumer, anyLabel), For: "parking events that could not be handled"},
+		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "creating its consumer of " + s.event},
+		Permission{Subject: "$JS.API.CONSUMER.MSG.NEXT." + s.stream() + "." + s.consumer, For: "asking for " + s.event},
+		Permission{Subject: "$JS.ACK." + s.stream() + "." + s.consumer + ".>", For: "acknowledging " + s.event},
+		Permission{Subject: subject.ParkedEvent(s.conn.plane, s.source, hostToken(s.conn.host), anyLabel), For: "parking events that could not be handled"},
 	), inboxPermissions()
 }

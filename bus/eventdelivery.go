@@ -27,6 +27,7 @@ type delivery struct {
 
 	mu    sync.Mutex // protects all below
 	beats *time.Timer
+	until time.Time // when its handler has to be done; zero as long as none has it
 	ended bool
 }
 
@@ -49,14 +50,14 @@ func newDelivery(from *storedEvents, message *nats.Msg) *delivery {
 	return d
 }
 
-// begin keeps telling JetStream that the handler runs, as long as it may.
-func (d *delivery) begin(deadline time.Time) {
+// begin keeps telling JetStream that the event is in good hands.
+func (d *delivery) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.beats = time.AfterFunc(storedAckWait/beatsPerWait, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if d.ended || !time.Now().Before(deadline) {
+		if d.ended || !d.until.IsZero() && !time.Now().Before(d.until) {
 			return
 		}
 		if err := d.tell(jsInProgress); err != nil {
@@ -66,35 +67,50 @@ func (d *delivery) begin(deadline time.Time) {
 	})
 }
 
+// handledUntil says when the handler has to be done: if it is not, another instance is to have the event.
+func (d *delivery) handledUntil(deadline time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.until = deadline
+}
+
+// end has JetStream told no more that the event is in good hands.
+func (d *delivery) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
+	d.beats.Stop()
+}
+
 // reply takes the answer of the handler.
 func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Response) error {
 	if response.OpCode != wire.OpRes {
 		return nil
 	}
-	d.mu.Lock()
-	d.ended = true
-	d.beats.Stop()
-	d.mu.Unlock()
+	d.end()
 	defer d.from.done()
-	switch {
-	case response.Status < http.StatusBadRequest:
+	if response.Status < http.StatusBadRequest {
 		return d.tell(jsAck)
-	case isPermanent(response.Status):
-		return d.park(in, responseError(response).Error())
+	}
+	failed := responseError(response)
+	switch {
+	case d.fault != nil, d.isFinal(failed):
+		return d.park(in, failed.Error())
 	case d.attempt >= d.from.config.attempts:
-		return d.park(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, responseError(response)))
+		return d.park(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, failed))
 	default:
 		return d.putOff(d.pause())
 	}
 }
 
-// isPermanent says whether trying again is pointless.
-func isPermanent(status int) bool {
-	switch status {
+// isFinal says whether trying again is pointless: the handler itself says so. Not so when a service that it calls refuses, or
+// when the event does not fit what the handler takes: that service, or this one, may just be replaced by another version.
+func (d *delivery) isFinal(failed *Error) bool {
+	switch failed.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	default:
-		return status < http.StatusInternalServerError
+		return failed.Status < http.StatusInternalServerError && failed.Executed != NotExecuted && failed.Host == d.from.conn.host
 	}
 }
 
@@ -118,10 +134,11 @@ func (d *delivery) putOff(pause time.Duration) error {
 	return d.tell(jsPutOff + ` {"delay": ` + strconv.FormatInt(pause.Nanoseconds(), 10) + `}`)
 }
 
-// refuse puts off an event that no handler has seen.
-func (d *delivery) refuse(pause time.Duration) {
-	if err := d.putOff(pause); err != nil {
-		d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("cannot ask JetStream to delay an event; it will be delivered again anyway")
+// refuse gives an event that no handler has seen back to JetStream, for another instance.
+func (d *delivery) refuse() {
+	d.end()
+	if err := d.putOff(0); err != nil {
+		d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("cannot give an event back to JetStream; it will be delivered again anyway")
 	}
 	d.from.done()
 }
@@ -143,7 +160,7 @@ const parkingRoom = 2 << 10
 // again.
 func (d *delivery) park(in *incoming, reason string) error {
 	c, s := d.from.conn, d.from
-	parked := nats.NewMsg(subject.ParkedEvent(c.plane, s.source, s.consumer, d.message.Subject[strings.LastIndexByte(d.message.Subject, '.')+1:]))
+	parked := nats.NewMsg(subject.ParkedEvent(c.plane, s.source, hostToken(c.host), s.event))
 	parked.Data = d.message.Data
 	parked.Header.Set(parkedReason, oneLine(reason))
 	parked.Header.Set(parkedAttempts, strconv.Itoa(d.attempt))

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -10,12 +9,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
-// storedEvents fetches the stored events of one source for an instance. It asks for as many at a time as can be handled at
-// once, and for no more before these have come, so that none waits here while another instance could handle it.
+// storedEvents fetches the stored events of one kind, which is one path of one source, for an instance. It asks for as many at
+// a time as can be handled at once, and for no more before these have come, so that none waits here while another instance
+// could handle it.
 //
 //	ask ──▶ JetStream ──▶ inbox ──▶ receive ──▶ handler ──▶ acked, put off, or parked (eventdelivery.go)
 //
@@ -23,76 +22,87 @@ import (
 type storedEvents struct {
 	conn      *Conn
 	source    string
+	event     string // the token that stands for its path, "on-ordered"
 	consumer  string
 	inbox     string
 	config    *durable
-	through   map[string]*subscription // by the subject of the event; not changed
-	unhandled atomic.Int64             // events that were parked
+	through   *subscription
+	unhandled atomic.Int64 // events that were parked
 
 	mu       sync.Mutex // protects all below
 	asked    int        // events that may still come
 	inFlight int
+	held     []*incoming // of these, those that wait for room among the handlers
 	again    *time.Timer // asks again when a request must have been answered
+	room     *time.Timer // looks again whether there is room among the handlers
 	missing  bool        // the consumer has to be created again
 	warned   bool        // a warning was logged since the last event
 }
 
-// subscribeStored creates the stream, if there is none, and the consumer of this service, and starts to ask for events.
+// subscribeStored creates the stream, if there is none, and a consumer of this service for each event, and starts to ask for
+// events. An instance that does not know an event, because it is of an older version, so takes nothing from those that do.
 func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*endpoint, config *durable) error {
-	s := &storedEvents{
-		conn: c, source: source, consumer: hostToken(c.host), config: config, through: make(map[string]*subscription),
-		inbox: c.nats.response + "." + storedInbox + "." + hostToken(source),
+	kinds := make([]*storedEvents, 0, len(endpoints))
+	for _, e := range endpoints {
+		kinds = append(kinds, newStoredEvents(c, source, e, config))
 	}
-	if c.events.reads(source) {
-		return errors.New("this connection is already subscribed to its stored events: handle all of them in one bus.Subscribe")
-	}
-	s.again = time.AfterFunc(time.Hour, s.askLater)
-	s.again.Stop()
-	err := c.installIn(ctx, c.events.of(source), endpoints, func([]*endpoint) error { return s.open(ctx, endpoints) })
+	err := c.installIn(ctx, c.events.of(source), endpoints, func([]*endpoint) error { return openStored(ctx, c, source, kinds) })
 	if err != nil {
 		return err
 	}
-	context.AfterFunc(c.base, func() { s.again.Stop() })
-	c.events.read(source, s)
-	s.ask()
-	return nil
-}
-
-// open subscribes to the inbox, and only if that is allowed creates the consumer, for which events are stored from then on.
-func (s *storedEvents) open(ctx context.Context, endpoints []*endpoint) error {
-	s.route(endpoints)
-	if err := s.conn.subscribe(s.inbox, "", s.receive); err != nil {
-		return err
-	}
-	if err := s.conn.link.flush(ctx); err != nil {
-		return err
-	}
-	if err := s.conn.checkSubscriptions(); err != nil {
-		return err
-	}
-	if err := s.ensure(ctx, endpoints); err != nil {
-		return (&eventStream{s.conn, s.source}).failed(err)
+	for _, s := range kinds {
+		context.AfterFunc(c.base, s.rest)
+		c.events.read(s)
+		s.ask()
 	}
 	return nil
 }
 
-// storedInbox is in the subject on which stored events come to an instance: "bus.r.example.mailer.<id>.e.orders_example".
+func newStoredEvents(c *Conn, source string, e *endpoint, config *durable) *storedEvents {
+	event := tokens(e.mapped.Path())[0]
+	e.run = runStored(e.run)
+	s := &storedEvents{
+		conn: c, source: source, event: event, consumer: hostToken(c.host) + "__" + event, config: config,
+		inbox:   c.nats.response + "." + storedInbox + "." + hostToken(source) + "." + event,
+		through: &subscription{endpoint: e},
+	}
+	s.again, s.room = time.AfterFunc(time.Hour, s.askLater), time.AfterFunc(time.Hour, s.lookForRoom)
+	s.rest()
+	return s
+}
+
+// rest stops the timers.
+func (s *storedEvents) rest() {
+	s.again.Stop()
+	s.room.Stop()
+}
+
+// openStored subscribes to the inboxes, and only if that is allowed creates the consumers, for which events are stored from
+// then on.
+func openStored(ctx context.Context, c *Conn, source string, kinds []*storedEvents) error {
+	for _, s := range kinds {
+		s.through.settle(c, source, s.through.endpoint.mapped.Routes[0])
+		if err := c.subscribe(s.inbox, "", s.receive); err != nil {
+			return err
+		}
+	}
+	if err := c.link.flush(ctx); err != nil {
+		return err
+	}
+	if err := c.checkSubscriptions(); err != nil {
+		return err
+	}
+	for _, s := range kinds {
+		if err := s.ensure(ctx); err != nil {
+			return (&eventStream{c, source}).failed(err)
+		}
+	}
+	return nil
+}
+
+// storedInbox is in the subject on which stored events come to an instance:
+// "bus.r.example.mailer.<id>.e.orders_example.on-ordered".
 const storedInbox = "e"
-
-// route notes which endpoint handles which event.
-func (s *storedEvents) route(endpoints []*endpoint) {
-	for _, e := range endpoints {
-		e.run = runStored(e.run)
-		route := e.mapped.Routes[0]
-		through := &subscription{endpoint: e}
-		through.settle(s.conn, s.source, route)
-		s.through[s.subjectOf(e)] = through
-	}
-}
-
-func (s *storedEvents) subjectOf(e *endpoint) string {
-	return subject.Event(s.conn.plane, s.source, tokens(e.mapped.Path())[0])
-}
 
 // receive takes an event, on the goroutine that reads from the broker.
 func (s *storedEvents) receive(message *nats.Msg) *incoming {
@@ -104,32 +114,18 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 	}
 	s.arrived()
 	d := newDelivery(s, message)
-	through := s.through[message.Subject]
-	if through == nil { // another version of this service may know it
-		d.refuse(askAgain)
-		return nil
-	}
 	in := s.conn.newIncoming()
-	in.Address, in.through, in.match = through.address, through, through.match
+	in.Address, in.through, in.match = s.through.address, s.through, s.through.match
 	in.size, in.back, in.backTo = len(message.Data), d, message.Reply
 	d.fault = s.conn.link.intake.reader.ParseRequest(message.Data, in.Request)
 	in.Request.TimeBudget = wire.DefaultTimeBudget
-	if longest := through.endpoint.timeBudget; longest > 0 {
+	if longest := s.through.endpoint.timeBudget; longest > 0 {
 		in.Request.TimeBudget = longest
 	}
-	switch s.conn.admit(in) {
-	case gateShut:
-		d.refuse(0)
-		return nil
-	case gateFull:
-		d.refuse(askAgain)
-		return nil
-	default:
-		in.prepare(s.conn)
-		s.conn.running.add(&in.serving, EventPort)
-		d.begin(in.serving.deadline)
-		return in
-	}
+	d.begin()
+	taken := s.start(in, d)
+	s.ask()
+	return taken
 }
 
 func (s *storedEvents) arrived() {
@@ -140,11 +136,29 @@ func (s *storedEvents) arrived() {
 	s.warned = false
 }
 
+// start admits an event to the handlers. It returns nil if there is no room for it yet, or never will be.
+func (s *storedEvents) start(in *incoming, d *delivery) *incoming {
+	switch s.conn.admit(in) {
+	case gateShut:
+		d.refuse()
+		return nil
+	case gateFull:
+		s.hold(in)
+		return nil
+	default:
+		in.prepare(s.conn)
+		s.conn.running.add(&in.serving, EventPort)
+		d.handledUntil(in.serving.deadline)
+		return in
+	}
+}
+
 // done makes room for another event.
 func (s *storedEvents) done() {
 	s.mu.Lock()
 	s.inFlight--
 	s.mu.Unlock()
+	s.startHeld()
 	s.ask()
 }
 

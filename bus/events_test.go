@@ -25,6 +25,7 @@ type sink struct {
 	ordered []int
 	news    chan int
 	handle  func(ctx context.Context, number int) error
+	cancel  func(number int)
 }
 
 func newSink() *sink { return &sink{news: make(chan int, 10_000)} }
@@ -42,7 +43,12 @@ func (s *sink) OnOrdered(ctx context.Context, number int) error {
 	return nil
 }
 
-func (s *sink) OnCancelled(_ context.Context, number int, why string) error { return nil }
+func (s *sink) OnCancelled(_ context.Context, number int, why string) error {
+	if s.cancel != nil {
+		s.cancel(number)
+	}
+	return nil
+}
 
 // taken are the orders that were handled, sorted.
 func (s *sink) taken() []int {

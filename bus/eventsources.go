@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -13,15 +12,17 @@ import (
 type eventSources struct {
 	mu      sync.Mutex // protects all below
 	routers map[string]*router
-	stores  map[string]eventStore  // that events are fired to, by host
-	readers map[string]eventReader // of stored events, by host
+	stores  map[string]eventStore // that events are fired to, by host
+	readers []eventReader         // of stored events, in the order of Subscribe
 }
 
-// eventReader handles stored events.
+// eventReader handles the stored events of one kind.
 type eventReader interface {
 	permissions() (publish, subscribe []Permission)
-	// parkedEvents returns how many could not be handled.
-	parkedEvents() int64
+	// parkedEvents returns how many could not be handled, and what they are.
+	parkedEvents() (source, event string, count int64)
+	// letGo gives back the events that were fetched and cannot be handled any more.
+	letGo()
 }
 
 // of returns the router of a source.
@@ -55,20 +56,25 @@ func (s *eventSources) stored(host string, store eventStore) {
 	s.stores[host] = store
 }
 
-// read notes who handles the stored events of a host.
-func (s *eventSources) read(host string, reader eventReader) {
+// read notes who handles stored events.
+func (s *eventSources) read(reader eventReader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.readers == nil {
-		s.readers = make(map[string]eventReader)
-	}
-	s.readers[host] = reader
+	s.readers = append(s.readers, reader)
 }
 
-func (s *eventSources) reads(host string) bool {
+// reading returns those who handle stored events.
+func (s *eventSources) reading() []eventReader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.readers[host] != nil
+	return slices.Clone(s.readers)
+}
+
+// letGo gives back the events that cannot be handled any more.
+func (s *eventSources) letGo() {
+	for _, reader := range s.reading() {
+		reader.letGo()
+	}
 }
 
 // permissions are what the user of the connection needs for events that are stored.
@@ -89,10 +95,9 @@ func (s *eventSources) permissions() (publish, subscribe []Permission) {
 
 // expose writes as one metric how many events could not be handled, from zero on.
 func (s *eventSources) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, source := range slices.Sorted(maps.Keys(s.readers)) {
-		text.Counter("busline_events_parked_total", "Stored events that could not be handled and were parked.",
-			float64(s.readers[source].parkedEvents()), with(metrics.Label{Name: "source", Value: source})...)
+	for _, reader := range s.reading() {
+		source, event, count := reader.parkedEvents()
+		text.Counter("busline_events_parked_total", "Stored events that could not be handled and were parked.", float64(count),
+			with(metrics.Label{Name: "source", Value: source}, metrics.Label{Name: "event", Value: event})...)
 	}
 }

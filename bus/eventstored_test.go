@@ -175,7 +175,7 @@ func checkParked(t *testing.T, conn *bus.Conn, want int) {
 	t.Helper()
 	page := httptest.NewRecorder()
 	conn.ServeMetrics(page, nil)
-	line := fmt.Sprintf("busline_events_parked_total{host=%q,id=%q,source=%q} %d\n", conn.Host(), conn.ID(), ordersHost, want)
+	line := fmt.Sprintf("busline_events_parked_total{host=%q,id=%q,source=%q,event=\"on-ordered\"} %d\n", conn.Host(), conn.ID(), ordersHost, want)
 	if !strings.Contains(page.Body.String(), line) {
 		t.Errorf("no %q in\n%s", line, page.Body)
 	}
@@ -323,11 +323,11 @@ func TestConsumersAreMadeAnew(t *testing.T) {
 	fire(t, ordered, 1)
 	mailer.await(t, 1)
 	stream := b.Plane() + "_EVENTS_orders_example"
-	if err := manager(t, source).DeleteConsumer(t.Context(), stream, "mailer_example"); err != nil {
+	if err := manager(t, source).DeleteConsumer(t.Context(), stream, "mailer_example__on-ordered"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool {
-		_, err := manager(t, source).Consumer(t.Context(), stream, "mailer_example")
+		_, err := manager(t, source).Consumer(t.Context(), stream, "mailer_example__on-ordered")
 		return err == nil
 	})
 	fire(t, ordered, 2)
@@ -344,7 +344,7 @@ func TestClosedAskNoMore(t *testing.T) {
 	if err := conn.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if bus.AskLater(conn, ordersHost) {
+	if bus.AskLater(conn) {
 		t.Error("it goes on asking for events")
 	}
 }

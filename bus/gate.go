@@ -1,6 +1,9 @@
 package bus
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // gate counts calls or requests that are under way, lets at most limit of them work at once, and once shut tells when the
 // last has left. Whatever is inside works until it rests or leaves.
@@ -38,6 +41,16 @@ func (g *gate) enter() admission {
 	g.inside++
 	g.working++
 	return admitted
+}
+
+// free returns for how many more there is room.
+func (g *gate) free() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.limit == 0 {
+		return math.MaxInt
+	}
+	return g.limit - g.working
 }
 
 // accompany admits a request made by one that is inside this gate, or another one of the connection, even if the gate is

@@ -1,0 +1,132 @@
+package bus_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+)
+
+// occupied is an instance that has asked for an event, and has given the only room among its handlers to a call since.
+type occupied struct {
+	conn    *bus.Conn
+	release func()
+	called  chan error
+}
+
+func newOccupied(t *testing.T, b *bustest.Bus, handler *sink) *occupied {
+	t.Helper()
+	o := &occupied{conn: b.Connect("mailer.example", bus.WithHandlerLimit(1)), called: make(chan error, 1)}
+	begun, finish := make(chan struct{}), make(chan struct{})
+	o.release = func() { close(finish) }
+	if err := o.conn.Handle("GET", "/slow", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(begun)
+		<-finish
+	})); err != nil {
+		t.Fatal(err)
+	}
+	subscribe(t, o.conn, handler, bus.Durable(), bus.Redeliver(2, 1, 1))
+	caller := b.Connect("caller.example")
+	go func() { o.called <- bus.Call(t.Context(), caller, "GET https://mailer.example/slow", nil, nil) }()
+	<-begun
+	return o
+}
+
+// holds returns when the instance has an event that it has no room for.
+func (o *occupied) holds(t *testing.T) {
+	t.Helper()
+	eventually(t, func() bool { return bus.HeldEvents(o.conn) == 1 })
+}
+
+// TestEventsWaitForRoom has an event come to an instance that has too much to do: it is handled there, at the first attempt.
+func TestEventsWaitForRoom(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer := newSink()
+	o := newOccupied(t, b, mailer)
+	fire(t, ordered, 1)
+	o.holds(t)
+	o.release()
+	mailer.await(t, 1)
+	if err := <-o.called; err != nil {
+		t.Error(err)
+	}
+	consumer, err := manager(t, source).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := consumer.Info(t.Context()); err != nil || info.Delivered.Consumer != 1 {
+		t.Errorf("%+v, %v", info, err)
+	}
+	awaitHandled(t, b, source)
+}
+
+// TestCloseGivesBackEvents has an instance close before there is room for an event.
+func TestCloseGivesBackEvents(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	o := newOccupied(t, b, newSink())
+	fire(t, ordered, 1)
+	o.holds(t)
+	closed := make(chan error, 1)
+	go func() { closed <- o.conn.Close(t.Context()) }()
+	subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable()).await(t, 1)
+	o.release()
+	for _, ended := range []chan error{o.called, closed} {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestBusyServicesParkNothing has far more events than an instance may handle at once.
+func TestBusyServicesParkNothing(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer := newSink()
+	subscribe(t, b.Connect("mailer.example", bus.WithHandlerLimit(2)), mailer, bus.Durable(), bus.Redeliver(1, 1, 1))
+	for number := range 200 {
+		fire(t, ordered, number)
+	}
+	mailer.await(t, 200)
+	awaitHandled(t, b, source)
+}
+
+// TestKindsOfEventsDoNotWaitForEachOther has one that is never done.
+func TestKindsOfEventsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer := newSink()
+	begun, finish := make(chan struct{}), make(chan struct{})
+	mailer.handle = func(context.Context, int) error {
+		close(begun)
+		<-finish
+		return nil
+	}
+	cancelled := make(chan int, 1)
+	mailer.cancel = func(number int) { cancelled <- number }
+	subscribe(t, b.Connect("mailer.example"), mailer, bus.Durable(), bus.InFlight(1))
+	fire(t, ordered, 1)
+	<-begun
+	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.NewEvent[bus.Args](events, "/on-cancelled").Fire(t.Context(), bus.Args{"number": 2}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-cancelled; got != 2 {
+		t.Errorf("order %d was cancelled", got)
+	}
+	close(finish)
+	mailer.await(t, 1)
+}
