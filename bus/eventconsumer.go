@@ -46,8 +46,11 @@ func (s *storedEvents) ensure(ctx context.Context) error {
 	}
 	_, err = stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: s.consumer, Description: "what " + s.conn.host + " has not handled",
-		FilterSubjects: []string{subject.Event(s.conn.plane, s.source, s.event)},
-		DeliverPolicy:  jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: storedAckWait,
+		FilterSubjects: []string{
+			subject.Event(s.conn.plane, s.source, s.event),
+			subject.RetriedEvent(s.conn.plane, s.source, hostToken(s.conn.host), s.event),
+		},
+		DeliverPolicy: jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: storedAckWait,
 		MaxDeliver: -1, MaxAckPending: maxUnfinished, InactiveThreshold: stream.CachedInfo().Config.MaxAge,
 	})
 	return err

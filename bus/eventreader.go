@@ -62,7 +62,7 @@ func newStoredEvents(c *Conn, source string, e *endpoint, config *durable) *stor
 	event := tokens(e.mapped.Path())[0]
 	e.run = runStored(e.run)
 	s := &storedEvents{
-		conn: c, source: source, event: event, consumer: hostToken(c.host) + "__" + event, config: config,
+		conn: c, source: source, event: event, consumer: consumerName(c.host, event), config: config,
 		inbox:   c.nats.response + "." + storedInbox + "." + hostToken(source) + "." + event,
 		through: &subscription{endpoint: e},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,10 @@ func (s *eventStream) eventSubject(path string) (string, error) {
 	return subject.Event(s.conn.plane, s.source, subject.Escape(segments[0])), nil
 }
 
+// consumerName names the consumer of a service for an event: "mailer_example__on-ordered". A host has no empty label, so that no
+// two services and events share one.
+func consumerName(host, event string) string { return hostToken(host) + "__" + event }
+
 const duplicateWindow = 2 * time.Minute
 
 // openEventStream makes the stream of a source when there is none, and gives it the limits that are asked for.
@@ -79,17 +84,24 @@ func (s *eventStream) ensure(ctx context.Context, limits storeLimits) error {
 		return err
 	}
 	config := stream.CachedInfo().Config
-	if changed := limits.over(config); changed.MaxAge != config.MaxAge || changed.MaxBytes != config.MaxBytes || changed.Replicas != config.Replicas {
+	changed := limits.over(config)
+	changed.Subjects = slices.Compact(slices.Sorted(slices.Values(slices.Concat(config.Subjects, s.subjects()))))
+	if changed.MaxAge != config.MaxAge || changed.MaxBytes != config.MaxBytes || changed.Replicas != config.Replicas || len(changed.Subjects) > len(config.Subjects) {
 		_, err = manager.UpdateStream(ctx, changed)
 	}
 	return err
+}
+
+// subjects are those of all events, and of those that are delivered again to one service.
+func (s *eventStream) subjects() []string {
+	return []string{subject.Event(s.conn.plane, s.source, anyLabel), subject.RetriedEvent(s.conn.plane, s.source, anyLabel, anyLabel)}
 }
 
 // config is what a new stream is made with. It refuses what it has no room for, so that the source hears of it.
 func (s *eventStream) config(limits storeLimits) jetstream.StreamConfig {
 	return limits.over(jetstream.StreamConfig{
 		Name: s.name(), Description: "events of " + s.source,
-		Subjects:  []string{subject.Event(s.conn.plane, s.source, anyLabel)},
+		Subjects:  s.subjects(),
 		Retention: jetstream.InterestPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
 		MaxAge: defaultKeepAge, MaxBytes: defaultKeepBytes, Replicas: 1, Duplicates: duplicateWindow,
 	})

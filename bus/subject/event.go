@@ -4,8 +4,9 @@ import "strings"
 
 // These replace the port in the subjects of stored events.
 const (
-	eventPort  = "e"
-	parkedPort = "p"
+	eventPort   = "e"
+	parkedPort  = "p"
+	retriedPort = "a" // again
 )
 
 // Event returns the subject under which an event is stored: "bus.e.example.orders.on-ordered" for the host
@@ -19,4 +20,10 @@ func Event(plane, host, token string) string {
 // "bus.p.example.orders.mailer_example.on-ordered". consumer is a token that stands for the service, or "*".
 func ParkedEvent(plane, host, consumer, token string) string {
 	return strings.Join([]string{plane, parkedPort, reverse(host), consumer, token}, ".")
+}
+
+// RetriedEvent is the same for an event that was parked and is delivered again, to one service alone:
+// "bus.a.example.orders.mailer_example.on-ordered".
+func RetriedEvent(plane, host, consumer, token string) string {
+	return strings.Join([]string{plane, retriedPort, reverse(host), consumer, token}, ".")
 }

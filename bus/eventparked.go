@@ -1,0 +1,140 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// ParkedEvent is a stored event that a service could not handle: see [Durable].
+type ParkedEvent struct {
+	Source   string    `json:"source"`   // the host that has fired it
+	Service  string    `json:"service"`  // the host that could not handle it
+	Event    string    `json:"event"`    // its path without the slash, "on-ordered"
+	MsgID    string    `json:"msgId"`    // its Bus-Msg-Id
+	Parked   time.Time `json:"parked"`   // when it was parked
+	Attempts int       `json:"attempts"` // how often it was tried
+	Reason   string    `json:"reason"`   // what the last attempt failed with
+	Body     string    `json:"body"`     // its arguments, as JSON
+
+	conn     *Conn
+	token    string // of the event, in subjects
+	text     []byte
+	sequence uint64
+}
+
+// ParkedEvents yields the events of a source that services could not handle, the oldest first: those that are parked when the
+// sequence is ranged over. An error ends it. It is for tools, and for those who look after a service: the user of the
+// connection needs permissions for JetStream that services do not have, see docs/events.md.
+func ParkedEvents(ctx context.Context, conn *Conn, source string) iter.Seq2[ParkedEvent, error] {
+	return func(yield func(ParkedEvent, error) bool) {
+		if err := yieldParked(ctx, conn, source, func(parked ParkedEvent) bool { return yield(parked, nil) }); err != nil {
+			yield(ParkedEvent{}, err)
+		}
+	}
+}
+
+func yieldParked(ctx context.Context, conn *Conn, source string, yield func(ParkedEvent) bool) error {
+	if conn == nil {
+		return noConnection("https://" + source)
+	}
+	if err := validSource(source); err != nil {
+		return unsent(err)
+	}
+	store := &eventStream{conn, source}
+	stream, err := store.parked(ctx)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil // nobody has ever subscribed
+	}
+	if err != nil {
+		return store.failed(err)
+	}
+	all := jetstream.WithGetMsgSubject(subject.ParkedEvent(conn.plane, source, anyLabel, anyLabel))
+	last := stream.CachedInfo().State.LastSeq
+	for next := uint64(1); next <= last; {
+		message, err := stream.GetMsg(ctx, next, all)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return store.failed(err)
+		}
+		if message.Sequence > last || !yield(newParkedEvent(conn, source, message)) {
+			return nil
+		}
+		next = message.Sequence + 1
+	}
+	return nil
+}
+
+func newParkedEvent(conn *Conn, source string, message *jetstream.RawStreamMsg) ParkedEvent {
+	labels := strings.Split(message.Subject, ".") // bus.p.example.orders.mailer_example.on-ordered
+	parked := ParkedEvent{
+		Source: source, Service: strings.ReplaceAll(labels[len(labels)-2], "_", "."), Event: labels[len(labels)-1],
+		Parked: message.Time, Reason: message.Header.Get(parkedReason),
+		conn: conn, token: labels[len(labels)-1], text: message.Data, sequence: message.Sequence,
+	}
+	parked.Attempts, _ = strconv.Atoi(message.Header.Get(parkedAttempts))
+	var request wire.Request
+	if wire.ParseRequest(message.Data, &request) == nil {
+		parked.MsgID, parked.Body, parked.Event = request.MsgID, string(request.Body), path.Base(pathOf(request.Target))
+	}
+	return parked
+}
+
+// Retry delivers the event again, to the service that could not handle it and to no other, with all its attempts, and removes it
+// from what is parked. It returns when JetStream has stored it; whether it is handled this time, the log and what is parked
+// later tell. If the service does not handle such events any more, it is an error (404), and the event stays parked.
+func (p ParkedEvent) Retry(ctx context.Context) error {
+	store := &eventStream{p.conn, p.Source}
+	manager, err := store.manager()
+	if err != nil {
+		return store.failed(err)
+	}
+	_, err = manager.Consumer(ctx, store.name(), consumerName(p.Service, p.token))
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return newError(http.StatusNotFound, NotExecuted, err, "%s does not subscribe to %s of %s any more, so it stays parked", p.Service, p.Event, p.Source)
+	}
+	if err != nil {
+		return store.failed(err)
+	}
+	again := nats.NewMsg(subject.RetriedEvent(p.conn.plane, p.Source, hostToken(p.Service), p.token))
+	again.Data = p.text
+	if _, err = manager.PublishMsg(ctx, again, jetstream.WithMsgID("retry "+p.Service+" "+strconv.FormatInt(p.Parked.UnixNano(), 10))); err != nil {
+		return store.failed(err)
+	}
+	return p.Remove(ctx)
+}
+
+// Remove removes the event from what is parked. It is lost then.
+func (p ParkedEvent) Remove(ctx context.Context) error {
+	store := &eventStream{p.conn, p.Source}
+	stream, err := store.parked(ctx)
+	if err == nil {
+		err = stream.DeleteMsg(ctx, p.sequence)
+	}
+	if err != nil {
+		return store.failed(err)
+	}
+	return nil
+}
+
+// parked returns the stream of events that could not be handled.
+func (s *eventStream) parked(ctx context.Context) (jetstream.Stream, error) {
+	manager, err := s.manager()
+	if err != nil {
+		return nil, err
+	}
+	return manager.Stream(ctx, streamName(s.conn.plane, "PARKED", s.source))
+}

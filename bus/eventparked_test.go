@@ -1,0 +1,107 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/busline/busline/bus"
+)
+
+// parked returns the parked events of orders.example.
+func parked(t *testing.T, conn *bus.Conn) (all []bus.ParkedEvent) {
+	t.Helper()
+	for each, err := range bus.ParkedEvents(t.Context(), conn, ordersHost) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, each)
+	}
+	return all
+}
+
+// TestParkedEventsAreRetried has a service refuse an event until it is mended; another one that has handled it does not get it
+// again.
+func TestParkedEventsAreRetried(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source, operator := b.Connect(ordersHost), b.Connect("operator.example")
+	if none := parked(t, operator); len(none) > 0 {
+		t.Errorf("without a stream: %+v", none)
+	}
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer, stock := newSink(), subscribe(t, b.Connect("stock.example"), newSink(), bus.Durable())
+	var mended atomic.Bool
+	mailer.handle = func(context.Context, int) error {
+		if !mended.Load() {
+			return bus.Errorf(http.StatusConflict, "not now")
+		}
+		return nil
+	}
+	mailing := b.Connect("mailer.example", quiet())
+	subscribe(t, mailing, mailer, bus.Durable())
+	fire(t, ordered, 1, 2, 3)
+	stock.await(t, 3)
+	awaitHandled(t, b, source)
+	mended.Store(true)
+	all := parked(t, operator)
+	if len(all) != 3 {
+		t.Fatalf("parked: %+v", all)
+	}
+	first := all[0]
+	if first.Source != ordersHost || first.Service != "mailer.example" || first.Event != "on-ordered" || first.MsgID == "" || first.Parked.IsZero() ||
+		first.Attempts != 1 || first.Reason != "409 Conflict: not now (mailer.example/on-ordered "+mailing.ID()+")" || first.Body[:10] != `{"number":` {
+		t.Errorf("parked: %+v", first)
+	}
+	if err := all[0].Retry(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := all[1].Retry(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := all[2].Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	mailer.await(t, 2)
+	awaitHandled(t, b, source)
+	if left := parked(t, operator); len(left) > 0 || len(stock.taken()) != 3 {
+		t.Errorf("%d events are left, and the other service had %v", len(left), stock.taken())
+	}
+}
+
+// TestParkedEventsOfNobodyStay has an event retried that nobody handles any more.
+func TestParkedEventsOfNobodyStay(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer := newSink()
+	mailer.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+	away := b.Connect("mailer.example", quiet())
+	subscribe(t, away, mailer, bus.Durable())
+	fire(t, ordered, 1)
+	awaitHandled(t, b, source)
+	if err := away.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := manager(t, source).DeleteConsumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered"); err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range parked(t, source) {
+		err := each.Retry(t.Context())
+		failed, _ := errors.AsType[*bus.Error](err)
+		if failed == nil || failed.Status != http.StatusNotFound || failed.Detail != "mailer.example does not subscribe to on-ordered of orders.example any more, so it stays parked" {
+			t.Error(err)
+		}
+	}
+	if left := parked(t, source); len(left) != 1 {
+		t.Errorf("left: %+v", left)
+	}
+	for _, err := range bus.ParkedEvents(t.Context(), source, "no host") {
+		if bus.StatusOf(err) != http.StatusBadRequest {
+			t.Error(err)
+		}
+	}
+}
