@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
 )
 
 // parked returns the parked events of orders.example.
@@ -103,5 +104,40 @@ func TestParkedEventsOfNobodyStay(t *testing.T) {
 		if bus.StatusOf(err) != http.StatusBadRequest {
 			t.Error(err)
 		}
+	}
+}
+
+// TestParkedPermissions has a user read and retry what is parked who may do that and nothing else, as docs/events.md says.
+func TestParkedPermissions(t *testing.T) {
+	t.Parallel()
+	var block string
+	for _, run := range []string{"rehearsal", "held"} {
+		e := newEnforcing(t, map[string]string{ordersHost: "", "mailer.example": "", "operator.example": block}, broker.JetStream(t.TempDir()))
+		source, operator := e.connect(ordersHost), e.connect("operator.example")
+		ordered := newOrdered(t, source, bus.Durable())
+		mailer := newSink()
+		mailer.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+		subscribe(t, e.connect("mailer.example"), mailer, bus.Durable())
+		fire(t, ordered, 1, 2)
+		eventually(t, func() bool { return len(parked(t, source)) == 2 })
+		all := parked(t, operator)
+		if err := all[0].Retry(t.Context()); err != nil {
+			t.Errorf("%s: %v", run, err)
+		}
+		if err := all[1].Remove(t.Context()); err != nil {
+			t.Errorf("%s: %v", run, err)
+		}
+		granted, err := operator.Permissions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		more := bus.Permissions{Subscribe: []bus.Permission{{Subject: "_INBOX.>"}}}
+		for _, subject := range []string{
+			"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.*.bus_PARKED_orders_example",
+			"$JS.API.CONSUMER.INFO.bus_EVENTS_orders_example.*", "bus.a.example.orders.*.*",
+		} {
+			more.Publish = append(more.Publish, bus.Permission{Subject: subject})
+		}
+		block = granted.With(more).String()
 	}
 }

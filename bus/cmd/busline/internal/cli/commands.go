@@ -3,8 +3,8 @@ package cli
 // commands returns all subcommands, in the order in which help lists them.
 func commands() []*command {
 	return []*command{
-		newList(), newDescribe(), newCall(), newDocs(), newTap(), newBench(), newToken(), newPermissions(), newCompletion(), newVersion(),
-		newComplete(),
+		newList(), newDescribe(), newCall(), newDocs(), newTap(), newParked(), newBench(), newToken(), newPermissions(), newCompletion(),
+		newVersion(), newComplete(),
 	}
 }
 

@@ -13,7 +13,7 @@ func TestComplete(t *testing.T) {
 	e.serveProducts()
 	e.bus.Connect("caller.example") // serves nothing, so that nobody calls it
 	for _, row := range []struct{ words, want string }{
-		{"", "ls describe call docs tap bench token permissions completion version help"},
+		{"", "ls describe call docs tap parked bench token permissions completion version help"},
 		{"d", "describe docs"},
 		{"--j", "--json"},
 		{"--plane x comp", "completion"},
@@ -50,7 +50,7 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q; %s", row.words, strings.Fields(got.stdout), row.want, got.stderr)
 		}
 	}
-	e.says("ls\ndescribe\ncall\ndocs\ntap\nbench\ntoken\npermissions\ncompletion\nversion\nhelp\n", "__complete")
+	e.says("ls\ndescribe\ncall\ndocs\ntap\nparked\nbench\ntoken\npermissions\ncompletion\nversion\nhelp\n", "__complete")
 }
 
 // TestCompletionBash presses the tab key in bash, where a function stands for the program.

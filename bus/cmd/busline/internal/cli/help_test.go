@@ -16,7 +16,7 @@ func TestHelp(t *testing.T) {
 	if got := e.busline(2); got.stderr != overview.stdout || got.stdout != "" {
 		t.Errorf("without arguments it says\n%s%s", got.stdout, got.stderr)
 	}
-	for _, name := range []string{"ls", "describe", "call", "docs", "bench", "token", "permissions", "completion", "version"} {
+	for _, name := range []string{"ls", "describe", "call", "docs", "tap", "parked", "bench", "token", "permissions", "completion", "version"} {
 		if !strings.Contains(overview.stdout, "\n  "+name+" ") {
 			t.Errorf("the overview does not have %s", name)
 		}

@@ -45,6 +45,9 @@ func TestMisuse(t *testing.T) {
 		{[]string{"docs", "calculator.example/add"}, "busline describe calculator.example/add shows one path"},
 		{[]string{"docs", "--base-url", "api"}, `--base-url: "api" is not an address such as https://api.example.com`},
 		{[]string{"describe"}, "name a host, as in: "},
+		{[]string{"parked"}, "name a source and perhaps a service, as in: busline parked orders.example mailer.example"},
+		{[]string{"parked", "orders_example"}, `host "orders_example"`},
+		{[]string{"parked", "orders.example", "--retry", "--remove"}, "--retry and --remove exclude each other"},
 		{[]string{"permissions", "a b"}, `callee "a b"`},
 
 		// addresses

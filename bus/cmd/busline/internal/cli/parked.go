@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
+)
+
+func newParked() *command {
+	var options parkedOptions
+	return &command{
+		name:     "parked",
+		operands: "<source> [service]",
+		summary:  "stored events that services could not handle: list them, deliver them again, remove them",
+		about: `
+Lists the stored events of a source that services could not handle, the oldest first: those of one service, or of all. With
+--retry each is delivered again, to the service that could not handle it and to no other, with all its attempts. With
+--remove they are lost. JSON has their arguments, too. The broker user needs permissions for JetStream; see
+docs/events.md.`,
+		examples: []string{
+			"busline parked orders.example", "busline parked orders.example mailer.example --event on-ordered --retry",
+			"busline parked orders.example --json | jq -r '.[].body'",
+		},
+		flags: func(set *flag.FlagSet) {
+			set.BoolVar(&options.retry, "retry", false, "deliver them again")
+			set.BoolVar(&options.remove, "remove", false, "remove them for good")
+			set.StringVar(&options.event, "event", "", "only events of this `name`, such as on-ordered")
+		},
+		run: func(ctx context.Context, s *session, operands []string) error {
+			if err := options.read(operands); err != nil {
+				return err
+			}
+			return s.parked(ctx, options)
+		},
+		complete: func(ctx context.Context, s *session, _ []string, word string) []string {
+			return s.completeHost(ctx, word, "")
+		},
+	}
+}
+
+// parkedOptions say which events are meant, and what to do with them.
+type parkedOptions struct {
+	source, service, event string // service, event: "" for all
+	retry, remove          bool
+}
+
+// read takes the operands, and says what is wrong with them.
+func (o *parkedOptions) read(operands []string) error {
+	if len(operands) < 1 || len(operands) > 2 {
+		return misuse("name a source and perhaps a service, as in: busline parked orders.example mailer.example")
+	}
+	for _, host := range operands {
+		if err := subject.ValidHost(host); err != nil {
+			return misuse("%w", err)
+		}
+	}
+	o.source = operands[0]
+	if len(operands) > 1 {
+		o.service = operands[1]
+	}
+	if o.retry && o.remove {
+		return misuse("--retry and --remove exclude each other")
+	}
+	return nil
+}
+
+// selects says whether an event is meant.
+func (o *parkedOptions) selects(event *bus.ParkedEvent) bool {
+	return (o.service == "" || o.service == event.Service) && (o.event == "" || o.event == event.Event)
+}
+
+// parked lists events, after it has done with each what was asked for.
+func (s *session) parked(ctx context.Context, options parkedOptions) error {
+	conn, err := s.join(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.limited(ctx)
+	defer cancel()
+	done := []bus.ParkedEvent{}
+	err = s.eachParked(ctx, conn, options, func(event bus.ParkedEvent) { done = append(done, event) })
+	if err != nil && len(done) == 0 {
+		return err
+	}
+	if s.settings.json {
+		if printed := s.print("%s\n", jsonOf(done)); printed != nil {
+			return printed
+		}
+		return err
+	}
+	if printed := s.print("%s", options.told(s.style(), done)); printed != nil {
+		return printed
+	}
+	return err
+}
+
+// eachParked yields the events that are meant, each after what was asked for is done.
+func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parkedOptions, done func(bus.ParkedEvent)) error {
+	for event, err := range bus.ParkedEvents(ctx, conn, options.source) {
+		if err != nil {
+			return err
+		}
+		if !options.selects(&event) {
+			continue
+		}
+		switch {
+		case options.retry:
+			err = event.Retry(ctx)
+		case options.remove:
+			err = event.Remove(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		done(event)
+	}
+	return nil
+}
+
+// told formats the events as a table, with what was done.
+func (o *parkedOptions) told(style style, events []bus.ParkedEvent) string {
+	var text strings.Builder
+	if len(events) > 0 {
+		rows := table{{cells: []string{"PARKED", "SERVICE", "EVENT", "ATTEMPTS", "REASON"}}}
+		for i := range events {
+			each := &events[i]
+			rows.add("", each.Parked.UTC().Format(time.RFC3339), each.Service, cleanLine(each.Event), strconv.Itoa(each.Attempts), cleanLine(each.Reason))
+		}
+		var plain strings.Builder
+		rows.write(&plain, "")
+		heading, rest, _ := strings.Cut(plain.String(), "\n")
+		text.WriteString(style.bold(heading) + "\n" + rest)
+	}
+	switch {
+	case len(events) == 0:
+		text.WriteString("no such event is parked\n")
+	case o.retry:
+		text.WriteString(plural(len(events), "event") + " delivered again\n")
+	case o.remove:
+		text.WriteString(plural(len(events), "event") + " removed\n")
+	}
+	return text.String()
+}

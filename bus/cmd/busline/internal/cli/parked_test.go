@@ -1,0 +1,92 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
+)
+
+// mailer refuses the events of orders until it is mended.
+type mailer struct {
+	mended  atomic.Bool
+	handled chan int
+}
+
+func (m *mailer) OnOrdered(_ context.Context, number int) error {
+	if !m.mended.Load() {
+		return bus.Errorf(http.StatusConflict, "order %d has no address", number)
+	}
+	m.handled <- number
+	return nil
+}
+
+// fireParked fires events, and returns when they are parked.
+func (e *terminal) fireParked(source *bus.Conn, numbers ...int) {
+	e.t.Helper()
+	events, err := bus.NewEvents(source, "orders.example", bus.Durable())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for i, number := range numbers {
+		if err := bus.NewEvent[bus.Args](events, "/on-ordered").Fire(e.t.Context(), bus.Args{"number": number}); err != nil {
+			e.t.Fatal(err)
+		}
+		for parked := 0; parked <= i; {
+			parked = 0
+			for _, err := range bus.ParkedEvents(e.t.Context(), source, "orders.example") {
+				if err != nil {
+					e.t.Fatal(err)
+				}
+				parked++
+			}
+		}
+	}
+}
+
+func TestParked(t *testing.T) {
+	t.Parallel()
+	newTerminal(t).refuses(1, "the broker has no JetStream", "parked", "orders.example")
+	e := &terminal{t, bustest.New(t, broker.JetStream(t.TempDir())), make(map[string]string)}
+	e.says("no such event is parked\n", "parked", "orders.example")
+	source, broken := e.bus.Connect("orders.example"), &mailer{handled: make(chan int, 3)}
+	err := bus.Subscribe(e.bus.Connect("mailer.example", bus.WithLogger(zerolog.Nop())), "orders.example", broken, bus.Durable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.fireParked(source, 1, 2, 3)
+	listed := strings.Split(e.busline(0, "parked", "orders.example").stdout, "\n")
+	if len(listed) != 5 || strings.Join(strings.Fields(listed[0]), " ") != "PARKED SERVICE EVENT ATTEMPTS REASON" ||
+		!strings.Contains(listed[1], "Z  mailer.example  on-ordered  1         409 Conflict: order 1 has no address") {
+		t.Errorf("listed: %q", listed)
+	}
+	e.says("no such event is parked\n", "parked", "orders.example", "stock.example")
+	e.says("no such event is parked\n", "parked", "orders.example", "--event", "on-cancelled")
+	var events []bus.ParkedEvent
+	if err := json.Unmarshal([]byte(e.busline(0, "parked", "orders.example", "--json").stdout), &events); err != nil || len(events) != 3 || events[2].Body != `{"number":3}` {
+		t.Errorf("as JSON: %+v, %v", events, err)
+	}
+	broken.mended.Store(true)
+	again := e.busline(0, "parked", "orders.example", "mailer.example", "--event=on-ordered", "--retry").stdout
+	if !strings.HasSuffix(again, "\n3 events delivered again\n") {
+		t.Errorf("retried: %s", again)
+	}
+	for range 3 {
+		<-broken.handled
+	}
+	e.says("no such event is parked\n", "parked", "orders.example")
+	broken.mended.Store(false)
+	e.fireParked(source, 4)
+	if gone := e.busline(0, "parked", "orders.example", "--remove").stdout; !strings.HasSuffix(gone, "\n1 event removed\n") {
+		t.Errorf("removed: %s", gone)
+	}
+	e.says("no such event is parked\n", "parked", "orders.example")
+}
