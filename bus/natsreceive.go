@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -69,7 +70,7 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	fault := c.link.intake.reader.ParseRequest(message.Data, request)
 	to, known := c.callers.responseSubject(request, through.ofFramework())
 	if !known || request.MsgID == "" {
-		c.drop(message.Subject, errors.Join(errNoSender, fault))
+		c.drop(message.Subject, cmp.Or(fault, errNoSender))
 		if known {
 			c.answerNameless(in, to, fault)
 		}
@@ -81,6 +82,7 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	in.backTo = c.backTo(to, request, message)
 	switch {
 	case fault != nil:
+		in.Address.Path = pathOf(request.Target) // for the answer
 	case through.plain(request, message.Subject):
 		in.Address, in.match = through.address, through.match
 	default:
@@ -106,7 +108,7 @@ func (c *Conn) answerNameless(in *incoming, to string, fault error) {
 	c.respond(in, c.refusal(in, unsent(fault)).response())
 }
 
-var errNoSender = errors.New("the message must have a valid Bus-From-Host, Bus-From-Id and Bus-Msg-Id")
+var errNoSender = errors.New("the message must have a valid Bus-From-Host and Bus-From-Id")
 
 // addressOf returns the address that a request was published to. The subject decides, because the broker's permissions are
 // about subjects; a request that says otherwise is refused.

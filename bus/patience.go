@@ -16,8 +16,8 @@ const (
 // before, as it is likely being replaced.
 type patience struct {
 	next  time.Duration
-	until time.Time
-	tried time.Time // when the last attempt began; one within the window may have come just too early
+	until time.Time // when the last attempt is made
+	tried time.Time // when the latest attempt began; zero: there was none
 }
 
 func newPatience() *patience {
@@ -26,10 +26,10 @@ func newPatience() *patience {
 
 // pause waits before the next attempt; false when there is none. Known says whether the host has been heard of by now.
 func (p *patience) pause(ctx context.Context, known bool, ends time.Time) bool {
-	if !p.tried.IsZero() && !known || p.tried.After(p.until) || time.Until(ends) < p.next {
+	pause := min(p.next, time.Until(p.until))
+	if !p.tried.IsZero() && !known || pause <= 0 || time.Until(ends) < pause {
 		return false
 	}
-	pause := p.next
 	p.next = min(2*p.next, longestPause)
 	if !sleep(ctx, pause) {
 		return false

@@ -78,9 +78,9 @@ func milliseconds(budget time.Duration) int {
 // are copied from the payload; Body aliases it. An ordinary request costs one allocation, and one more if Header has to
 // grow; [Reader] needs fewer.
 //
-// An error is an *Error that names the first violated rule. FromHost, FromID and MsgID are then set as far as they can
-// be parsed, so that the sender can be answered, and everything else is zero. If the op code is not Req they are zero
-// as well, because such a message must never be answered. FromHost and FromID are never validated.
+// An error is an *Error that names the first violated rule. FromHost, FromID, MsgID and Target are then set as far as they can
+// be parsed, so that the sender can be answered, and everything else is zero. If the op code is not Req the sender is zero as
+// well, because such a message must never be answered. FromHost and FromID are never validated.
 func ParseRequest(payload []byte, req *Request) error {
 	return parseRequest(new(head), payload, req)
 }
@@ -88,7 +88,7 @@ func ParseRequest(payload []byte, req *Request) error {
 func parseRequest(message *head, payload []byte, req *Request) error {
 	*req = Request{Header: req.Header[:0]}
 	if err := req.parse(message, payload); err != nil {
-		*req = Request{Header: req.Header[:0]}
+		*req = Request{Header: req.Header[:0], Target: req.Target}
 		req.salvage(payload)
 		return err
 	}

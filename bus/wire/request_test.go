@@ -170,7 +170,7 @@ func TestParseRequestRefuses(t *testing.T) {
 			req := wire.Request{Method: "OLD", Host: "old", CallDepth: 7, TimeBudget: 7, Body: []byte("old")}
 			err := wire.ParseRequest(edited(t, goldenRequest, test.old, test.replacement), &req)
 			wantError(t, err, test.detail)
-			req.FromHost, req.FromID, req.MsgID = "", "", ""
+			req.FromHost, req.FromID, req.MsgID, req.Target = "", "", "", ""
 			if !reflect.DeepEqual(req, wire.Request{}) {
 				t.Errorf("%+v beside an error", req)
 			}

@@ -41,6 +41,9 @@ func TestFaultySender(t *testing.T) {
 			if wire.ParseRequest(edited(t, goldenRequest, test.old, test.replacement), &req) == nil {
 				t.Fatal("accepted")
 			}
+			if junk := test.replacement == "junk"; req.Target != "" && req.Target != "/add" || junk && req.Target != "" {
+				t.Errorf("the target is %q", req.Target)
+			}
 			if req.FromHost != test.host || req.FromID != test.id || req.MsgID != test.msg {
 				t.Errorf("from %q, %q, message %q; want %q, %q, %q",
 					req.FromHost, req.FromID, req.MsgID, test.host, test.id, test.msg)
