@@ -77,6 +77,12 @@ func TestLogLines(t *testing.T) {
 		if line := served.line(t, "handler panicked"); line["level"] != "error" || line["panic"] != "boom" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator") {
 			t.Errorf("panicked: %v", line)
 		}
+		if err := bus.Call(t.Context(), caller, calculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
+			t.Error(err)
+		}
+		if line := served.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator.Exit") {
+			t.Errorf("exited: %v", line)
+		}
 		for name, log := range map[string]*lines{"served": served, "made": made} {
 			log.mu.Lock()
 			if text := log.text.String(); strings.Contains(text, "secret") || strings.Contains(text, token) {

@@ -2,22 +2,24 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
 )
 
-// crashed is what became of a handler that panicked.
+// crashed is what became of a handler that panicked, or exited its goroutine by runtime.Goexit or a failing test.
 type crashed struct {
-	reason string
+	reason string // that of the panic
+	exited bool   // there was none
 	stack  []byte
 }
 
-func (c *crashed) Error() string { return "the handler panicked: " + c.reason }
-
-// errExited is what became of a handler that exited its goroutine, by runtime.Goexit or a failing test.
-var errExited = errors.New("the handler exited its goroutine")
+func (c *crashed) Error() string {
+	if c.exited {
+		return "the handler exited its goroutine"
+	}
+	return "the handler panicked: " + c.reason
+}
 
 // errAborted is what became of a handler that panicked with [http.ErrAbortHandler], as httputil.ReverseProxy does when who it
 // asks goes away: it means to give no answer, and net/http does not log it either.
@@ -27,11 +29,11 @@ var errAborted = fmt.Errorf("the handler gave no answer: %w", http.ErrAbortHandl
 func crash(reason any) error {
 	switch reason {
 	case nil:
-		return errExited
+		return &crashed{exited: true, stack: debug.Stack()}
 	case http.ErrAbortHandler:
 		return errAborted
 	default:
-		return &crashed{fmt.Sprint(reason), debug.Stack()}
+		return &crashed{reason: fmt.Sprint(reason), stack: debug.Stack()}
 	}
 }
 

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,9 +15,13 @@ import (
 // refuse turns an error into the response for a request, and logs it.
 func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 	failed := c.refusal(in, err)
-	c.logger.WithLevel(in.levelOf(failed)).Str("caller", in.Request.FromHost).Str("msgId", in.Request.MsgID).
+	line := c.logger.WithLevel(in.levelOf(failed)).Str("caller", in.Request.FromHost).Str("msgId", in.Request.MsgID).
 		Str("method", in.Request.Method).Str("path", in.Address.Path).Int("status", failed.Status).
-		Str("detail", failed.Detail).Msg("request failed")
+		Str("detail", failed.Detail)
+	if handler, ok := errors.AsType[*crashed](err); ok {
+		line = line.Bytes("stack", handler.stack)
+	}
+	line.Msg("request failed")
 	return failed.response()
 }
 
