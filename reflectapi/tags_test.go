@@ -40,6 +40,12 @@ func TestTagFaults(t *testing.T) {
 		`multipleOf=two`:                         {reflect.TypeFor[float64](), "expects a number"},
 		`default=yes`:                            {reflect.TypeFor[bool](), "expects a boolean"},
 		`minimum=3,enum=x`:                       {reflect.TypeFor[uint8](), `"enum=x": expects an integer`},
+		`multipleOf=0`:                           {reflect.TypeFor[float32](), "field: multipleOf is 0, but has to be above 0"},
+		`minimum=5,maximum=3`:                    {reflect.TypeFor[*int](), "field: minimum=5 and maximum=3 leave no value that fits: change one of them"},
+		`minimum=300`:                            {reflect.TypeFor[byte](), "field: minimum=300 and the highest uint8, 255, leave no value that fits"},
+		`exclusiveMaximum=0`:                     {reflect.TypeFor[uint](), "field: the lowest uint, 0, and exclusiveMaximum=0 leave no value that fits"},
+		`minLength=3,maxLength=2`:                {reflect.TypeFor[[]string](), "field: minLength=3 and maxLength=2 leave no value that fits"},
+		`minItems=2,maxItems=1`:                  {reflect.TypeFor[[]bool](), "field: minItems=2 and maxItems=1 leave no value that fits"},
 		`maximum=10`:                             {reflect.TypeFor[[][]int](), "has no effect on an array"},
 	} {
 		structure := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: test.typ, Tag: reflect.StructTag(`json:"field" jsonschema:"` + tag + `"`)}})
