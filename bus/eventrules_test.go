@@ -60,7 +60,8 @@ func TestRefusedSubscriptions(t *testing.T) {
 		"no store":         {to(ordersHost, newSink(), bus.InFlight(3)), "are for stored events: add bus.Durable()"},
 		"no attempt":       {to(ordersHost, newSink(), bus.Durable(), bus.Redeliver(0, 1, 1)), "at least one attempt"},
 		"too many":         {to(ordersHost, newSink(), bus.Durable(), bus.InFlight(1001)), "choose 1 to 1000"},
-		"Serve":            {bus.Serve(conn, calculator{}, bus.Durable()), "bus.Durable is for events; see bus.Subscribe"},
+		"Serve":            {bus.Serve(conn, calculator{}, bus.Durable()), "bus.Durable, bus.Redeliver and bus.InFlight are for events: leave them out of bus.Serve"},
+		"Serve, often":     {bus.Serve(conn, calculator{}, bus.Redeliver(3, time.Second, time.Minute)), "bus.Redeliver and bus.InFlight are for events"},
 		"a number of more": {to(ordersHost, newSink(), bus.Method("OnNothing", bus.NoQueue())), "method OnNothing: has options, but the service has no such method"},
 	} {
 		if refused.err == nil || !strings.Contains(refused.err.Error(), refused.want) {

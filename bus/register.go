@@ -57,7 +57,7 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 // plan finds the methods of impl and makes their endpoints.
 func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, service *reflectapi.Service, err error) {
 	if config.durable != nil {
-		return nil, nil, errors.New("bus.Durable is for events; see bus.Subscribe")
+		return nil, nil, errors.New("bus.Durable, bus.Redeliver and bus.InFlight are for events: leave them out of bus.Serve; see bus.Subscribe")
 	}
 	if service, err = describe(as, impl, config); err != nil {
 		return nil, nil, err
