@@ -65,6 +65,8 @@ func TestRegistrationFaults(t *testing.T) {
 			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Hidden())) }, "Jump",
 		},
 		"bad path":     {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
+		"a colon":      {func() error { return conn.Handle("GET", "/:id", handler) }, "write {id} for a parameter"},
+		"a query":      {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("/pass?x=1"))) }, `ends before "?"`},
 		"bad method":   {func() error { return conn.Handle("get", "/y", handler) }, "capital"},
 		"HEAD":         {func() error { return conn.Handle("HEAD", "/y", handler) }, "serve GET"},
 		"endless path": {func() error { return conn.Handle("GET", "/"+strings.Repeat("a", 5000), handler) }, "shorten the path"},

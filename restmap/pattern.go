@@ -29,10 +29,15 @@ type Segment struct {
 
 // ParsePattern parses a path. Literal segments are written as in a URL, escaped or not. A parameter is a whole segment;
 // its name consists of letters, digits and underscores, and is unique in the path. {name+} has to be the last segment.
+// What another router would take for a parameter, "*" and ":name", is refused, and so are a query and a fragment, which
+// are no part of a path; %2A, %3A, %3F and %23 stand for the characters.
 func ParsePattern(path string) (Pattern, error) {
 	rest, rooted := strings.CutPrefix(path, "/")
 	if !rooted {
 		return Pattern{}, fmt.Errorf("path %q: does not start with a slash", path)
+	}
+	if i := strings.IndexAny(path, "?#"); i >= 0 {
+		return Pattern{}, fmt.Errorf("path %q: ends before %q: leave out the rest, or write %s for the character", path, path[i:i+1], url.PathEscape(path[i:i+1]))
 	}
 	var p Pattern
 	for text := range strings.SplitSeq(rest, "/") {
@@ -58,6 +63,12 @@ func ParsePattern(path string) (Pattern, error) {
 func parseSegment(text string) (Segment, error) {
 	if text == "*" {
 		return Segment{}, errors.New(`segment "*": write {name} for one segment, {name+} at the end for all the rest, or %2A for the character`)
+	}
+	if name, colon := strings.CutPrefix(text, ":"); colon {
+		if !isName(name) {
+			name = "name"
+		}
+		return Segment{}, fmt.Errorf("segment %q: write {%s} for a parameter, or %%3A for the character", text, name)
 	}
 	if !strings.ContainsAny(text, "{}") {
 		literal, err := url.PathUnescape(text)
@@ -103,10 +114,18 @@ func (p Pattern) path(parameter func(Segment) string) string {
 		if s.Name != "" {
 			b.WriteString(parameter(s))
 		} else {
-			b.WriteString(url.PathEscape(s.Literal))
+			b.WriteString(escaped(s.Literal))
 		}
 	}
 	return b.String()
+}
+
+// escaped writes a literal so that it is read again as one: a colon in front would announce a parameter.
+func escaped(literal string) string {
+	if rest, colon := strings.CutPrefix(literal, ":"); colon {
+		return "%3A" + url.PathEscape(rest)
+	}
+	return url.PathEscape(literal)
 }
 
 // Segments returns a copy of the segments: [{Literal: "products"} {Name: "id"}]. The

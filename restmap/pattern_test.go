@@ -24,6 +24,7 @@ func TestParsePattern(t *testing.T) {
 		{"/a b/é", "/a%20b/%C3%A9", []restmap.Segment{literal("a b"), literal("é")}},
 		{"/a%20b/%C3%A9", "/a%20b/%C3%A9", []restmap.Segment{literal("a b"), literal("é")}},
 		{"/a%2Fb", "/a%2Fb", []restmap.Segment{literal("a/b")}},
+		{"/%3Aid/a:b/12:%3F%23", "/%3Aid/a:b/12:%3F%23", []restmap.Segment{literal(":id"), literal("a:b"), literal("12:?#")}},
 		{"/%7Bid%7D", "/%7Bid%7D", []restmap.Segment{literal("{id}")}},
 		{"/products/{id}", "/products/{id}", []restmap.Segment{literal("products"), {Name: "id"}}},
 		{"/{_a}/x/{größe1}", "/{_a}/x/{größe1}", []restmap.Segment{{Name: "_a"}, literal("x"), {Name: "größe1"}}},
@@ -50,6 +51,10 @@ func TestParsePatternRefuses(t *testing.T) {
 		{"/a{id}", `path "/a{id}": segment "a{id}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/{id}.json", `path "/{id}.json": segment "{id}.json": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/api/*", `path "/api/*": segment "*": write {name} for one segment, {name+} at the end for all the rest, or %2A for the character`},
+		{"/x/:id", `path "/x/:id": segment ":id": write {id} for a parameter, or %3A for the character`},
+		{"/:", `path "/:": segment ":": write {name} for a parameter, or %3A for the character`},
+		{"/x?y=1", `path "/x?y=1": ends before "?": leave out the rest, or write %3F for the character`},
+		{"/x/{id}#top", `path "/x/{id}#top": ends before "#": leave out the rest, or write %23 for the character`},
 		{"/{}", `path "/{}": segment "{}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/{1a}", `path "/{1a}": segment "{1a}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/{path...}", `path "/{path...}": segment "{path...}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
@@ -176,7 +181,7 @@ func mustParse(t testing.TB, path string) restmap.Pattern {
 // FuzzPattern holds parsing against itself and matching against a naive oracle.
 func FuzzPattern(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"/", "/"}, {"/products/{id}", "/products/1"}, {"/files/{path+}", "/files//a%2Fb"}, {"/a%2fb/{x}", "/a%2Fb/"}, {"/{a}/{b+}", "/x"},
+		{"/", "/"}, {"/products/{id}", "/products/1"}, {"/files/{path+}", "/files//a%2Fb"}, {"/a%2fb/{x}", "/a%2Fb/"}, {"/{a}/{b+}", "/x"}, {"/%3Aa/b:", "/:a"},
 	} {
 		f.Add(seed[0], seed[1])
 	}
