@@ -66,13 +66,26 @@ func splitHost(u *url.URL) (host string, port int, err error) {
 	default:
 		return "", 0, malformed("URL scheme %s: neither https nor http; an address is https://<host>/<path>", quote(u.Scheme))
 	}
-	host, digits, _ := strings.Cut(u.Host, ":")
+	if strings.HasPrefix(u.Host, "[") && strings.Contains(u.Host, ":") {
+		return "", 0, malformed("host %s: an IPv6 address is no host of the bus; write the name under which the service is connected", quote(u.Host))
+	}
+	host, digits, colon := strings.Cut(u.Host, ":")
+	if colon && digits == "" && strings.HasPrefix(u.Path, "//") && endsInScheme(host) {
+		return "", 0, malformed("URL: has two schemes; a host is written without one, calculator.example, and an address with one, https://<host>/<path>")
+	}
 	if digits != "" {
 		if port, err = parsePort(digits); err != nil {
 			return "", 0, err
 		}
 	}
 	return LowerHost(host), port, nil
+}
+
+// endsInScheme recognises what is left as the host of https://https://calculator.example/add, with an instance ID before
+// it or not.
+func endsInScheme(host string) bool {
+	last := LowerHost(host[strings.LastIndexByte(host, '.')+1:])
+	return last == "https" || last == "http"
 }
 
 // parsePort parses a port as in a URL or a subject: no sign, no leading zero.
