@@ -157,6 +157,11 @@ func (c *connectConfig) validate() error {
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s is too short: set a time above zero with bus.WithAckWait", c.ackWait)
 	}
+	if c.linkConfig.nats == nil {
+		if err := c.linkConfig.checkURL(); err != nil {
+			return err
+		}
+	}
 	if c.linkConfig.nats == nil && (c.linkConfig.cert == "") != (c.linkConfig.key == "") {
 		return errors.New("BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing")
 	}

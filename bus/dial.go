@@ -72,6 +72,9 @@ func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*
 		if config.provider == nil && !mayPass(err) {
 			return nil, fmt.Errorf("connect to %s: %w; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables", config.address(), err)
 		}
+		if scheme := config.foreignScheme(); config.provider == nil && scheme != "" {
+			return nil, fmt.Errorf("connect to %s: %w; a broker's URL has the scheme nats, tls, ws or wss, not %s: change BUS_NATS_URL or bus.WithURL", config.address(), err, scheme)
+		}
 		select {
 		case <-ctx.Done():
 			return nil, noBroker(config, err)

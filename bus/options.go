@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -37,10 +38,10 @@ type QuietBroker interface {
 	AwaitQuiet(ctx context.Context) error
 }
 
-// WithURL sets the address of the broker, or several addresses separated by commas. Default: BUS_NATS_URL, else
-// nats://127.0.0.1:4222.
+// WithURL sets the address of the broker, or several addresses separated by commas. An empty one stands for the default.
+// Default: BUS_NATS_URL, else nats://127.0.0.1:4222.
 func WithURL(url string) ConnectOption {
-	return func(c *connectConfig) { c.linkConfig.url = url }
+	return func(c *connectConfig) { c.linkConfig.url = cmp.Or(url, c.linkConfig.url) }
 }
 
 // WithBroker connects to a broker in this process, without a socket. Default: none.
