@@ -44,26 +44,24 @@ func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 	return s.claims, true
 }
 
-// openVerifier takes the verifier that an option gives, or makes the one that the environment asks for.
-func (c *Conn) openVerifier(ctx context.Context, config *connectConfig) (err error) {
-	c.verifier = config.verifier
-	if c.verifier != nil || config.claimsConfig.KeySet == "" {
-		return nil
+// openVerifier makes the verifier that the environment asks for; nil if it asks for none, or an option gives one. It needs
+// no broker, so what is wrong with the key set is told even if there is none.
+func (c *connectConfig) openVerifier(ctx context.Context, host, id string) (*claims.Verifier, error) {
+	if c.verifier != nil || c.claimsConfig.KeySet == "" {
+		return nil, nil //nolint:nilnil // a nil verifier is one that accepts no token
 	}
-	keys := config.claimsConfig
-	keys.Logger = c.logger
-	if c.verifier, err = claims.Open(ctx, keys); err != nil {
-		return fmt.Errorf("BUS_JWKS: %w", err)
+	keys := c.claimsConfig
+	keys.Logger = c.loggerOf(host, id)
+	own, err := claims.Open(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("BUS_JWKS: %w", err)
 	}
-	c.ownVerifier = true
-	return nil
+	return own, nil
 }
 
 // closeVerifier is for when no handler is left that has to know its caller.
 func (c *Conn) closeVerifier() {
-	if c.ownVerifier {
-		c.verifier.Close()
-	}
+	c.ownVerifier.Close()
 }
 
 // VerifyToken returns the claims of a token, a bare JWT, verified as the services of this connection do it: by the key

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
@@ -95,8 +97,22 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 		if err == nil {
 			_ = conn.Close(t.Context())
 		}
+		_, err = bus.Connect(t.Context(), vaultHost, bus.WithBroker(newUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s, without a broker: %v", keySet, err)
+		}
 	}
 	awaitVerifiers(t, 0)
+}
+
+// TestKeysWithoutABroker are not kept fresh for nobody.
+func TestKeysWithoutABroker(t *testing.T) {
+	i := newIssuer(t)
+	i.setKeys(t)
+	if _, err := bus.Connect(t.Context(), vaultHost, bus.WithBroker(newUnreachable()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Millisecond)); err == nil {
+		t.Error("connected to nowhere")
+	}
+	awaitVerifiers(t, 1) // that of the issuer
 }
 
 // TestCloseVerifiesToTheEnd closes a service while a handler of it runs, which then calls its own host.

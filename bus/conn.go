@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,7 +34,7 @@ type Conn struct {
 	slog                 *slog.Logger // behind logger; nil: that is no other's
 
 	verifier    *claims.Verifier // nil accepts no token
-	ownVerifier bool             // ours to close
+	ownVerifier *claims.Verifier // the same if it is ours to close, else nil
 
 	link      *link
 	nats      *natsTransport
@@ -100,16 +101,19 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
 	id := subject.NewID()
-	link, err := acquireLink(ctx, id+"."+host, config)
+	own, err := config.openVerifier(ctx, host, id)
 	if err != nil {
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
+	link, err := acquireLink(ctx, id+"."+host, config)
+	if err != nil {
+		own.Close()
+		return nil, fmt.Errorf("connect %s: %w", host, err)
+	}
 	conn := newConn(host, id, link, config)
+	conn.ownVerifier, conn.verifier = own, cmp.Or(config.verifier, own)
 	conn.meters, err = newMeters(config.meterProvider, host)
 	conn.calling = conn.clientChain()
-	if err == nil {
-		err = conn.openVerifier(ctx, config)
-	}
 	if err == nil {
 		err = conn.open(ctx, config)
 	}
@@ -146,7 +150,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		host: host, id: id, ownHost: id + "." + host, plane: config.plane,
 		version: config.version, description: config.description, baseURL: config.baseURL,
 		ackWait: config.ackWait, allowResponses: config.allowResponses, unlisted: config.unlisted,
-		logger:     config.logger.With().Str("host", host).Str("id", id).Logger(),
+		logger:     config.loggerOf(host, id),
 		slog:       config.slog,
 		link:       link,
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},

@@ -32,3 +32,8 @@ func environmentLogger() (zerolog.Logger, error) {
 	}
 	return logger.Level(level).With().Timestamp().Logger(), nil
 }
+
+// loggerOf returns the logger of an instance.
+func (c *connectConfig) loggerOf(host, id string) zerolog.Logger {
+	return c.logger.With().Str("host", host).Str("id", id).Logger()
+}
