@@ -35,6 +35,9 @@ func Call(ctx context.Context, conn *Conn, address string, arguments, result any
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
 		return newError(http.StatusBadRequest, NotExecuted, nil, "the result of %s cannot be stored in this %T: pass a non-nil pointer", address, result)
 	}
+	if conn == nil {
+		return noConnection(address)
+	}
 	to, err := conn.destinationOf(address, arguments)
 	if err != nil {
 		return unsent(err)

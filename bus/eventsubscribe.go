@@ -30,6 +30,9 @@ import (
 // It takes the options of [Serve], except those for ports, paths and methods. Handlers run concurrently, each on a
 // goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
 func Subscribe[T any](conn *Conn, source string, impl T, options ...ServeOption) error {
+	if conn == nil {
+		return fmt.Errorf("%T cannot be subscribed to the events of %s without a connection", impl, source)
+	}
 	config := newServiceConfig([]ServeOption{Port(EventPort), Hidden()})
 	config.apply(options)
 	if err := conn.subscribeEvents(interfaceOf[T](), source, impl, config); err != nil {

@@ -28,6 +28,9 @@ import (
 //
 // Handlers run concurrently, each on a goroutine of its own; impl must allow that.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
+	if conn == nil {
+		return fmt.Errorf("%T cannot be served without a connection", impl)
+	}
 	return conn.serve(interfaceOf[T](), impl, newServiceConfig(options))
 }
 

@@ -3,6 +3,7 @@ package portal
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -39,6 +40,9 @@ type Ingress struct {
 // NewIngress returns an ingress that calls with conn, which should be connected as "ingress": services see that host as
 // their caller. Close the connection after the server has stopped. An error names the invalid option.
 func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
+	if conn == nil {
+		return nil, errors.New("the ingress cannot call without a connection")
+	}
 	config, err := newIngressConfig(options)
 	if err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/portal"
 )
 
-// TestNoOption hands over options that are nil, as a function may return that has none to set.
+// TestNoOption hands over options that are nil, as a function may return that has none to set, and a connection that is.
 func TestNoOption(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect("portal")
@@ -18,6 +18,11 @@ func TestNoOption(t *testing.T) {
 			return err
 		},
 		"portal: option 1 is nil: leave it out": func() error { return portal.Register(conn, nil) },
+		"the ingress cannot call without a connection": func() error {
+			_, err := portal.NewIngress(nil)
+			return err
+		},
+		"the portal cannot be served without a connection": func() error { return portal.Register(nil) },
 		"listen: the handler is nil": func() error {
 			_, err := portal.Listen(nil, portal.WithAddress("127.0.0.1:0"))
 			return err

@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -44,6 +45,9 @@ func defaultPatience() patience {
 //
 // All of it is live when Register returns. After an error close the connection.
 func Register(conn *bus.Conn, options ...RegisterOption) error {
+	if conn == nil {
+		return errors.New("the portal cannot be served without a connection")
+	}
 	if conn.Host() != hostPortal {
 		return fmt.Errorf("portal on %s: connect as %q, the host that / redirects to", conn.Host(), hostPortal)
 	}
