@@ -12,6 +12,9 @@ import (
 // untagged is the error for a struct of arguments with a field that has no json tag. It would travel under its Go name,
 // "Text", which is hardly that of an argument; and what is not the name of one is ignored, as the contract has it, so that the
 // argument would be zero.
+//
+// Only the arguments themselves are looked at, with what they embed, and no value in them: a type such as struct{ X int } that
+// a service takes has the member "X", and a caller does not know which one it takes.
 func untagged(arguments reflect.Type) error { return untaggedIn(arguments, nil) }
 
 // untaggedIn is untagged below the types that were met: one may embed itself.

@@ -41,6 +41,38 @@ func (o ownJSON) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]int{"x": o.X, "y": o.Y})
 }
 
+// surveyor takes a type without tags, whose members have the names of its fields.
+type surveyor struct{}
+
+func (surveyor) Double(of bare, all []bare) (sum int) {
+	for _, each := range append(all, of) {
+		sum += 2 * each.X
+	}
+	return sum
+}
+
+// TestValuesNeedNoTags has values in the arguments pass as the callee reads them, with tags or without.
+func TestValuesNeedNoTags(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("surveyor.example")
+		serve(t, conn, surveyor{})
+		type arguments struct {
+			Of  bare   `json:"of"`
+			All []bare `json:"all"`
+		}
+		for name, given := range map[string]any{
+			"a struct": arguments{bare{1}, []bare{{2}}},
+			"a map":    bus.Args{"of": &bare{1}, "all": []bare{{2}}},
+		} {
+			var result struct{ Sum int }
+			if err := bus.Call(t.Context(), conn, "https://surveyor.example/double", given, &result); err != nil || result.Sum != 6 {
+				t.Errorf("%s: %d, %v", name, result.Sum, err)
+			}
+		}
+	})
+}
+
 // TestArgumentsHaveTags has calls with arguments that would not arrive be refused, by name, instead of computing with zeros.
 func TestArgumentsHaveTags(t *testing.T) {
 	t.Parallel()
