@@ -60,6 +60,34 @@ func TestServeWarnsOfWhatIsNotMeant(t *testing.T) {
 	}
 }
 
+// draft has a tag that nothing reads.
+type draft struct {
+	Text string `json:"text" jsonSchema:"minLength=1"`
+}
+
+type drafts struct{}
+
+func (drafts) Write(of draft) error                      { return nil }
+func (drafts) OnWrite(_ context.Context, of draft) error { return nil }
+
+// TestWarningsOfTags logs them on both sides.
+func TestWarningsOfTags(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	for name, try := range map[string]func(*bus.Conn) error{
+		"Serve":     func(c *bus.Conn) error { return bus.Serve(c, drafts{}) },
+		"Subscribe": func(c *bus.Conn) error { return bus.Subscribe(c, "source.example", drafts{}, bus.Without("Write")) },
+	} {
+		logged := new(lines)
+		if err := try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))); err != nil {
+			t.Fatal(err)
+		}
+		if logged.count("field bus_test.draft.Text: the tag jsonSchema is ignored: write jsonschema") != 1 || logged.count("\n") != 1 {
+			t.Errorf("%s: %s", name, logged)
+		}
+	}
+}
+
 // TestHandleWarnsOfWhatIsNotMeant serves an application under a path that is not all that it serves.
 func TestHandleWarnsOfWhatIsNotMeant(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,7 @@ func (s *survey) service() (*Service, error) {
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
-	service.Warnings = s.warnings()
+	service.Warnings = append(s.warnings(), s.unreadTags()...)
 	return service, nil
 }
 

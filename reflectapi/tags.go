@@ -41,9 +41,16 @@ func eachStruct(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.T
 	case reflect.Struct:
 		visit(t)
 		for f := range t.Fields() {
-			eachStruct(f.Type, seen, visit)
+			if !isLeftOut(f) {
+				eachStruct(f.Type, seen, visit)
+			}
 		}
 	}
+}
+
+// isLeftOut reports whether a field is no part of its struct's JSON.
+func isLeftOut(f reflect.StructField) bool {
+	return !f.IsExported() && !f.Anonymous || f.Tag.Get("json") == "-"
 }
 
 // tagParts splits a jsonschema tag at its commas. A comma after a backslash belongs to the value.

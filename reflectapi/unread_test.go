@@ -1,0 +1,71 @@
+package reflectapi_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+type (
+	sloppy struct {
+		Kept      string `json:"kept,omitempty" xml:"kept,attr" db:"kept"`
+		Option    string `json:"option,omitemtpy,required,omitzero"` //nolint:revive,staticcheck // the mistake that is looked for
+		Flat      clean  `json:"flat,inline"`                        //nolint:revive // an option of jsonschema, none of the codec's
+		Case      string `json:"case" jsonSchema:"minLength=3"`
+		Shouted   string `JSON:"shouted"`
+		Rule      string `json:"rule" validate:"required"`
+		Next      []*sloppy
+		Rules     map[string]int   `json:"rules" validate:"min=1"`
+		Aware     string           `json:"aware" validate:"required" jsonschema:"minLength=1"`
+		Left      string           `json:"-" validate:"required" jsonSchema:"x"`
+		hidden    string           `validate:"required"` //nolint:revive // a mistake, too, but nobody's here
+		clean     `json:",inline"` //nolint:revive // as in the types of Kubernetes
+		strangers ownText
+		private   row
+		Private   row `json:"-"`
+	}
+	row struct {
+		Text string `json:"text,omitemtpy" validate:"required"` //nolint:revive,staticcheck // what nobody reads
+	}
+	clean struct {
+		Cased string `json:"cased,case:ignore"` //nolint:revive // an option of the codec's
+	}
+	ownText struct {
+		Text string `json:"text,omitemtpy"` //nolint:revive,staticcheck // the mistake that is looked for
+	}
+	answered struct {
+		Rule   string `json:"rule" validate:"required"`
+		Option string `json:"option,omitemtpy"` //nolint:revive,staticcheck // the mistake that is looked for
+	}
+	secretary struct{}
+)
+
+func (ownText) MarshalText() ([]byte, error) { return nil, nil }
+
+func (secretary) File(of sloppy, again *sloppy, text ownText) (where answered) {
+	return answered{Rule: of.hidden + of.strangers.Text + of.private.Text}
+}
+func (secretary) Find(where clean) (of sloppy) { return sloppy{} }
+
+// TestUnreadTags warns of each once, whatever the number of methods.
+func TestUnreadTags(t *testing.T) {
+	t.Parallel()
+	const options = ` is ignored: use one of omitempty, omitzero, string, embed, or remove it`
+	want := []string{
+		`field reflectapi_test.sloppy.Option: the json option "omitemtpy"` + options,
+		`field reflectapi_test.sloppy.Option: the json option "required"` + options,
+		`field reflectapi_test.sloppy.Flat: the json option "inline"` + options,
+		`field reflectapi_test.sloppy.Case: the tag jsonSchema is ignored: write jsonschema, in lower case`,
+		`field reflectapi_test.sloppy.Shouted: the tag JSON is ignored: write json, in lower case`,
+		`type reflectapi_test.sloppy: the validate tag of Rule, Rules is ignored: write the rules in jsonschema tags, such as jsonschema:"minLength=1"`,
+		`field reflectapi_test.answered.Option: the json option "omitemtpy"` + options,
+	}
+	if got := describe(t, secretary{}).Warnings; !slices.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := describe(t, &Calculator{}, reflectapi.Without("Home")).Warnings; got != nil {
+		t.Errorf("of nothing: %q", got)
+	}
+}
