@@ -105,3 +105,46 @@ func TestLockConn(t *testing.T) { //nolint:paralleltest // it sets the environme
 		t.Errorf("told %q", told)
 	}
 }
+
+// shelf is read by a path.
+type shelf struct{}
+
+func (shelf) ReadBook(_ context.Context, _ int) (string, error) { return "On the bus", nil }
+
+// TestLockIsTrue holds that a caller of the old version fares as the lock says.
+func TestLockIsTrue(t *testing.T) { //nolint:paralleltest // it sets the environment
+	served := func(options ...bus.ServeOption) []bus.ServeOption {
+		return append([]bus.ServeOption{bus.Resource("books"), bus.Names("ReadBook", "id", "httpResponseBody")}, options...)
+	}
+	for name, test := range map[string]struct {
+		options []bus.ServeOption
+		want    string
+		works   bool
+	}{
+		"another name": {
+			[]bus.ServeOption{bus.Resource("books"), bus.Names("ReadBook", "number", "httpResponseBody")},
+			"log: ", true,
+		},
+		"hidden":     {served(bus.Hidden()), "GET /books/{id} (ReadBook) is gone: unless it is only hidden, callers get 404 or 405", true},
+		"another":    {served(bus.Method("ReadBook", bus.Path("/shelf/{id}"))), "GET /books/{id} has moved to GET /shelf/{id}", false},
+		"other port": {served(bus.Port(444)), "GET /books/{id} has moved to GET :444/books/{id}", false},
+	} {
+		path := filepath.Join(t.TempDir(), "shelf.api.json")
+		t.Setenv("BUSLINE_UPDATE", "1")
+		bustest.LockAPI(t, path, shelf{}, served()...)
+		t.Setenv("BUSLINE_UPDATE", "")
+		record := &recordingT{TB: t}
+		bustest.LockAPI(bustest.Reporter(record), path, shelf{}, test.options...)
+		if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], test.want) {
+			t.Errorf("%s: told %q, want in it %q", name, told, test.want)
+		}
+		b := bustest.New(t)
+		if err := bus.Serve(b.Connect("shelf.example"), shelf{}, test.options...); err != nil {
+			t.Fatal(err)
+		}
+		err := bus.Call(t.Context(), b.Connect("caller.example"), "GET https://shelf.example/books/{id}", bus.Args{"id": 5}, nil)
+		if (err == nil) != test.works {
+			t.Errorf("%s: an old caller gets %v", name, err)
+		}
+	}
+}

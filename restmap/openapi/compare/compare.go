@@ -11,6 +11,7 @@ package compare
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,16 +29,16 @@ type Change struct {
 func Documents(before, after *openapi.Document) []Change {
 	c := &comparison{before: before, after: after}
 	old, now := operations(before), operations(after)
-	for _, key := range slices.Sorted(maps.Keys(old)) {
-		if other := now[key]; other != nil {
-			c.operation(key, old[key], other)
+	for _, shape := range slices.Sorted(maps.Keys(old)) {
+		if other := now[shape]; other != nil {
+			c.operation(old[shape], other)
 		} else {
-			c.gone(key, old[key], now)
+			c.gone(old[shape], now)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(now)) {
-		if old[key] == nil && !c.moved[key] {
-			c.addf(false, "%s (%s) is new", key, now[key].OperationID)
+	for _, shape := range slices.Sorted(maps.Keys(now)) {
+		if old[shape] == nil && !c.moved[shape] {
+			c.addf(false, "%s (%s) is new", now[shape].key, now[shape].OperationID)
 		}
 	}
 	return c.changes
@@ -47,7 +48,7 @@ func Documents(before, after *openapi.Document) []Change {
 type comparison struct {
 	before, after *openapi.Document
 	changes       []Change
-	moved         map[string]bool // operations of after with another address before
+	moved         map[string]bool // operations of after with another address before, by shape
 }
 
 func (c *comparison) addf(breaks bool, format string, arguments ...any) {
@@ -57,12 +58,28 @@ func (c *comparison) addf(breaks bool, format string, arguments ...any) {
 	}
 }
 
-// operations returns those of a document by "POST /add", with the port if it is not 443.
-func operations(d *openapi.Document) map[string]*openapi.Operation {
-	all := make(map[string]*openapi.Operation)
+// located is an operation, and where it is.
+type located struct {
+	*openapi.Operation
+
+	key   string   // "GET /things/{id}", with the port if it is not 443
+	names []string // of the arguments in the path, in order
+}
+
+// parameterPattern matches what stands for an argument in a path.
+var parameterPattern = regexp.MustCompile(`\{[^/{}]*\}`)
+
+// operations returns those of a document by what callers send: "GET /things/{}", as nobody sends the name of an argument
+// in the path.
+func operations(d *openapi.Document) map[string]*located {
+	all := make(map[string]*located)
 	for path, item := range d.Paths {
 		for method, operation := range item.Operations() {
-			all[method+" "+withoutHost(path)] = operation
+			found := &located{Operation: operation, key: method + " " + withoutHost(path)}
+			for _, name := range parameterPattern.FindAllString(path, -1) {
+				found.names = append(found.names, strings.Trim(name, "{}"))
+			}
+			all[openapi.ShapeOf(found.key)] = found
 		}
 	}
 	return all
@@ -77,19 +94,20 @@ func withoutHost(path string) string {
 	return "/" + rest
 }
 
-// gone reports that an operation does not exist any more, or has moved.
-func (c *comparison) gone(key string, operation *openapi.Operation, now map[string]*openapi.Operation) {
-	for _, other := range slices.Sorted(maps.Keys(now)) {
-		if now[other].OperationID != operation.OperationID {
+// gone reports that an operation does not exist any more, or has moved. What is hidden is in no document, but answers.
+func (c *comparison) gone(operation *located, now map[string]*located) {
+	for _, shape := range slices.Sorted(maps.Keys(now)) {
+		other := now[shape]
+		if other.OperationID != operation.OperationID {
 			continue
 		}
 		if c.moved == nil {
 			c.moved = make(map[string]bool)
 		}
-		c.moved[other] = true
-		c.addf(true, "%s has moved to %s: callers of the old address get 404 or 405", key, other)
-		c.operation(other, operation, now[other])
+		c.moved[shape] = true
+		c.addf(true, "%s has moved to %s: callers of the old address get 404 or 405", operation.key, other.key)
+		c.operation(operation, other)
 		return
 	}
-	c.addf(true, "%s (%s) is gone: callers get 404 or 405", key, operation.OperationID)
+	c.addf(true, "%s (%s) is gone: unless it is only hidden, callers get 404 or 405", operation.key, operation.OperationID)
 }

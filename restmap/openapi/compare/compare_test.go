@@ -80,7 +80,7 @@ func TestDocuments(t *testing.T) {
 			breaks: []string{
 				"POST /buy: the argument count is no longer read: what callers send is ignored",
 				"POST /buy: the result's total is gone: callers that read it find nothing",
-				"POST /list (List) is gone: callers get 404 or 405",
+				"POST /list (List) is gone: unless it is only hidden, callers get 404 or 405",
 			},
 		},
 		"elsewhere": {
@@ -172,4 +172,49 @@ func document[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.
 		t.Fatal(err)
 	}
 	return parsed
+}
+
+// Below are paths with arguments, of a service that is served in several ways.
+type Paths struct{}
+
+func (Paths) ReadThing(id int) (httpResponseBody string)  { return }
+func (Paths) Convert(from, to string) (result string)     { return }
+func (Paths) Find(rest string) (found string)             { return }
+func (Paths) Look(_ context.Context, x string) (y string) { return }
+
+// TestArgumentsInPaths holds that the name of an argument in a path is not part of the address.
+func TestArgumentsInPaths(t *testing.T) {
+	t.Parallel()
+	served := func(id, from, to, route, find string) *openapi.Document {
+		return document(t, Paths{}, bus.Resource("things"),
+			bus.Names("ReadThing", id, "httpResponseBody"), bus.Names("Convert", from+", "+to, "result"), bus.Names("Find", "rest", "found"), bus.Names("Look", "x", "y"),
+			bus.Method("Convert", bus.Path(route)), bus.Method("Find", bus.Path(find)))
+	}
+	const route, find = "/convert/{from}/{to}", "/find/{rest+}"
+	before := served("id", "from", "to", route, find)
+	for name, test := range map[string]struct {
+		after *openapi.Document
+		want  []compare.Change
+	}{
+		"the same": {before, nil},
+		"another name": {served("key", "from", "to", route, find), []compare.Change{
+			{Text: "GET /things/{id} is now GET /things/{key}: only a name has changed, which callers do not send"},
+		}},
+		"two other names": {served("id", "a", "b", "/convert/{a}/{b}", find), []compare.Change{
+			{Text: "POST /convert/{from}/{to} is now POST /convert/{a}/{b}: only a name has changed, which callers do not send"},
+		}},
+		"in another order": {served("id", "from", "to", "/convert/{to}/{from}", find), []compare.Change{
+			{Breaks: true, Text: "POST /convert/{from}/{to} is now POST /convert/{to}/{from}: what callers send for one argument is read as another"},
+		}},
+		"a single segment": {served("id", "from", "to", route, "/find/{rest}"), []compare.Change{
+			{Breaks: true, Text: "POST /find/{rest}: the argument rest is now a single segment of the path: callers that send several get 404"},
+		}},
+		"moved": {served("id", "from", "to", "/converted/{from}/{to}", find), []compare.Change{
+			{Breaks: true, Text: "POST /convert/{from}/{to} has moved to POST /converted/{from}/{to}: callers of the old address get 404 or 405"},
+		}},
+	} {
+		if got := compare.Documents(before, test.after); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %+v\nwant: %+v", name, got, test.want)
+		}
+	}
 }

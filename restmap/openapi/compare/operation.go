@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -12,9 +13,10 @@ import (
 const jsonType = "application/json"
 
 // operation compares arguments, responses and claims of one operation.
-func (c *comparison) operation(key string, old, now *openapi.Operation) {
+func (c *comparison) operation(before, after *located) {
+	key, old, now := after.key, before.Operation, after.Operation
 	c.claims(key, old, now)
-	c.parameters(key, old, now)
+	c.parameters(key, old, now, c.renamed(before, after))
 	c.body(key, bodyOf(old), bodyOf(now))
 	for _, status := range slices.Sorted(maps.Keys(old.Responses)) {
 		answer := now.Responses[status]
@@ -42,29 +44,59 @@ func (c *comparison) claims(key string, old, now *openapi.Operation) {
 	}
 }
 
+// renamed returns the new names of the arguments in a path, by the old ones. Callers send their values alone, each at its
+// place, so that a new name affects nobody, unless it is that of another argument.
+func (c *comparison) renamed(old, now *located) map[string]string {
+	names := make(map[string]string)
+	if openapi.ShapeOf(old.key) != openapi.ShapeOf(now.key) {
+		return names // it has moved: arguments are known by their names alone
+	}
+	swapped := false
+	for i, name := range old.names {
+		names[name] = now.names[i]
+		swapped = swapped || name != now.names[i] && slices.Contains(now.names, name)
+	}
+	switch {
+	case swapped:
+		c.addf(true, "%s is now %s: what callers send for one argument is read as another", old.key, now.key)
+	case old.key != now.key:
+		c.addf(false, "%s is now %s: only a name has changed, which callers do not send", old.key, now.key)
+	}
+	return names
+}
+
 // parameters compares the arguments in path and query.
-func (c *comparison) parameters(key string, old, now *openapi.Operation) {
-	find := func(in []*openapi.Parameter, p *openapi.Parameter) *openapi.Parameter {
-		i := slices.IndexFunc(in, func(other *openapi.Parameter) bool { return other.Name == p.Name && other.In == p.In })
+func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed map[string]string) {
+	find := func(parameters []*openapi.Parameter, in, name string) *openapi.Parameter {
+		i := slices.IndexFunc(parameters, func(p *openapi.Parameter) bool { return p.Name == name && p.In == in })
 		if i < 0 {
 			return nil
 		}
-		return in[i]
+		return parameters[i]
 	}
+	known := make(map[*openapi.Parameter]bool)
 	for _, before := range old.Parameters {
-		after := find(now.Parameters, before)
+		name := before.Name
+		if before.In == "path" {
+			name = cmp.Or(renamed[name], name)
+		}
+		after := find(now.Parameters, before.In, name)
 		if after == nil {
 			c.addf(true, "%s: the argument %s is no longer read from the %s: what callers send there is ignored", key, before.Name, before.In)
 			continue
 		}
+		known[after] = true
 		if after.Required && !before.Required {
-			c.required(key, before.Name)
+			c.required(key, name)
 		}
-		c.walk(arguments, key, "the argument "+before.Name, parameterSchema(before), parameterSchema(after))
+		if before.Rest && !after.Rest {
+			c.addf(true, "%s: the argument %s is now a single segment of the path: callers that send several get 404", key, name)
+		}
+		c.walk(arguments, key, "the argument "+name, parameterSchema(before), parameterSchema(after))
 	}
 	for _, after := range now.Parameters {
 		switch {
-		case find(old.Parameters, after) != nil:
+		case known[after]:
 		case after.Required:
 			c.required(key, after.Name)
 		default:
