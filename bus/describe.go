@@ -11,7 +11,8 @@ import (
 
 // DocumentOf returns the OpenAPI 3.0.0 document, in JSON, of what [Serve] would serve on a host: all ports, regardless
 // of what a caller may do, without hidden endpoints. It is meant for the authors of the service: unlike published
-// documents it shows the expressions of [Claims], as x-claims. It takes what Serve takes, registers nothing, and has
+// documents it shows the expressions of [Claims], as x-claims, and as x-also under which other HTTP methods than the listed one
+// an endpoint is served. It takes what Serve takes, registers nothing, and has
 // the same errors.
 func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, error) {
 	endpoints, service, err := plan(interfaceOf[T](), impl, newServiceConfig(options))
@@ -45,7 +46,7 @@ func (c *Conn) Document() ([]byte, error) {
 
 // writeDocument makes the document that authors see.
 func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, error) {
-	service.Port = publicPort
+	service.Port, service.Own = publicPort, true
 	for _, e := range endpoints {
 		service.Endpoints = append(service.Endpoints, &openapi.Described{
 			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims, Port: e.Port,

@@ -19,14 +19,15 @@ import (
 // LockAPI compares the API of a service with a committed file, by convention testdata/<name>.api.json. A change that
 // would break callers fails the test, with a sentence that says what breaks for whom: an operation that is gone, an
 // argument that is now required, a type that accepts less, a result that is gone, a stricter constraint, other claims,
-// another path. A mere addition to the API passes, and is logged.
+// another path, an HTTP method less. A mere addition to the API passes, and is logged.
 //
 //	func TestAPI(t *testing.T) {
 //		bustest.LockAPI[calculatorapi.Calculator](t, "testdata/calculator.api.json", calculatorsvc.Calculator{})
 //	}
 //
-// It takes what [bus.Serve] takes, and needs no bus. The file is the OpenAPI document of all ports, with the claims as
-// x-claims; hidden endpoints are not in it. It is written with BUSLINE_UPDATE=1 in the environment, and with go test
+// It takes what [bus.Serve] takes, and needs no bus. The file is the document of [bus.DocumentOf], of all ports and with
+// the claims. What is not in it is not locked: hidden endpoints, and what [bus.NoQueue], [bus.BodyLimit],
+// [bus.TimeBudget] and [bus.Intercept] change. It is written with BUSLINE_UPDATE=1 in the environment, and with go test
 // -update if the test binary has such a flag.
 func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
 	t.Helper()

@@ -226,3 +226,38 @@ func TestLiveResponsesFitTheirDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestAlso holds that only the documents of authors say under which other methods an endpoint is served.
+func TestAlso(t *testing.T) {
+	t.Parallel()
+	service := openapi.Service{Host: "h.example", Port: 443, Endpoints: append(
+		endpoints(t, Unlisted{}, restmap.Options{}), handler(t, "*", "/any"), handler(t, "PUT", "/put"),
+	)}
+	also := func(document *openapi.Document) map[string][]string {
+		found := make(map[string][]string)
+		for path, item := range document.Paths {
+			for method, operation := range item.Operations() {
+				if operation.Also != nil {
+					found[method+" "+path] = operation.Also
+				}
+			}
+		}
+		return found
+	}
+	if got := also(build(t, service)); len(got) > 0 {
+		t.Errorf("a published document says %v", got)
+	}
+	service.Own = true
+	own := build(t, service)
+	want := map[string][]string{"POST /h.example:443/purge": {"GET"}, "GET /h.example:443/any": {"*"}}
+	if got := also(own); !maps.EqualFunc(got, want, slices.Equal[[]string]) {
+		t.Errorf("the authors are told %v", got)
+	}
+	read, err := openapi.Parse(text(t, own))
+	if err != nil || len(also(read)) > 0 {
+		t.Errorf("after Parse: %v, %v", also(read), err)
+	}
+	if read, err = openapi.ParseOwn(text(t, own)); err != nil || len(also(read)) == 0 {
+		t.Errorf("after ParseOwn: %v, %v", also(read), err)
+	}
+}

@@ -61,6 +61,10 @@ type Operation struct {
 	// Claims is the rule that the claims of a caller's token must satisfy, in documents that only the authors of a
 	// service see. No caller sees it: Parse removes it.
 	Claims string `json:"x-claims,omitempty"`
+
+	// Also are the other HTTP methods under which the endpoint is served, ["GET"], or ["*"] for any, in documents that only
+	// the authors of a service see. Parse removes them.
+	Also []string `json:"x-also,omitempty"`
 }
 
 // Parameter is an argument in the path or the query.

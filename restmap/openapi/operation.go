@@ -29,6 +29,9 @@ func (b *builder) add(endpoint *Described) error {
 	if endpoint.Secured {
 		operation.Security, operation.Claims = bearer(), endpoint.Claims
 	}
+	if b.service.Own {
+		operation.Also = otherMethods(endpoint.Routes, method)
+	}
 	l := listed{endpoint: endpoint, method: method, operation: operation}
 	b.listed = append(b.listed, l)
 	if endpoint.Method != nil {
@@ -47,6 +50,16 @@ func (b *builder) add(endpoint *Described) error {
 
 func takesPost(route restmap.Route) bool {
 	return route.Method == http.MethodPost || route.Method == restmap.AnyMethod
+}
+
+// otherMethods returns the HTTP methods of routes but the one that is listed. One for any method is listed under one of them.
+func otherMethods(routes []restmap.Route, listed string) (others []string) {
+	for _, route := range routes {
+		if route.Method != listed || listed == restmap.AnyMethod {
+			others = append(others, route.Method)
+		}
+	}
+	return others
 }
 
 // describeWeb describes a handler, of which only the path is known.

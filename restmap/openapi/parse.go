@@ -15,13 +15,13 @@ func Parse(data []byte) (*Document, error) {
 	}
 	for _, item := range d.Paths {
 		for _, operation := range item.Operations() {
-			operation.Claims = ""
+			operation.Claims, operation.Also = "", nil
 		}
 	}
 	return d, nil
 }
 
-// ParseOwn is Parse for a document that only the authors of a service see; it keeps the claims.
+// ParseOwn is Parse for a document that only the authors of a service see; it keeps the claims and x-also.
 func ParseOwn(data []byte) (*Document, error) {
 	d := new(Document)
 	if err := strictjson.Unmarshal(data, d); err != nil {

@@ -92,6 +92,17 @@ func TestDocuments(t *testing.T) {
 			},
 			adds: []string{"GET /items: the argument limit is new"},
 		},
+		"POST alone": {
+			after: document(t, Shop{}, names, list, bus.PostOnly()),
+			breaks: []string{
+				"POST /buy: it is no longer served under GET: callers that use it get 405",
+				"POST /list: it is no longer served under GET: callers that use it get 405",
+			},
+		},
+		"any method": {
+			after: document(t, Shop{}, names, list, bus.Method("Buy", bus.HTTPMethod("*"))),
+			adds:  []string{"POST /buy: it is served under every HTTP method"},
+		},
 		"claims": {
 			after:  document(t, Shop{}, names, list, bus.Method("Buy", bus.Claims(`level > 2`))),
 			breaks: []string{"POST /buy: it now requires the claims level > 2: callers without a token get 401"},
@@ -154,6 +165,14 @@ func TestDocuments(t *testing.T) {
 				}
 			}
 		})
+	}
+	anything := document(t, Shop{}, names, list, bus.Method("Buy", bus.HTTPMethod("*")), bus.Method("List", bus.HTTPMethod("POST")))
+	want := []compare.Change{
+		{Breaks: true, Text: "POST /buy: it is no longer served under every HTTP method: callers that use others get 405"},
+		{Breaks: false, Text: "POST /list: it is served under GET, too"},
+	}
+	if got := compare.Documents(anything, before); !slices.Equal(got, want) {
+		t.Errorf("methods: %+v", got)
 	}
 	public, secured := document(t, Shop{}, names, list), document(t, Shop{}, names, list, bus.Claims(`"hr" in roles`))
 	if changes := compare.Documents(secured, public); slices.ContainsFunc(changes, func(c compare.Change) bool { return c.Breaks }) || len(changes) != 2 {

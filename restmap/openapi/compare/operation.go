@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -15,6 +16,7 @@ const jsonType = "application/json"
 // operation compares arguments, responses and claims of one operation.
 func (c *comparison) operation(before, after *located) {
 	key, old, now := after.key, before.Operation, after.Operation
+	c.methods(before, after)
 	c.claims(key, old, now)
 	c.parameters(key, old, now, c.renamed(before, after))
 	c.body(key, bodyOf(old), bodyOf(now))
@@ -30,6 +32,34 @@ func (c *comparison) operation(before, after *located) {
 			c.addf(true, "%s: the response with status %s no longer has a body: callers that read it find nothing", key, status)
 		}
 	}
+}
+
+// methods compares under which HTTP methods an operation is served beside the one that it is listed under.
+func (c *comparison) methods(old, now *located) {
+	for _, method := range old.Also {
+		switch {
+		case now.takes(method):
+		case method == restmap.AnyMethod:
+			c.addf(true, "%s: it is no longer served under every HTTP method: callers that use others get 405", now.key)
+		default:
+			c.addf(true, "%s: it is no longer served under %s: callers that use it get 405", now.key, method)
+		}
+	}
+	for _, method := range now.Also {
+		switch {
+		case old.takes(method):
+		case method == restmap.AnyMethod:
+			c.addf(false, "%s: it is served under every HTTP method", now.key)
+		default:
+			c.addf(false, "%s: it is served under %s, too", now.key, method)
+		}
+	}
+}
+
+// takes says whether an operation is served under a method.
+func (l *located) takes(method string) bool {
+	listed, _, _ := strings.Cut(l.key, " ")
+	return method == listed || slices.Contains(l.Also, method) || slices.Contains(l.Also, restmap.AnyMethod)
 }
 
 // claims compares who may call.
