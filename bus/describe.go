@@ -34,6 +34,27 @@ func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, err
 	return document, nil
 }
 
+// DocumentOfEvents returns the OpenAPI 3.0.0 document, in JSON, of the events of a source, a host. It is meant for the
+// authors of the source, as no document on the bus lists events. It takes what [Subscribe] takes, registers nothing, and
+// has the same errors; impl may be a generated source, without a connection. With [Durable] it says as x-stored that the
+// events are stored.
+func DocumentOfEvents[T any](source string, impl T, options ...ServeOption) ([]byte, error) {
+	config := newEventsConfig(options)
+	endpoints, service, err := planEvents(interfaceOf[T](), source, impl, config)
+	if err == nil {
+		err = errors.Join(validSource(source), validEndpoints(defaultPlane, source, endpoints), newRouter().add(endpoints))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe the events of %s in %T: %w", source, impl, err)
+	}
+	stored := config.durable != nil
+	document, err := writeDocument(openapi.Service{Host: source, Description: service.Doc, Stored: stored}, endpoints)
+	if err != nil {
+		return nil, fmt.Errorf("describe the events of %s in %T: %w", source, impl, err)
+	}
+	return document, nil
+}
+
 // Document returns the document of what the connection serves now, plain handlers included, in the form of
 // [DocumentOf].
 func (c *Conn) Document() ([]byte, error) {

@@ -38,3 +38,41 @@ func TestDocumentOfRefusesWhatServeRefuses(t *testing.T) {
 		t.Errorf("a bad host: %v", err)
 	}
 }
+
+// TestDocumentOfEventsRefusesWhatSubscribeRefuses holds that a document is not of events that nobody could handle.
+func TestDocumentOfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect("twins.example")
+	for name, test := range map[string]struct {
+		source string
+		impl   any
+		option bus.ServeOption
+	}{
+		"no events":  {"source.example", twins{}, bus.Hidden()},
+		"a bad host": {"not a host", happening{}, bus.Hidden()},
+		"port":       {"source.example", happening{}, bus.Port(444)},
+		"body limit": {"source.example", happening{}, bus.BodyLimit(-1)},
+		"no option":  {"source.example", happening{}, nil},
+	} {
+		subscribed := bus.Subscribe(conn, test.source, test.impl, test.option)
+		_, described := bus.DocumentOfEvents(test.source, test.impl, test.option)
+		if subscribed == nil || described == nil {
+			t.Errorf("%s: subscribed %v, described %v", name, subscribed, described)
+			continue
+		}
+		_, why, found := strings.Cut(subscribed.Error(), "to the events of "+test.source+": ")
+		if !found || !strings.HasSuffix(described.Error(), why) {
+			t.Errorf("%s: described %v, subscribed %v", name, described, subscribed)
+		}
+	}
+	document, err := bus.DocumentOfEvents("source.example", happening{}, bus.Durable())
+	for _, want := range []string{`"/source.example:417/on-done":{"post":`, `"x-stored":true`} {
+		if !strings.Contains(string(document), want) {
+			t.Errorf("%s is not in %s, %v", want, document, err)
+		}
+	}
+}
+
+type happening struct{}
+
+func (happening) OnDone() error { return nil }

@@ -33,12 +33,16 @@ func Subscribe[T any](conn *Conn, source string, impl T, options ...ServeOption)
 	if conn == nil {
 		return fmt.Errorf("%T cannot be subscribed to the events of %s without a connection", impl, source)
 	}
-	config := newServiceConfig([]ServeOption{Port(EventPort), Hidden()})
-	config.apply(options)
-	if err := conn.subscribeEvents(interfaceOf[T](), source, impl, config); err != nil {
+	if err := conn.subscribeEvents(interfaceOf[T](), source, impl, newEventsConfig(options)); err != nil {
 		return fmt.Errorf("subscribe %T of %s to the events of %s: %w", impl, conn.host, source, err)
 	}
 	return nil
+}
+
+func newEventsConfig(options []ServeOption) *serviceConfig {
+	config := newServiceConfig([]ServeOption{Port(EventPort), Hidden()})
+	config.apply(options)
+	return config
 }
 
 func (c *Conn) subscribeEvents(as reflect.Type, source string, impl any, config *serviceConfig) error {

@@ -1,18 +1,10 @@
 package bustest
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"flag"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
+	"reflect"
 	"testing"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/restmap/openapi"
 	"github.com/busline/busline/restmap/openapi/compare"
 )
 
@@ -29,14 +21,41 @@ import (
 // the claims. What is not in it is not locked: hidden endpoints, and what [bus.NoQueue], [bus.BodyLimit],
 // [bus.TimeBudget] and [bus.Intercept] change. It is written with BUSLINE_UPDATE=1 in the environment, and with go test
 // -update if the test binary has such a flag.
+//
+// Events are locked by [LockEvents], as their subscribers read what the source writes; LockAPI refuses them.
 func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
 	t.Helper()
+	if _, err := bus.DocumentOfEvents("service", impl, options...); err == nil {
+		t.Errorf("bustest: all methods of %v are events: lock them with bustest.LockEvents or, if a service has such methods, with LockConn", reflect.TypeFor[T]())
+		return
+	}
 	document, err := bus.DocumentOf("service", impl, options...)
 	if err != nil {
 		t.Errorf("bustest: %v", err)
 		return
 	}
 	LockDocument(t, path, document)
+}
+
+// LockEvents is [LockAPI] for the events of a source, with the rules turned round, because the source writes the arguments,
+// and those who subscribe read and check them by the interface that they were built with: an argument may be added, but
+// neither removed nor allowed more values, and an event may not be removed.
+//
+//	func TestEvents(t *testing.T) {
+//		bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Source), bus.Durable())
+//	}
+//
+// It takes what [bus.Subscribe] takes, and needs no bus; impl may be the generated source. [bus.Durable] says that the
+// events are stored: then new subscribers must accept what was stored before, so that arguments may not be restricted,
+// either, and the events have to remain stored. Subscribers' own options, such as claims, are not locked.
+func LockEvents[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
+	t.Helper()
+	document, err := bus.DocumentOfEvents("source", impl, options...)
+	if err != nil {
+		t.Errorf("bustest: %v", err)
+		return
+	}
+	lock{path, "events break", "subscriber", compare.Events}.check(t, document)
 }
 
 // LockConn is [LockAPI] for everything that a connection serves at the moment, with the options that it was really
@@ -54,97 +73,5 @@ func LockConn(t testing.TB, path string, conn *bus.Conn) {
 // LockDocument is [LockAPI] for an OpenAPI document, of a service or of the portal, that the test already has.
 func LockDocument(t testing.TB, path string, document []byte) {
 	t.Helper()
-	now, err := openapi.ParseOwn(document)
-	if err != nil {
-		t.Errorf("bustest: %v", err)
-		return
-	}
-	now.Servers = nil // the address is not part of the API
-	text, err := lockText(now)
-	if err != nil {
-		t.Errorf("bustest: %v", err)
-		return
-	}
-	if updates() {
-		if err := writeLock(path, text); err != nil {
-			t.Errorf("bustest: %v", err)
-		}
-		return
-	}
-	locked, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		t.Errorf("bustest: the lock %s does not exist yet; %s, and commit it", path, refresh(t))
-	case err != nil:
-		t.Errorf("bustest: %v", err)
-	case !bytes.Equal(locked, text):
-		compareLock(t, path, locked, now)
-	}
-}
-
-// compareLock returns what has changed since a lock was written.
-func compareLock(t testing.TB, path string, locked []byte, now *openapi.Document) {
-	t.Helper()
-	before, err := openapi.ParseOwn(locked)
-	if err != nil {
-		t.Errorf("bustest: %s is not a lock file: %v; %s", path, err, refresh(t))
-		return
-	}
-	var breaking, added []string
-	for _, change := range compare.Documents(before, now) {
-		if change.Breaks {
-			breaking = append(breaking, change.Text)
-		} else {
-			added = append(added, change.Text)
-		}
-	}
-	if len(breaking) > 0 {
-		t.Errorf("bustest: the API breaks callers of the version in %s:\n  %s\nfix it, or, if no caller is affected, %s",
-			path, strings.Join(breaking, "\n  "), refresh(t))
-		return
-	}
-	if len(added) == 0 {
-		added = []string{"only descriptions, names or examples have changed, or requirements were removed"}
-	}
-	t.Logf("bustest: %s is older than the API, but no caller breaks:\n  %s\n%s, and commit it", path, strings.Join(added, "\n  "), refresh(t))
-}
-
-// refresh says how to rewrite a lock.
-func refresh(t testing.TB) string {
-	t.Helper()
-	how := "run BUSLINE_UPDATE=1 go test -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$'"
-	if flag.Lookup("update") != nil {
-		how += ", or go test -update,"
-	}
-	return how + " to write it"
-}
-
-// updates says whether locks are to be written. The flag belongs to the test binary, if it has one.
-func updates() bool {
-	if os.Getenv("BUSLINE_UPDATE") == "1" {
-		return true
-	}
-	found := flag.Lookup("update")
-	return found != nil && found.Value.String() == "true"
-}
-
-// lockText formats a document for a lock: one member per line, and the same text for the same API.
-func lockText(document *openapi.Document) ([]byte, error) {
-	data, err := document.JSON()
-	if err != nil {
-		return nil, err
-	}
-	var text bytes.Buffer
-	if err := json.Indent(&text, data, "", "  "); err != nil {
-		return nil, err
-	}
-	text.WriteByte('\n')
-	return text.Bytes(), nil
-}
-
-func writeLock(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return err
-	}
-	return os.WriteFile(path, text, 0o600)
+	lock{path, "API breaks", "caller", compare.Documents}.check(t, document)
 }

@@ -148,3 +148,107 @@ func TestLockIsTrue(t *testing.T) { //nolint:paralleltest // it sets the environ
 		}
 	}
 }
+
+// Below are the events of a library as they were, and as they became.
+type (
+	Loan struct {
+		Kind string `json:"kind" jsonschema:"enum=book,enum=map"`
+	}
+	WiderLoan struct {
+		Kind string `json:"kind" jsonschema:"enum=book,enum=map,enum=film"`
+		Note string `json:"note"`
+	}
+	NarrowerLoan struct {
+		Kind string `json:"kind" jsonschema:"enum=book"`
+	}
+	desk         struct{}
+	widerDesk    struct{}
+	narrowerDesk struct{}
+)
+
+func (desk) OnLent(_ context.Context, _ Loan) error                 { return nil }
+func (widerDesk) OnLent(_ context.Context, _ WiderLoan) error       { return nil }
+func (narrowerDesk) OnLent(_ context.Context, _ NarrowerLoan) error { return nil }
+func (narrowerDesk) OnReturned(_ context.Context, _ string) error   { return nil }
+
+// TestLockEvents holds that old subscribers fare as the lock says, and new ones with what was stored.
+func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environment
+	path := filepath.Join(t.TempDir(), "events.api.json")
+	names := []bus.ServeOption{bus.Names("OnLent", "loan", "")}
+	narrower := append([]bus.ServeOption{bus.Names("OnReturned", "book", "")}, names...)
+	told := func(lock func(t testing.TB)) string {
+		record := &recordingT{TB: t}
+		lock(bustest.Reporter(record))
+		told, _ := record.seen()
+		return strings.Join(told, "\n")
+	}
+	wider := func(t testing.TB) { t.Helper(); bustest.LockEvents(t, path, widerDesk{}, names...) }
+	t.Setenv("BUSLINE_UPDATE", "1")
+	bustest.LockEvents(t, path, desk{}, names...)
+	t.Setenv("BUSLINE_UPDATE", "")
+	got := told(wider)
+	for _, want := range []string{
+		"the events break subscribers of the version in " + path,
+		`OnLent: the argument loan.kind may now also be "film": old subscribers refuse it`,
+		"fix it, or, if no subscriber is affected, run",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("wider: %s\nwant in it: %s", got, want)
+		}
+	}
+	lockNarrower := func(t testing.TB) { t.Helper(); bustest.LockEvents(t, path, narrowerDesk{}, narrower...) }
+	got = told(lockNarrower)
+	if !strings.HasPrefix(got, "log: ") || !strings.Contains(got, "no subscriber breaks:\n  OnReturned is new") {
+		t.Errorf("narrower: %s", got)
+	}
+
+	b := bustest.New(t)
+	if err := bus.Subscribe(b.Connect("mailer.example"), "library.example", desk{}, names...); err != nil {
+		t.Fatal(err)
+	}
+	source, err := bus.NewEvents(b.Connect("library.example"), "library.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lent := bus.NewEvent[bus.Args](source, "/on-lent")
+	for kind, status := range map[string]int{"book": 200, "film": 422} {
+		for response, err := range lent.Outcomes(t.Context(), bus.Args{"loan": WiderLoan{Kind: kind, Note: "new"}}) {
+			if response.Status != status {
+				t.Errorf("an old subscriber answers %d to a %s: %v", response.Status, kind, err)
+			}
+		}
+	}
+
+	t.Setenv("BUSLINE_UPDATE", "1")
+	bustest.LockEvents(t, path, desk{}, append(names, bus.Durable())...)
+	t.Setenv("BUSLINE_UPDATE", "")
+	narrower = append(narrower, bus.Durable())
+	got = told(lockNarrower)
+	if want := `OnLent: the argument loan.kind no longer accepts "map": new subscribers refuse stored events with it`; !strings.Contains(got, want) {
+		t.Errorf("stored: %s\nwant in it: %s", got, want)
+	}
+}
+
+// TestLocksAreNotConfused holds that nothing is judged by the wrong rules.
+func TestLocksAreNotConfused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		lock func(t testing.TB, path string)
+		want string
+	}{
+		"events as an API": {
+			func(t testing.TB, path string) { bustest.LockAPI(t, path, desk{}, bus.Names("OnLent", "loan", "")) }, //nolint:thelper // it is the test
+			"all methods of bustest_test.desk are events: lock them with bustest.LockEvents or, if a service has such methods, with LockConn",
+		},
+		"an API as events": {
+			func(t testing.TB, path string) { bustest.LockEvents(t, path, lender{}, names()...) }, //nolint:thelper // it is the test
+			"method Lend: is not an event handler",
+		},
+	} {
+		record := &recordingT{TB: t}
+		test.lock(bustest.Reporter(record), filepath.Join(t.TempDir(), "lock.json"))
+		if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], test.want) {
+			t.Errorf("%s: told %q, want in it %q", name, told, test.want)
+		}
+	}
+}

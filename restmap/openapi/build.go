@@ -18,6 +18,7 @@ type Service struct {
 	Description string
 	BaseURL     string // where clients reach the paths, "http://127.0.0.1:8080"; "" leaves it out
 	Endpoints   []*Described
+	Stored      bool // the endpoints are events that are stored, for documents that only authors see
 	Own         bool // for documents that only authors see: says as x-also under which other methods an endpoint is served
 }
 

@@ -65,6 +65,10 @@ type Operation struct {
 	// Also are the other HTTP methods under which the endpoint is served, ["GET"], or ["*"] for any, in documents that only
 	// the authors of a service see. Parse removes them.
 	Also []string `json:"x-also,omitempty"`
+
+	// Stored says of an event that it is stored for its subscribers, in documents that only the authors of a source see.
+	// Parse removes it.
+	Stored bool `json:"x-stored,omitempty"`
 }
 
 // Parameter is an argument in the path or the query.

@@ -25,6 +25,7 @@ func (b *builder) add(endpoint *Described) error {
 		Tags:        []string{b.service.Host},
 		Description: endpoint.Description,
 		OperationID: b.names.of[endpoint],
+		Stored:      b.service.Stored,
 	}
 	if endpoint.Secured {
 		operation.Security, operation.Claims = bearer(), endpoint.Claims

@@ -15,13 +15,13 @@ func Parse(data []byte) (*Document, error) {
 	}
 	for _, item := range d.Paths {
 		for _, operation := range item.Operations() {
-			operation.Claims, operation.Also = "", nil
+			operation.Claims, operation.Also, operation.Stored = "", nil, false
 		}
 	}
 	return d, nil
 }
 
-// ParseOwn is Parse for a document that only the authors of a service see; it keeps the claims and x-also.
+// ParseOwn is Parse for a document that only the authors of a service see; it keeps what Parse leaves out.
 func ParseOwn(data []byte) (*Document, error) {
 	d := new(Document)
 	if err := strictjson.Unmarshal(data, d); err != nil {

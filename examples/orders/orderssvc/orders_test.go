@@ -55,6 +55,11 @@ func TestNoOrderWithoutItsEvent(t *testing.T) {
 	}
 }
 
+func TestEventsStayCompatible(t *testing.T) {
+	t.Parallel()
+	bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Source), bus.Durable())
+}
+
 func TestNames(t *testing.T) {
 	t.Parallel()
 	bustest.CheckNames[ordersapi.Orders](t, &orderssvc.Orders{})

@@ -7,41 +7,49 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// bounds compares the limits of an argument. If they are stricter, callers may get 422 for values that were allowed
-// before.
-func (w *walker) bounds(path string, old, now *reflectapi.Schema) {
-	w.lower(path, "at least", old.Minimum, now.Minimum, old.ExclusiveMinimum, now.ExclusiveMinimum)
-	w.upper(path, "at most", old.Maximum, now.Maximum, old.ExclusiveMaximum, now.ExclusiveMaximum)
-	w.lower(path, "a length of at least", float(old.MinLength), float(now.MinLength), false, false)
-	w.upper(path, "a length of at most", float(old.MaxLength), float(now.MaxLength), false, false)
-	w.lower(path, "a number of elements of at least", float(old.MinItems), float(now.MinItems), false, false)
-	w.upper(path, "a number of elements of at most", float(old.MaxItems), float(now.MaxItems), false, false)
-	w.lower(path, "a number of members of at least", float(old.MinProperties), float(now.MinProperties), false, false)
-	w.upper(path, "a number of members of at most", float(old.MaxProperties), float(now.MaxProperties), false, false)
-	if now.Pattern != "" && now.Pattern != old.Pattern {
-		w.stricter(path, "text that matches "+now.Pattern)
+// bounds compares the limits of what is checked. Who checks by the narrow ones answers 422 to values that only the wide
+// ones allow.
+func (w *walker) bounds(path, requires string, wide, narrow *reflectapi.Schema) {
+	l := &limits{walker: w, path: path, requires: requires}
+	l.lower("at least", wide.Minimum, narrow.Minimum, wide.ExclusiveMinimum, narrow.ExclusiveMinimum)
+	l.upper("at most", wide.Maximum, narrow.Maximum, wide.ExclusiveMaximum, narrow.ExclusiveMaximum)
+	l.lower("a length of at least", float(wide.MinLength), float(narrow.MinLength), false, false)
+	l.upper("a length of at most", float(wide.MaxLength), float(narrow.MaxLength), false, false)
+	l.lower("a number of elements of at least", float(wide.MinItems), float(narrow.MinItems), false, false)
+	l.upper("a number of elements of at most", float(wide.MaxItems), float(narrow.MaxItems), false, false)
+	l.lower("a number of members of at least", float(wide.MinProperties), float(narrow.MinProperties), false, false)
+	l.upper("a number of members of at most", float(wide.MaxProperties), float(narrow.MaxProperties), false, false)
+	if narrow.Pattern != "" && narrow.Pattern != wide.Pattern {
+		l.stricter("text that matches " + narrow.Pattern)
 	}
-	if now.MultipleOf != nil && (old.MultipleOf == nil || *old.MultipleOf != *now.MultipleOf) {
-		w.stricter(path, "a multiple of "+number(*now.MultipleOf))
+	if narrow.MultipleOf != nil && (wide.MultipleOf == nil || *wide.MultipleOf != *narrow.MultipleOf) {
+		l.stricter("a multiple of " + number(*narrow.MultipleOf))
 	}
-	if now.UniqueItems && !old.UniqueItems {
-		w.stricter(path, "no duplicate elements")
-	}
-}
-
-func (w *walker) stricter(path, what string) {
-	w.sayf(path, "now requires %s: callers that send anything else get 422", what)
-}
-
-func (w *walker) lower(path, what string, old, now *float64, oldOpen, nowOpen bool) {
-	if now != nil && (old == nil || cmp.Compare(*now, *old) > 0 || *now == *old && nowOpen && !oldOpen) {
-		w.stricter(path, open(nowOpen, "more than", what)+" "+number(*now))
+	if narrow.UniqueItems && !wide.UniqueItems {
+		l.stricter("no duplicate elements")
 	}
 }
 
-func (w *walker) upper(path, what string, old, now *float64, oldOpen, nowOpen bool) {
-	if now != nil && (old == nil || cmp.Compare(*now, *old) < 0 || *now == *old && nowOpen && !oldOpen) {
-		w.stricter(path, open(nowOpen, "less than", what)+" "+number(*now))
+// limits are those of one place.
+type limits struct {
+	*walker
+
+	path, requires string // requires is "now requires", or "no longer requires" where the old ones are the narrow ones
+}
+
+func (l *limits) stricter(what string) {
+	l.sayf(l.path, l.effects.others, "%s %s", l.requires, what)
+}
+
+func (l *limits) lower(what string, wide, narrow *float64, wideOpen, narrowOpen bool) {
+	if narrow != nil && (wide == nil || cmp.Compare(*narrow, *wide) > 0 || *narrow == *wide && narrowOpen && !wideOpen) {
+		l.stricter(open(narrowOpen, "more than", what) + " " + number(*narrow))
+	}
+}
+
+func (l *limits) upper(what string, wide, narrow *float64, wideOpen, narrowOpen bool) {
+	if narrow != nil && (wide == nil || cmp.Compare(*narrow, *wide) < 0 || *narrow == *wide && narrowOpen && !wideOpen) {
+		l.stricter(open(narrowOpen, "less than", what) + " " + number(*narrow))
 	}
 }
 

@@ -2,7 +2,9 @@ package compare_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/busline/busline/bus"
@@ -236,4 +238,129 @@ func TestArgumentsInPaths(t *testing.T) {
 			t.Errorf("%s: %+v\nwant: %+v", name, got, test.want)
 		}
 	}
+}
+
+// Below are events as they were, and ways that they went.
+type (
+	Parcel struct {
+		Size   string   `json:"size" jsonschema:"enum=S,enum=M"`
+		Weight float64  `json:"weight" jsonschema:"minimum=1,maximum=10"`
+		Code   string   `json:"code,omitempty" jsonschema:"pattern=^a"`
+		Items  []string `json:"items"`
+		To     string   `json:"to" jsonschema:"required"`
+		Note   string   `json:"note"`
+	}
+	WiderParcel struct {
+		Size   string   `json:"size"`
+		Weight float64  `json:"weight" jsonschema:"minimum=0,maximum=10"`
+		Code   string   `json:"code,omitempty"`
+		Items  []string `json:"items"`
+		To     string   `json:"to"`
+		Note   *string  `json:"note"`
+	}
+	Sent      struct{}
+	WiderSent struct{}
+	OtherSent struct{}
+)
+
+func (Sent) OnSent(_ context.Context, number int32, parcel Parcel) error { return nil }
+func (Sent) OnLost(_ context.Context, number int32) error                { return nil }
+
+func (WiderSent) OnSent(_ context.Context, number int64, parcel WiderParcel) error { return nil }
+func (WiderSent) OnLost(_ context.Context, number int32, where string) error       { return nil }
+func (WiderSent) OnFound(_ context.Context, number int32) error                    { return nil }
+
+func (OtherSent) OnSent(_ context.Context, number string) error { return nil }
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	sent := func(options ...bus.ServeOption) *openapi.Document {
+		return eventsOf(t, Sent{}, append(options, bus.Names("OnSent", "number, parcel", ""), bus.Names("OnLost", "number", ""))...)
+	}
+	wider := func(options ...bus.ServeOption) *openapi.Document {
+		return eventsOf(t, WiderSent{}, append(options, bus.Names("OnSent", "number, parcel", ""), bus.Names("OnLost", "number, where", ""), bus.Names("OnFound", "number", ""))...)
+	}
+	yes := func(texts ...string) (changes []compare.Change) {
+		for _, text := range texts {
+			changes = append(changes, compare.Change{Breaks: true, Text: text})
+		}
+		return changes
+	}
+	no := func(texts ...string) (changes []compare.Change) {
+		for _, text := range texts {
+			changes = append(changes, compare.Change{Breaks: false, Text: text})
+		}
+		return changes
+	}
+	widened := slices.Concat(
+		no("OnLost: the argument where is new"),
+		yes(
+			"OnSent: the argument number is now integer (int64), was integer (int32): old subscribers refuse it",
+			"OnSent: the argument parcel.code no longer requires text that matches ^a: old subscribers refuse anything else",
+			"OnSent: the argument parcel.note may now be null: old subscribers read zero, or refuse it",
+			"OnSent: the argument parcel.size no longer has to be given: old subscribers refuse events without it",
+			`OnSent: the argument parcel.size may now be anything, was one of "S", "M": old subscribers refuse anything else`,
+			"OnSent: the argument parcel.to no longer has to be given: old subscribers refuse events without it",
+			"OnSent: the argument parcel.weight no longer has to be given: old subscribers refuse events without it",
+			"OnSent: the argument parcel.weight no longer requires at least 1: old subscribers refuse anything else",
+		),
+		no("OnFound is new"),
+	)
+	for name, test := range map[string]struct {
+		before, after *openapi.Document
+		want          []compare.Change
+	}{
+		"itself":        {sent(), sent(), nil},
+		"wider":         {sent(), wider(), widened},
+		"wider, stored": {sent(bus.Durable()), wider(bus.Durable()), widened},
+		"narrower": {wider(), sent(), slices.Concat(
+			yes("OnFound is no longer fired: old subscribers get nothing", "OnLost: the argument where is gone: old subscribers find nothing"),
+			no("OnSent: the argument number is now integer (int32), was integer (int64)"),
+		)},
+		"narrower, stored": {wider(bus.Durable()), sent(bus.Durable()), slices.Concat(
+			yes("OnFound is no longer fired: old subscribers get nothing", "OnLost: the argument where is gone: old subscribers find nothing"),
+			no("OnSent: the argument number is now integer (int32), was integer (int64)"),
+			yes("OnSent: the argument number is now integer (int32), was integer (int64): new subscribers refuse stored events with the old type",
+				"OnSent: the argument parcel.code now requires text that matches ^a: new subscribers refuse stored events with anything else",
+				"OnSent: the argument parcel.note may no longer be null: new subscribers read zero in stored events with null, or refuse them",
+				`OnSent: the argument parcel.size now accepts only "S", "M": new subscribers refuse stored events with anything else`,
+				"OnSent: the argument parcel.weight now requires at least 1: new subscribers refuse stored events with anything else",
+				"OnSent: the argument parcel.size is now required: new subscribers refuse stored events without it",
+				"OnSent: the argument parcel.to is now required: new subscribers refuse stored events without it",
+				"OnSent: the argument parcel.weight is now required: new subscribers refuse stored events without it",
+			),
+		)},
+		"other": {sent(), eventsOf(t, OtherSent{}, bus.Names("OnSent", "number", "")), yes(
+			"OnLost is no longer fired: old subscribers get nothing",
+			"OnSent: the argument number is now string, was integer (int32): old subscribers refuse it",
+			"OnSent: the argument parcel is gone: old subscribers refuse events without it",
+		)},
+		"stored":           {sent(), sent(bus.Durable()), no("OnLost is now stored", "OnSent is now stored")},
+		"no longer stored": {sent(bus.Durable()), sent(), yes("OnLost is no longer stored: subscribers that want what is stored get nothing", "OnSent is no longer stored: subscribers that want what is stored get nothing")},
+	} {
+		if got := compare.Events(test.before, test.after); !slices.Equal(got, test.want) {
+			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
+		}
+	}
+}
+
+func lines(changes []compare.Change) string {
+	var text strings.Builder
+	for _, change := range changes {
+		fmt.Fprintf(&text, "%v %s\n", change.Breaks, change.Text)
+	}
+	return text.String()
+}
+
+func eventsOf[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.Document {
+	t.Helper()
+	data, err := bus.DocumentOfEvents("source.example", impl, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := openapi.ParseOwn(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
 }

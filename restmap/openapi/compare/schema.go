@@ -2,6 +2,7 @@ package compare
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,20 +11,65 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// direction says who is affected by a change of a schema.
-type direction bool
+// direction says who sends and who reads what a schema describes.
+type direction int
 
 const (
-	arguments direction = false // must not require more: callers send what they have always sent
-	answers   direction = true  // must not change what callers read
+	arguments direction = iota // callers send what they have always sent, and it is checked
+	answers                    // callers read what is sent now, and do not check it
+	fired                      // subscribers read what is fired now, and check it as they have always done
+	stored                     // subscribers read what was stored before, and check it as they do now
 )
+
+// narrows says whether what is new must take all that is old. Else it is the other way round.
+func (d direction) narrows() bool { return d == arguments || d == stored }
+
+// effects say what becomes of those who know only one of two versions.
+type effects struct {
+	null    string // where null is not expected
+	kind    string // where another type is expected
+	others  string // where only some values are expected
+	it      string // where one value is not expected
+	missing string // where a value is expected
+	gone    string // where nobody reads it, or nobody sends it
+}
+
+func (d direction) effects() effects {
+	const expect = "callers that read it have to expect that"
+	switch d {
+	case arguments:
+		return effects{
+			null: "null counts as missing, for which callers may get 422", kind: "callers that send the old type get 400 or 422",
+			others: "callers that send anything else get 422", it: "callers that send it get 422",
+			missing: "callers that omit it get 422", gone: "what callers send is ignored",
+		}
+	case answers:
+		return effects{
+			null: expect, kind: "callers that read the old type fail", others: expect, it: expect,
+			missing: expect, gone: "callers that read it find nothing",
+		}
+	case fired:
+		return effects{
+			null: "old subscribers read zero, or refuse it", kind: "old subscribers refuse it",
+			others: "old subscribers refuse anything else", it: "old subscribers refuse it",
+			missing: "old subscribers refuse events without it", gone: "old subscribers find nothing",
+		}
+	default:
+		return effects{
+			null: "new subscribers read zero in stored events with null, or refuse them", kind: "new subscribers refuse stored events with the old type",
+			others: "new subscribers refuse stored events with anything else", it: "new subscribers refuse stored events with it",
+			missing: "new subscribers refuse stored events without it", gone: "new subscribers ignore it in stored events",
+		}
+	}
+}
 
 // step is one pair of schemas on the path, which ends the recursion for schemas that contain themselves.
 type step struct{ before, after *reflectapi.Schema }
 
 // walk compares two schemas and all schemas in them.
 func (c *comparison) walk(d direction, key, what string, before, after *reflectapi.Schema) {
-	w := &walker{comparison: c, direction: d, key: key, what: what, seen: make(map[step]bool)}
+	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool)}
+	w.written = (d == fired || d == stored) && before.Ref == after.Ref && strings.HasSuffix(after.Ref, "/"+key+"_in")
 	w.compare("", before, after)
 }
 
@@ -32,13 +78,15 @@ type walker struct {
 	*comparison
 
 	direction direction
+	effects   effects
 	key, what string
+	written   bool // the members of the whole are the arguments of an event, all of which a source writes
 	seen      map[step]bool
 }
 
 // sayf adds a breaking change, at a path inside the argument or the result.
-func (w *walker) sayf(path, format string, arguments ...any) {
-	w.addf(true, w.key+": "+w.at(path)+" "+format, arguments...)
+func (w *walker) sayf(path, effect, format string, arguments ...any) {
+	w.addf(true, "%s: %s %s: %s", w.key, w.at(path), fmt.Sprintf(format, arguments...), effect)
 }
 
 // at names a place. Members of a request body are arguments, those of a response results.
@@ -64,8 +112,11 @@ func (w *walker) compare(path string, before, after *reflectapi.Schema) {
 		return
 	}
 	w.enum(path, old, now)
-	if w.direction == arguments {
-		w.bounds(path, old, now)
+	switch {
+	case w.direction.narrows():
+		w.bounds(path, "now requires", old, now)
+	case w.direction == fired:
+		w.bounds(path, "no longer requires", now, old)
 	}
 	w.choices(path, old, now)
 	w.properties(path, old, now)
@@ -110,10 +161,10 @@ func resolve(d *openapi.Document, s *reflectapi.Schema) (resolved *reflectapi.Sc
 
 func (w *walker) nullable(path string, before, after bool) {
 	switch {
-	case w.direction == arguments && before && !after:
-		w.sayf(path, "may no longer be null: callers that send null get 422")
-	case w.direction == answers && !before && after:
-		w.sayf(path, "may now be null: callers that read it have to expect that")
+	case w.direction.narrows() && before && !after:
+		w.sayf(path, w.effects.null, "may no longer be null")
+	case !w.direction.narrows() && !before && after:
+		w.sayf(path, w.effects.null, "may now be null")
 	}
 }
 
@@ -124,18 +175,16 @@ func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
 		return true
 	}
 	from, to := before, after
-	if w.direction == answers {
+	if !w.direction.narrows() {
 		from, to = after, before
 	}
 	if accepts(to, from) {
-		w.addf(false, "%s: %s is now %s, was %s", w.key, w.at(path), after, before)
+		if w.direction != stored { // then it was said of what is fired
+			w.addf(false, "%s: %s is now %s, was %s", w.key, w.at(path), after, before)
+		}
 		return true
 	}
-	if w.direction == arguments {
-		w.sayf(path, "is now %s, was %s: callers that send the old type get 400 or 422", after, before)
-	} else {
-		w.sayf(path, "is now %s, was %s: callers that read the old type fail", after, before)
-	}
+	w.sayf(path, w.effects.kind, "is now %s, was %s", after, before)
 	return false
 }
 
@@ -171,15 +220,16 @@ func (w *walker) enum(path string, old, now *reflectapi.Schema) {
 			return slices.ContainsFunc(in, func(other any) bool { return same(v, other) })
 		})
 	}
+	narrows := w.direction.narrows()
 	switch {
-	case w.direction == arguments && len(now.Enum) > 0 && len(old.Enum) == 0:
-		w.sayf(path, "now accepts only %s: callers that send anything else get 422", list(now.Enum))
-	case w.direction == arguments && len(now.Enum) > 0 && len(missing(old.Enum, now.Enum)) > 0:
-		w.sayf(path, "no longer accepts %s: callers that send it get 422", list(missing(old.Enum, now.Enum)))
-	case w.direction == answers && len(old.Enum) > 0 && len(now.Enum) == 0:
-		w.sayf(path, "may now be anything, was one of %s: callers that read it have to expect that", list(old.Enum))
-	case w.direction == answers && len(old.Enum) > 0 && len(missing(now.Enum, old.Enum)) > 0:
-		w.sayf(path, "may now also be %s: callers that read it have to expect that", list(missing(now.Enum, old.Enum)))
+	case narrows && len(now.Enum) > 0 && len(old.Enum) == 0:
+		w.sayf(path, w.effects.others, "now accepts only %s", list(now.Enum))
+	case narrows && len(now.Enum) > 0 && len(missing(old.Enum, now.Enum)) > 0:
+		w.sayf(path, w.effects.it, "no longer accepts %s", list(missing(old.Enum, now.Enum)))
+	case !narrows && len(old.Enum) > 0 && len(now.Enum) == 0:
+		w.sayf(path, w.effects.others, "may now be anything, was one of %s", list(old.Enum))
+	case !narrows && len(old.Enum) > 0 && len(missing(now.Enum, old.Enum)) > 0:
+		w.sayf(path, w.effects.it, "may now also be %s", list(missing(now.Enum, old.Enum)))
 	}
 }
 
@@ -187,31 +237,40 @@ func (w *walker) enum(path string, old, now *reflectapi.Schema) {
 func (w *walker) choices(path string, old, now *reflectapi.Schema) {
 	pick := func(s *reflectapi.Schema) any { return []any{s.AllOf, s.AnyOf, s.OneOf, s.Not} }
 	if !same(pick(old), pick(now)) {
-		w.sayf(path, "has different alternatives (allOf, anyOf, oneOf, not): callers that rely on the old ones may fail")
+		w.sayf(path, "who relies on the old ones may fail", "has different alternatives (allOf, anyOf, oneOf, not)")
 	}
 }
 
 func (w *walker) properties(path string, old, now *reflectapi.Schema) {
 	inside := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+	always := w.written && path == ""
 	for _, name := range slices.Sorted(maps.Keys(old.Properties)) {
 		after := now.Properties[name]
+		asked := slices.Contains(old.Required, name)
+		spared := asked && !slices.Contains(now.Required, name)
 		switch {
 		case after == nil && w.direction == arguments:
-			w.sayf(inside(name), "is no longer read: what callers send is ignored")
-			continue
+			w.sayf(inside(name), w.effects.gone, "is no longer read")
+		case after == nil && w.direction == stored: // said of what is fired
+		case after == nil && w.direction == fired && asked:
+			w.sayf(inside(name), w.effects.missing, "is gone")
 		case after == nil:
-			w.sayf(inside(name), "is gone: callers that read it find nothing")
-			continue
-		case w.direction == answers && slices.Contains(old.Required, name) && !slices.Contains(now.Required, name):
-			w.sayf(inside(name), "may now be missing: callers that read it have to expect that")
+			w.sayf(inside(name), w.effects.gone, "is gone")
+		case spared && w.direction == answers:
+			w.sayf(inside(name), w.effects.missing, "may now be missing")
+		case spared && w.direction == fired && !always:
+			w.sayf(inside(name), w.effects.missing, "no longer has to be given")
 		}
-		w.compare(inside(name), old.Properties[name], after)
+		if after != nil {
+			w.compare(inside(name), old.Properties[name], after)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(now.Properties)) {
 		asked := slices.Contains(now.Required, name) && !slices.Contains(old.Required, name)
 		switch {
-		case asked && w.direction == arguments:
-			w.sayf(inside(name), "is now required: callers that omit it get 422")
+		case asked && w.direction == stored && always && old.Properties[name] != nil:
+		case asked && w.direction.narrows():
+			w.sayf(inside(name), w.effects.missing, "is now required")
 		case old.Properties[name] == nil:
 			w.addf(false, "%s: %s is new", w.key, w.at(inside(name)))
 		}
