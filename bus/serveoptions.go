@@ -136,13 +136,14 @@ type methodOption func(*methodConfig)
 func (o methodOption) applyToMethod(c *methodConfig) { o(c) }
 
 // Path sets the path of a method, "/objects/{id}"; {name} stands for an argument, {name+} at the end for the
-// rest of the path. With [Both] it is that of the REST route alone. Default: from the method's name.
+// rest of the path. With [Both] it is that of the REST route alone. Generated clients do not know it, and call the default.
+// Default: from the method's name.
 func Path(path string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Path = path })
 }
 
 // HTTPMethod sets the only HTTP method under which a method is served, "PUT", or "*" for any. With [Both] it is that of
-// the REST route alone. Default: GET and POST for RPC, that of the verb for REST, any for web endpoints.
+// the REST route alone. Generated clients do not know it, and use the default. Default: GET and POST for RPC, that of the verb for REST, any for web endpoints.
 func HTTPMethod(method string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.HTTPMethod = method })
 }
@@ -160,7 +161,7 @@ func (o endpointOption) applyToMethod(c *methodConfig)     { o(&c.endpointConfig
 func (o endpointOption) applyToEndpoint(c *endpointConfig) { o(c) }
 
 // Port sets the port, 1 to 65535. By convention 443 is public, 444 internal; 417, of events, and 888, the framework's
-// own, are refused. Default: 443.
+// own, are refused. Generated clients learn it from -host of apigen, or from ForHost. Default: 443.
 func Port(port int) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.port = port })
 }
