@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -95,6 +96,9 @@ func (c linkConfig) credentialOptions() (options []nats.Option, err error) {
 	if c.provider != nil { // what the environment says is about another broker
 		return []nats.Option{nats.InProcessServer(c.provider)}, nil
 	}
+	if err := c.checkFiles(); err != nil {
+		return nil, err
+	}
 	if c.credentials != "" {
 		options = append(options, nats.UserCredentials(c.credentials))
 	}
@@ -118,4 +122,21 @@ func (c linkConfig) credentialOptions() (options []nats.Option, err error) {
 		options = append(options, nats.ClientCert(c.cert, c.key))
 	}
 	return options, nil
+}
+
+// checkFiles names the variable of a file that cannot be read.
+func (c linkConfig) checkFiles() error {
+	for _, each := range []struct{ name, file string }{
+		{"BUS_NATS_CREDS", c.credentials}, {"BUS_NATS_CA", c.ca}, {"BUS_NATS_CERT", c.cert}, {"BUS_NATS_KEY", c.key},
+	} {
+		if each.file == "" {
+			continue
+		}
+		file, err := os.Open(each.file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", each.name, err)
+		}
+		_ = file.Close() // nothing was written
+	}
+	return nil
 }

@@ -97,7 +97,7 @@ func WithPlane(plane string) ConnectOption {
 	return func(c *connectConfig) { c.plane = plane }
 }
 
-// WithVersion sets the service's version, shown in its documents. Default: "".
+// WithVersion sets the service's version, shown in its documents. Default: "", which is 0 in documents.
 func WithVersion(version string) ConnectOption {
 	return func(c *connectConfig) { c.version = version }
 }

@@ -78,6 +78,8 @@ func TestStartupWithCredentials(t *testing.T) {
 		{"a key that is none", "key", map[string]string{"BUS_NATS_NKEY": server.keyIn}, "BUS_NATS_NKEY: "},
 		{"a certificate", "certificate", map[string]string{"BUS_NATS_CERT": client.file, "BUS_NATS_KEY": client.keyIn}, ""},
 		{"half a certificate", "certificate", map[string]string{"BUS_NATS_CERT": client.file}, "BUS_NATS_CERT and BUS_NATS_KEY go together"},
+		{"no file of a certificate", "certificate", map[string]string{"BUS_NATS_CERT": "/nowhere", "BUS_NATS_KEY": client.keyIn}, "BUS_NATS_CERT: open /nowhere: "},
+		{"no file of credentials", "token", map[string]string{"BUS_NATS_CREDS": "/nowhere"}, "BUS_NATS_CREDS: open /nowhere: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv("BUS_NATS_CA", authority.file)
