@@ -12,12 +12,17 @@ import (
 
 const jsonType = "application/json"
 
+// listedMethod returns the method under which an endpoint is listed.
+func listedMethod(endpoint *restmap.Endpoint) string {
+	if endpoint.Style == restmap.RPC && slices.ContainsFunc(endpoint.Routes, takesPost) {
+		return http.MethodPost
+	}
+	return endpoint.Routes[0].Method
+}
+
 // add describes one endpoint.
 func (b *builder) add(endpoint *Described) error {
-	method := endpoint.Routes[0].Method
-	if endpoint.Style == restmap.RPC && slices.ContainsFunc(endpoint.Routes, takesPost) {
-		method = http.MethodPost
-	}
+	method := listedMethod(endpoint.Endpoint)
 	if method != restmap.AnyMethod && new(PathItem).slot(method) == nil {
 		return fmt.Errorf("OpenAPI has no HTTP method %s; hide it from the documents", method)
 	}

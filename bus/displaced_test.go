@@ -1,0 +1,40 @@
+package bus_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
+)
+
+// TestDisplacedEndpointsAreTold serves paths that OpenAPI cannot distinguish.
+func TestDisplacedEndpointsAreTold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		log := new(lines)
+		conn := b.connect("files.example", bus.WithLogger(zerolog.New(log)))
+		for _, each := range []struct {
+			method, path string
+			options      []bus.HandleOption
+			told         int
+		}{
+			{"GET", "/files/{path+}", nil, 0},
+			{"PUT", "/files/{name}", nil, 0},
+			{"GET", "/files/{name}", []bus.HandleOption{bus.Port(444)}, 0},
+			{"GET", "/files/{name}", []bus.HandleOption{bus.Hidden()}, 0},
+			{"", "/files/{a}/{rest+}", nil, 0},
+			{"PUT", "/files/{path+}", nil, 1},
+			{"DELETE", "/logs/{path+}", nil, 1},
+			{"DELETE", "/logs/{name}", nil, 2},
+		} {
+			if err := conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...); err != nil {
+				t.Fatal(err)
+			}
+			if told := log.count("not in documents"); told != each.told {
+				t.Errorf("after %s %s: %d warnings, want %d:\n%s", each.method, each.path, told, each.told, log)
+			}
+		}
+	})
+}
