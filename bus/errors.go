@@ -75,12 +75,15 @@ func (e *Executed) UnmarshalText(text []byte) error {
 }
 
 // Error is the failure of a call, on the caller's side as on the server's. On the bus it travels as problem+json
-// (RFC 9457), so that the status, the detail and who failed survive any number of hops.
+// (RFC 9457), so that the status, the kind of failure with its details, the sentence and who failed survive any number of hops.
 //
 // An Error does not change once it is made and may be shared.
 type Error struct {
 	// Status is the HTTP status, 400 to 599. What a handler returns with any other status is answered 500.
 	Status int
+	// Type is a URI reference for the kind of failure, which tells two of the same status apart; "" stands for about:blank,
+	// the status says it all. See [WithDetails], which gives it details, too.
+	Type string
 	// Detail is a sentence for people, "no product 7".
 	Detail string
 	// Host and ID are those of the instance that failed; empty when the failure happened before any was reached.
@@ -100,8 +103,10 @@ type Error struct {
 	// there, which HTTP also permits, is ignored: the clocks of two machines differ.
 	RetryAfter time.Duration
 
-	allow    string // the Allow header of a 405
-	internal bool   // Detail is not for people outside of the bus: see IsInternal
+	details  details // see DecodeDetails
+	leftOut  string  // which details do not travel, and why
+	allow    string  // the Allow header of a 405
+	internal bool    // Detail is not for people outside of the bus: see IsInternal
 	cause    error
 }
 

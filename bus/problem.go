@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -33,6 +34,7 @@ func ServeError(w http.ResponseWriter, r *http.Request, err error) {
 	if s := servingOf(r.Context()); s != nil {
 		failed.answered()
 		failed.sentBy(s.conn, s.request)
+		s.conn.logLeftOut(&failed)
 	}
 	if failed.TraceID == "" {
 		failed.TraceID = traceIDIn(r.Header.Get("Traceparent"))
@@ -90,14 +92,18 @@ func parseSeconds(text string) time.Duration {
 }
 
 func (e *Error) body() []byte {
+	arguments := e.Arguments
+	if e.details[foreignErrors] != nil {
+		arguments = nil
+	}
 	body, err := strictjson.Marshal(problem{restmap.Problem{
-		Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status, Detail: strings.ToValidUTF8(e.Detail, "�"),
-		Instance: e.Instance, Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID, Executed: e.notExecuted(), Errors: e.Arguments,
+		Type: strings.ToValidUTF8(cmp.Or(e.Type, aboutBlank), "�"), Title: http.StatusText(e.Status), Status: e.Status, Detail: strings.ToValidUTF8(e.Detail, "�"),
+		Instance: e.Instance, Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID, Executed: e.notExecuted(), Errors: arguments,
 	}, e.internal && e.Status != http.StatusInternalServerError})
 	if err != nil {
 		return nil // only text and numbers: the status alone has to do
 	}
-	return body
+	return e.details.addTo(body)
 }
 
 // notExecuted is the member that proves to a caller that nothing has run.
@@ -143,8 +149,9 @@ func responseError(res *wire.Response) *Error {
 	if res.Status == http.StatusGatewayTimeout {
 		failed.cause = errTimeBudget()
 	}
-	var told problem
-	if isProblem(res) && strictjson.Unmarshal(res.Body, &told) == nil {
+	if isProblem(res) {
+		told, details := readProblem(res.Body)
+		failed.Type, failed.details = told.Type, details
 		failed.Detail, failed.Instance, failed.Arguments = told.Detail, told.Instance, told.Errors
 		failed.TraceID, failed.internal = told.TraceID, told.Internal
 		if told.Executed == NotExecuted.String() {

@@ -33,7 +33,15 @@ func (c *Conn) refusal(in *incoming, err error) *Error {
 	if failed.Instance == "" {
 		failed.Instance = in.Address.Path
 	}
+	c.logLeftOut(&failed)
 	return &failed
+}
+
+// logLeftOut tells the author of a handler which details of its error do not reach the caller, as nobody else could.
+func (c *Conn) logLeftOut(failed *Error) {
+	if failed.leftOut != "" {
+		c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Instance).Str("reason", failed.leftOut).Msg("details of an error left out")
+	}
 }
 
 // notServed tells a caller that has reached this instance what it should have asked for.
