@@ -12,12 +12,16 @@ import (
 
 const problemType = "application/problem+json"
 
+// blankType is the type of a problem about which the status says it all (RFC 9457, 4.2.1).
+const blankType = "about:blank"
+
 // maxProblem is the largest size of a problem in bytes; anything larger is not meant for people.
 const maxProblem = 1 << 20
 
 // adaptProblem prepares a problem document (RFC 9457) of a service for clients: instance becomes the path as the client
-// sent it, the instance that failed is named, and an internal detail (see [bus.IsInternal]) is removed. A problem that
-// cannot be parsed is passed on unchanged, unless it may contain such a detail.
+// sent it, the instance that failed is named, and of an internal one (see [bus.IsInternal]) all is removed that a service says
+// of it: the detail, the type, and members of its own. A problem that cannot be parsed is passed on unchanged, unless it may be
+// internal.
 func adaptProblem(path string, response *http.Response) error {
 	if kind := mediaType(response.Header); kind != problemType {
 		return nil
@@ -28,7 +32,7 @@ func adaptProblem(path string, response *http.Response) error {
 	}
 	problem, err := parseProblem(body)
 	internal := response.StatusCode == http.StatusInternalServerError || problem.isTrue("internal")
-	if err != nil && mayBeInternal(response.StatusCode) {
+	if err != nil && (mayBeInternal(response.StatusCode) || bytes.Contains(body, []byte(`"internal"`))) {
 		problem, err, internal = standIn(response.StatusCode), nil, true
 		response.Header.Del("Content-Encoding") // of the body that could not be read
 	}
@@ -61,7 +65,7 @@ func mayBeInternal(status int) bool {
 
 // standIn returns a problem that replaces one that cannot be parsed.
 func standIn(status int) object {
-	return object{{"type", quote("about:blank")}, {"status", jsontext.Value(strconv.Itoa(status))}}
+	return object{{"type", quote(blankType)}, {"status", jsontext.Value(strconv.Itoa(status))}}
 }
 
 func parseProblem(body []byte) (object, error) {
@@ -71,19 +75,22 @@ func parseProblem(body []byte) (object, error) {
 	return parseObject(body)
 }
 
-// withhold removes from a problem what may reveal internals. It keeps the members of RFC 9457 and of the bus if they
-// have valid values. Others may be anything, such as a stack trace, and so may a title.
+// withhold removes from a problem what may reveal internals. It keeps the status and who failed, if they have valid values.
+// Other members may be anything, such as a stack trace, and so may a title and a type.
 func (o *object) withhold(status int) {
 	*o = slices.DeleteFunc(*o, func(m member) bool {
 		switch m.name {
-		case "type", "host", "id", "msgId", "traceId":
+		case "host", "id", "msgId", "traceId":
 			return m.value.Kind() != '"'
+		case "type": // is set below, where it stands
+			return false
 		case "status":
 			return m.value.Kind() != '0'
 		default:
 			return true
 		}
 	})
+	o.set("type", blankType)
 	o.set("title", http.StatusText(status))
 }
 
