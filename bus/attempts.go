@@ -13,9 +13,9 @@ type ended struct {
 }
 
 // failed completes the error with which the interceptors have returned: what has not got past them has not run. They may
-// have handed on a copy of the exchange.
+// have handed on a copy of the exchange. Of an exchange that a test has made nothing is known.
 func (x *Exchange) failed(err error) *Error {
-	if x.in != nil && x.in.entered || x.out != nil && x.out.left {
+	if x.in != nil && x.in.entered || x.out != nil && x.out.left || x.in == nil && x.out == nil {
 		return asError(err)
 	}
 	return unsent(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -21,14 +22,20 @@ func readOnly(next bus.Handler) bus.Handler {
 	}
 }
 
-// tryAgain calls a second time when it is certain that nothing has run.
+// tryAgain calls a second time where nobody was there, or had no room, and it is certain that nothing has run.
 func tryAgain(next bus.Handler) bus.Handler {
 	return func(ctx context.Context, call *bus.Exchange) error {
 		err := next(ctx, call)
-		if failed, ok := err.(*bus.Error); ok && failed.Executed == bus.NotExecuted { //nolint:errorlint // the bus wraps nothing
-			return next(ctx, call)
+		failed := call.Failure(err)
+		if call.Side == bus.ServerSide || failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.NotExecuted {
+			return err
 		}
-		return err
+		select {
+		case <-time.After(failed.RetryAfter):
+			return next(ctx, call)
+		case <-ctx.Done():
+			return err
+		}
 	}
 }
 

@@ -97,6 +97,25 @@ func (x *Exchange) Status(err error) int {
 	}
 }
 
+// Failure returns the error that the call ends with for its caller, nil if it has succeeded, for interceptors to use after next
+// has returned. That is the error that next has returned, if there is one; else the error that a response with a status of 400 or
+// above stands for. On the side of the caller every answer of a service is such a response, also that of one which is too busy,
+// and err is nil. A multicast has no response: what its instances answer it does not tell.
+//
+// Each call of it makes the error anew, and a call that has succeeded costs nothing.
+func (x *Exchange) Failure(err error) *Error {
+	switch {
+	case x.crashed && err == nil:
+		return newError(http.StatusInternalServerError, WasExecuted, nil, "the handler has not returned")
+	case err != nil:
+		return x.failed(err)
+	case x.Response != nil && x.Response.Status >= http.StatusBadRequest:
+		return responseError(x.Response)
+	default:
+		return nil
+	}
+}
+
 // Elapsed returns how long the call has taken so far: since it was made, or taken in.
 func (x *Exchange) Elapsed() time.Duration {
 	if x.began.IsZero() {

@@ -38,7 +38,7 @@ type Interceptor func(next Handler) Handler
 
 // Handler carries a call on: through the next interceptor, and finally to the endpoint or onto the bus. It returns when
 // the call has ended. On the server an error is what the call is answered with; on the caller it says why there is no
-// response. There a response with a status of 400 or above is not an error: see [Exchange.Status].
+// response. There a response with a status of 400 or above is not an error: see [Exchange.Status] and [Exchange.Failure].
 type Handler func(ctx context.Context, call *Exchange) error
 
 // checkInterceptors refuses one that is nil: nobody can know what it was to do, and it may have been authorization.
