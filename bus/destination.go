@@ -97,6 +97,9 @@ func (d *destination) takesQuery() bool {
 	return d.method == http.MethodGet || d.method == http.MethodHead || d.method == http.MethodDelete
 }
 
+// hasQuery says whether the address has arguments of its own; it has a template.
+func (d *destination) hasQuery() bool { return strings.Contains(d.template.Target, "?") }
+
 // fill is the short way: all arguments are in the body.
 func (d *destination) fill(body []byte) *outgoing {
 	request := d.unused()

@@ -27,7 +27,7 @@ type none struct{}
 // newRequest makes the request of a call, by value when it may stay in the process. Then the caller adds what takes the
 // results.
 func (c *Conn) newRequest(to *destination, arguments any) (*outgoing, error) {
-	if !c.circuit || c.bodies || to.template == nil || to.takesQuery() || !c.link.local.serves(c.plane, to.template.address.Host) {
+	if !c.circuit || c.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.link.local.serves(c.plane, to.template.address.Host) {
 		return to.request(arguments)
 	}
 	request := to.fill(nil)

@@ -114,6 +114,8 @@ func gaugeCalls(ctx context.Context, conn *bus.Conn) map[string]func() (any, err
 		"list of anything":        call("/list", bus.Args{"list": "a"}, &struct{ Sum int }{}),
 		"GET":                     func() (any, error) { return nil, bus.Call(ctx, conn, "GET "+gaugeURL+"/echo", full, nil) },
 		"wrong path":              call("/none", full, &gauged{}),
+		"query":                   call("/echo?text=a&small=3", nil, &gauged{}),
+		"query and members":       call("/echo?text=a&small=3", bus.Args{"small": 4}, &gauged{}),
 		"operation":               func() (any, error) { return anyOf(operation.Call(ctx, full)) },
 		"operation, garbled":      func() (any, error) { return anyOf(operation.Call(ctx, arguments{Text: "\xff"})) },
 		"operation, infinite":     func() (any, error) { return anyOf(infinite.Call(ctx, struct{}{})) },
