@@ -35,7 +35,7 @@ func (s *session) answerFailed(response *http.Response, body []byte) error {
 // problemOf converts an error of the bus to a problem.
 func problemOf(err *bus.Error) *restmap.Problem {
 	told := &restmap.Problem{
-		Status: err.Status, Detail: err.Detail, Host: err.Host, ID: err.ID, MsgID: err.MsgID, Instance: err.Instance, Errors: err.Arguments,
+		Type: err.Type, Status: err.Status, Detail: err.Detail, Host: err.Host, ID: err.ID, MsgID: err.MsgID, Instance: err.Instance, Errors: err.Arguments,
 	}
 	if err.Executed == bus.NotExecuted {
 		told.Executed = err.Executed.String()
@@ -67,6 +67,9 @@ func (s *session) writeProblem(told *restmap.Problem) {
 		for _, each := range told.Errors {
 			add("argument", fmt.Sprintf("%s (%s): %s", each.Name, each.In, each.Detail))
 		}
+	}
+	if told.Type != "about:blank" { // which says nothing
+		add("type", told.Type)
 	}
 	add("who", told.Host+told.Instance+" "+told.ID)
 	add("message", told.MsgID)

@@ -39,7 +39,9 @@ func TestTerminal(t *testing.T) {
 type Wily struct{}
 
 // Steer fails.
-func (Wily) Steer() error { return bus.Errorf(400, "\x1b[2Jgone\u009b2J") }
+func (Wily) Steer() error {
+	return &bus.Error{Status: 400, Type: "urn:\x1b[2Jx", Detail: "\x1b[2Jgone\u009b2J"}
+}
 
 func TestClean(t *testing.T) {
 	t.Parallel()
@@ -49,6 +51,9 @@ func TestClean(t *testing.T) {
 	e.env["NO_COLOR"] = "1"
 	all := e.busline(0, "ls").stdout + e.busline(0, "describe", "wily.example").stdout + e.busline(1, "call", "wily.example/steer").stderr +
 		e.busline(1, "call", "--all", "wily.example/steer").stdout
+	if !strings.Contains(all, "\n  type     urn:") {
+		t.Errorf("the type is not shown: %q", all)
+	}
 	if strings.ContainsAny(all, "\x1b\a\u009b") {
 		t.Errorf("control characters reach the terminal: %q", all)
 	}
