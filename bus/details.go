@@ -17,6 +17,9 @@ import (
 // passed on, and data belong in a result.
 const maxDetails = 64 << 10
 
+// maxProblem bounds, in bytes, the problems of which all members are read: the members of a large one take many times its size.
+const maxProblem = 1 << 20
+
 // aboutBlank is how an [Error] without a Type travels: its status says it all (RFC 9457, 4.2.1).
 const aboutBlank = "about:blank"
 
@@ -43,13 +46,13 @@ func WithDetails(err error, problemType string, details any) error {
 		return nil
 	}
 	failed := *asError(err)
-	failed.Type = problemType
+	failed.Type = notBlank(problemType)
 	failed.details, failed.leftOut = encodeDetails(details)
 	return &failed
 }
 
 // DecodeDetails decodes the details of the error into what a pointer points to, a struct or a map: those that [WithDetails] has
-// set, and those that came in the problem+json of an answer, whoever wrote it. As with results, a member without a field of
+// set, and those that came in the problem+json of an answer, whoever wrote it, unless that has more than 1 MiB. As with results, a member without a field of
 // exactly its name is ignored, and a field without a member keeps its value. To see all of them pass a
 // *map[string]json.RawMessage; their numbers have all their digits.
 //
@@ -133,8 +136,45 @@ func (d details) addTo(body []byte) []byte {
 }
 
 // readProblem reads the body of a problem: the members that the bus knows, and all others. A member that is not what it has to
-// be counts as absent (RFC 9457, 3.1).
-func readProblem(body []byte) (told problem, others details) {
+// be counts as absent (RFC 9457, 3.1). Of a large problem, which no service on the bus makes, the others are left out.
+func readProblem(body []byte) (told problem, others details, leftOut string) {
+	fits := strictjson.Unmarshal(body, &told) == nil
+	switch {
+	case fits && told.isAllOf(body):
+		told.Type = notBlank(told.Type)
+		return told, nil, ""
+	case len(body) > maxProblem:
+		if !fits {
+			told = problem{}
+		}
+		told.Type = notBlank(told.Type)
+		return told, nil, fmt.Sprintf("the problem has %d bytes; the limit is %d", len(body), maxProblem)
+	default:
+		told, others = readMembers(body)
+		return told, others, ""
+	}
+}
+
+// isAllOf says whether a problem has all that its body says, for certain: that has as many members.
+func (p *problem) isAllOf(body []byte) bool {
+	text, err := strictjson.Scan(body)
+	members := 0
+	for _, member := range []string{p.Type, p.Title, p.Detail, p.Instance, p.Host, p.ID, p.MsgID, p.TraceID, p.Executed} {
+		if member != "" {
+			members++
+		}
+	}
+	if p.Status != 0 {
+		members++
+	}
+	if p.Internal {
+		members++
+	}
+	return err == nil && text.Members == members
+}
+
+// readMembers reads a problem member by member.
+func readMembers(body []byte) (told problem, others details) {
 	if strictjson.Unmarshal(body, &others) != nil {
 		return problem{}, nil
 	}
@@ -146,9 +186,7 @@ func readProblem(body []byte) (told problem, others details) {
 			_ = strictjson.Unmarshal(text, into)
 		}
 	}
-	if told.Type == aboutBlank {
-		told.Type = ""
-	}
+	told.Type = notBlank(told.Type)
 	var isForeign bool
 	told.Errors, isForeign = readArguments(others[foreignErrors])
 	for _, name := range ownMembers() {
@@ -157,6 +195,14 @@ func readProblem(body []byte) (told problem, others details) {
 		}
 	}
 	return told, others
+}
+
+// notBlank returns the type of an error for that of a problem.
+func notBlank(problemType string) string {
+	if problemType == aboutBlank {
+		return ""
+	}
+	return problemType
 }
 
 // readArguments reads the arguments at fault; also what there is of them in a member that has more to say, which is foreign.

@@ -297,7 +297,9 @@ func TestForeignProblems(t *testing.T) {
 			"arguments":     {`{"errors":[{"name":"x","in":"body","detail":"is odd"}]}`, "", "", `{}`, 1},
 			"other types":   {`{"type":5,"detail":"yes","id":7,"status":"403","internal":"no","host":{},"left":1,"errors":null}`, "", "yes", `{"left":1}`, 0},
 			"relative":      {`{"type":"/problems/x"}`, "/problems/x", "", `{}`, 0},
-			"a large one":   {`{"more":"` + strings.Repeat("x", 1<<20) + `"}`, "", "", `{"more":"` + strings.Repeat("x", 1<<20) + `"}`, 0},
+			"a large one":   {`{"more":"` + strings.Repeat("x", 1<<19) + `"}`, "", "", `{"more":"` + strings.Repeat("x", 1<<19) + `"}`, 0},
+			"too large":     {`{"type":"x","detail":"y","more":"` + strings.Repeat("x", 1<<20) + `"}`, "x", "y", `{}`, 0},
+			"too strange":   {`{"type":"x","detail":{},"more":"` + strings.Repeat("x", 1<<20) + `"}`, "", "", `{}`, 0},
 			"no object":     {`["x"]`, "", "", `{}`, 0},
 			"null":          {`null`, "", "", `{}`, 0},
 			"not JSON":      {`{"type":"x"`, "", "", `{}`, 0},
@@ -331,4 +333,24 @@ func TestDetailsOverHTTP(t *testing.T) {
 	if got := recorder.Body.String(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+// FuzzProblem passes a problem on twice: what one service has understood of it, the next one does, too.
+func FuzzProblem(f *testing.F) {
+	f.Add([]byte(`{"type":"urn:x","title":"x","status":409,"detail":"d","instance":"/x","host":"a.b","id":"a1","msgId":"m","traceId":"t"}`))
+	f.Add([]byte(`{"type":"about:blank","executed":"no","internal":true,"errors":[{"name":"x","in":"body","detail":"y"}],"left":1.50}`))
+	f.Add([]byte(`{"errors":[{"detail":"y","pointer":"#/x"}],"host":7,"status":"409","":null,"Type":"x","\u0074ype":"y"}`))
+	f.Add([]byte("{\"errors\":null,\"more\":{\"a\":[1e400,\"\\ud83d\\ude00\\u2028<\"]},\"x\\ny\":\"\x7f\"}"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		first, passed := bus.PassedOn(body)
+		second, again := bus.PassedOn(passed)
+		if !json.Valid(passed) || string(passed) != string(again) {
+			t.Fatalf("%s became %s, and then %s", body, passed, again)
+		}
+		var one, other map[string]json.RawMessage
+		failed, failedToo := first.DecodeDetails(&one), second.DecodeDetails(&other)
+		if fmt.Sprint(failed) != fmt.Sprint(failedToo) || fmt.Sprint(one) != fmt.Sprint(other) || first.Type != second.Type || first.Detail != second.Detail {
+			t.Fatalf("%s became %+v, and then %+v", body, first, second)
+		}
+	})
 }

@@ -227,3 +227,12 @@ func AnswerAsTooLarge(c *Conn, body []byte) error {
 
 // IsReminding says whether callers are to be reminded that they wait.
 func (c *Conn) IsReminding() bool { return c.pending.reminder.going.Load() }
+
+// PassedOn returns the error that a caller gets for a problem of status 409, and the body with which it answers when it passes
+// that on.
+func PassedOn(body []byte) (*Error, []byte) {
+	failed := responseError(&wire.Response{
+		Status: http.StatusConflict, Header: wire.Header{{Name: "Content-Type", Value: restmap.ProblemType}}, Body: body,
+	})
+	return failed, failed.body()
+}

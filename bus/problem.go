@@ -150,8 +150,8 @@ func responseError(res *wire.Response) *Error {
 		failed.cause = errTimeBudget()
 	}
 	if isProblem(res) {
-		told, details := readProblem(res.Body)
-		failed.Type, failed.details = told.Type, details
+		told, details, leftOut := readProblem(res.Body)
+		failed.Type, failed.details, failed.leftOut = told.Type, details, leftOut
 		failed.Detail, failed.Instance, failed.Arguments = told.Detail, told.Instance, told.Errors
 		failed.TraceID, failed.internal = told.TraceID, told.Internal
 		if told.Executed == NotExecuted.String() {
