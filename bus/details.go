@@ -52,9 +52,9 @@ func WithDetails(err error, problemType string, details any) error {
 }
 
 // DecodeDetails decodes the details of the error into what a pointer points to, a struct or a map: those that [WithDetails] has
-// set, and those that came in the problem+json of an answer, whoever wrote it, unless that has more than 1 MiB. As with results, a member without a field of
-// exactly its name is ignored, and a field without a member keeps its value. To see all of them pass a
-// *map[string]json.RawMessage; their numbers have all their digits.
+// set, and those that came in the problem+json of an answer, whoever wrote it, unless that has more than 1 MiB. As with results,
+// a member without a field of exactly its name is ignored, and a field without a member keeps its value. To see all of them pass
+// a *map[string]json.RawMessage; their numbers have all their digits.
 //
 // It fails if the error has no details, or if they do not fit. It is safe for concurrent use.
 func (e *Error) DecodeDetails(into any) error {

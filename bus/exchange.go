@@ -102,7 +102,8 @@ func (x *Exchange) Status(err error) int {
 // above stands for. On the side of the caller every answer of a service is such a response, also that of one which is too busy,
 // and err is nil. A multicast has no response: what its instances answer it does not tell.
 //
-// Each call of it makes the error anew, and a call that has succeeded costs nothing.
+// The error must not be changed. On the side of the server it says only later, when it is answered, who has failed and on which
+// request. Of a response each Failure makes the error anew; of a call that has succeeded it costs nothing.
 func (x *Exchange) Failure(err error) *Error {
 	switch {
 	case x.crashed && err == nil:
