@@ -98,7 +98,7 @@ func (e *Error) body() []byte {
 	}
 	body, err := strictjson.Marshal(problem{restmap.Problem{
 		Type: strings.ToValidUTF8(cmp.Or(e.Type, aboutBlank), "�"), Title: http.StatusText(e.Status), Status: e.Status, Detail: strings.ToValidUTF8(e.Detail, "�"),
-		Instance: e.Instance, Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID, Executed: e.notExecuted(), Errors: arguments,
+		Instance: strings.ToValidUTF8(e.Instance, "�"), Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID, Executed: e.notExecuted(), Errors: arguments,
 	}, e.internal && e.Status != http.StatusInternalServerError})
 	if err != nil {
 		return nil // only text and numbers: the status alone has to do

@@ -126,8 +126,8 @@ func checkRefused(t *testing.T, req *wire.Request, err error) {
 	if err.Error() == "" {
 		t.Error("an error without a detail")
 	}
-	sender := wire.Request{FromHost: req.FromHost, FromID: req.FromID, MsgID: req.MsgID}
-	if !reflect.DeepEqual(*req, sender) {
+	sender := wire.Request{FromHost: req.FromHost, FromID: req.FromID, MsgID: req.MsgID, Target: req.Target}
+	if !reflect.DeepEqual(*req, sender) || req.Target != "" && req.Target[0] != '/' {
 		t.Errorf("%+v beside error %v", req, err)
 	}
 }

@@ -16,7 +16,10 @@ func (f *frame) splitTarget(target span) (origin, authority string, err error) {
 	if err == nil && !validOrigin(origin) {
 		err = badTarget(text)
 	}
-	return origin, authority, err
+	if err != nil {
+		return "", "", err
+	}
+	return origin, authority, nil
 }
 
 func badTarget(target []byte) error {
