@@ -103,8 +103,8 @@ func Redeliver(attempts int, first, longest time.Duration) ServeOption {
 }
 
 // InFlight sets how many stored events of each kind, which is each method of [Subscribe], one instance handles at once, 1 to
-// 1000. One at a time keeps the order of the events of a kind at a single instance, as long as nothing fails. There are never
-// more than [WithHandlerLimit] allows. Default: 64.
+// 1000. One at a time keeps the order of the events of a kind at a single instance, as long as nothing fails. All
+// kinds together have at most three quarters of [WithHandlerLimit], so that there is room for calls, too. Default: 64.
 func InFlight(events int) ServeOption {
 	return serveOption(func(c *serviceConfig) { c.stored().inFlight = events })
 }

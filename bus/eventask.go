@@ -23,13 +23,8 @@ func (s *storedEvents) ask() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.config.inFlight - s.inFlight
-	if s.asked > 0 || own <= 0 || s.missing {
-		return
-	}
-	room := min(own, s.conn.handlers.free())
-	if room <= 0 {
-		s.room.Reset(roomAgain)
+	room := min(s.config.inFlight-s.inFlight, s.share())
+	if s.asked > 0 || len(s.held) > 0 || room <= 0 || s.missing {
 		return
 	}
 	request, err := json.Marshal(struct {
@@ -45,6 +40,12 @@ func (s *storedEvents) ask() {
 	}
 	s.asked = room
 	s.again.Reset(askExpiry + askGrace)
+}
+
+// share is for how many events of this kind there is room among the handlers. It is one at least: that waits for its turn here,
+// or a kind with many events could keep all others from having one.
+func (s *storedEvents) share() int {
+	return max(1, s.conn.handlers.free()/max(1, s.conn.events.kinds()))
 }
 
 // askLater is what the timer does: what was asked for has not come, or something was wrong.
@@ -71,7 +72,7 @@ func (s *storedEvents) makeAnew() {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.again.Reset(askAgain)
-		s.warn("the consumer cannot be created again: " + (&eventStream{s.conn, s.source}).failed(err).Detail)
+		s.warn("the consumer cannot be created again: " + s.store().failed(err).Detail)
 		return
 	}
 	s.missing = false

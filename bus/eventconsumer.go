@@ -29,28 +29,35 @@ func (s *storedEvents) parkedEvents() (source, event string, count int64) {
 // ensure makes the streams and the consumer. One that is new has what is fired from now on. It is forgotten when no instance
 // has asked for as long as events are kept.
 func (s *storedEvents) ensure(ctx context.Context) error {
-	store := &eventStream{s.conn, s.source}
-	if err := store.ensure(ctx, storeLimits{}); err != nil {
+	stream, err := s.ensureStreams(ctx)
+	if err != nil {
 		return err
+	}
+	return s.ensureConsumer(ctx, stream)
+}
+
+// ensureStreams makes the streams of the source.
+func (s *storedEvents) ensureStreams(ctx context.Context) (jetstream.Stream, error) {
+	store := s.store()
+	stream, err := store.ensure(ctx)
+	if err != nil {
+		return nil, err
 	}
 	manager, err := store.manager()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.ensureParked(ctx, manager); err != nil {
-		return err
-	}
-	stream, err := manager.Stream(ctx, s.stream())
-	if err != nil {
-		return err
-	}
-	_, err = stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+	return stream, s.ensureParked(ctx, manager)
+}
+
+func (s *storedEvents) store() *eventStream { return &eventStream{conn: s.conn, source: s.source} }
+
+func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stream) error {
+	own := hostToken(s.conn.host)
+	_, err := stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: s.consumer, Description: "what " + s.conn.host + " has not handled",
-		FilterSubjects: []string{
-			subject.Event(s.conn.plane, s.source, s.event),
-			subject.RetriedEvent(s.conn.plane, s.source, hostToken(s.conn.host), s.event),
-		},
-		DeliverPolicy: jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: storedAckWait,
+		FilterSubjects: append(s.store().retries(stream, own, s.event), subject.Event(s.conn.plane, s.source, s.event)),
+		DeliverPolicy:  jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: storedAckWait,
 		MaxDeliver: -1, MaxAckPending: maxUnfinished, InactiveThreshold: stream.CachedInfo().Config.MaxAge,
 	})
 	return err

@@ -57,7 +57,7 @@ func (d *delivery) begin() {
 	d.beats = time.AfterFunc(storedAckWait/beatsPerWait, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if d.ended || !d.until.IsZero() && !time.Now().Before(d.until) {
+		if d.ended || d.from.conn.base.Err() != nil || !d.until.IsZero() && !time.Now().Before(d.until) {
 			return
 		}
 		if err := d.tell(jsInProgress); err != nil {
@@ -94,7 +94,7 @@ func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Resp
 	}
 	failed := responseError(response)
 	switch {
-	case d.fault != nil, d.isFinal(failed):
+	case d.fault != nil, d.isFinal(in, failed):
 		return d.park(in, failed.Error())
 	case d.attempt >= d.from.config.attempts:
 		return d.park(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, failed))
@@ -105,12 +105,12 @@ func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Resp
 
 // isFinal says whether trying again is pointless: the handler itself says so. Not so when a service that it calls refuses, or
 // when the event does not fit what the handler takes: that service, or this one, may just be replaced by another version.
-func (d *delivery) isFinal(failed *Error) bool {
+func (d *delivery) isFinal(in *incoming, failed *Error) bool {
 	switch failed.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	default:
-		return failed.Status < http.StatusInternalServerError && failed.Executed != NotExecuted && failed.Host == d.from.conn.host
+		return failed.Status < http.StatusInternalServerError && failed.Executed != NotExecuted && failed.MsgID == in.Request.MsgID
 	}
 }
 
@@ -134,13 +134,12 @@ func (d *delivery) putOff(pause time.Duration) error {
 	return d.tell(jsPutOff + ` {"delay": ` + strconv.FormatInt(pause.Nanoseconds(), 10) + `}`)
 }
 
-// refuse gives an event that no handler has seen back to JetStream, for another instance.
-func (d *delivery) refuse() {
+// giveBack gives an event that no handler has seen back to JetStream, for another instance.
+func (d *delivery) giveBack() {
 	d.end()
 	if err := d.putOff(0); err != nil {
 		d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("cannot give an event back to JetStream; it will be delivered again anyway")
 	}
-	d.from.done()
 }
 
 func (d *delivery) tell(what string) error {
@@ -168,17 +167,39 @@ func (d *delivery) park(in *incoming, reason string) error {
 		Int("attempts", d.attempt).Str("reason", reason)
 	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
 	defer cancel()
-	manager, err := jetstream.New(c.NATS())
-	if err == nil {
-		_, err = manager.PublishMsg(ctx, parked, jetstream.WithMsgID(s.consumer+" "+d.message.Reply))
-	}
-	if err != nil {
+	if err := s.storeParked(ctx, parked, d.storedAs()); err != nil {
 		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event could not be handled, nor be parked; it will be delivered again")
 		return errors.Join(err, d.putOff(s.config.longest))
 	}
 	s.unhandled.Add(1)
 	line.Str("stream", s.parked()).Str("subject", parked.Subject).Msg("an event could not be handled and was parked")
 	return d.tell(jsTerminate + " parked")
+}
+
+// storedAs is an id of the event, the same for each delivery to the service.
+func (d *delivery) storedAs() string {
+	told, err := d.message.Metadata()
+	if err != nil {
+		return d.message.Reply
+	}
+	return fmt.Sprintf("%s %d %d", d.from.consumer, told.Sequence.Stream, told.Timestamp.UnixNano())
+}
+
+// storeParked stores an event that could not be handled. If the stream is gone, it is made anew.
+func (s *storedEvents) storeParked(ctx context.Context, parked *nats.Msg, id string) error {
+	manager, err := jetstream.New(s.conn.NATS())
+	if err != nil {
+		return err
+	}
+	_, err = manager.PublishMsg(ctx, parked, jetstream.WithMsgID(id))
+	if !errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return err
+	}
+	if err := s.ensureParked(ctx, manager); err != nil {
+		return err
+	}
+	_, err = manager.PublishMsg(ctx, parked, jetstream.WithMsgID(id))
+	return err
 }
 
 // oneLine is a reason as a header can hold it.
@@ -190,5 +211,5 @@ func oneLine(reason string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(reason, "?"))
-	return reason[:min(len(reason), longest)]
+	return strings.ToValidUTF8(reason[:min(len(reason), longest)], "") // the cut may be within a character
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func yieldParked(ctx context.Context, conn *Conn, source string, yield func(Park
 	if err := validSource(source); err != nil {
 		return unsent(err)
 	}
-	store := &eventStream{conn, source}
+	store := &eventStream{conn: conn, source: source}
 	stream, err := store.parked(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil // nobody has ever subscribed
@@ -88,16 +89,30 @@ func newParkedEvent(conn *Conn, source string, message *jetstream.RawStreamMsg) 
 	parked.Attempts, _ = strconv.Atoi(message.Header.Get(parkedAttempts))
 	var request wire.Request
 	if wire.ParseRequest(message.Data, &request) == nil {
-		parked.MsgID, parked.Body, parked.Event = request.MsgID, string(request.Body), path.Base(pathOf(request.Target))
+		parked.MsgID, parked.Body, parked.Event = request.MsgID, string(request.Body), eventName(request.Target)
 	}
 	return parked
 }
 
+// eventName returns the path of an event without the slash, as people write it.
+func eventName(target string) string {
+	escaped := path.Base(pathOf(target))
+	if name, err := url.PathUnescape(escaped); err == nil {
+		return name
+	}
+	return escaped
+}
+
 // Retry delivers the event again, to the service that could not handle it and to no other, with all its attempts, and removes it
 // from what is parked. It returns when JetStream has stored it; whether it is handled this time, the log and what is parked
-// later tell. If the service does not handle such events any more, it is an error (404), and the event stays parked.
+// later tell. It is an error (404) if the event is not parked any more, or if the service does not handle such events any more;
+// then it stays parked.
 func (p ParkedEvent) Retry(ctx context.Context) error {
-	store := &eventStream{p.conn, p.Source}
+	stream, err := p.stillParked(ctx)
+	if err != nil {
+		return err
+	}
+	store := p.store()
 	manager, err := store.manager()
 	if err != nil {
 		return store.failed(err)
@@ -111,24 +126,54 @@ func (p ParkedEvent) Retry(ctx context.Context) error {
 	}
 	again := nats.NewMsg(subject.RetriedEvent(p.conn.plane, p.Source, hostToken(p.Service), p.token))
 	again.Data = p.text
-	if _, err = manager.PublishMsg(ctx, again, jetstream.WithMsgID("retry "+p.Service+" "+strconv.FormatInt(p.Parked.UnixNano(), 10))); err != nil {
-		return store.failed(err)
-	}
-	return p.Remove(ctx)
-}
-
-// Remove removes the event from what is parked. It is lost then.
-func (p ParkedEvent) Remove(ctx context.Context) error {
-	store := &eventStream{p.conn, p.Source}
-	stream, err := store.parked(ctx)
-	if err == nil {
-		err = stream.DeleteMsg(ctx, p.sequence)
+	_, err = manager.PublishMsg(ctx, again, jetstream.WithMsgID("retry "+p.Service+" "+strconv.FormatInt(p.Parked.UnixNano(), 10)))
+	if errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return newError(http.StatusServiceUnavailable, NotExecuted, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/events.md", store.name(), again.Subject, p.conn.link.user())
 	}
 	if err != nil {
 		return store.failed(err)
 	}
+	return p.delete(ctx, stream)
+}
+
+// Remove removes the event from what is parked. It is lost then. It is an error (404) if it is not parked any more.
+func (p ParkedEvent) Remove(ctx context.Context) error {
+	stream, err := p.stillParked(ctx)
+	if err != nil {
+		return err
+	}
+	return p.delete(ctx, stream)
+}
+
+// stillParked returns the stream that the event is in.
+func (p ParkedEvent) stillParked(ctx context.Context) (jetstream.Stream, error) {
+	if p.conn == nil {
+		return nil, newError(http.StatusBadRequest, NotExecuted, nil, "the event does not come from bus.ParkedEvents")
+	}
+	stream, err := p.store().parked(ctx)
+	if err == nil {
+		_, err = stream.GetMsg(ctx, p.sequence)
+	}
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, newError(http.StatusNotFound, NotExecuted, err, "the event %s of %s is not parked any more", p.Event, p.Source)
+	case err != nil:
+		return nil, p.store().failed(err)
+	default:
+		return stream, nil
+	}
+}
+
+// delete removes the event; somebody else may just have done so.
+func (p ParkedEvent) delete(ctx context.Context, stream jetstream.Stream) error {
+	err := stream.DeleteMsg(ctx, p.sequence)
+	if err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+		return p.store().failed(err)
+	}
 	return nil
 }
+
+func (p ParkedEvent) store() *eventStream { return &eventStream{conn: p.conn, source: p.Source} }
 
 // parked returns the stream of events that could not be handled.
 func (s *eventStream) parked(ctx context.Context) (jetstream.Stream, error) {

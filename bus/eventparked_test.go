@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -139,5 +142,73 @@ func TestParkedPermissions(t *testing.T) {
 			more.Publish = append(more.Publish, bus.Permission{Subject: subject})
 		}
 		block = granted.With(more).String()
+	}
+}
+
+// TestParkedEventsAreRetriedOnce has two operators at work.
+func TestParkedEventsAreRetriedOnce(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer := newSink()
+	mailer.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
+	fire(t, ordered, 1)
+	eventually(t, func() bool { return len(parked(t, source)) == 1 })
+	one := parked(t, source)[0]
+	if err := one.Retry(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for name, again := range map[string]func(context.Context) error{"retry": one.Retry, "remove": one.Remove} {
+		if err := again(t.Context()); bus.StatusOf(err) != http.StatusNotFound || !strings.Contains(err.Error(), "is not parked any more") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (bus.ParkedEvent{Event: "on-ordered"}).Retry(t.Context()); bus.StatusOf(err) != http.StatusBadRequest {
+		t.Error(err)
+	}
+}
+
+// TestParkingAnew has the stream of parked events deleted under a running service.
+func TestParkingAnew(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer := newSink()
+	mailer.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
+	if err := manager(t, source).DeleteStream(t.Context(), b.Plane()+"_PARKED_orders_example"); err != nil {
+		t.Fatal(err)
+	}
+	fire(t, ordered, 1)
+	eventually(t, func() bool { return len(parked(t, source)) == 1 })
+}
+
+// TestStreamsOfOthers has one made beforehand, which takes events and nothing else.
+func TestStreamsOfOthers(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders.>"}, Retention: jetstream.InterestPolicy}
+	if _, err := manager(t, source).CreateStream(t.Context(), stream); err != nil {
+		t.Fatal(err)
+	}
+	ordered := newOrdered(t, source, bus.Durable())
+	mailer := newSink()
+	mailer.handle = func(_ context.Context, number int) error {
+		if number == 1 {
+			return bus.Errorf(http.StatusConflict, "no")
+		}
+		return nil
+	}
+	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
+	fire(t, ordered, 1, 2)
+	mailer.await(t, 1)
+	eventually(t, func() bool { return len(parked(t, source)) == 1 })
+	err := parked(t, source)[0].Retry(t.Context())
+	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "does not take "+b.Plane()+".a.example.orders.mailer_example.on-ordered") {
+		t.Error(err)
 	}
 }

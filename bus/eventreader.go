@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -13,8 +14,8 @@ import (
 )
 
 // storedEvents fetches the stored events of one kind, which is one path of one source, for an instance. It asks for as many at
-// a time as can be handled at once, and for no more before these have come, so that none waits here while another instance
-// could handle it.
+// a time as can be handled at once, and for no more before these have come, so that few wait here while another instance
+// could handle them.
 //
 //	ask ──▶ JetStream ──▶ inbox ──▶ receive ──▶ handler ──▶ acked, put off, or parked (eventdelivery.go)
 //
@@ -32,7 +33,7 @@ type storedEvents struct {
 	mu       sync.Mutex // protects all below
 	asked    int        // events that may still come
 	inFlight int
-	held     []*incoming // of these, those that wait for room among the handlers
+	held     []heldEvent // of these, those that wait for room among the handlers
 	again    *time.Timer // asks again when a request must have been answered
 	room     *time.Timer // looks again whether there is room among the handlers
 	missing  bool        // the consumer has to be created again
@@ -92,12 +93,27 @@ func openStored(ctx context.Context, c *Conn, source string, kinds []*storedEven
 	if err := c.checkSubscriptions(); err != nil {
 		return err
 	}
-	for _, s := range kinds {
-		if err := s.ensure(ctx); err != nil {
-			return (&eventStream{c, source}).failed(err)
-		}
+	if err := ensureAll(ctx, kinds); err != nil {
+		return (&eventStream{conn: c, source: source}).failed(err)
 	}
 	return nil
+}
+
+// ensureAll makes the streams of a source, and at the same time the consumers of all kinds of events, of which there may be many
+// and the broker far away.
+func ensureAll(ctx context.Context, kinds []*storedEvents) error {
+	stream, err := kinds[0].ensureStreams(ctx)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, len(kinds))
+	for _, s := range kinds {
+		go func() { ended <- s.ensureConsumer(ctx, stream) }()
+	}
+	for range kinds {
+		err = cmp.Or(err, <-ended)
+	}
+	return err
 }
 
 // storedInbox is in the subject on which stored events come to an instance:
@@ -116,7 +132,7 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 	d := newDelivery(s, message)
 	in := s.conn.newIncoming()
 	in.Address, in.through, in.match = s.through.address, s.through, s.through.match
-	in.size, in.back, in.backTo = len(message.Data), d, message.Reply
+	in.size, in.back, in.backTo, in.patient = len(message.Data), d, message.Reply, true
 	d.fault = s.conn.link.intake.reader.ParseRequest(message.Data, in.Request)
 	in.Request.TimeBudget = wire.DefaultTimeBudget
 	if longest := s.through.endpoint.timeBudget; longest > 0 {
@@ -138,27 +154,32 @@ func (s *storedEvents) arrived() {
 
 // start admits an event to the handlers. It returns nil if there is no room for it yet, or never will be.
 func (s *storedEvents) start(in *incoming, d *delivery) *incoming {
-	switch s.conn.admit(in) {
+	switch s.conn.handlers.wait() {
 	case gateShut:
-		d.refuse()
+		d.giveBack()
 		return nil
 	case gateFull:
-		s.hold(in)
+		s.hold(in, d)
 		return nil
 	default:
-		in.prepare(s.conn)
-		s.conn.running.add(&in.serving, EventPort)
-		d.handledUntil(in.serving.deadline)
+		s.begin(in, d)
 		return in
 	}
 }
 
-// done makes room for another event.
+// begin prepares an event that was admitted to be handled.
+func (s *storedEvents) begin(in *incoming, d *delivery) {
+	in.prepare(s.conn)
+	s.conn.running.add(&in.serving, EventPort)
+	d.handledUntil(in.serving.deadline)
+}
+
+// done makes room for another event: first for those of other kinds that wait for it, or this one could hold them up.
 func (s *storedEvents) done() {
 	s.mu.Lock()
 	s.inFlight--
 	s.mu.Unlock()
-	s.startHeld()
+	s.conn.events.startHeld(s)
 	s.ask()
 }
 

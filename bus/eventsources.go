@@ -21,7 +21,9 @@ type eventReader interface {
 	permissions() (publish, subscribe []Permission)
 	// parkedEvents returns how many could not be handled, and what they are.
 	parkedEvents() (source, event string, count int64)
-	// letGo gives back the events that were fetched and cannot be handled any more.
+	// startHeld starts the events that were fetched and wait for room, if there is some.
+	startHeld()
+	// letGo gives them back.
 	letGo()
 }
 
@@ -68,6 +70,23 @@ func (s *eventSources) reading() []eventReader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.readers)
+}
+
+// startHeld starts the events that wait for room: first of those kinds that were subscribed to after one that has just had
+// its turn, and its own last.
+func (s *eventSources) startHeld(last eventReader) {
+	readers := s.reading()
+	turn := 1 + slices.Index(readers, last)
+	for _, reader := range slices.Concat(readers[turn:], readers[:turn]) {
+		reader.startHeld()
+	}
+}
+
+// kinds returns how many kinds of stored events are handled.
+func (s *eventSources) kinds() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.readers)
 }
 
 // letGo gives back the events that cannot be handled any more.

@@ -21,6 +21,7 @@ import (
 type eventStream struct {
 	conn   *Conn
 	source string
+	limits storeLimits // that a source asks for; zero: none
 }
 
 // streamName names a stream of a source: "bus_EVENTS_orders_example". A host has neither capital letters nor underscores,
@@ -55,8 +56,8 @@ func openEventStream(ctx context.Context, c *Conn, source string, config firingC
 	if limits := config.limits; limits.age < 0 || limits.bytes < 0 || limits.replicas < 0 || config.limited && limits == (storeLimits{}) {
 		return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: bus.Keep and bus.Replicas take limits above zero", source)
 	}
-	s := &eventStream{c, source}
-	if err := s.ensure(ctx, config.limits); err != nil {
+	s := &eventStream{c, source, config.limits}
+	if _, err := s.ensure(ctx); err != nil {
 		return nil, s.failed(err)
 	}
 	return s, nil
@@ -66,42 +67,48 @@ func (s *eventStream) name() string { return streamName(s.conn.plane, "EVENTS", 
 
 func (s *eventStream) manager() (jetstream.JetStream, error) { return jetstream.New(s.conn.NATS()) }
 
-// ensure makes the stream, or changes what it is to keep.
-func (s *eventStream) ensure(ctx context.Context, limits storeLimits) error {
+// ensure makes the stream, or changes what it is to keep. One that somebody else has made keeps its subjects.
+func (s *eventStream) ensure(ctx context.Context) (jetstream.Stream, error) {
 	manager, err := s.manager()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stream, err := manager.Stream(ctx, s.name())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = manager.CreateStream(ctx, s.config(limits))
+		stream, err = manager.CreateStream(ctx, s.config())
 		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return err
+			return stream, err
 		}
 		stream, err = manager.Stream(ctx, s.name()) // somebody else was faster, with other limits
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config := stream.CachedInfo().Config
-	changed := limits.over(config)
-	changed.Subjects = slices.Compact(slices.Sorted(slices.Values(slices.Concat(config.Subjects, s.subjects()))))
-	if changed.MaxAge != config.MaxAge || changed.MaxBytes != config.MaxBytes || changed.Replicas != config.Replicas || len(changed.Subjects) > len(config.Subjects) {
-		_, err = manager.UpdateStream(ctx, changed)
+	if changed := s.limits.over(config); changed.MaxAge != config.MaxAge || changed.MaxBytes != config.MaxBytes || changed.Replicas != config.Replicas {
+		stream, err = manager.UpdateStream(ctx, changed)
 	}
-	return err
+	return stream, err
 }
 
-// subjects are those of all events, and of those that are delivered again to one service.
-func (s *eventStream) subjects() []string {
-	return []string{subject.Event(s.conn.plane, s.source, anyLabel), subject.RetriedEvent(s.conn.plane, s.source, anyLabel, anyLabel)}
+// retries returns the subjects of events that are delivered again to one service, if a stream takes them.
+func (s *eventStream) retries(stream jetstream.Stream, service, event string) (subjects []string) {
+	again := Permission{Subject: subject.RetriedEvent(s.conn.plane, s.source, service, event)}
+	taken := func(each string) bool { return Permission{Subject: each}.covers(again) }
+	if slices.ContainsFunc(stream.CachedInfo().Config.Subjects, taken) {
+		subjects = append(subjects, again.Subject)
+	}
+	return subjects
 }
 
 // config is what a new stream is made with. It refuses what it has no room for, so that the source hears of it.
-func (s *eventStream) config(limits storeLimits) jetstream.StreamConfig {
-	return limits.over(jetstream.StreamConfig{
+func (s *eventStream) config() jetstream.StreamConfig {
+	return s.limits.over(jetstream.StreamConfig{
 		Name: s.name(), Description: "events of " + s.source,
-		Subjects:  s.subjects(),
+		Subjects: []string{
+			subject.Event(s.conn.plane, s.source, anyLabel),
+			subject.RetriedEvent(s.conn.plane, s.source, anyLabel, anyLabel),
+		},
 		Retention: jetstream.InterestPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
 		MaxAge: defaultKeepAge, MaxBytes: defaultKeepBytes, Replicas: 1, Duplicates: duplicateWindow,
 	})
@@ -146,16 +153,29 @@ func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(budget(ctx), defaultConnectTimeout))
 	defer cancel()
-	manager, err := s.manager()
-	if err == nil {
-		_, err = manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
-	}
-	if err != nil {
+	if err := s.store(ctx, message, id); err != nil {
 		failed := s.failed(err)
 		failed.MsgID = event.MsgID
 		return failed
 	}
 	return nil
+}
+
+// store stores a message under an id. If the stream is gone, it is made anew.
+func (s *eventStream) store(ctx context.Context, message *nats.Msg, id string) error {
+	manager, err := s.manager()
+	if err != nil {
+		return err
+	}
+	_, err = manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
+	if !errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return err
+	}
+	if _, anew := s.ensure(ctx); anew != nil {
+		return err
+	}
+	_, err = manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
+	return err
 }
 
 // failed is the error for a stream that does not do what it should.

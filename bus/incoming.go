@@ -20,6 +20,7 @@ type incoming struct {
 	own     bool               // made by a handler of this instance, which is closing
 	entered bool               // it has reached the endpoint
 	queued  bool               // it was not handled at once
+	patient bool               // it could wait, see gate
 	size    int                // in bytes, as it came from the broker
 	kept    *unfinishedRequest // if it has several parts: until the first is acked, and again once all have come; else nil
 	match                      // the endpoint that serves it, once found

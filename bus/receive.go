@@ -95,6 +95,15 @@ func (c *Conn) room(e *endpoint) *gate {
 	return c.handlers
 }
 
+// rest makes room for another request.
+func (in *incoming) rest(room *gate) {
+	if in.patient {
+		room.yield()
+	} else {
+		room.rest()
+	}
+}
+
 // handle runs the handler and answers, whatever the handler does: return, panic, or exit its goroutine.
 func (c *Conn) handle(in *incoming, room *gate) {
 	var response *wire.Response // nil: the handler did not return
@@ -104,7 +113,7 @@ func (c *Conn) handle(in *incoming, room *gate) {
 		}
 		c.running.remove(&in.serving)
 		in.freeParts()
-		room.rest() // before the caller can make its next call
+		in.rest(room) // before the caller can make its next call
 		c.awaitBroker(in)
 		c.respond(in, response)
 	}()

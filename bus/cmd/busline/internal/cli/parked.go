@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"strconv"
 	"strings"
@@ -99,11 +100,13 @@ func (s *session) parked(ctx context.Context, options parkedOptions) error {
 	return err
 }
 
-// eachParked yields the events that are meant, each after what was asked for is done.
+// eachParked yields the events that are meant, each after what was asked for is done. Where that fails it goes on: one of a
+// service that is gone does not hold up those behind it.
 func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parkedOptions, done func(bus.ParkedEvent)) error {
+	var faults []error
 	for event, err := range bus.ParkedEvents(ctx, conn, options.source) {
 		if err != nil {
-			return err
+			return errors.Join(append(faults, err)...)
 		}
 		if !options.selects(&event) {
 			continue
@@ -115,11 +118,12 @@ func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parked
 			err = event.Remove(ctx)
 		}
 		if err != nil {
-			return err
+			faults = append(faults, err)
+			continue
 		}
 		done(event)
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // told formats the events as a table, with what was done.
