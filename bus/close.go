@@ -66,9 +66,9 @@ func (c *Conn) drain(ctx context.Context) error {
 	await(ctx, c.handlers.close())
 	await(ctx, c.controls.close())
 	await(ctx, callsEnded)
+	c.events.letGo() // there are some only if the time is up
 	handlers, _ := c.handlers.count()
 	calls, _ := c.calls.count()
-	c.events.letGo()
 	c.stop()
 	flushed := c.link.flush(ctx)
 	c.abandon()
