@@ -2,6 +2,7 @@ package restmap
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -50,6 +51,14 @@ func (s Segment) breadth() int {
 	default:
 		return 0
 	}
+}
+
+// SameShape reports whether two patterns differ at most in the names of parameters, and in whether the last one takes the rest:
+// /a/{x} and /a/{y+}.
+func (p Pattern) SameShape(q Pattern) bool {
+	return slices.EqualFunc(p.segments, q.segments, func(s, t Segment) bool {
+		return (s.Name != "") == (t.Name != "") && s.Literal == t.Literal
+	})
 }
 
 // Same reports whether both patterns match the same paths: they differ at most in the names of their parameters.

@@ -69,9 +69,11 @@ func (p *paths) list(l listed) {
 // Displaces says whether one endpoint of a port takes the place of another one in documents: they have one method, and paths
 // that OpenAPI does not distinguish, such as /a/{x} and /a/{x+}, of which the first is more specific.
 func Displaces(one, other *restmap.Endpoint) bool {
+	if !one.Path().SameShape(other.Path()) || one.Path().Compare(other.Path()) >= 0 {
+		return false
+	}
 	method := listedMethod(one)
-	return method != restmap.AnyMethod && method == listedMethod(other) &&
-		ShapeOf(one.Path().String()) == ShapeOf(other.Path().String()) && one.Path().Compare(other.Path()) < 0
+	return method != restmap.AnyMethod && method == listedMethod(other)
 }
 
 // free returns the slot of a method, or for any method the first free one.
