@@ -45,7 +45,7 @@ func (s *storedEvents) ask() {
 // share is for how many events of this kind there is room among the handlers. It is one at least: that waits for its turn here,
 // or a kind with many events could keep all others from having one.
 func (s *storedEvents) share() int {
-	return max(1, s.conn.handlers.free()/max(1, s.conn.events.kinds()))
+	return max(1, s.conn.handlers.free()/max(1, len(s.conn.events.reading())))
 }
 
 // askLater is what the timer does: what was asked for has not come, or something was wrong.

@@ -38,16 +38,11 @@ func (s *storedEvents) ensure(ctx context.Context) error {
 
 // ensureStreams makes the streams of the source.
 func (s *storedEvents) ensureStreams(ctx context.Context) (jetstream.Stream, error) {
-	store := s.store()
-	stream, err := store.ensure(ctx)
+	stream, err := s.store().ensure(ctx)
 	if err != nil {
 		return nil, err
 	}
-	manager, err := store.manager()
-	if err != nil {
-		return nil, err
-	}
-	return stream, s.ensureParked(ctx, manager)
+	return stream, s.ensureParked(ctx)
 }
 
 func (s *storedEvents) store() *eventStream { return &eventStream{conn: s.conn, source: s.source} }
@@ -64,8 +59,12 @@ func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stre
 }
 
 // ensureParked makes the stream for events that could not be handled.
-func (s *storedEvents) ensureParked(ctx context.Context, manager jetstream.JetStream) error {
-	_, err := manager.Stream(ctx, s.parked())
+func (s *storedEvents) ensureParked(ctx context.Context) error {
+	manager, err := s.store().manager()
+	if err != nil {
+		return err
+	}
+	_, err = manager.Stream(ctx, s.parked())
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -167,7 +166,7 @@ func (d *delivery) park(in *incoming, reason string) error {
 		Int("attempts", d.attempt).Str("reason", reason)
 	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
 	defer cancel()
-	if err := s.storeParked(ctx, parked, d.storedAs()); err != nil {
+	if err := s.store().store(ctx, parked, d.storedAs(), func() error { return s.ensureParked(ctx) }); err != nil {
 		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event could not be handled, nor be parked; it will be delivered again")
 		return errors.Join(err, d.putOff(s.config.longest))
 	}
@@ -183,23 +182,6 @@ func (d *delivery) storedAs() string {
 		return d.message.Reply
 	}
 	return fmt.Sprintf("%s %d %d", d.from.consumer, told.Sequence.Stream, told.Timestamp.UnixNano())
-}
-
-// storeParked stores an event that could not be handled. If the stream is gone, it is made anew.
-func (s *storedEvents) storeParked(ctx context.Context, parked *nats.Msg, id string) error {
-	manager, err := jetstream.New(s.conn.NATS())
-	if err != nil {
-		return err
-	}
-	_, err = manager.PublishMsg(ctx, parked, jetstream.WithMsgID(id))
-	if !errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return err
-	}
-	if err := s.ensureParked(ctx, manager); err != nil {
-		return err
-	}
-	_, err = manager.PublishMsg(ctx, parked, jetstream.WithMsgID(id))
-	return err
 }
 
 // oneLine is a reason as a header can hold it.

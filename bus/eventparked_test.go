@@ -26,6 +26,13 @@ func parked(t *testing.T, conn *bus.Conn) (all []bus.ParkedEvent) {
 	return all
 }
 
+// newRefuser returns one whose events are parked at once.
+func newRefuser() *sink {
+	s := newSink()
+	s.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+	return s
+}
+
 // TestParkedEventsAreRetried has a service refuse an event until it is mended; another one that has handled it does not get it
 // again.
 func TestParkedEventsAreRetried(t *testing.T) {
@@ -81,8 +88,7 @@ func TestParkedEventsOfNobodyStay(t *testing.T) {
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	ordered := newOrdered(t, source, bus.Durable())
-	mailer := newSink()
-	mailer.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+	mailer := newRefuser()
 	away := b.Connect("mailer.example", quiet())
 	subscribe(t, away, mailer, bus.Durable())
 	fire(t, ordered, 1)
@@ -118,8 +124,7 @@ func TestParkedPermissions(t *testing.T) {
 		e := newEnforcing(t, map[string]string{ordersHost: "", "mailer.example": "", "operator.example": block}, broker.JetStream(t.TempDir()))
 		source, operator := e.connect(ordersHost), e.connect("operator.example")
 		ordered := newOrdered(t, source, bus.Durable())
-		mailer := newSink()
-		mailer.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+		mailer := newRefuser()
 		subscribe(t, e.connect("mailer.example"), mailer, bus.Durable())
 		fire(t, ordered, 1, 2)
 		eventually(t, func() bool { return len(parked(t, source)) == 2 })
@@ -151,8 +156,7 @@ func TestParkedEventsAreRetriedOnce(t *testing.T) {
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	ordered := newOrdered(t, source, bus.Durable())
-	mailer := newSink()
-	mailer.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+	mailer := newRefuser()
 	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
 	fire(t, ordered, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
@@ -176,8 +180,7 @@ func TestParkingAnew(t *testing.T) {
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	ordered := newOrdered(t, source, bus.Durable())
-	mailer := newSink()
-	mailer.handle = func(context.Context, int) error { return bus.Errorf(http.StatusConflict, "no") }
+	mailer := newRefuser()
 	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
 	if err := manager(t, source).DeleteStream(t.Context(), b.Plane()+"_PARKED_orders_example"); err != nil {
 		t.Fatal(err)

@@ -65,11 +65,11 @@ func (s *eventSources) read(reader eventReader) {
 	s.readers = append(s.readers, reader)
 }
 
-// reading returns those who handle stored events.
+// reading returns those who handle stored events. They are not to be changed.
 func (s *eventSources) reading() []eventReader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.readers)
+	return s.readers
 }
 
 // startHeld starts the events that wait for room: first of those kinds that were subscribed to after one that has just had
@@ -77,16 +77,9 @@ func (s *eventSources) reading() []eventReader {
 func (s *eventSources) startHeld(last eventReader) {
 	readers := s.reading()
 	turn := 1 + slices.Index(readers, last)
-	for _, reader := range slices.Concat(readers[turn:], readers[:turn]) {
-		reader.startHeld()
+	for i := range readers {
+		readers[(turn+i)%len(readers)].startHeld()
 	}
-}
-
-// kinds returns how many kinds of stored events are handled.
-func (s *eventSources) kinds() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.readers)
 }
 
 // letGo gives back the events that cannot be handled any more.

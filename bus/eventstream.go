@@ -153,7 +153,11 @@ func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(budget(ctx), defaultConnectTimeout))
 	defer cancel()
-	if err := s.store(ctx, message, id); err != nil {
+	anew := func() error {
+		_, err := s.ensure(ctx)
+		return err
+	}
+	if err := s.store(ctx, message, id, anew); err != nil {
 		failed := s.failed(err)
 		failed.MsgID = event.MsgID
 		return failed
@@ -161,17 +165,14 @@ func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
 	return nil
 }
 
-// store stores a message under an id. If the stream is gone, it is made anew.
-func (s *eventStream) store(ctx context.Context, message *nats.Msg, id string) error {
+// store stores a message under an id. If its stream is gone, that is made anew.
+func (s *eventStream) store(ctx context.Context, message *nats.Msg, id string, anew func() error) error {
 	manager, err := s.manager()
 	if err != nil {
 		return err
 	}
 	_, err = manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
-	if !errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return err
-	}
-	if _, anew := s.ensure(ctx); anew != nil {
+	if !errors.Is(err, jetstream.ErrNoStreamResponse) || anew() != nil {
 		return err
 	}
 	_, err = manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
