@@ -13,12 +13,15 @@ import (
 // can use is fine, although it is laxer than its documentation.
 func (c linkConfig) checkURL() error {
 	addresses := c.addresses()
+	reachable := c.provider != nil || len(addresses) == 0
 	for _, address := range addresses {
-		if _, err := parseBroker(address); err != nil { // which repeats the URL, password and all
+		to, err := parseBroker(address)
+		if err != nil { // which repeats the URL, password and all
 			return c.faultyURL(address)
 		}
+		reachable = reachable || canBeDialled(to)
 	}
-	if c.provider == nil && len(addresses) > 0 && !slices.ContainsFunc(addresses, canBeDialled) {
+	if !reachable {
 		return c.faultyURL(addresses[0])
 	}
 	return nil
@@ -52,11 +55,7 @@ func parseBroker(address string) (*url.URL, error) {
 }
 
 // canBeDialled says whether an address has the form of host:port; both may be missing.
-func canBeDialled(address string) bool {
-	to, err := parseBroker(address)
-	if err != nil {
-		return false
-	}
+func canBeDialled(to *url.URL) bool {
 	place := to.Host
 	if to.Port() == "" {
 		place = strings.TrimSuffix(place, ":") + ":4222"

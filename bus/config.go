@@ -157,15 +157,21 @@ func (c *connectConfig) validate() error {
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s is too short: set a time above zero with bus.WithAckWait", c.ackWait)
 	}
-	if c.linkConfig.nats == nil {
-		if err := c.linkConfig.checkURL(); err != nil {
-			return err
-		}
+	return c.linkConfig.validate()
+}
+
+// validate says what is wrong with how to reach the broker; of a connection that is given nothing else counts.
+func (c linkConfig) validate() error {
+	if c.nats != nil {
+		return nil
 	}
-	if c.linkConfig.nats == nil && (c.linkConfig.cert == "") != (c.linkConfig.key == "") {
+	if err := c.checkURL(); err != nil {
+		return err
+	}
+	if (c.cert == "") != (c.key == "") {
 		return errors.New("BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing")
 	}
-	if c.linkConfig.nats == nil && c.linkConfig.password != "" && c.linkConfig.user == "" {
+	if c.password != "" && c.user == "" {
 		return errors.New("BUS_NATS_PASSWORD is set, and BUS_NATS_USER is not: they go together")
 	}
 	return nil

@@ -80,9 +80,9 @@ func (s *serviceConfig) stored() *durable {
 // while no instance of it is there, as long as the source keeps events. The instances of the service share the events. An
 // event is done when the handler returns nil. After an error it is delivered again, with growing waits, see [Redeliver].
 // After an error of the handler's own of status 400 to 499 (but not 408, 425 and 429), or after the last attempt, it is
-// parked: logged, and stored in the stream <plane>_PARKED_<source> for 30 days. A handler has 20 s, or what [TimeBudget] says; if its
-// instance dies, the event goes to another one after 30 s. So a handler may see an event twice, and events in any
-// order: the MsgID that [CallerOf] returns is the same each time. The actor of the chain is not stored.
+// parked: logged, and stored in the stream <plane>_PARKED_<source> for 30 days. A handler has 20 s, or what [TimeBudget]
+// says; if its instance dies, the event goes to another one after 30 s. So a handler may see an event twice, and events in
+// any order: the MsgID that [CallerOf] returns is the same each time. The actor of the chain is not stored.
 //
 // Default: events are not stored.
 func Durable() interface {
@@ -103,8 +103,8 @@ func Redeliver(attempts int, first, longest time.Duration) ServeOption {
 }
 
 // InFlight sets how many stored events of each kind, which is each method of [Subscribe], one instance handles at once, 1 to
-// 1000. One at a time keeps the order of the events of a kind at a single instance, as long as nothing fails. All
-// kinds together have at most three quarters of [WithHandlerLimit], so that there is room for calls, too. Default: 64.
+// 1000. One at a time keeps the order of the events of a kind at a single instance, as long as nothing fails. All kinds
+// together have at most three quarters of [WithHandlerLimit], so that there is room for calls, too. Default: 64.
 func InFlight(events int) ServeOption {
 	return serveOption(func(c *serviceConfig) { c.stored().inFlight = events })
 }

@@ -143,7 +143,8 @@ func Path(path string) MethodOption {
 }
 
 // HTTPMethod sets the only HTTP method under which a method is served, "PUT", or "*" for any. With [Both] it is that of
-// the REST route alone. Generated clients do not know it, and use the default. Default: GET and POST for RPC, that of the verb for REST, any for web endpoints.
+// the REST route alone. Generated clients do not know it, and use the default. Default: GET and POST for RPC, that of the
+// verb for REST, any for web endpoints.
 func HTTPMethod(method string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.HTTPMethod = method })
 }
