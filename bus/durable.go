@@ -128,8 +128,8 @@ func Keep(age time.Duration, bytes int64) FireOption {
 	return fireOption(func(c *firingConfig) { c.limits.age, c.limits.bytes, c.limited = age, bytes, true })
 }
 
-// Replicas sets on how many servers of a cluster events are stored, 1 to 5; three survive the loss of one. An existing
-// stream is changed accordingly. Default: 1, or what the stream has.
+// Replicas sets on how many servers of a cluster events are stored, also those that are parked, 1 to 5; three survive the loss
+// of one. Existing streams are changed accordingly. Default: 1, or what the stream has.
 func Replicas(servers int) FireOption {
 	return fireOption(func(c *firingConfig) { c.limits.replicas, c.limited = servers, true })
 }

@@ -19,8 +19,8 @@ const (
 	parkedBytes = 64 << 20
 )
 
-func (s *storedEvents) stream() string { return streamName(s.conn.plane, "EVENTS", s.source) }
-func (s *storedEvents) parked() string { return streamName(s.conn.plane, "PARKED", s.source) }
+func (s *storedEvents) stream() string { return s.store().name() }
+func (s *storedEvents) parked() string { return s.store().parkedName() }
 
 func (s *storedEvents) parkedEvents() (source, event string, count int64) {
 	return s.source, s.event, s.unhandled.Load()
@@ -42,7 +42,7 @@ func (s *storedEvents) ensureStreams(ctx context.Context) (jetstream.Stream, err
 	if err != nil {
 		return nil, err
 	}
-	return stream, s.ensureParked(ctx)
+	return stream, s.ensureParked(ctx, stream.CachedInfo().Config.Replicas)
 }
 
 func (s *storedEvents) store() *eventStream { return &eventStream{conn: s.conn, source: s.source} }
@@ -58,20 +58,20 @@ func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stre
 	return err
 }
 
-// ensureParked makes the stream for events that could not be handled.
-func (s *storedEvents) ensureParked(ctx context.Context) error {
-	manager, err := s.store().manager()
-	if err != nil {
+// ensureParked makes the stream for events that could not be handled, on as many servers as that of the others.
+func (s *storedEvents) ensureParked(ctx context.Context, replicas int) error {
+	_, err := s.store().parked(ctx)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	_, err = manager.Stream(ctx, s.parked())
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+	manager, err := s.store().manager()
+	if err != nil {
 		return err
 	}
 	_, err = manager.CreateStream(ctx, jetstream.StreamConfig{
 		Name: s.parked(), Description: "events of " + s.source + " that could not be handled",
 		Subjects: []string{subject.ParkedEvent(s.conn.plane, s.source, anyLabel, anyLabel)},
-		Storage:  jetstream.FileStorage, MaxAge: parkedAge, MaxBytes: parkedBytes, Duplicates: duplicateWindow,
+		Storage:  jetstream.FileStorage, MaxAge: parkedAge, MaxBytes: parkedBytes, Duplicates: duplicateWindow, Replicas: replicas,
 	})
 	return err
 }

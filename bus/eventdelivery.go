@@ -164,9 +164,13 @@ func (d *delivery) park(in *incoming, reason string) error {
 	parked.Header.Set(parkedAttempts, strconv.Itoa(d.attempt))
 	line := c.logger.Error().Str("source", s.source).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
 		Int("attempts", d.attempt).Str("reason", reason)
-	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
+	ctx, cancel := context.WithTimeout(c.base, storeTimeout)
 	defer cancel()
-	if err := s.store().store(ctx, parked, d.storedAs(), func() error { return s.ensureParked(ctx) }); err != nil {
+	anew := func(ctx context.Context) error {
+		_, err := s.ensureStreams(ctx)
+		return err
+	}
+	if _, err := s.store().store(ctx, parked, d.storedAs(), anew); err != nil {
 		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event could not be handled, nor be parked; it will be delivered again")
 		return errors.Join(err, d.putOff(s.config.longest))
 	}

@@ -181,5 +181,5 @@ func (s *eventStream) parked(ctx context.Context) (jetstream.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manager.Stream(ctx, streamName(s.conn.plane, "PARKED", s.source))
+	return manager.Stream(ctx, s.parkedName())
 }

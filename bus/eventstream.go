@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 )
 
 // eventStream is the JetStream stream that keeps the events of a source until each service that subscribes has handled
@@ -60,10 +58,14 @@ func openEventStream(ctx context.Context, c *Conn, source string, config firingC
 	if _, err := s.ensure(ctx); err != nil {
 		return nil, s.failed(err)
 	}
+	if err := s.replicateParked(ctx); err != nil {
+		return nil, s.failed(err)
+	}
 	return s, nil
 }
 
-func (s *eventStream) name() string { return streamName(s.conn.plane, "EVENTS", s.source) }
+func (s *eventStream) name() string       { return streamName(s.conn.plane, "EVENTS", s.source) }
+func (s *eventStream) parkedName() string { return streamName(s.conn.plane, "PARKED", s.source) }
 
 func (s *eventStream) manager() (jetstream.JetStream, error) { return jetstream.New(s.conn.NATS()) }
 
@@ -101,6 +103,32 @@ func (s *eventStream) retries(stream jetstream.Stream, service, event string) (s
 	return subjects
 }
 
+// replicateParked has parked events on as many servers as the others, if the source asks for a number of them. As long as no
+// service has subscribed there is no stream for them.
+func (s *eventStream) replicateParked(ctx context.Context) error {
+	if s.limits.replicas == 0 {
+		return nil
+	}
+	stream, err := s.parked(ctx)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	config := stream.CachedInfo().Config
+	if config.Replicas == s.limits.replicas {
+		return nil
+	}
+	manager, err := s.manager()
+	if err != nil {
+		return err
+	}
+	config.Replicas = s.limits.replicas
+	_, err = manager.UpdateStream(ctx, config)
+	return err
+}
+
 // config is what a new stream is made with. It refuses what it has no room for, so that the source hears of it.
 func (s *eventStream) config() jetstream.StreamConfig {
 	return s.limits.over(jetstream.StreamConfig{
@@ -129,94 +157,19 @@ func (l storeLimits) over(config jetstream.StreamConfig) jetstream.StreamConfig 
 	return config
 }
 
-// keep stores the text of an event, and returns when JetStream has confirmed that. The token of the actor is left out: it
-// would lie on a disk, and have expired when it is read.
-func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
-	text := event.Request
-	text.Actor, text.TimeBudget = "", wire.DefaultTimeBudget
-	to, err := s.eventSubject(event.address.Path)
-	if err != nil {
-		return err
-	}
-	message := nats.NewMsg(to)
-	message.Data = wire.AppendRequest(nil, &text)
-	id := event.MsgID
-	if given, ok := ctx.Value(eventIDKey{}).(string); ok && given != "" {
-		id = event.address.Path + " " + given
-	}
-	if limit := s.conn.link.payload(); len(message.Data)+len(id) > limit-parkingRoom {
-		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
-			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for parking it", len(message.Data), limit, parkingRoom)
-	}
-	if !s.conn.Connected() {
-		return errOutOfReach()
-	}
-	ctx, cancel := context.WithTimeout(ctx, min(budget(ctx), defaultConnectTimeout))
-	defer cancel()
-	anew := func() error {
-		_, err := s.ensure(ctx)
-		return err
-	}
-	if err := s.store(ctx, message, id, anew); err != nil {
-		failed := s.failed(err)
-		failed.MsgID = event.MsgID
-		return failed
-	}
-	return nil
-}
-
-// store stores a message under an id. If its stream is gone, that is made anew.
-func (s *eventStream) store(ctx context.Context, message *nats.Msg, id string, anew func() error) error {
-	manager, err := s.manager()
-	if err != nil {
-		return err
-	}
-	_, err = manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
-	if !errors.Is(err, jetstream.ErrNoStreamResponse) || anew() != nil {
-		return err
-	}
-	_, err = manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
-	return err
-}
-
-// failed is the error for a stream that does not do what it should.
-func (s *eventStream) failed(err error) *Error {
-	apiError, _ := errors.AsType[*jetstream.APIError](err)
-	switch {
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
-		return newError(http.StatusServiceUnavailable, NotExecuted, err,
-			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.source, s.conn.link.user())
-	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		return newError(http.StatusServiceUnavailable, NotExecuted, err, "the stream %s of the events of %s is gone, or the broker does not let %s publish to it", s.name(), s.source, s.conn.link.user())
-	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
-		return newError(http.StatusInsufficientStorage, NotExecuted, err, "the event is not stored: the stream %s has no room: %s; see bus.Keep", s.name(), apiError.Description)
-	case apiError != nil:
-		return newError(http.StatusServiceUnavailable, NotExecuted, err, "the stream %s: %s", s.name(), apiError.Description)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return newError(http.StatusGatewayTimeout, ExecutedUnknown, errors.Join(ErrTimeout, err), "the stream %s did not answer%s", s.name(), s.conn.denialHint())
-	default:
-		return newError(http.StatusServiceUnavailable, ExecutedUnknown, err, "the stream %s: %s", s.name(), err)
-	}
-}
-
-// streamStoreFailed is JetStream's code for a stream that is full.
-const streamStoreFailed = 10077
-
-// denialHint says what the broker denied last, if that may be why JetStream is silent.
-func (c *Conn) denialHint() string {
-	denied, ok := denialOf(c.link.conn().LastError())
-	if !ok || !strings.HasPrefix(denied.subject, "$JS.") && !strings.HasPrefix(denied.subject, "_INBOX.") && !strings.HasPrefix(denied.subject, c.plane+".") {
-		return ""
-	}
-	return fmt.Sprintf("; %s", c.link.denied(denied))
-}
-
 // permissions are for a source.
 func (s *eventStream) permissions() (publish, subscribe []Permission) {
-	return append(streamPermissions(s.name(), "the stream of the events of "+s.source),
+	publish = append(streamPermissions(s.name(), "the stream of the events of "+s.source),
 		Permission{Subject: "$JS.API.STREAM.UPDATE." + s.name(), For: "changing what it keeps"},
 		Permission{Subject: subject.Event(s.conn.plane, s.source, anyLabel), For: "storing events of " + s.source},
-	), inboxPermissions()
+	)
+	if s.limits.replicas > 0 {
+		publish = append(publish,
+			Permission{Subject: "$JS.API.STREAM.INFO." + s.parkedName(), For: "finding the stream of parked events"},
+			Permission{Subject: "$JS.API.STREAM.UPDATE." + s.parkedName(), For: "changing on how many servers it is"},
+		)
+	}
+	return publish, inboxPermissions()
 }
 
 // streamPermissions are for finding a stream and making it.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ type brokerConfig struct {
 	PingInterval time.Duration
 	MaxPayload   int32
 	MaxPending   int64
+	StoreDir     string // of JetStream; empty: none
 }
 
 // brokers are brokers in processes of their own, routed to each other when there are several. They keep their ports
@@ -42,6 +44,9 @@ func startBrokers(t *testing.T, count int, config brokerConfig) *brokers {
 	for i := range count {
 		b.configs[i] = config
 		b.configs[i].Port = freePort(t)
+		if config.StoreDir != "" {
+			b.configs[i].StoreDir = filepath.Join(config.StoreDir, strconv.Itoa(i))
+		}
 		if count > 1 {
 			b.configs[i].ClusterPort = freePort(t)
 			clusterPorts = append(clusterPorts, b.configs[i].ClusterPort)
@@ -171,6 +176,7 @@ func (c brokerConfig) options() *server.Options {
 		PingInterval: cmp.Or(c.PingInterval, 10*time.Second),
 		// the shortest that the server allows in its configuration is 30 s; nothing but patience depends on it
 		LameDuckDuration: time.Second, LameDuckGracePeriod: 200 * time.Millisecond,
+		JetStream: c.StoreDir != "", StoreDir: c.StoreDir,
 	}
 	if c.ClusterPort == 0 {
 		return options

@@ -45,6 +45,14 @@ func (o *oracle) judge(t *testing.T) *verdict {
 	return v
 }
 
+// ran returns when each call ran so far, or each event.
+func (o *oracle) ran(t *testing.T) map[uint64][]time.Time {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.executions(t)
+}
+
 // executions returns when each call ran. The lock is held.
 func (o *oracle) executions(t *testing.T) map[uint64][]time.Time {
 	t.Helper()
