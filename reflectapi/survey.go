@@ -48,7 +48,7 @@ func (s *survey) service() (*Service, error) {
 	service.Doc, service.DocOrigin = s.comment()
 	var faults []error
 	service.Methods, faults = s.methods()
-	faults = slices.Concat(s.faults, s.naming.tables.faults(), faults)
+	faults = slices.Concat(s.faults, s.naming.tables.faults(), faults, s.clientFaults(service.Methods))
 	if len(faults) == 0 && len(service.Methods) == 0 {
 		faults = append(faults, fmt.Errorf("%v has no exported method to serve", s.as))
 	}
