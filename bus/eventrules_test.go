@@ -12,6 +12,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/reflectapi"
 )
 
 type (
@@ -31,6 +32,16 @@ func (silent) OnSilence()                                            {}
 func (restful) OnREST(context.Context) error                         { return nil }
 func (h *onlyOrdered) OnOrdered(_ context.Context, number int) error { h.count = number; return nil }
 func (h *onlyOrdered) Close()                                        {}
+
+// routedEvents declares a route, which events do not have.
+type routedEvents interface {
+	OnOrdered(ctx context.Context, number int) error
+}
+
+var _ = reflectapi.Register[routedEvents](`type routedEvents interface {
+	//busline:route PUT /ordered
+	OnOrdered(ctx context.Context, number int) error
+}`)
 
 // TestRefusedSubscriptions tells what is wrong with each.
 func TestRefusedSubscriptions(t *testing.T) {
@@ -53,6 +64,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 		"another method":   {to(ordersHost, &onlyOrdered{}), "method Close: is not an event handler"},
 		"a port":           {to(ordersHost, newSink(), bus.Port(444)), "events are on port 417: leave bus.Port out"},
 		"a path":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
+		"a route":          {bus.Subscribe[routedEvents](conn, ordersHost, newSink()), "method OnOrdered: its interface declares the route PUT /ordered, but its name decides"},
 		"POST alone":       {to(ordersHost, newSink(), bus.PostOnly()), "leave bus.PostOnly out"},
 		"a resource":       {to(ordersHost, newSink(), bus.Resource("orders")), "leave bus.Resource out"},
 		"stored for each":  {to(ordersHost, newSink(), bus.Durable(), bus.NoQueue()), "leave out bus.NoQueue or bus.Durable"},

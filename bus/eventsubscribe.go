@@ -131,6 +131,8 @@ func eventFault(method *reflectapi.Method, chosen restmap.MethodOptions) error {
 		return fmt.Errorf("returns %s, which nobody would receive: return only an error", method.Results[0].Name)
 	case !method.ReturnsError:
 		return errors.New("returns no error, so it cannot report a failure: add an error as its result")
+	case method.Route != "":
+		return fmt.Errorf("its interface declares the route %s, but its name decides which event it handles: leave out %s", method.Route, reflectapi.RouteDirective)
 	case chosen != restmap.MethodOptions{}:
 		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.Both")
 	case strings.HasSuffix(method.Name, "REST"):

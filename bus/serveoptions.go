@@ -136,8 +136,9 @@ type methodOption func(*methodConfig)
 func (o methodOption) applyToMethod(c *methodConfig) { o(c) }
 
 // Path sets the path of a method, "/objects/{id}"; {name} stands for an argument, {name+} at the end for the
-// rest of the path. With [Both] it is that of the REST route alone. Generated clients do not know it, and call the default.
-// Default: from the method's name.
+// rest of the path. With [Both] it is that of the REST route alone. Generated clients do not know it, and call the default: the
+// interface that they are generated from declares a path in the comment of the method, //busline:route POST /orders/{id}/cancel.
+// Default: from the method's name, or what its interface declares.
 func Path(path string) MethodOption {
 	return methodOption(func(c *methodConfig) { c.MethodOptions.Path = path })
 }

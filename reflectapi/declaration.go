@@ -43,7 +43,11 @@ func (d declared) read(of *subject) (declaration, error) {
 	if err != nil {
 		return declaration{}, err
 	}
-	return declaration{params: params, results: results, doc: docText(d.doc), place: d.place()}, nil
+	route, err := RouteIn(d.doc)
+	if err != nil {
+		return declaration{}, d.contradiction("%s", err)
+	}
+	return declaration{params: params, results: results, doc: docText(d.doc), route: route, place: d.place()}, nil
 }
 
 // names returns the names of parameters or results, "" for an unnamed one.

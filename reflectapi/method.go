@@ -28,6 +28,9 @@ type Method struct {
 	Doc  string // its doc comment, "" if there is none or no source is available
 	Kind Kind
 
+	// Route is what its interface declares with RouteDirective, "POST /orders/{id}/cancel"; "" if it declares none.
+	Route string
+
 	Args    []Value // without the context; the last one is a slice when Variadic
 	Results []Value // without the error
 

@@ -21,6 +21,7 @@ type source interface {
 type declaration struct {
 	params, results []string // "" for an unnamed one, context and error included
 	doc             string
+	route           string // that its comment declares; "" if there is none
 	place           string // its file and line; "" if it is not in a file
 }
 
@@ -104,6 +105,7 @@ type nameSearch struct {
 	method   *Method
 	named    bool
 	declared bool     // a source has the declaration, with or without names
+	routed   bool     // a source has the declaration, with or without a route
 	gap      *gap     // in the first declaration found, preferably one in a file
 	passed   []string // why sources did not know the names
 }
@@ -119,6 +121,9 @@ func (s *nameSearch) ask(source source, about *subject) error {
 	found, err := source.declaration(about)
 	if err == nil {
 		s.declared = true
+		if err := s.takeRoute(found, source, about); err != nil {
+			return err
+		}
 		s.takeDoc(found.doc, source)
 		err = s.takeNames(found, source)
 	}

@@ -13,6 +13,9 @@ type Signature struct {
 	Name string // e.g. "Add"
 	Doc  string // its doc comment, "" if there is none
 
+	// Route is the route that it declares, see RouteDirective; "" if it declares none.
+	Route string
+
 	// Func is the type of the method without its receiver: func(context.Context, int, int) (int, error).
 	Func reflect.Type
 
@@ -66,7 +69,7 @@ func (s Signature) describe() (*Method, error) {
 		return nil, fmt.Errorf("%s; change it, or take it out of the interface", strings.Join(misfits, "; "))
 	}
 	m := &Method{
-		Name: s.Name, Doc: s.Doc, Kind: shape.kind,
+		Name: s.Name, Doc: s.Doc, Kind: shape.kind, Route: s.Route,
 		Args: unnamedValues(shape.args), Results: unnamedValues(shape.results),
 		TakesContext: shape.takesContext, ReturnsError: shape.returnsError, Variadic: shape.variadic,
 	}

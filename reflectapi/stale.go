@@ -110,6 +110,9 @@ func (d declared) differences(original declared, s shape) []string {
 	if docText(d.doc) != docText(original.doc) {
 		found = append(found, otherComment)
 	}
+	if route, originalRoute := routeText(d.doc), routeText(original.doc); route != originalRoute {
+		found = append(found, fmt.Sprintf("declares %s, the source file declares %s", route, originalRoute))
+	}
 	return found
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -71,7 +72,10 @@ func (m *mapper) unknownMethods() []error {
 
 // endpoints returns the endpoints of one method.
 func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
-	options := m.options.Methods[method.Name]
+	options, err := m.optionsOf(method)
+	if err != nil {
+		return nil, err
+	}
 	if method.Kind == reflectapi.Web {
 		return webEndpoint(method, options)
 	}
@@ -98,6 +102,20 @@ func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
 		endpoints = append(endpoints, endpoint)
 	}
 	return endpoints, nil
+}
+
+// optionsOf returns the options of a method. A route that its interface declares is one of them, which no other may change: the
+// clients of the interface call it.
+func (m *mapper) optionsOf(method *reflectapi.Method) (MethodOptions, error) {
+	options := m.options.Methods[method.Name]
+	if method.Route == "" {
+		return options, nil
+	}
+	if options.Path != "" || options.HTTPMethod != "" {
+		return options, fmt.Errorf("its interface declares the route %s, which its clients call: leave out bus.Path and bus.HTTPMethod", method.Route)
+	}
+	options.HTTPMethod, options.Path, _ = strings.Cut(method.Route, " ")
+	return options, nil
 }
 
 // isREST reports whether REST style follows from a method's name and from its siblings.

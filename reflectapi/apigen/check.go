@@ -47,6 +47,8 @@ func (d *description) checkEvents() {
 			d.refuse(o, fmt.Errorf("is not an event: call it On%s, or take it out of the interface", o.name))
 		case o.served.Kind == reflectapi.Web:
 			d.refuse(o, errors.New("is a web method, which cannot be an event"))
+		case o.route != "":
+			d.refuse(o, fmt.Errorf("declares the route %s, but events have paths of their own: leave out %s", o.route, reflectapi.RouteDirective))
 		case len(o.served.Results) > 0:
 			d.refuse(o, fmt.Errorf("returns %s, but nobody waits for results of an event: it may return only an error", o.served.Results[0].Name))
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/types"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -40,10 +41,11 @@ func (o *operation) clientMethod(names clientNames, fields scope, packages *impo
 
 // httpMethod returns the method that a client uses: that of REST, or POST if several are possible.
 func (o *operation) httpMethod() string {
-	if o.endpoint.Style == restmap.RPC {
-		return "POST"
+	method := o.endpoint.Routes[0].Method
+	if len(o.endpoint.Routes) > 1 || method == restmap.AnyMethod {
+		return http.MethodPost
 	}
-	return o.endpoint.Routes[0].Method
+	return method
 }
 
 // methodWriter writes the parts of one method in Go.

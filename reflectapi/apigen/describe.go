@@ -60,6 +60,8 @@ func (d *description) operation(m method) (*operation, reflectapi.Signature, err
 	o := &operation{method: m, texts: stands.texts}
 	signature := reflectapi.Signature{Name: m.name, Doc: m.doc, Params: namesOf(m.signature.Params()), Results: namesOf(m.signature.Results())}
 	switch count := len(signature.Params) + len(signature.Results); {
+	case m.misread != nil:
+		return o, signature, m.misread
 	case !isExported(m.name):
 		return o, signature, errors.New("is not exported, so only this package can implement it: start its name with a capital letter, or take it out of the interface")
 	case count > maxValues:

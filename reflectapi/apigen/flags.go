@@ -24,9 +24,9 @@ folder that it is run in, which is that of the package:
 Flags:
 	-type T         the interface, or an alias of it; required
 	-client name    the name of the client type, which New<name> makes; "none" writes
-	                only the table, for an interface with a method that is served
-	                under a path of your own, with bus.Path. A second interface of a
-	                package needs another name: with -client OrdersClient its types
+	                only the table, for an interface that nobody calls in Go, or
+	                whose routes bus.Path sets. A second interface of a package
+	                needs another name: with -client OrdersClient its types
 	                are OrdersMulticast, OrdersAddResults, and so on. Default: Client
 	-events         the methods of the interface are events, each called On… and
 	                returning only an error. Instead of a client a source is written,
@@ -37,6 +37,10 @@ Flags:
 	-resource path  the collection of a REST interface whose methods are bare verbs,
 	                as bus.Resource sets it in the server. Default: from the type's name
 	-output file    the file to write. Default: the type's name in lower case, and _gen.go
+
+A method has the route that follows from its name, or the one that its comment declares:
+
+	//busline:route POST /orders/{id}/cancel
 
 Every method of the client returns an error, so every method of the interface has to.
 Web methods are not in the client. The file is written only when it changes. It has

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/busline/busline/reflectapi"
 )
 
 // flatten returns the methods of an interface in the order of its declaration, those of embedded interfaces in their
@@ -35,8 +37,10 @@ type place struct {
 
 // member is a method as it is written in its interface.
 type member struct {
-	doc    string
-	within *ast.InterfaceType
+	doc     string
+	route   string // that the comment declares
+	misread error
+	within  *ast.InterfaceType
 }
 
 // expand adds the methods of an interface, or of a part of one.
@@ -96,8 +100,9 @@ func (f *flattening) add(fn *types.Func) {
 		return
 	}
 	f.met[fn.Name()] = true
+	written := f.member(fn)
 	f.api.methods = append(f.api.methods, method{
-		name: fn.Name(), doc: f.member(fn).doc, at: f.position(fn.Pos()), signature: fn.Signature(),
+		name: fn.Name(), doc: written.doc, route: written.route, misread: written.misread, at: f.position(fn.Pos()), signature: fn.Signature(),
 	})
 }
 
@@ -122,7 +127,8 @@ func (f *flattening) membersOf(files []*ast.File) map[place]member {
 			}
 			for _, field := range written.Methods.List {
 				for _, name := range field.Names {
-					members[f.placeOf(name.Pos(), name.Name)] = member{strings.TrimSpace(field.Doc.Text()), written}
+					route, err := reflectapi.RouteIn(field.Doc)
+					members[f.placeOf(name.Pos(), name.Name)] = member{strings.TrimSpace(field.Doc.Text()), route, err, written}
 				}
 			}
 		}

@@ -24,6 +24,8 @@ type api struct {
 type method struct {
 	name      string
 	doc       string
+	route     string // that its comment declares; "" if there is none
+	misread   error  // what is wrong with that
 	at        token.Position
 	signature *types.Signature
 }

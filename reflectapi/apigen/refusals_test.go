@@ -99,7 +99,7 @@ func TestRefusedMethods(t *testing.T) {
 	t.Parallel()
 	const misfit = "; change it, or take it out of the interface"
 	const unnamed = " unnamed, but callers use the names: write them in the interface"
-	const choose = "write no client, with -client none, and set its route with bus.Path and bus.HTTPMethod when it is served"
+	const choose = "declare a route in its comment, as in //busline:route POST /orders/{id}/cancel"
 	const routed = "; a client derives the routes from the method names: rename the method, or " + choose
 	const untold = ", an interface, so it is unknown which type to decode: use a struct, or any"
 	messages := map[string]string{
@@ -171,7 +171,7 @@ func (ownJSON) MarshalJSON() ([]byte, error) { return nil, nil }
 `)
 	checkRefusals(t, map[string]refusal{
 		"one route for two": {"-type T", files("package p\n\ntype T interface {\n\tRead(id int) (httpResponseBody int, err error)\n\tGet(id int) (httpResponseBody int, err error)\n}\n"),
-			"api.go:5: method Get: is served as GET /ts/1, and so is method Read: rename one of them, or " + strings.Replace(choose, "its route", "their routes", 1)},
+			"api.go:5: method Get: is served as GET /ts/{id}, and so is method Read: rename one of them, or " + strings.Replace(choose, "its route", "their routes", 1)},
 		"all at once": {"-type Calc", files(api.String()), strings.TrimPrefix(strings.TrimSuffix(want.String(), "\n"), "apigen: ")},
 	})
 }
@@ -203,6 +203,28 @@ func TestRefusedClients(t *testing.T) {
 		"unknown host": {"-type Adder", files("package p\n\nconst Host = missing\n" + add),
 			"api.go:3: Host is a constant of an unknown type, but a client needs a string: declare it as one, or name the host with -host"},
 		"no host": {"-type Größe", files("package p\n\ntype Größe interface{ Ping() error }\n"), "api.go:3: Größe does not make a valid host: declare a constant Host, or name one with -host"},
+	})
+}
+
+// What is wrong with the routes that comments declare.
+func TestRefusedRoutes(t *testing.T) {
+	t.Parallel()
+	of := func(directives string) map[string]string {
+		return files("package p\n\ntype T interface {\n" + directives + "\n\tAdd(id int) error\n}\n")
+	}
+	checkRefusals(t, map[string]refusal{
+		"misspelled": {"-type T", of("\t//busline:rout GET /a"), "api.go:5: method Add: its comment has //busline:rout, which nobody reads: there is only //busline:route"},
+		"twice":      {"-type T", of("\t//busline:route GET /a\n\t//busline:route GET /b"), "api.go:6: method Add: its comment has more than one //busline:route: leave one"},
+		"no method": {"-type T", of("\t//busline:route /a/{id}"),
+			`api.go:5: method Add: its comment has "//busline:route /a/{id}": write a method and a path, as in //busline:route POST /orders/{id}/cancel`},
+		"nothing": {"-type T", of("\t//busline:route"),
+			`api.go:5: method Add: its comment has "//busline:route": write a method and a path, as in //busline:route POST /orders/{id}/cancel`},
+		"no path":      {"-type T", of("\t//busline:route GET a"), `api.go:5: method Add: path "a": does not start with a slash`},
+		"small":        {"-type T", of("\t//busline:route get /a"), `api.go:5: method Add: HTTP method "get": write it in capital letters, or "*" for any`},
+		"no argument":  {"-type T", of("\t//busline:route GET /a/{x}"), `api.go:5: method Add: path /a/{x}: the method has no argument "x"`},
+		"of a sibling": {"-type T", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tAdd(id int) error\n\tSub(id int) error\n}\n"), `api.go:6: method Sub: is served as POST /sub, and so is method Add: rename one of them, or declare a route in its comment, as in //busline:route POST /orders/{id}/cancel`},
+		"of an event": {"-type T -events", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tOnSub(id int) error\n}\n"),
+			"api.go:5: method OnSub: declares the route POST /sub, but events have paths of their own: leave out //busline:route"},
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Serve also takes bus.Path and bus.HTTPMethod, which are not part of the interface: a client does not know them.
 const (
-	choose      = "write no client, with -client none, and set %s with bus.Path and bus.HTTPMethod when it is served"
+	choose      = "declare a route in its comment, as in " + reflectapi.RouteDirective + " POST /orders/{id}/cancel"
 	routeRemedy = "; a client derives the routes from the method names: rename the method, or " + choose
 )
 
@@ -28,15 +28,22 @@ func freeRoutes(signatures []reflectapi.Signature) restmap.Options {
 
 // route finds the endpoint of each operation.
 func (d *description) route(signatures []reflectapi.Signature, resource string) {
+	for i, signature := range signatures {
+		signatures[i].Route = d.operationOf(signature.Name).route
+	}
 	byName := func([]reflectapi.Signature) restmap.Options { return restmap.Options{Resource: resource} }
-	_, endpoints := d.mapAll(signatures, byName, fmt.Sprintf(routeRemedy, "its route"))
+	_, endpoints := d.mapAll(signatures, byName, routeRemedy)
 	for _, e := range endpoints {
-		o := d.operations[slices.IndexFunc(d.operations, func(o *operation) bool { return o.name == e.Name })]
+		o := d.operationOf(e.Name)
 		if o.endpoint == nil || e.Style == restmap.RPC { // RPC is simpler if both are possible
 			o.endpoint, o.served = e, e.Method
 		}
 	}
 	d.conflicts()
+}
+
+func (d *description) operationOf(name string) *operation {
+	return d.operations[slices.IndexFunc(d.operations, func(o *operation) bool { return o.name == name })]
 }
 
 // mapAll maps the methods to endpoints. Methods that get none are refused, with a remedy, and the others are checked
@@ -75,7 +82,11 @@ func (d *description) refuseAll(err error, remedy string) (refused []string) {
 			d.faults = append(d.faults, fault{d.api.at, err.Error()})
 			continue
 		}
-		d.refuse(d.operations[i], errors.New(strings.TrimPrefix(err.Error(), "method "+d.operations[i].name+": ")+remedy))
+		reason := strings.TrimPrefix(err.Error(), "method "+d.operations[i].name+": ")
+		if d.operations[i].route == "" { // its route follows from its name
+			reason += remedy
+		}
+		d.refuse(d.operations[i], errors.New(reason))
 		refused = append(refused, d.operations[i].name)
 	}
 	return refused
@@ -90,7 +101,7 @@ func (d *description) conflicts() {
 			}
 			if route, both := sharedRoute(o.endpoint, other.endpoint); both {
 				d.refuse(o, fmt.Errorf("is served as %s %s, and so is method %s: rename one of them, or "+choose,
-					route.Method, route.Pattern.Example(), other.name, "their routes"))
+					route.Method, route.Pattern, other.name))
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/busline/busline/reflectapi"
 )
 
 // hasTable reports whether the interface, for which this package has an alias, gets a table in the package that
@@ -43,7 +45,7 @@ func table(found *api, qualifier types.Qualifier) (string, error) {
 	for i, m := range found.methods {
 		mark := fmt.Sprintf("\t//apigen:%d\n", i)
 		fmt.Fprintf(&declaration, "%s\t%s%s\n", mark, m.name, signatureText(m.signature, qualifier))
-		comments = append(comments, mark, indented(comment(m.doc)))
+		comments = append(comments, mark, indented(comment(m.doc)+m.directive()))
 	}
 	declaration.WriteString("}\n")
 	formatted, err := format.Source([]byte(declaration.String()))
@@ -51,6 +53,18 @@ func table(found *api, qualifier types.Qualifier) (string, error) {
 		return "", fmt.Errorf("the signature table of %s: %w", found.name, err)
 	}
 	return comment(found.doc) + strings.NewReplacer(comments...).Replace(string(formatted)), nil
+}
+
+// directive returns the lines that declare the route of a method, as gofmt has them after its comment.
+func (m method) directive() string {
+	switch {
+	case m.route == "":
+		return ""
+	case m.doc == "":
+		return reflectapi.RouteDirective + " " + m.route + "\n"
+	default:
+		return "//\n" + reflectapi.RouteDirective + " " + m.route + "\n"
+	}
 }
 
 func indented(lines string) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"example.com/cases/hygiene/bus"
 	"example.com/cases/plain"
 	"example.com/cases/products"
+	"example.com/cases/routes"
 	"example.com/cases/tableonly"
 	"example.com/cases/tagged"
 	"example.com/cases/twoclients"
@@ -38,6 +40,7 @@ func TestTables(t *testing.T) {
 		reflect.TypeFor[products.Products](), reflect.TypeFor[tableonly.Clock](), reflect.TypeFor[tagged.Machine](),
 		reflect.TypeFor[twoclients.Orders](), reflect.TypeFor[twoclients.Invoices](), reflect.TypeFor[types.Kinds](), reflect.TypeFor[web.Site](),
 		reflect.TypeFor[hygiene.Clash](), reflect.TypeFor[alias.Counting](), reflect.TypeFor[events.Events](),
+		reflect.TypeFor[routes.Orders](),
 	} {
 		service, err := reflectapi.DescribeAs(iface, reflect.New(implementation(iface)).Elem().Interface(), reflectapi.Portable())
 		if err != nil {
@@ -84,6 +87,73 @@ func TestRoutesChosenWhenServed(t *testing.T) {
 	}
 }
 
+// desk has routes that its interface declares.
+type desk struct{}
+
+func (desk) Cancel(_ context.Context, id int, reason string) (bool, error) {
+	return id == 1 && reason == "late", nil
+}
+
+func (desk) Line(_ context.Context, order string, line int) (string, error) {
+	return fmt.Sprint(order, line), nil
+}
+
+func (desk) AddLine(_ context.Context, order string, httpRequestBody string) (int, error) {
+	if order != "7" || httpRequestBody != "tea" {
+		return 0, busline.Errorf(400, "%s %s", order, httpRequestBody)
+	}
+	return 201, nil
+}
+
+func (desk) Create(_ context.Context, httpRequestBody string) (int, error) {
+	return len(httpRequestBody), nil
+}
+
+func (desk) Anyhow(context.Context, int) error { return nil }
+
+func TestDeclaredRoutes(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	if err := busline.Serve[routes.Orders](b.Connect("orders"), desk{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, caller := t.Context(), b.Connect("caller.example")
+	client := routes.NewClient(caller)
+	if cancelled, err := client.Cancel(ctx, 1, "late"); err != nil || !cancelled {
+		t.Error(cancelled, err)
+	}
+	if item, err := client.Line(ctx, "a b", 2); err != nil || item != "a b2" {
+		t.Error(item, err)
+	}
+	if status, err := client.AddLine(ctx, "7", "tea"); err != nil || status != 201 {
+		t.Error(status, err)
+	}
+	if id, err := client.Create(ctx, "coffee"); err != nil || id != 6 {
+		t.Error(id, err)
+	}
+	if err := client.Anyhow(ctx, 1); err != nil {
+		t.Error(err)
+	}
+	for address, status := range map[string]int{
+		"POST https://orders/orders/1/cancel?reason=late": 0, "GET https://orders/orders/7/lines/1": 0,
+		"GET https://orders/orders/1/cancel": 405, "POST https://orders/cancel": 404, "DELETE https://orders/anyhow?id=1": 0,
+	} {
+		if err := busline.Call(ctx, caller, address, nil, nil); err != nil && busline.StatusOf(err) != status || err == nil && status != 0 {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestDeclaredRoutesStay(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	err := busline.Serve[routes.Orders](b.Connect("orders"), desk{}, busline.Method("Cancel", busline.Path("/cancel/{id}")))
+	want := "method Cancel: its interface declares the route POST /orders/{id}/cancel, which its clients call: leave out bus.Path and bus.HTTPMethod"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+}
+
 // implementation is a type that embeds the interface.
 func implementation(iface reflect.Type) reflect.Type {
 	switch iface {
@@ -97,6 +167,8 @@ func implementation(iface reflect.Type) reflect.Type {
 		return reflect.TypeFor[struct{ plain.OrderAPI }]()
 	case reflect.TypeFor[products.Products]():
 		return reflect.TypeFor[struct{ products.Products }]()
+	case reflect.TypeFor[routes.Orders]():
+		return reflect.TypeFor[struct{ routes.Orders }]()
 	case reflect.TypeFor[tableonly.Clock]():
 		return reflect.TypeFor[struct{ tableonly.Clock }]()
 	case reflect.TypeFor[tagged.Machine]():

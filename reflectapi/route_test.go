@@ -1,0 +1,100 @@
+package reflectapi_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// routed declares a route.
+type routed interface {
+	// Close closes an account.
+	//
+	//busline:route POST /accounts/{id}/close
+	Close(id int) error
+}
+
+var _ = reflectapi.Register[routed](`// routed declares a route.
+type routed interface {
+	// Close closes an account.
+	//
+	//busline:route POST /accounts/{id}/close
+	Close(id int) error
+}`)
+
+// overdue declares one that its table does not have yet.
+type overdue interface {
+	// Close closes an account.
+	//
+	//busline:route POST /accounts/{id}/close
+	Close(id int) error
+}
+
+var _ = reflectapi.Register[overdue](`// overdue declares one that its table does not have yet.
+type overdue interface {
+	// Close closes an account.
+	Close(id int) error
+}`)
+
+// tableless declares one, and has no table.
+type tableless interface {
+	//busline:route POST /accounts/{id}/close
+	Close(id int) error
+}
+
+// bank implements them all.
+type bank struct{}
+
+func (bank) Close(int) error { return nil }
+
+// abacus declares a route itself.
+type abacus struct{}
+
+//busline:route POST /count/{n}
+func (abacus) Count(n int) error { return nil }
+
+// confused declares one that nobody reads.
+type confused interface {
+	//busline:path /count/{n}
+	Count(n int) error
+}
+
+func TestDeclaredRoute(t *testing.T) {
+	t.Parallel()
+	for _, options := range [][]reflectapi.Option{nil, {reflectapi.Portable()}, {reflectapi.Names("Close", "id", "")}} {
+		service := describeAs[routed](t, bank{}, options...)
+		if got := service.Methods[0]; got.Route != "POST /accounts/{id}/close" || got.Doc != "Close closes an account." || len(service.Warnings) > 0 {
+			t.Errorf("%q %q %q", got.Route, got.Doc, service.Warnings)
+		}
+	}
+}
+
+func TestDeclaredRouteOfAnOldTable(t *testing.T) {
+	t.Parallel()
+	service := describeAs[overdue](t, bank{})
+	want := "method Close: the signature table declares no route, the source file declares the route POST /accounts/{id}/close: run go generate"
+	if len(service.Warnings) != 1 || service.Warnings[0] != want || service.Methods[0].Route != "" {
+		t.Errorf("%q, route %q", service.Warnings, service.Methods[0].Route)
+	}
+}
+
+func TestDeclaredRouteThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for want, describe := range map[string]func() (*reflectapi.Service, error){
+		"method Close: source file: its comment declares a route, which production would not know: write a signature table with apigen -type tableless": func() (*reflectapi.Service, error) {
+			return reflectapi.DescribeAs(reflect.TypeFor[tableless](), bank{})
+		},
+		"method Count: source file: its comment has //busline:route, which is for the methods of interfaces: use bus.Path and bus.HTTPMethod": func() (*reflectapi.Service, error) {
+			return reflectapi.Describe(abacus{})
+		},
+		"its comment has //busline:path, which nobody reads: there is only //busline:route": func() (*reflectapi.Service, error) {
+			return reflectapi.DescribeAs(reflect.TypeFor[confused](), abacus{})
+		},
+	} {
+		if _, err := describe(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
