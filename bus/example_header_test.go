@@ -76,3 +76,16 @@ func ExampleWithOutgoingHeader() {
 	// Output:
 	// Saluton
 }
+
+// A call that returns only results, as those of generated clients do, has the header of the response written to a variable. So
+// does a method that is tested by calling it.
+func ExampleWithResponseHeader() {
+	ctx := context.Background()
+	var header http.Header
+	ctx = bus.WithResponseHeader(ctx, &header)
+
+	_, status := Tickets{}.Create(ctx, struct{}{})
+	fmt.Println(status, header.Get("Location"))
+	// Output:
+	// 201 /tickets/17
+}

@@ -34,19 +34,40 @@ func RequestHeader(ctx context.Context) http.Header {
 // none. If the method fails, that is if it returns an error or panics, the fields are not sent; with an httpStatusCode they
 // are. Nor are those sent that the bus sets by itself: Content-Type, Content-Encoding, Content-Length, what begins with
 // Bus-, and hop-by-hop fields (RFC 9110, 7.6.1). Whoever calls with [Conn.Do], [Conn.Publish] or through the ingress sees
-// the fields; [Call] and generated clients do not show them.
+// the fields; to those who use [Call] and generated clients [WithResponseHeader] shows them.
 //
-// It has no effect after the method has returned, outside a handler, and in methods that have an http.ResponseWriter, which
-// is what they set fields with. Interceptors add to the header of [Exchange].Response instead. It may be called by many
-// goroutines at once.
+// It has no effect after the method has returned, and in methods that have an http.ResponseWriter, which is what they set
+// fields with. Outside a handler it sets the header that WithResponseHeader has given to ctx, if there is one, so that methods
+// can be tested by calling them. Interceptors add to the header of [Exchange].Response instead. In a handler it may be called
+// by many goroutines at once.
 func SetResponseHeader(ctx context.Context, name string, values ...string) {
 	s := servingOf(ctx)
-	if s == nil || ofBody(name) {
-		return
+	fields := wire.FromHTTP(http.Header{name: values})
+	switch {
+	case ofBody(name):
+	case s != nil:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.header = append(without(s.header, name), fields...)
+	default:
+		if direct := outgoingFields(ctx); direct != nil && direct.shown != nil {
+			*direct.shown = append(without(wire.FromHTTP(*direct.shown), name), fields...).HTTP()
+		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.header = append(without(s.header, name), wire.FromHTTP(http.Header{name: values})...)
+}
+
+// WithResponseHeader returns a context whose calls write the header of their response to header before they return, also when
+// it is that of an error; without a response it is nil. That is for [Call] and generated clients, which return only results:
+//
+//	var header http.Header
+//	order, err := client.Read(bus.WithResponseHeader(ctx, &header), 7)
+//	etag := header.Get("ETag")
+//
+// Make one call at a time with such a context. It is nil after a multicast, whose answers have a header each, and an event.
+func WithResponseHeader(ctx context.Context, header *http.Header) context.Context {
+	fields := outgoingFields(ctx).clone()
+	fields.shown = header
+	return context.WithValue(ctx, sentFieldsKey{}, fields)
 }
 
 // WithOutgoingHeader returns a context whose calls, and events, carry a header field, in place of one of that name which ctx
@@ -60,11 +81,9 @@ func SetResponseHeader(ctx context.Context, name string, values ...string) {
 // events keep it. So it is no place for a secret: see [ActAs]. Where calls are traced, the fields of the trace are those of
 // the span.
 func WithOutgoingHeader(ctx context.Context, name, value string) context.Context {
-	fields := new(sentFields)
-	if before := outgoingFields(ctx); before != nil {
-		fields.header = without(before.header, name)
-		fields.refused = slices.DeleteFunc(slices.Clone(before.refused), func(other string) bool { return strings.EqualFold(other, name) })
-	}
+	fields := outgoingFields(ctx).clone()
+	fields.header = without(fields.header, name)
+	fields.refused = slices.DeleteFunc(slices.Clone(fields.refused), func(other string) bool { return strings.EqualFold(other, name) })
 	clean := wire.FromHTTP(http.Header{name: {value}})
 	if value != "" && (len(clean) == 0 || ofBody(name)) {
 		fields.refused = append(fields.refused, name)
@@ -78,6 +97,8 @@ func WithOutgoingHeader(ctx context.Context, name, value string) context.Context
 type sentFields struct {
 	header  wire.Header // an empty value: such a field is not sent, nor passed on along the chain
 	refused []string    // names that are not for callers to set, so that no call can be made
+
+	shown *http.Header // where the header of the response is to be seen; nil: nowhere
 }
 
 type sentFieldsKey struct{}
@@ -86,6 +107,14 @@ type sentFieldsKey struct{}
 func outgoingFields(ctx context.Context) *sentFields {
 	fields, _ := ctx.Value(sentFieldsKey{}).(*sentFields)
 	return fields
+}
+
+func (f *sentFields) clone() *sentFields {
+	if f == nil {
+		return new(sentFields)
+	}
+	same := *f
+	return &same
 }
 
 func (f *sentFields) holds(field wire.Field) bool {
@@ -104,13 +133,26 @@ func (f *sentFields) refusal() error {
 		"the header field %q cannot be set with bus.WithOutgoingHeader: it is the bus that sets it, or it is no name of a field", f.refused[0])
 }
 
-// addFields is the [Interceptor] that gives a call the header fields of its context. It stands outside all others, so that
-// they see them.
+// addFields is the [Interceptor] that gives a call the header fields of its context, and shows those of its response. It
+// stands outside all others, so that they see the former, and the latter is what they have made of it.
 func addFields(next Handler) Handler {
 	return func(ctx context.Context, x *Exchange) error {
-		x.out.addFields(outgoingFields(ctx))
-		return next(ctx, x)
+		fields := outgoingFields(ctx)
+		x.out.addFields(fields)
+		err := next(ctx, x)
+		if fields != nil && fields.shown != nil {
+			*fields.shown = x.responseHeader()
+		}
+		return err
 	}
+}
+
+// responseHeader returns a copy of what came back; nil if nothing did.
+func (x *Exchange) responseHeader() http.Header {
+	if x.Response == nil {
+		return nil
+	}
+	return x.Response.Header.HTTP()
 }
 
 // addFields gives a request the fields of a context, in place of those that it had from another one: an interceptor may have

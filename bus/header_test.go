@@ -238,6 +238,35 @@ func TestResponseHeader(t *testing.T) {
 	}
 }
 
+// TestWithResponseHeader has callers that get only results see the header of the response.
+func TestWithResponseHeader(t *testing.T) {
+	t.Parallel()
+	overBothLingual(t, func(t *testing.T, w *world, caller *bus.Conn) {
+		var header http.Header
+		ctx := bus.WithResponseHeader(bus.WithOutgoingHeader(t.Context(), "X-Asked", "1"), &header)
+		ctx = bus.WithOutgoingHeader(ctx, "X-More", "2")
+		var out struct{ Fields string }
+		if err := bus.Call(ctx, caller, "https://lingual.example/hear", bus.Args{"x": 7}, &out); err != nil {
+			t.Fatal(err)
+		}
+		if header.Get("Location") != "/things/5" || len(header["Link"]) != 2 || !strings.Contains(out.Fields, "X-Asked=1") || !strings.Contains(out.Fields, "X-More=2") {
+			t.Errorf("%v, the callee got %s", header, out.Fields)
+		}
+		err := bus.Call(ctx, caller, "GET https://lingual.example/refusals/1", nil, nil)
+		if bus.StatusOf(err) != http.StatusConflict || header.Get("Location") != "/elsewhere" || header["Link"] != nil {
+			t.Errorf("%v: %v", err, header)
+		}
+		if err := bus.Call(ctx, caller, "https://nobody.example/hear", nil, nil); err == nil || header != nil {
+			t.Errorf("%v: %v", err, header)
+		}
+	})
+	var header http.Header
+	_, y := lingual{}.Hear(bus.WithResponseHeader(t.Context(), &header), 5)
+	if y != 5 || header.Get("Location") != "/things/5" || len(header["Link"]) != 2 || header["X-Gone"] != nil || header["Bus-Queue"] != nil {
+		t.Errorf("outside a handler: %v", header)
+	}
+}
+
 // TestResponseHeaderOfValues holds that interceptors on both sides see what a method has set when the results are passed as
 // Go values, and that one call's fields are not another's.
 func TestResponseHeaderOfValues(t *testing.T) {
