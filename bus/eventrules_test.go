@@ -65,6 +65,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 		"a port":           {to(ordersHost, newSink(), bus.Port(444)), "events are on port 417: leave bus.Port out"},
 		"a path":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
 		"a route":          {bus.Subscribe[routedEvents](conn, ordersHost, newSink()), "method OnOrdered: its interface declares the route PUT /ordered, but its name decides"},
+		"strict":           {to(ordersHost, newSink(), bus.Strict()), "leave bus.Strict out"},
 		"POST alone":       {to(ordersHost, newSink(), bus.PostOnly()), "leave bus.PostOnly out"},
 		"a resource":       {to(ordersHost, newSink(), bus.Resource("orders")), "leave bus.Resource out"},
 		"stored for each":  {to(ordersHost, newSink(), bus.Durable(), bus.NoQueue()), "leave out bus.NoQueue or bus.Durable"},

@@ -114,6 +114,9 @@ func (s *serviceConfig) checkEvents() error {
 	if s.postOnly {
 		faults = append(faults, errors.New("events are under POST alone: leave bus.PostOnly out"))
 	}
+	if s.strict {
+		faults = append(faults, errors.New("sources add arguments to their events, which old subscribers have to ignore: leave bus.Strict out"))
+	}
 	if s.durable != nil {
 		faults = append(faults, s.durable.check())
 	}

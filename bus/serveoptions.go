@@ -33,6 +33,7 @@ type serviceConfig struct {
 	describe  []reflectapi.Option
 	resource  string
 	postOnly  bool
+	strict    bool
 	endpoints endpointConfig
 	methods   map[string][]MethodOption
 	durable   *durable // of Subscribe: how stored events are had; nil: they are not
@@ -75,7 +76,7 @@ func (s *serviceConfig) method(name string) methodConfig {
 
 // routing returns what restmap needs to know of the options.
 func (s *serviceConfig) routing() restmap.Options {
-	options := restmap.Options{Resource: s.resource, PostOnly: s.postOnly, Methods: make(map[string]restmap.MethodOptions, len(s.methods))}
+	options := restmap.Options{Resource: s.resource, PostOnly: s.postOnly, Strict: s.strict, Methods: make(map[string]restmap.MethodOptions, len(s.methods))}
 	for name := range s.methods {
 		options.Methods[name] = s.method(name).MethodOptions
 	}
@@ -98,6 +99,12 @@ func Resource(collection string) ServeOption {
 func PostOnly() ServeOption {
 	return serveOption(func(c *serviceConfig) { c.postOnly = true })
 }
+
+// Strict has functions refuse requests that name what they do not read, in a query, a form or at any depth of a JSON body, with
+// 400 and the name: a misspelled argument is not taken for one that is missing. Then callers cannot send an argument that
+// their callee does not know yet, so update services before their callers. Calls within the process pass as text. It does
+// not apply to web endpoints, nor to events. Default: it is ignored.
+func Strict() ServeOption { return serveOption(func(c *serviceConfig) { c.strict = true }) }
 
 // Names gives the names of a method's arguments and results, in order and separated by commas, without the context and
 // the error: Names("Add", "x, y", "sum"). Default: from the source or the executable.

@@ -21,7 +21,7 @@ type Request struct {
 
 // Decode makes the arguments of a call from a request: an addressable value of the method's In type. It is for
 // functions, not for Web endpoints. Query, body and path are read in this order, and a later one wins. A missing
-// argument is the zero value, an unknown one is ignored.
+// argument is the zero value, an unknown one is ignored or, with [Options].Strict, refused.
 //
 // Arguments that break the constraints of their types are refused with 422, all of them at once. What is checked is
 // what the method would see, so a missing argument is checked, too, as the zero value.
@@ -108,10 +108,10 @@ func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error
 	return jsonFault(p.unmarshal(body, in), body)
 }
 
-// unmarshal parses JSON into the arguments, or into the one for the whole body. Plain values take the fast path, unless
-// the body may be heavy.
+// unmarshal parses JSON into the arguments, or into the one for the whole body. Plain values take the fast path, which passes
+// over unknown members, unless the body may be heavy.
 func (p *input) unmarshal(body []byte, into reflect.Value) error {
-	if len(body) <= p.lightBytes && p.plan.UnmarshalPlain(body, into) {
+	if len(body) <= p.lightBytes && !p.strict && p.plan.UnmarshalPlain(body, into) {
 		return nil
 	}
 	return p.unmarshalStrictly(body, into.Addr().Interface())
@@ -131,6 +131,9 @@ func (p *input) unmarshalStrictly(body []byte, into any) error {
 	if weight > heavyWeight {
 		p.turns <- struct{}{}
 		defer func() { <-p.turns }()
+	}
+	if p.strict {
+		return text.UnmarshalKnown(into)
 	}
 	return text.Unmarshal(into)
 }

@@ -30,6 +30,8 @@ type form struct {
 	fields  map[string]formField
 	shape   reflect.Type
 	decoder *schema.Decoder
+	strict  bool     // what nobody reads is refused
+	inPath  []string // names of arguments that are in the path, which wins
 }
 
 // formField is one field of the struct to be filled.
@@ -42,7 +44,7 @@ type formField struct {
 }
 
 // decode fills dst, an addressable struct, and returns the faults of the values, sorted by name. Unknown names are
-// ignored.
+// ignored, unless the form is strict.
 func (f *form) decode(dst reflect.Value, values url.Values, place string) []ArgumentError {
 	d := &formDecoding{form: f, dst: dst, place: place}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -75,7 +77,7 @@ func (d *formDecoding) take(name string, texts []string) {
 	argument, behind, dotted := strings.Cut(name, ".")
 	field, known := d.form.fields[argument]
 	if !known {
-		d.refuseBrackets(argument)
+		d.unknown(argument, name)
 		return
 	}
 	part := field.formPart
@@ -88,6 +90,9 @@ func (d *formDecoding) take(name string, texts []string) {
 		part, known, err = part.follow(argument, behind, &d.lists)
 		if err != nil {
 			d.fault(name, err.Error())
+		}
+		if err == nil && !known && d.form.strict {
+			d.fault(name, unknownName)
 		}
 		if err != nil || !known {
 			return
@@ -114,18 +119,36 @@ func remedy(t reflect.Type, argument string) string {
 	}
 }
 
-// refuseBrackets tells a caller that sends tag[]=a, as some libraries do, what to send instead. Only known names before
-// a bracket are faults.
-func (d *formDecoding) refuseBrackets(name string) {
-	argument, _, found := strings.Cut(name, "[")
-	if _, known := d.form.fields[argument]; found && known {
-		d.fault(name, "is written with brackets; repeat "+argument+", or write "+argument+".0.name")
+// unknownName is what is wrong with a name that nobody reads, where that is refused.
+const unknownName = "is unknown"
+
+// unknown takes a name that is none of an argument. It tells a caller that sends tag[]=a, as some libraries do, what to send
+// instead.
+func (d *formDecoding) unknown(argument, name string) {
+	before, _, found := strings.Cut(argument, "[")
+	_, known := d.form.fields[before]
+	switch {
+	case found && known:
+		d.fault(argument, "is written with brackets; repeat "+before+", or write "+before+".0.name")
+	case d.form.strict && !slices.Contains(d.form.inPath, argument):
+		d.fault(name, unknownName+d.form.known())
 	}
+}
+
+// known lists the names that there are.
+func (f *form) known() string {
+	if len(f.fields) == 0 {
+		return ""
+	}
+	return "; known are " + strings.Join(slices.Sorted(maps.Keys(f.fields)), ", ")
 }
 
 // set sets a field without gorilla/schema.
 func (d *formDecoding) set(name string, field formField, texts []string) {
 	value, err := fromTexts(field.typ, texts)
+	if err == nil && d.form.strict {
+		err = onlyKnown(field.typ, texts[0])
+	}
 	switch {
 	case err != nil:
 		d.faults = append(d.faults, faultOf(name, d.place, err))

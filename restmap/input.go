@@ -28,6 +28,7 @@ type input struct {
 	weights    *weights         // of the values in a JSON body
 	turns      chan struct{}    // one for each heavy body that may be parsed at the same time
 
+	strict      bool                    // what nobody reads is refused
 	constraints *reflectapi.Constraints // nil if there are none
 	elsewhere   string                  // where callers should send an argument that is missing
 }
@@ -48,7 +49,11 @@ func newInput(method *reflectapi.Method, routes []Route, constraints *reflectapi
 			named = append(named, t)
 		}
 	}
-	p.form = sync.OnceValue(func() *form { return newForm(named) })
+	p.form = sync.OnceValue(func() *form {
+		planned := newForm(named)
+		planned.strict, planned.inPath = p.strict, path.names
+		return planned
+	})
 	p.constraints, p.elsewhere = constraints, inQuery
 	if slices.ContainsFunc(routes, func(r Route) bool { return r.Method == AnyMethod || hasBody(r.Method) }) {
 		p.elsewhere = inBody
@@ -62,6 +67,14 @@ func newInput(method *reflectapi.Method, routes []Route, constraints *reflectapi
 		p.plan = strictjson.PlanOf(method.Args[p.bodyIndex].Type)
 	}
 	return p
+}
+
+// refuseUnknown has the endpoint refuse what it does not read.
+func (p *input) refuseUnknown() {
+	p.strict = true
+	if p.bodyForm != nil && p.bodyForm.object != nil {
+		p.bodyForm.object.strict = true
+	}
 }
 
 // Argument is an argument of a function, and where a caller puts it.

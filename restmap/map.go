@@ -99,6 +99,9 @@ func (m *mapper) endpoints(method *reflectapi.Method) ([]*Endpoint, error) {
 		if err != nil {
 			return nil, err
 		}
+		if m.options.Strict {
+			endpoint.input.refuseUnknown()
+		}
 		endpoints = append(endpoints, endpoint)
 	}
 	return endpoints, nil

@@ -8,6 +8,9 @@ type Options struct {
 	Resource string
 	// PostOnly serves methods in RPC style under POST alone, where Methods does not say otherwise. Default: GET and POST.
 	PostOnly bool
+	// Strict refuses requests that name what the service does not read, in a query, a form or a JSON object, with 400. Default:
+	// it is ignored.
+	Strict bool
 	// Methods has options for single methods, by their Go name.
 	Methods map[string]MethodOptions
 }

@@ -159,14 +159,31 @@ func setJSON(v reflect.Value, data []byte) error {
 	if err == nil {
 		err = text.Unmarshal(v.Addr().Interface())
 	}
+	return inside(v.Type(), data, err)
+}
+
+// inside words a fault in JSON that stands in a text.
+func inside(t reflect.Type, data []byte, err error) error {
 	if err == nil {
 		return nil
 	}
 	fault, ok := errors.AsType[*strictjson.Error](err)
 	if !ok {
-		return expects(v.Type(), nil) // the type is at fault, not the caller
+		return expects(t, nil) // the type is at fault, not the caller
 	}
 	return &insideError{strictjson.Path(data, fault.Pointer), fault.Detail}
+}
+
+// onlyKnown refuses members that a type does not have, if its text is JSON.
+func onlyKnown(t reflect.Type, text string) error {
+	if text == "" || isText(t) || isTextList(t) || readsJSON(pointed(t)) {
+		return nil
+	}
+	scanned, err := strictjson.Scan([]byte(text))
+	if err == nil {
+		err = scanned.UnmarshalKnown(reflect.New(t).Interface())
+	}
+	return inside(t, []byte(text), err)
 }
 
 // setJSONOrString accepts JSON for a type with its own unmarshalling; if that fails it tries the text as a JSON string,

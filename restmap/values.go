@@ -18,10 +18,10 @@ type values struct {
 
 // TakeValues makes the arguments of a call from a struct or a pointer to one, a map[string]any, or nil, just as
 // [Endpoint.Decode] would from their JSON. It returns false if they have to be written as JSON and read again: for
-// other types, for more than limit bytes of JSON, for arguments that break a constraint, and where an argument or a
-// result is not a member of the body. The result shares nothing with what was given.
+// other types, for more than limit bytes of JSON, for arguments that break a constraint, where an argument or a result
+// is not a member of the body, and where unknown ones are refused. The result shares nothing with what was given.
 func (e *Endpoint) TakeValues(given any, limit int) (reflect.Value, bool) {
-	if e.input == nil || e.input.bodyIndex >= 0 || len(e.input.parameters) > 0 || e.input.onlyText() {
+	if e.input == nil || e.input.strict || e.input.bodyIndex >= 0 || len(e.input.parameters) > 0 || e.input.onlyText() {
 		return reflect.Value{}, false
 	}
 	in, ok := e.takeValues(given, limit)

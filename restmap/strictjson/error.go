@@ -57,6 +57,9 @@ func malformed(err *jsontext.SyntacticError, data []byte) *Error {
 
 // misfit describes JSON of another type than the Go value expects.
 func misfit(err *json.SemanticError) error {
+	if errors.Is(err, json.ErrUnknownName) {
+		return &Error{string(err.JSONPointer), "is unknown"}
+	}
 	if err.GoType == nil || unfillable(err) {
 		return fmt.Errorf("read JSON: %w", err)
 	}

@@ -33,6 +33,9 @@ func Scan(data []byte) (Text, error) {
 // Unmarshal is the package's Unmarshal for a scanned text.
 func (t Text) Unmarshal(v any) error { return t.unmarshal(v) }
 
+// UnmarshalKnown is Unmarshal that refuses members without a field of that name.
+func (t Text) UnmarshalKnown(v any) error { return t.unmarshal(v, json.RejectUnknownMembers(true)) }
+
 // unmarshal takes options in addition to those for the type of v.
 func (t Text) unmarshal(v any, more ...json.Options) error {
 	plan := PlanOf(reflect.TypeFor[any]()) // v is at fault then
