@@ -93,19 +93,28 @@ func checkClaims(e *endpoint) Interceptor {
 // authorize refuses a request whose token is bad, whatever it asks for, and one that does not satisfy what its endpoint
 // asks. It says nothing of the endpoint that the caller does not know.
 func (c *Conn) authorize(s *serving, e *endpoint) (err error) {
-	if s.request.Actor != "" {
-		if s.claims, err = c.VerifyToken(s, s.request.Actor); err != nil {
-			return err
-		}
+	if s.request.Actor == "" {
+		return tokenMissing(s.request, e)
 	}
-	switch {
-	case e.allows(s.claims):
+	s.claims, err = c.identify(s, s.request.Actor, e)
+	return err
+}
+
+// tokenMissing refuses a request without a token for an endpoint that asks for one.
+func tokenMissing(request *wire.Request, e *endpoint) error {
+	if request.Actor != "" || e.allows(nil) {
 		return nil
-	case s.claims == nil:
-		return newError(http.StatusUnauthorized, NotExecuted, nil, "a token is required; %s", howToSendToken(s.request))
-	default:
-		return newError(http.StatusForbidden, NotExecuted, nil, "the claims of the token do not give access")
 	}
+	return newError(http.StatusUnauthorized, NotExecuted, nil, "a token is required; %s", howToSendToken(request))
+}
+
+// identify returns the claims of a token, and refuses one that is bad or does not give access to the endpoint.
+func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.Claims, error) {
+	verified, err := c.VerifyToken(ctx, token)
+	if err == nil && !e.allows(verified) {
+		err = newError(http.StatusForbidden, NotExecuted, nil, "the claims of the token do not give access")
+	}
+	return verified, err
 }
 
 // howToSendToken says it to whoever calls through the ingress, which takes the field away, or on the bus.

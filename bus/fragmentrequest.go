@@ -54,6 +54,9 @@ func (u *unfinished) begin(in *incoming, fault error) error {
 }
 
 func (u *unfinished) beginGood(in *incoming) error {
+	if err := tokenMissing(in.Request, in.endpoint); err != nil {
+		return err
+	}
 	parts, err := newAssembly(in.Request.Fragment, in.Request.Body, min(u.limit, in.endpoint.bodyLimit))
 	if err != nil {
 		return err
@@ -90,14 +93,28 @@ func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) er
 	return nil
 }
 
-// acked begins the time of a request whose first part was acked: it must not be given up, and answered, before.
+// acked begins the time of a request whose first part was acked, and has its token verified: it must not be given up, and
+// answered, before.
 func (u *unfinished) acked(first *incoming) {
+	if kept := u.timed(first); kept != nil {
+		u.verifyToken(first, kept)
+	}
+}
+
+// timed begins the time; it returns nil for a request that is not kept.
+func (u *unfinished) timed(first *incoming) *unfinishedRequest {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if kept := first.kept; kept != nil && u.requests[keyOf(first.Request)] == kept {
-		kept.abandon.Reset(first.Request.TimeBudget)
-	}
+	kept := first.kept
 	first.kept = nil // until take sets it again, which can only be later: one goroutine at a time takes what has come
+	if kept == nil || u.requests[keyOf(first.Request)] != kept {
+		return nil
+	}
+	kept.abandon.Reset(first.Request.TimeBudget)
+	if kept.parts == nil {
+		return nil
+	}
+	return kept
 }
 
 // add takes a part that is not the first. With the last one it returns the whole, which is to be handled.
@@ -134,9 +151,7 @@ func (u *unfinished) take(part *wire.Request, published string, size int) (*inco
 	case errors.Is(err, errRepeated):
 		return nil, err
 	case err != nil:
-		in := kept.in
-		kept.refuse()
-		return in, err
+		return kept.refuse(), err
 	case !kept.parts.whole():
 		return nil, nil //nolint:nilnil // others are still to come
 	}
@@ -158,11 +173,27 @@ func (r *unfinishedRequest) add(part *wire.Request, size int) error {
 	return r.held.grow(size)
 }
 
-// refuse frees what has come, and leaves a note.
-func (r *unfinishedRequest) refuse() {
+// refuse frees what has come, leaves a note, and returns the first part.
+func (r *unfinishedRequest) refuse() *incoming {
+	first := r.in
 	r.parts, r.in = nil, nil
 	r.held.free()
 	_ = r.held.grow(requestCost) // there is room: more was given back
+	return first
+}
+
+// refuse answers a request of which parts are still to come, and passes over those; unless it is whole, answered or given up
+// already.
+func (u *unfinished) refuse(name requestKey, kept *unfinishedRequest, why error) {
+	u.mu.Lock()
+	var first *incoming
+	if u.requests[name] == kept && kept.parts != nil {
+		first = kept.refuse()
+	}
+	u.mu.Unlock()
+	if first != nil {
+		u.conn.turnAway(first, why)
+	}
 }
 
 // remove forgets a request. The lock is held.

@@ -33,7 +33,8 @@ import (
 // span has begun, and what they return is logged and counted.
 //
 // Before any of them runs, a request is acked, and refused if its time is spent, if it is nested too deep, or if too
-// many handlers run. What the framework asks on port 888 does not pass through them.
+// many handlers run; one that comes in parts also if its token is bad. What the framework asks on port 888 does not pass
+// through them.
 type Interceptor func(next Handler) Handler
 
 // Handler carries a call on: through the next interceptor, and finally to the endpoint or onto the bus. It returns when

@@ -57,14 +57,22 @@ func (c *Conn) objection(in *incoming, fault error) error {
 
 // takeIn admits a request to the handlers, or says why not.
 func (c *Conn) takeIn(in *incoming) error {
+	if err := c.letIn(in); err != nil {
+		return err
+	}
+	in.prepare(c)
+	c.running.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
+	return nil
+}
+
+// letIn lets a request in, or says why not.
+func (c *Conn) letIn(in *incoming) error {
 	switch c.admit(in) {
 	case gateFull:
 		return tooBusy(NotExecuted, "too busy: the limit of concurrent handlers is reached")
 	case gateShut:
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
 	default:
-		in.prepare(c)
-		c.running.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
 		return nil
 	}
 }
