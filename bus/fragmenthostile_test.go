@@ -179,6 +179,58 @@ func TestPartsThatAreNone(t *testing.T) {
 	})
 }
 
+// TestMalformedPart holds that a request is refused for good by a part of it that is malformed, and that nothing but that
+// happens.
+func TestMalformedPart(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee := b.connect("bytes.example")
+		handleBytes(t, callee)
+		s := newSender(t, b.world, callee)
+		first, second, last := s.part(1, 3, "a"), s.part(2, 3, "b"), s.part(3, 3, "c")
+		for name, test := range map[string]struct {
+			old, replacement string // in the second part
+			told             string // of the second part
+		}{
+			"a wrong length":     {"Content-Length: 1", "Content-Length: 9", "400 body: 1 bytes, but Content-Length is 9"},
+			"a wrong number":     {"2/3", "x", "400 header Bus-Fragment: "},
+			"no op code":         {"\r\nBus-Op-Code: Req", "", "400 header Bus-Op-Code: absent or empty"},
+			"a bad budget":       {"Bus-Time-Budget: ", "Bus-Time-Budget: x", "400 header Bus-Time-Budget: "},
+			"another message":    {"Bus-Msg-Id: m1", "X: y\r\nX\r\nBus-Msg-Id: m2", ""},
+			"another sender":     {"Bus-From-Id: " + senderID, "X\r\nBus-From-Id: x1aaaaaaaa", ""},
+			"no sender":          {"Bus-From-Id: " + senderID, "X: y", ""},
+			"an ack, not a part": {"Bus-Op-Code: Req", "Bus-Op-Code: Ack", ""},
+		} {
+			before := callee.Stats().Dropped
+			s.send(first)
+			if told := s.heard(); len(told) != 1 || told[0] != "202 " {
+				t.Errorf("%s: told %q of the first part, want an ack", name, told)
+			}
+			text := string(wire.AppendRequest(nil, second))
+			s.sendText(second, []byte(strings.Replace(text, test.old, test.replacement, 1)))
+			told := s.heard()
+			s.send(second)
+			s.send(last)
+			if test.told == "" {
+				checkTold(t, name, append(told, s.heard()...), []string{"200 abc"})
+			} else if checkTold(t, name, told, []string{test.told}); len(told) != 1 || len(s.heard()) != 0 {
+				t.Errorf("%s: told %q, want one answer and nothing more", name, told)
+			}
+			if dropped := callee.Stats().Dropped - before; (dropped == 1) != (test.told == "") {
+				t.Errorf("%s: %d messages were dropped", name, dropped)
+			}
+			time.Sleep(11 * time.Second) // on the clock of the bubble: the note is gone, too
+			checkTold(t, name, s.heard(), nil)
+			checkNothingLeft(t, callee)
+		}
+		before := callee.Stats().Dropped
+		s.sendText(second, []byte(strings.Replace(string(wire.AppendRequest(nil, second)), "Length: 1", "Length: 9", 1)))
+		if told, dropped := s.heard(), callee.Stats().Dropped-before; len(told) != 0 || dropped != 1 {
+			t.Errorf("a part that follows none is answered with %q, and %d are dropped", told, dropped)
+		}
+	})
+}
+
 // TestThousandsOfHalfFinishedRequests holds that they take no more memory than allowed, and none when their time is over.
 func TestThousandsOfHalfFinishedRequests(t *testing.T) {
 	t.Parallel()

@@ -131,6 +131,25 @@ func (u *unfinished) add(part *wire.Request, published string, size int) (whole 
 	return nil
 }
 
+// spoil takes a malformed request. If others of its parts are kept, the request is refused for good: its sender is told so, and
+// must not find that it has run all the same. It returns false for one that is no part, as far as can be told.
+func (u *unfinished) spoil(part *wire.Request, published string, fault error) (isPart bool) {
+	name := keyOf(part)
+	u.mu.Lock()
+	kept := u.requests[name]
+	u.mu.Unlock()
+	switch {
+	case kept != nil && kept.subject == published:
+		u.refuse(name, kept, unsent(fault))
+		return true
+	case part.Fragment.Number > 1:
+		u.conn.drop(published, fault)
+		return true
+	default:
+		return false
+	}
+}
+
 var errNoFirstPart = errors.New("this instance has no earlier part of the message")
 
 // take returns the request when this part makes it whole, or when it cannot be had any more, with an error that says why.

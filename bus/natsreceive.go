@@ -79,6 +79,9 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	if fault == nil && request.Fragment.Number > 1 {
 		return c.unfinished.add(request, message.Subject, len(message.Data))
 	}
+	if fault != nil && c.unfinished.spoil(request, message.Subject, fault) {
+		return nil
+	}
 	in.backTo = c.backTo(to, request, message)
 	switch {
 	case fault != nil:

@@ -26,14 +26,23 @@ func (h *head) fragment() (Fragment, error) {
 		return Fragment{}, nil
 	}
 	value := h.value(isFragment)
+	part, ok := parseFragment(value)
+	if !ok {
+		return Fragment{}, fault("header %s: %s is not a part and the number of parts, such as 1/3", isFragment, quote(value))
+	}
+	return part, nil
+}
+
+func parseFragment(value []byte) (part Fragment, ok bool) {
 	before, after, _ := bytes.Cut(value, []byte("/"))
 	number, isNumber := digits(before)
 	count, isCount := digits(after)
-	if !isNumber || !isCount || number < 1 || number > count {
-		return Fragment{}, fault("header %s: %s is not a part and the number of parts, such as 1/3", isFragment, quote(value))
+	switch {
+	case !isNumber || !isCount || number < 1 || number > count:
+		return Fragment{}, false
+	case count == 1:
+		return Fragment{}, true
+	default:
+		return Fragment{Number: number, Count: count}, true
 	}
-	if count == 1 {
-		return Fragment{}, nil
-	}
-	return Fragment{Number: number, Count: count}, nil
 }

@@ -120,13 +120,13 @@ func checkLines(t *testing.T, payload, body []byte, last string, fewest, most in
 	}
 }
 
-// checkRefused checks that a refused request has at most its sender set.
+// checkRefused checks that a refused request has at most set who sent what.
 func checkRefused(t *testing.T, req *wire.Request, err error) {
 	t.Helper()
 	if err.Error() == "" {
 		t.Error("an error without a detail")
 	}
-	sender := wire.Request{FromHost: req.FromHost, FromID: req.FromID, MsgID: req.MsgID, Target: req.Target}
+	sender := wire.Request{FromHost: req.FromHost, FromID: req.FromID, MsgID: req.MsgID, Target: req.Target, Fragment: req.Fragment}
 	if !reflect.DeepEqual(*req, sender) || req.Target != "" && req.Target[0] != '/' {
 		t.Errorf("%+v beside error %v", req, err)
 	}

@@ -78,8 +78,8 @@ func milliseconds(budget time.Duration) int {
 // are copied from the payload; Body aliases it. An ordinary request costs one allocation, and one more if Header has to
 // grow; [Reader] needs fewer.
 //
-// An error is an *Error that names the first violated rule. FromHost, FromID, MsgID and Target are then set as far as they can
-// be parsed, so that the sender can be answered, and everything else is zero. If the op code is not Req the sender is zero as
+// An error is an *Error that names the first violated rule. FromHost, FromID, MsgID, Target and Fragment are then set as far as
+// they can be parsed, so that the sender can be answered, and everything else is zero. If the op code is not Req the sender is zero as
 // well, because such a message must never be answered. FromHost and FromID are never validated.
 func ParseRequest(payload []byte, req *Request) error {
 	return parseRequest(new(head), payload, req)

@@ -2,8 +2,8 @@ package wire
 
 import "bytes"
 
-// salvage sets the sender of a malformed request, so that it can be answered. It searches the head, within its limits,
-// for the fields that name the sender; duplicate fields do not count. If an op code says that the message is not a
+// salvage sets the sender of a malformed request, so that it can be answered, and which part it is. It searches the head, within
+// its limits, for the fields that say so; duplicate fields do not count. If an op code says that the message is not a
 // request, nothing is set: acks and responses are never answered.
 func (req *Request) salvage(payload []byte) {
 	var values [single]string
@@ -16,7 +16,7 @@ func (req *Request) salvage(payload []byte) {
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		switch m := meaningOf(name); m {
-		case isFromHost, isFromID, isMsgID, isOpCode:
+		case isFromHost, isFromID, isMsgID, isOpCode, isFragment:
 			values[m] = trim(string(value))
 			times[m]++
 			if m == isOpCode && OpCode(values[m]) != OpReq {
@@ -32,5 +32,8 @@ func (req *Request) salvage(payload []byte) {
 	}
 	if times[isMsgID] == 1 && validMsgID([]byte(values[isMsgID])) {
 		req.MsgID = values[isMsgID]
+	}
+	if times[isFragment] == 1 {
+		req.Fragment, _ = parseFragment([]byte(values[isFragment]))
 	}
 }

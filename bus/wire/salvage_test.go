@@ -7,6 +7,21 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
+// TestFaultyPart holds what a refused request tells of the part that it is.
+func TestFaultyPart(t *testing.T) {
+	t.Parallel()
+	none, second := wire.Fragment{}, wire.Fragment{Number: 2, Count: 3}
+	for added, want := range map[string]wire.Fragment{
+		"Bus-Fragment: 2/3\r\nbad": second, "bad\r\nbus-fragment:2/3": second, "Bus-Fragment: 4/3": none, "Bus-Fragment: 1/1\r\nbad": none,
+		"Bus-Fragment: 2/3\r\nBus-Fragment: 2/3": none, "Bus-Fragment: 2/3\r\nBus-Op-Code: Ack": none, "bad\r\n\r\nBus-Fragment: 2/3": none,
+	} {
+		req := wire.Request{Fragment: wire.Fragment{Number: 7, Count: 8}}
+		if wire.ParseRequest(edited(t, goldenRequest, "Content-Type: application/json", added), &req) == nil || req.Fragment != want {
+			t.Errorf("%q: part %+v, want %+v", added, req.Fragment, want)
+		}
+	}
+}
+
 // TestFaultySender holds what a refused request tells of its sender.
 func TestFaultySender(t *testing.T) {
 	t.Parallel()
