@@ -68,12 +68,15 @@ func isOfInstance(err error) bool {
 	return ok && failed.Host != ""
 }
 
-// readPing parses the answer of an instance; it returns false if that is invalid.
+// readPing parses the answer of an instance; it returns false if that is invalid. A member of another type counts as absent: an
+// instance that is there is to be seen.
 func readPing(response *http.Response) (answered instance, ok bool) {
 	defer response.Body.Close()
-	if json.NewDecoder(response.Body).Decode(&answered) != nil {
+	err := json.NewDecoder(response.Body).Decode(&answered)
+	if _, ofType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !ofType {
 		return instance{}, false
 	}
+	answered.Ports = slices.DeleteFunc(answered.Ports, func(port int) bool { return port == 0 })
 	answered.Host, answered.ID = response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")
 	if answered.Ports == nil {
 		answered.Ports = []int{}

@@ -1,14 +1,18 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
@@ -38,6 +42,56 @@ messaging.example   %s  1        443 444
 	}
 	if err := json.Unmarshal([]byte(e.busline(0, "--json", "ls").stdout), &listed); err != nil || len(listed) != 3 || listed[2].Ports[1] != 444 {
 		t.Errorf("as JSON: %+v, %v", listed, err)
+	}
+}
+
+// TestListOfForeignInstances lists instances whose answers to a ping are not quite as they should be.
+func TestListOfForeignInstances(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"version":"7","ports":[443]}`:         "7        443",
+		`{"version":1,"ports":[443]}`:           "-        443",
+		`{"version":"7","ports":["443",444]}`:   "7        444",
+		`{"version":"7","ports":443,"host":{}}`: "7        -",
+		`{"ports":[]}`:                          "-        -",
+		`[]`:                                    "-        -",
+		`{"version":`:                           "",
+	} {
+		e := newTerminal(t)
+		e.serveCalculator() // a list of nobody is an error
+		answerPings(t, e.bus, body)
+		_, listed, _ := strings.Cut(e.busline(0, "ls", "foreign.example", "calculator.example").stdout, "foreign.example")
+		line, _, _ := strings.Cut(listed, "\n")
+		if want != "" {
+			want = "     f1aaaaaaaa  " + want
+		}
+		if line != want {
+			t.Errorf("%s is listed as %q, want %q", body, line, want)
+		}
+	}
+}
+
+// answerPings is foreign.example, instance f1aaaaaaaa, as far as pings are concerned.
+func answerPings(t *testing.T, b *bustest.Bus, body string) {
+	t.Helper()
+	conn := b.Connect("helper.example").NATS()
+	for _, host := range []string{"all", "example.foreign"} {
+		_, err := conn.Subscribe(b.Plane()+".888."+host+".|.GET.ping", func(asked *nats.Msg) {
+			request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(asked.Data)))
+			if err != nil {
+				return // nobody is answered, which fails the test
+			}
+			id := request.Header.Get("Bus-Msg-Id")
+			to, _ := strings.CutSuffix(asked.Reply, "."+id)
+			_ = conn.Publish(to, fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nBus-From-Host: foreign.example\r\n"+
+				"Bus-From-Id: f1aaaaaaaa\r\nBus-Msg-Id: %s\r\nBus-Op-Code: Res\r\n\r\n%s", len(body), id, body))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
 	}
 }
 
