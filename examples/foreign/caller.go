@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log"
-	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +19,12 @@ const (
 	timeBudget = 20 * time.Second // for a call
 	ackWait    = time.Second      // until somebody has taken it
 )
+
+// response is an ack or a response.
+type response struct {
+	received
+	status int
+}
 
 // listen subscribes to what comes back for calls.
 func (i *instance) listen() error {
@@ -33,7 +39,7 @@ func (i *instance) listen() error {
 }
 
 // call makes a call and waits for the response, whatever its status.
-func (i *instance) call(ctx context.Context, method, toHost, path string, body []byte) (*http.Response, error) {
+func (i *instance) call(ctx context.Context, method, toHost, path string, body []byte) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeBudget)
 	defer cancel()
 	id := rand.Text()
@@ -46,20 +52,23 @@ func (i *instance) call(ctx context.Context, method, toHost, path string, body [
 		return nil, err
 	}
 	noAck := time.After(ackWait)
+	var takers []string // the instances that have acked
 	for {
 		select {
-		case response := <-arrivals:
+		case arrived := <-arrivals:
 			switch {
-			case response == nil:
+			case arrived == nil:
 				return nil, fmt.Errorf("nobody serves %s %s on %s", method, path, toHost)
-			case response.Header.Get("Bus-From-Host") != toHost:
+			case arrived.fields["bus-from-host"] != toHost:
 				continue // nobody asked them
-			case response.Header.Get("Bus-Op-Code") == "Ack":
-				noAck = nil
-			case response.Header.Get("Bus-Fragment") != "":
+			case arrived.fields["bus-op-code"] == "Ack":
+				noAck, takers = nil, append(takers, arrived.fields["bus-from-id"])
+			case len(takers) > 0 && !slices.Contains(takers, arrived.fields["bus-from-id"]):
+				continue // nor them
+			case arrived.fields["bus-fragment"] != "":
 				return nil, fmt.Errorf("%s answers in parts, which is more than this caller takes", toHost)
 			default:
-				return response, nil
+				return arrived, nil
 			}
 		case <-noAck:
 			return nil, fmt.Errorf("%s does not take the call", toHost)
@@ -91,12 +100,28 @@ func (i *instance) receiveResponse(arrived *nats.Msg) {
 	if len(arrived.Data) == 0 {
 		return // somebody asks whether this instance lives
 	}
-	response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(arrived.Data)), nil)
+	read, err := readResponse(arrived.Data)
 	if err != nil {
-		log.Printf("no response: %v", err)
+		log.Printf("dropped a message on %s: %v", arrived.Subject, err)
 		return
 	}
-	i.arrive(response.Header.Get("Bus-Msg-Id"), response)
+	i.arrive(read.fields["bus-msg-id"], read)
+}
+
+var statusForm = regexp.MustCompile(`^HTTP/1\.1 ([2-5]\d{2})( .*)?$`)
+
+// readResponse reads an ack or a response.
+func readResponse(text []byte) (*response, error) {
+	m, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	start, opCode := statusForm.FindStringSubmatch(m.start), m.fields["bus-op-code"]
+	if start == nil || opCode != "Ack" && opCode != "Res" || !m.tellsSender() {
+		return nil, errors.New("it is neither an ack nor a response")
+	}
+	status, err := strconv.Atoi(start[1])
+	return &response{m, status}, err
 }
 
 // receiveAbsence takes the broker's word that nobody subscribes to where a request went.
@@ -107,10 +132,10 @@ func (i *instance) receiveAbsence(arrived *nats.Msg) {
 }
 
 // expect makes room for an ack and a response; nil stands for nobody who could send them.
-func (i *instance) expect(id string) <-chan *http.Response {
+func (i *instance) expect(id string) <-chan *response {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.pending[id] = make(chan *http.Response, 2)
+	i.pending[id] = make(chan *response, 2)
 	return i.pending[id]
 }
 
@@ -121,11 +146,11 @@ func (i *instance) forget(id string) {
 }
 
 // arrive hands an answer to the call that waits for it, if there still is one and it has room.
-func (i *instance) arrive(id string, response *http.Response) {
+func (i *instance) arrive(id string, answer *response) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	select {
-	case i.pending[id] <- response: // never, when there is none
+	case i.pending[id] <- answer: // never, when there is none
 	default:
 	}
 }

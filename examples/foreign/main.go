@@ -44,8 +44,8 @@ type instance struct {
 	plane  string
 	id     string // 10 characters, the first a letter
 
-	mu      sync.Mutex                     // protects pending
-	pending map[string]chan *http.Response // calls that wait, by message id; see caller.go
+	mu      sync.Mutex                // protects pending
+	pending map[string]chan *response // calls that wait, by message id; see caller.go
 
 	subscriptions []*nats.Subscription // see server.go
 	handling      sync.WaitGroup       // requests that are being handled
@@ -72,7 +72,7 @@ func run() error {
 		plane:  cmp.Or(os.Getenv("BUS_PLANE"), "bus"),
 		id:     "f" + strings.ToLower(rand.Text()[:9]),
 
-		pending: make(map[string]chan *http.Response),
+		pending: make(map[string]chan *response),
 	}
 	if err := me.listen(); err != nil {
 		return err
@@ -96,14 +96,14 @@ func (i *instance) add(ctx context.Context, x, y int) (sum int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	response, err := i.call(ctx, "POST", "calculator.example", "/add", arguments)
+	answered, err := i.call(ctx, "POST", "calculator.example", "/add", arguments)
 	if err != nil {
 		return 0, err
 	}
-	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("calculator.example answers %s", response.Status)
+	if answered.status != http.StatusOK {
+		return 0, fmt.Errorf("calculator.example answers %d", answered.status)
 	}
 	var results struct{ Sum int }
-	err = json.NewDecoder(response.Body).Decode(&results)
+	err = json.Unmarshal(answered.body, &results)
 	return results.Sum, err
 }

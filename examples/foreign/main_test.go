@@ -29,6 +29,7 @@ func TestForeign(t *testing.T) {
 	}
 	foreign.Await("foreign.example is on the bus")
 	callForeign(t, client)
+	breakRules(t, client)
 	openForeign(t, baseURL)
 
 	foreign.Stop()
@@ -101,7 +102,7 @@ func callForeign(t *testing.T, client *client) {
 		{"443.example.foreign." + id + ".|.POST.greet", "POST /greet", id + ".foreign.example", "", 405, "only GET and HEAD"},
 		{"443.example.foreign.|.GET.greet", "GET /leave", "foreign.example", "", 400, "contradicts"},
 		{"443.example.foreign.|.GET.greet", "GET /greet", "native.example", "", 400, "contradicts"},
-		{"443.example.foreign.|.GET.greet", "GET /greet", "foreign.example", "Bus-Time-Budget: soon", 400, "contradicts"},
+		{"443.example.foreign.|.GET.greet", "GET /greet", "foreign.example", "Bus-Time-Budget: soon", 400, "no such number"},
 		{"443.example.foreign.|.GET.greet", "GET /greet", "foreign.example", "Bus-Time-Budget: 0", 504, "no time is left"},
 		{"443.example.foreign.|.GET.greet", "GET /greet", "foreign.example", "Bus-Call-Depth: 65", 508, "too deep"},
 		{"443.example.foreign.|.GET.greet", "GET /greet", "foreign.example", "Bus-Actor: a.b.c", 401, "no token is accepted here"},
@@ -109,6 +110,70 @@ func callForeign(t *testing.T, client *client) {
 		response := client.call(test.subject, test.request, test.host, test.field)
 		if body := read(t, response); response.StatusCode != test.status || !strings.Contains(body, test.body) {
 			t.Errorf("%s %s on %s: %d %s", test.request, test.field, test.subject, response.StatusCode, body)
+		}
+	}
+}
+
+// breakRules sends the foreign service what breaks one rule of strictness each, and expects 400, or no answer if it does not tell
+// who sent it, or says that it is no request.
+func breakRules(t *testing.T, client *client) {
+	t.Helper()
+	const good = "GET /greet HTTP/1.1\r\nHost: foreign.example\r\nContent-Length: 2\r\nBus-From-Host: caller.example\r\nBus-From-Id: c1aaaaaaaa\r\n" +
+		"Bus-Msg-Id: m1\r\nBus-Op-Code: Req\r\nBus-Call-Depth: 1\r\nBus-Time-Budget: 5000\r\n\r\n{}"
+	for _, test := range []struct {
+		old, replacement string
+		status           int // 0: dropped
+	}{
+		{"", "", 200},
+		{"foreign.example", "FOREIGN.example:443", 200},
+		{"/greet", "https://foreign.example/greet", 200},
+		{"Host", "hOST", 200},
+		{"Bus-Call", "Bus-Actor: \r\nBus-New: 1\r\nBus-New: 2\r\nBus-Call", 200},
+		{"foreign.example", "foreign.example:444", 400},
+		{"/greet", "https://native.example/greet", 400},
+		{"/greet", "/%gg", 400},
+		{"/greet", "/greet x", 400},
+		{"GET /greet", "/greet", 400},
+		{"HTTP/1.1", "HTTP/1.0", 400},
+		{"HTTP/1.1\r\n", "HTTP/1.1\n", 400},
+		{"Host: foreign.example", "Host: foreign.example\n x", 400},
+		{"Host: foreign.example", "Host: foreign.example\r\n folded", 400},
+		{"Host:", "Host :", 400},
+		{"Host:", "X: a\x00b\r\nHost:", 400},
+		{"Host:", "Transfer-Encoding: chunked\r\nHost:", 400},
+		{"Host:", "Trailer: X\r\nHost:", 400},
+		{"Host:", "Host: other.example\r\nHost:", 400},
+		{"Host: foreign.example\r\n", "", 400},
+		{"Length: 2", "Length: 3", 400},
+		{"Length: 2", "Length: 1", 400},
+		{"Length: 2", "Length: +2", 400},
+		{"Content-Length: 2\r\n", "", 400},
+		{"Content", "Content-Length: 2\r\nContent", 400},
+		{"Depth: 1", "Depth: 1\r\nBus-Call-Depth: 70", 400},
+		{"Depth: 1", "Depth: 0", 400},
+		{"Depth: 1", "Depth:", 400},
+		{"5000", "+5", 400},
+		{"5000", "9999999999", 400},
+		{"5000", "", 400},
+		{"Bus-Call", "Bus-Actor:\r\nbus-actor: a.b.c\r\nBus-Call", 400},
+		{"Bus-Call", "Bus-Fragment: 1\r\nBus-Call", 400},
+		{"Bus-Call", strings.Repeat("X: y\r\n", 250) + "Bus-Call", 400},
+		{"Bus-Call", "X: " + strings.Repeat("y", 80<<10) + "\r\nBus-Call", 400},
+		{"Bus-Op-Code: Req\r\n", "", 400},
+		{"Req", "Ack", 0},
+		{"Bus-From-Id", "Bus-From-Id: z1aaaaaaaa\r\nBus-From-Id", 0},
+		{"Bus-Msg-Id", "Bus-Msg-Id: m2\r\nBus-Msg-Id", 0},
+		{"c1aaaaaaaa", "1", 0},
+		{"\r\n\r\n{}", "\r\n", 400},
+	} {
+		client.sendRaw("bus.443.example.foreign.|.GET.greet", strings.Replace(good, test.old, test.replacement, 1))
+		if test.status == 0 {
+			client.call("443.example.foreign.|.GET.greet", "GET /greet", "foreign.example", "") // gets the next answers
+			continue
+		}
+		ack, response := parse(t, client.receive()), parse(t, client.receive())
+		if body := read(t, response); ack.StatusCode != 202 || response.StatusCode != test.status {
+			t.Errorf("%.80q in place of %q: %d, want %d: %s", test.replacement, test.old, response.StatusCode, test.status, body)
 		}
 	}
 }
@@ -169,7 +234,12 @@ func newClient(t *testing.T, brokerURL string) *client {
 // send publishes a message that is written with the line ends of this file.
 func (c *client) send(subject, message string) {
 	c.t.Helper()
-	if err := c.broker.Publish(subject, []byte(wired(message))); err != nil {
+	c.sendRaw(subject, wired(message))
+}
+
+func (c *client) sendRaw(subject, message string) {
+	c.t.Helper()
+	if err := c.broker.Publish(subject, []byte(message)); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
+	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -20,7 +19,14 @@ type endpoint struct {
 	port  string
 	path  string
 	queue string // the queue group; "" where every instance answers
-	serve func(r *http.Request) answer
+	serve func(r *request) answer
+}
+
+// request is a request that has come.
+type request struct {
+	received
+	method string
+	url    *url.URL
 }
 
 // answer is what a request is answered with.
@@ -75,30 +81,58 @@ func (i *instance) announce(what string) error {
 }
 
 // receiveRequest acks a request, and has it handled on another goroutine. One that does not tell who sent it cannot be
-// answered.
+// answered; what says that it is something else must not be.
 func (i *instance) receiveRequest(arrived *nats.Msg) {
-	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(arrived.Data)))
-	if err != nil || request.Header.Get("Bus-Op-Code") != "Req" || !tellsSender(request.Header) {
-		log.Printf("dropped a message on %s: %v", arrived.Subject, err)
+	port := strings.Split(arrived.Subject, ".")[1]
+	r, fault := readRequest(arrived.Data)
+	if opCode, given := r.fields["bus-op-code"]; given && opCode != "Req" || !r.tellsSender() {
+		log.Printf("dropped a message on %s: %v", arrived.Subject, fault)
 		return
 	}
-	port := strings.Split(arrived.Subject, ".")[1]
-	found := i.find(port, request.URL.Path)
-	i.reply(request, "Ack", found.queue, answer{status: http.StatusAccepted})
-	i.handling.Go(func() {
-		said := i.endpointSubject(port, request.Host, request.Method, request.URL.EscapedPath())
-		i.reply(request, "Res", found.queue, i.handle(request, found, said == arrived.Subject))
-	})
+	if fault == nil && i.saidSubject(r, port) != arrived.Subject {
+		fault = errors.New("the request contradicts its subject")
+	}
+	found := i.find(port, r.url.Path)
+	i.reply(r, "Ack", found.queue, answer{status: http.StatusAccepted})
+	i.handling.Go(func() { i.reply(r, "Res", found.queue, i.handle(r, found, fault)) })
 }
 
-// senderForm is that of a hostname, an instance id and a message id.
-var senderForm = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)* [a-z0-9]{1,32} [A-Za-z0-9_-]{1,64}$`)
+var (
+	requestForm  = regexp.MustCompile(`^([A-Z]+) ([^ ]+) HTTP/1\.1$`)
+	fragmentForm = regexp.MustCompile(`^\d{1,9}/\d{1,9}$`)
+)
 
-// tellsSender checks what becomes part of a subject, and what is echoed.
-func tellsSender(header http.Header) bool {
-	return senderForm.MatchString(strings.Join([]string{
-		header.Get("Bus-From-Host"), header.Get("Bus-From-Id"), header.Get("Bus-Msg-Id"),
-	}, " "))
+// readRequest reads a request. Besides an error it returns what there is of it.
+func readRequest(text []byte) (*request, error) {
+	m, fault := read(text)
+	r := &request{m, "", new(url.URL)}
+	start := requestForm.FindStringSubmatch(m.start)
+	fragment, isPart := m.fields["bus-fragment"]
+	switch {
+	case fault != nil:
+		return r, fault
+	case start == nil:
+		return r, errors.New("the first line is no request line of HTTP/1.1")
+	case m.fields["bus-op-code"] == "":
+		return r, errors.New("there is no op code")
+	case isPart && !fragmentForm.MatchString(fragment):
+		return r, errors.New("the part has no number")
+	}
+	to, err := url.ParseRequestURI(start[2])
+	if err != nil || to.Host != "" && !strings.EqualFold(to.Host, m.fields["host"]) {
+		return r, errors.New("the target is no path, or not on the host")
+	}
+	r.method, r.url = start[1], to
+	return r, nil
+}
+
+// saidSubject is where a request belongs by what it says itself; "" if it names another port.
+func (i *instance) saidSubject(r *request, port string) string {
+	toHost, toPort, hasPort := strings.Cut(strings.ToLower(r.fields["host"]), ":")
+	if hasPort && toPort != port {
+		return ""
+	}
+	return i.endpointSubject(port, toHost, r.method, r.url.EscapedPath())
 }
 
 // find returns the endpoint at a path; one that answers 404 when there is none.
@@ -108,29 +142,31 @@ func (i *instance) find(port, path string) endpoint {
 			return e
 		}
 	}
-	return endpoint{queue: host, serve: func(r *http.Request) answer {
+	return endpoint{queue: host, serve: func(r *request) answer {
 		return i.problem(r, http.StatusNotFound, "nothing is served there")
 	}}
 }
 
 // handle has a request answered, unless there is something against it.
-func (i *instance) handle(r *http.Request, by endpoint, saysItsSubject bool) answer {
-	budget, budgetErr := number(r, "Bus-Time-Budget", 20_000)
-	depth, depthErr := number(r, "Bus-Call-Depth", 1)
+func (i *instance) handle(r *request, by endpoint, fault error) answer {
+	budget, isBudget := r.number("bus-time-budget", 20_000)
+	depth, isDepth := r.number("bus-call-depth", 1)
 	switch {
-	case !saysItsSubject || budgetErr != nil || depthErr != nil:
-		return i.problem(r, http.StatusBadRequest, "the request contradicts its subject or itself")
+	case fault != nil:
+		return i.problem(r, http.StatusBadRequest, fault.Error())
+	case !isBudget || !isDepth || depth < 1:
+		return i.problem(r, http.StatusBadRequest, "the time budget or the call depth is no such number")
 	case budget <= 0:
 		return i.problem(r, http.StatusGatewayTimeout, "no time is left")
 	case depth > 64:
 		return i.problem(r, http.StatusLoopDetected, "calls are nested too deep")
-	case r.Header.Get("Bus-Actor") != "": // which must not be taken for none
+	case r.fields["bus-actor"] != "": // which must not be taken for none
 		refused := i.problem(r, http.StatusUnauthorized, "no token is accepted here: this service has no keys to verify it with")
 		refused.fields = append(refused.fields, field{"WWW-Authenticate", "Bearer"})
 		return refused
-	case r.Header.Get("Bus-Fragment") != "":
+	case r.fields["bus-fragment"] != "" && r.fields["bus-fragment"] != "1/1":
 		return i.problem(r, http.StatusRequestEntityTooLarge, "a request in parts is more than this service takes")
-	case r.Method != http.MethodGet && by.path != "":
+	case r.method != http.MethodGet && by.path != "":
 		refused := i.problem(r, http.StatusMethodNotAllowed, "only GET and HEAD are served there")
 		refused.fields = append(refused.fields, field{"Allow", "GET, HEAD"})
 		return refused
@@ -139,16 +175,8 @@ func (i *instance) handle(r *http.Request, by endpoint, saysItsSubject bool) ans
 	}
 }
 
-// number reads a header field, which has a default.
-func number(r *http.Request, name string, otherwise int) (int, error) {
-	if value := r.Header.Get(name); value != "" {
-		return strconv.Atoi(value)
-	}
-	return otherwise, nil
-}
-
 // reply publishes an ack or a response.
-func (i *instance) reply(to *http.Request, opCode, queue string, with answer) {
+func (i *instance) reply(to *request, opCode, queue string, with answer) {
 	if queue == "" {
 		queue = i.id + "." + host // each instance is a queue of its own
 	}
@@ -156,12 +184,12 @@ func (i *instance) reply(to *http.Request, opCode, queue string, with answer) {
 		{"Connection", "close"},
 		{"Bus-From-Host", host},
 		{"Bus-From-Id", i.id},
-		{"Bus-Msg-Id", to.Header.Get("Bus-Msg-Id")},
+		{"Bus-Msg-Id", to.fields["bus-msg-id"]},
 		{"Bus-Op-Code", opCode},
 		{"Bus-Queue", queue},
 	}, with.fields...)
 	status := fmt.Sprintf("HTTP/1.1 %d %s", with.status, http.StatusText(with.status))
-	subject := i.responseSubject(to.Header.Get("Bus-From-Host"), to.Header.Get("Bus-From-Id"))
+	subject := i.responseSubject(to.fields["bus-from-host"], to.fields["bus-from-id"])
 	if err := i.broker.Publish(subject, message(status, with.body, fields...)); err != nil {
 		log.Printf("a reply is lost: %v", err)
 	}

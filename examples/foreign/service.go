@@ -15,16 +15,16 @@ func (i *instance) endpoints() []endpoint {
 	}
 }
 
-func greet(r *http.Request) answer {
+func greet(r *request) answer {
 	return answer{
 		status: http.StatusOK,
-		body:   []byte("Hello, " + r.URL.Query().Get("name") + "!\n"),
+		body:   []byte("Hello, " + r.url.Query().Get("name") + "!\n"),
 		fields: []field{{"Content-Type", "text/plain; charset=utf-8"}},
 	}
 }
 
 // document describes the service to the portal.
-func document(*http.Request) answer { return inJSON(http.StatusOK, json.RawMessage(openAPI)) }
+func document(*request) answer { return inJSON(http.StatusOK, json.RawMessage(openAPI)) }
 
 const openAPI = `{
   "openapi": "3.0.0",
@@ -48,10 +48,10 @@ const openAPI = `{
 }`
 
 // allow tells under which methods a path is served, to callers who have reached nobody there.
-func (i *instance) allow(r *http.Request) answer {
+func (i *instance) allow(r *request) answer {
 	methods := []string{}
 	for _, e := range i.endpoints() {
-		if e.port == r.URL.Query().Get("port") && e.path == r.URL.Query().Get("path") {
+		if e.port == r.url.Query().Get("port") && e.path == r.url.Query().Get("path") {
 			methods = []string{"GET", "HEAD"}
 		}
 	}
@@ -59,15 +59,15 @@ func (i *instance) allow(r *http.Request) answer {
 }
 
 // ping tells that this instance is there, and on which ports there is something to see.
-func (i *instance) ping(*http.Request) answer {
+func (i *instance) ping(*request) answer {
 	return inJSON(http.StatusOK, map[string]any{"host": host, "id": i.id, "version": "1", "ports": []int{443}})
 }
 
 // problem is an error in the form of RFC 9457.
-func (i *instance) problem(r *http.Request, status int, detail string) answer {
+func (i *instance) problem(r *request, status int, detail string) answer {
 	answer := inJSON(status, map[string]any{
 		"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail,
-		"instance": r.URL.Path, "host": host, "id": i.id, "msgId": r.Header.Get("Bus-Msg-Id"),
+		"instance": r.url.Path, "host": host, "id": i.id, "msgId": r.fields["bus-msg-id"],
 	})
 	answer.fields = []field{{"Content-Type", "application/problem+json"}}
 	return answer
