@@ -104,6 +104,7 @@ func TestHostileRequestsAreAnswered(t *testing.T) {
 		"depth zero":            {addSubject, request(good, calculatorHost, "Bus-Call-Depth: 0"), 400, "Bus-Call-Depth"},
 		"depth 64":              {addSubject, request(good, calculatorHost, "Bus-Call-Depth: 64"), 200, `{"sum":3}`},
 		"depth 65":              {addSubject, request(good, calculatorHost, "Bus-Call-Depth: 65"), 508, "nested"},
+		"no op code":            {addSubject, strings.Replace(request(good, calculatorHost), "Bus-Op-Code: Req\n", "", 1), 400, "Bus-Op-Code: absent or empty"},
 		"two budgets":           {addSubject, request(good, calculatorHost, "Bus-Time-Budget: 1000", "Bus-Time-Budget: 2000"), 400, "Bus-Time-Budget"},
 		"chunked":               {addSubject, request(good, calculatorHost, "Transfer-Encoding: chunked"), 400, "Transfer-Encoding"},
 		"body without length":   {addSubject, request(good, calculatorHost) + "tail", 400, ""},
