@@ -21,16 +21,29 @@ func inward(from http.Header) http.Header {
 }
 
 // outward adds the headers of a service's response that are passed on to the client. The ingress itself decides on
-// cross-origin access, and the length is set when the body is written.
+// cross-origin access and what holds for its whole origin, and the length is set when the body is written. Browsers must
+// not guess the media type.
 func outward(to, from http.Header) {
 	for name, values := range from {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
-		case connectionOnly(canonical), ofTheBus(name), canonical == "Content-Length":
+		case connectionOnly(canonical), ofTheBus(name), ofTheOrigin(canonical), canonical == "Content-Length":
 		case strings.HasPrefix(canonical, "Access-Control-"), strings.HasPrefix(name, http.TrailerPrefix):
 		default:
 			to[canonical] = append(to[canonical], values...)
 		}
+	}
+	to.Set("X-Content-Type-Options", "nosniff")
+}
+
+// ofTheOrigin says whether browsers apply a header to everything on the origin of a response, not only to the response:
+// one service would decide for all others. The name is canonical.
+func ofTheOrigin(name string) bool {
+	switch name {
+	case "Alt-Svc", "Clear-Site-Data", "Nel", "Report-To", "Service-Worker-Allowed", "Strict-Transport-Security":
+		return true
+	default:
+		return false
 	}
 }
 

@@ -41,6 +41,8 @@ func TestHeadersOutward(t *testing.T) {
 		for _, name := range []string{
 			"Bus-Queue", "Bus-Else", "Connection", "Keep-Alive", "Proxy-Authenticate", "Te", "Upgrade",
 			"Access-Control-Allow-Origin", http.TrailerPrefix + "X-Late",
+			"Alt-Svc", "Clear-Site-Data", "NEL", "report-to", "Service-Worker-Allowed", "Strict-Transport-Security",
+			"X-Content-Type-Options",
 		} {
 			w.Header().Set(name, "inside")
 		}
@@ -55,12 +57,15 @@ func TestHeadersOutward(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := "Content-Length Date Proxy-Status Set-Cookie X-Broken"
+	want := "Content-Length Date Proxy-Status Set-Cookie X-Broken X-Content-Type-Options"
 	if strings.Join(names, " ") != want || got.StatusCode != http.StatusTeapot {
 		t.Errorf("status %d with %s, want 418 with %s", got.StatusCode, names, want)
 	}
 	if cookies := got.Header.Values("Set-Cookie"); !slices.Equal(cookies, []string{"a=1", "b=2"}) {
 		t.Errorf("Set-Cookie is %q", cookies)
+	}
+	if options := got.Header.Values("X-Content-Type-Options"); !slices.Equal(options, []string{"nosniff"}) {
+		t.Errorf("X-Content-Type-Options is %q", options)
 	}
 	if len(got.Trailer) > 0 {
 		t.Errorf("trailer %v", got.Trailer)
