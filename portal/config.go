@@ -17,6 +17,7 @@ type ingressConfig struct {
 	proxies    []string       // as given
 	trusted    []netip.Prefix // parsed
 	origins    []string
+	sandbox    bool
 	timeBudget time.Duration
 	bodyLimit  int64
 	inFlight   int64 // 0: the default

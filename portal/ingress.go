@@ -121,6 +121,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 	i.adaptLocations(r, path, to, response)
+	i.config.confine(to, response)
 	i.relay(w, r, response)
 }
 

@@ -52,6 +52,13 @@ func WithOrigins(origins ...string) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.origins = slices.Clone(origins) })
 }
 
+// WithSandbox has browsers run the pages of services, HTML and XML, each in an opaque origin of its own, apart from the
+// portal's page and from each other: they have neither cookies nor storage, and what they send counts as sent by another
+// site. Default: they run on the origin of the ingress.
+func WithSandbox() IngressOption {
+	return ingressOption(func(c *ingressConfig) { c.sandbox = true })
+}
+
 // WithTimeBudget sets how long a call may take once the request has arrived. A client can ask for less with the
 // header Request-Timeout. Default: 20 s.
 func WithTimeBudget(longest time.Duration) IngressOption {
