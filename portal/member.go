@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"unicode"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/restmap/openapi"
@@ -70,6 +71,12 @@ func leadsUp(path string) bool {
 	return false
 }
 
+// misread says whether a path has a character that browsers treat unlike others (https://url.spec.whatwg.org/#url-parsing):
+// they take \ for /, leave out tabs and line ends, also within two dots, and end a path at ? and #.
+func misread(path string) bool {
+	return strings.ContainsAny(path, `\?#`) || strings.ContainsFunc(path, unicode.IsControl)
+}
+
 // parseMember reads the document of a place. It must not describe any other place.
 func parseMember(body []byte, from place) (*openapi.Document, error) {
 	document, err := openapi.Parse(body)
@@ -80,6 +87,9 @@ func parseMember(body []byte, from place) (*openapi.Document, error) {
 	for path := range document.Paths {
 		if !strings.HasPrefix(path, prefix) || leadsUp(path) {
 			return nil, fmt.Errorf("its document contains %.80q, which is not its own", path)
+		}
+		if misread(path) {
+			return nil, fmt.Errorf("its document contains %.80q, which a browser reads as another path", path)
 		}
 	}
 	return document, nil

@@ -140,6 +140,11 @@ func TestBrokenMembers(t *testing.T) {
 	door.publish("garbage.example", text(`<script>alert(1)</script>`))
 	door.publish("liar.example", text(fmt.Sprintf(whole, "calculator.example")))
 	door.publish("climber.example", text(fmt.Sprintf(whole, "climber.example:443/%2e./calculator.example")))
+	for host, path := range map[string]string{
+		"backslash.example": `/\\..\\..\\victim.example`, "tab.example": `/.\u0009./victim.example`, "query.example": `/?`, "fragment.example": `/#`, "delete.example": `/\u007f`,
+	} {
+		door.publish(host, text(fmt.Sprintf(whole, host+":443"+path)))
+	}
 	door.publish("large.example", text(strings.Repeat(" ", 4<<20)+"{}"))
 	door.publish("failing.example", func(http.ResponseWriter, *http.Request) { panic("the password is secret") })
 	release := make(chan struct{})
@@ -152,12 +157,17 @@ func TestBrokenMembers(t *testing.T) {
 	}
 	told := strings.Split(got.Info.Description, "\n")
 	want := []string{
+		`backslash.example:443 is left out: its document contains "/backslash.example:443/\\..\\..\\victim.example:443/x", which a browser reads as another path.`,
 		`climber.example:443 is left out: its document contains "/climber.example:443/%2e./calculator.example:443/x", which is not its own.`,
+		`delete.example:443 is left out: its document contains "/delete.example:443/\x7f:443/x", which a browser reads as another path.`,
 		"failing.example:443 is left out: it answers the request for its document with status 500.",
+		`fragment.example:443 is left out: its document contains "/fragment.example:443/#:443/x", which a browser reads as another path.`,
 		"garbage.example:443 is left out: its document cannot be read: ",
 		"large.example:443 is left out: ", // as too large for the portal, or for the broker
 		`liar.example:443 is left out: its document contains "/calculator.example:443/x", which is not its own.`,
+		`query.example:443 is left out: its document contains "/query.example:443/?:443/x", which a browser reads as another path.`,
 		"slow.example:443 is left out: it did not answer within 3s.",
+		`tab.example:443 is left out: its document contains "/tab.example:443/.\t./victim.example:443/x", which a browser reads as another path.`,
 	}
 	if len(told) != len(want) {
 		t.Fatalf("the description is %q", told)

@@ -22,6 +22,7 @@ func scenarios() []scenario {
 		{"empty map", emptyMap},
 		{"crowded map", crowdedMap},
 		{"HTML in names", htmlInNames},
+		{"paths that climb", climbing},
 		{"broken documents", brokenDocuments},
 		{"changes on the bus", changes},
 		{"broker lost", brokerLost},

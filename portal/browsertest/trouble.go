@@ -22,6 +22,19 @@ func htmlInNames(v *visit) error {
 	)
 }
 
+// climbing sends what the form of a hostile document asks for, of which a browser would make a call to another service.
+func climbing(v *visit) error {
+	const climber = "#/climber.example:443"
+	return do(v.startClimber, v.opens(climber+"/GET/{a}/{b}/victim.example:443/raise"), v.clicks(sends),
+		v.sees(".output", "Not sent: a browser would call /victim.example:443/raise instead of /climber.example:443/../../victim.example:443/raise."),
+		v.opens(climber+"/GET/step/{a}"), v.fills(`[name="a"]`, "."), v.clicks(sends),
+		v.sees(".output", "Not sent: a browser would call /climber.example:443/step/ instead of /climber.example:443/step/.."),
+		v.fills(`[name="a"]`, `%2e\..\?#/é|[]^`), v.clicks(sends),
+		v.sees(".response pre", `"GET /step/%252e%5C..%5C%3F%23%2F%C3%A9%7C%5B%5D%5E"`),
+		v.opens("#/victim.example:443/POST/raised"), v.clicks(sends), v.sees(".response pre", `"count": 0`),
+	)
+}
+
 func brokenDocuments(v *visit) error {
 	const large = 10 << 20
 	release := make(chan struct{})

@@ -27,21 +27,9 @@ function selectFor(choices, required) {
 
 function inputFor(schema, place) {
   const {type, example: given, default: usual} = schema.schema;
-  const input = element('input', {
+  return element('input', {
     type: 'text', required: place === 'path', spellcheck: false, autocomplete: 'off',
     inputMode: type === 'integer' ? 'numeric' : 'text', value: String(given ?? usual ?? ''),
     placeholder: type === 'integer' || type === 'number' ? String(example(schema)) : '',
   });
-  if (place === 'path') {
-    input.addEventListener('input', () => refuseDots(input));
-  }
-  return input;
-}
-
-/**
- * Rejects segments that would make a browser call another path: it resolves them as the parent folder, escaped or not.
- */
-function refuseDots(input) {
-  const lost = input.value === '.' || input.value === '..';
-  input.setCustomValidity(lost ? 'A browser cannot send this as part of a path.' : '');
 }

@@ -32,14 +32,33 @@ export function addressOf(operation, request) {
   return (operation.server || portal) + request.target;
 }
 
+/** Why a request is not sent. */
+export class NotSent extends Error {
+  name = 'NotSent';
+}
+
+/**
+ * Returns where to send a request: exactly where its path says. A browser resolves segments of one or two dots, however
+ * a path came by them, and would call something else.
+ */
+function destination({host, port, path, query}) {
+  const place = `/${host}:${port}${path}`.replace(/[^\w\-.~!$&'()*+,;=:@%/]/gu, encodeURIComponent);
+  const url = new URL(portal + place + query);
+  if (url.href !== portal + place + query) {
+    throw new NotSent(`Not sent: a browser would call ${url.pathname} instead of ${place}.`);
+  }
+  return url;
+}
+
 /**
  * Makes the call.
+ * @throws {NotSent}
  * @param {Caller} caller for whom
  * @returns {{status, statusText, headers, text, milliseconds, instance}}
  */
 export async function send(request, caller, signal) {
   const started = performance.now();
-  const response = await fetch(portal + request.target, {
+  const response = await fetch(destination(request), {
     method: request.method,
     headers: {...(request.type ? {'Content-Type': request.type} : {}), ...caller.headers},
     body: request.body,

@@ -9,8 +9,18 @@ export function pendingView() {
 }
 
 export function failureView(error) {
-  const text = error.name === 'AbortError' ? 'Stopped. The call may have run.' : 'No answer: the portal is out of reach.';
-  return element('p', {className: 'notice bad'}, text);
+  return element('p', {className: 'notice bad'}, reason(error));
+}
+
+function reason(error) {
+  switch (error.name) {
+    case 'AbortError':
+      return 'Stopped. The call may have run.';
+    case 'NotSent':
+      return error.message;
+    default:
+      return 'No answer: the portal is out of reach.';
+  }
 }
 
 /** Shows a response: the status, the duration, the instance, some headers and the body. */
