@@ -3,6 +3,7 @@ package portal
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -17,6 +18,7 @@ type ingressConfig struct {
 	proxies    []string       // as given
 	trusted    []netip.Prefix // parsed
 	origins    []string
+	sites      *http.CrossOriginProtection // with the origins
 	sandbox    bool
 	timeBudget time.Duration
 	bodyLimit  int64
@@ -24,7 +26,10 @@ type ingressConfig struct {
 }
 
 func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
-	config := &ingressConfig{ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: defaultBodyLimit}
+	config := &ingressConfig{
+		ports: defaultPorts(), timeBudget: defaultTimeBudget, bodyLimit: defaultBodyLimit,
+		sites: http.NewCrossOriginProtection(),
+	}
 	for i, option := range options {
 		if option == nil {
 			return nil, noOption(i)
@@ -32,7 +37,7 @@ func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 		option.applyToIngress(config)
 	}
 	return config, errors.Join(
-		validPorts(config.ports), config.parseProxies(), validOrigins(config.origins), config.validLimits())
+		validPorts(config.ports), config.parseProxies(), config.parseOrigins(), config.validLimits())
 }
 
 // noOption is the error for an option that is nil: nobody knows what it was to be.
@@ -70,11 +75,14 @@ func (c *ingressConfig) parseProxies() error {
 	return nil
 }
 
-// validOrigins returns an error for an origin that no browser sends, because it would allow nobody.
-func validOrigins(origins []string) error {
-	for _, origin := range origins {
+// parseOrigins returns an error for an origin that no browser sends, because it would allow nobody.
+func (c *ingressConfig) parseOrigins() error {
+	for _, origin := range c.origins {
+		if origin == anyOrigin {
+			continue
+		}
 		parsed, err := url.Parse(origin)
-		if origin != anyOrigin && (err != nil || parsed.Host == "" || parsed.Scheme+"://"+strings.ToLower(parsed.Host) != origin) {
+		if err != nil || parsed.Scheme+"://"+strings.ToLower(parsed.Host) != origin || c.sites.AddTrustedOrigin(origin) != nil {
 			return fmt.Errorf("portal.WithOrigins: %q is not an origin such as https://app.example.com, nor *", origin)
 		}
 	}

@@ -69,6 +69,10 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 		i.refuse(w, r, err)
 		return
 	}
+	if err := i.checkSite(r); err != nil {
+		i.refuse(w, r, err)
+		return
+	}
 	path := "/" + strings.TrimPrefix(r.URL.EscapedPath(), "/") // http.StripPrefix may have removed the slash
 	switch {
 	case leadsToPortal(path):

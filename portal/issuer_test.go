@@ -3,13 +3,11 @@ package portal_test
 import (
 	"context"
 	"maps"
-	"net/http/httptest"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/claims/claimstest"
 	"github.com/busline/busline/portal"
@@ -63,15 +61,7 @@ func (i *issuer) in(roles ...string) string {
 // openFor starts an ingress that verifies tokens.
 func openFor(t *testing.T, i *issuer, options ...portal.IngressOption) *door {
 	t.Helper()
-	d := &door{t: t, bus: bustest.New(t)}
-	ingress, err := portal.NewIngress(d.bus.Connect("ingress", i.trust()), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.ingress = ingress
-	d.server = httptest.NewServer(ingress)
-	t.Cleanup(d.server.Close)
-	return d
+	return openWith(t, []bus.ConnectOption{i.trust()}, options...)
 }
 
 // vault is a service that asks who calls.

@@ -29,7 +29,7 @@ type order struct {
 
 // multicastHandler calls all instances of a service for the page, because the ingress itself returns only one response.
 // The call has the identity of its caller: the token of the request is passed on, and each service verifies it as
-// usual. Only what the ingress lets through can be called.
+// usual. Only what the ingress lets through can be called, and the ingress refuses other sites.
 type multicastHandler struct {
 	conn  *bus.Conn
 	ports []int
@@ -72,8 +72,8 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // read returns the call that a request asks for, and the path by which the page knows it.
 func (h *multicastHandler) read(r *http.Request) (call *http.Request, path string, err error) {
-	if err := fromThisPage(r); err != nil {
-		return nil, "", err
+	if kind := mediaType(r.Header); kind != "application/json" {
+		return nil, "", bus.Errorf(http.StatusUnsupportedMediaType, "the content type is %.80q; send application/json", kind)
 	}
 	var wanted order
 	decoder := json.NewDecoder(r.Body)
@@ -116,20 +116,4 @@ func (h *multicastHandler) request(r *http.Request, to *url.URL, wanted *order) 
 		request.Header.Set("Content-Type", wanted.ContentType)
 	}
 	return request, nil
-}
-
-// fromThisPage refuses requests that another site made a browser send. Such a site can post a form or plain text
-// anywhere without a preflight request; for JSON the browser asks first, and the ingress refuses unless
-// portal.WithOrigins allows it. The Sec-Fetch-Site header is checked as well. No identity can be borrowed either,
-// because tokens are not kept in cookies.
-func fromThisPage(r *http.Request) error {
-	if kind := mediaType(r.Header); kind != "application/json" {
-		return bus.Errorf(http.StatusUnsupportedMediaType, "the content type is %.80q; send application/json", kind)
-	}
-	switch site := r.Header.Get("Sec-Fetch-Site"); site {
-	case "", "none", "same-origin":
-		return nil
-	default:
-		return bus.Errorf(http.StatusForbidden, "only the page of the portal may do this, not another site")
-	}
 }

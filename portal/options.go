@@ -47,7 +47,8 @@ func WithTrustedProxies(networks ...string) IngressOption {
 }
 
 // WithOrigins names the origins, such as "https://app.example.com", whose pages may call through the ingress (CORS);
-// "*" stands for any. They are compared exactly, and credentials such as cookies are never allowed. Default: none.
+// "*" stands for any. They are compared exactly, and credentials such as cookies are never allowed. Pages of other
+// origins can read nothing, and get 403 for all methods but GET, HEAD and OPTIONS. Default: none.
 func WithOrigins(origins ...string) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.origins = slices.Clone(origins) })
 }

@@ -1,8 +1,10 @@
 package portal
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/rs/cors"
 
@@ -41,4 +43,28 @@ func (i *Ingress) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	i.serve(w, r)
+}
+
+// checkSite refuses requests that a page of another site has a browser send. A form needs no preflight request, and many
+// endpoints take forms. GET and HEAD pass: a link is such a request, too.
+func (i *Ingress) checkSite(r *http.Request) error {
+	from := i.config.forwarding(r)
+	asIfDirect := &http.Request{Method: r.Method, Header: r.Header, Host: from.host}
+	if slices.Contains(i.config.origins, anyOrigin) || i.config.sites.Check(asIfDirect) == nil {
+		return nil
+	}
+	origin := r.Header.Get("Origin")
+	if origin != "" && strings.HasPrefix(i.baseURL(from)+"/", origin+"/") {
+		return nil
+	}
+	return bus.Errorf(http.StatusForbidden,
+		"pages of %.80s may not call %.80s; see portal.WithOrigins, or, if these are the same, portal.WithTrustedProxies and bus.WithBaseURL",
+		cmp.Or(origin, "another site"), from.host)
+}
+
+// baseURL returns the address under which people reach the ingress: the configured one, else that of the request.
+func (i *Ingress) baseURL(from *forwarding) string {
+	r := &http.Request{Header: make(http.Header)}
+	from.writeTo(r.Header)
+	return i.conn.BaseURL(r)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/portal"
 )
 
@@ -60,4 +61,65 @@ func TestOrigins(t *testing.T) {
 func preflight(door *door, origin string) answer {
 	return door.send("OPTIONS /calculator.example/add HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: "+origin+
 		"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n", "OPTIONS")
+}
+
+// TestOtherSites holds that no other site can have a browser post a form, for which the browser does not ask first.
+func TestOtherSites(t *testing.T) {
+	t.Parallel()
+	const evil, crossSite = "Origin: https://evil.example", "Sec-Fetch-Site: cross-site"
+	nobody, anyone := open(t), open(t, portal.WithOrigins("*"))
+	listed := open(t, portal.WithOrigins("https://app.example.com"))
+	proxied := open(t, portal.WithTrustedProxies("127.0.0.0/8"))
+	based := openWith(t, []bus.ConnectOption{bus.WithBaseURL("https://api.example.com/bus")})
+	for _, door := range []*door{nobody, anyone, listed, proxied, based} {
+		door.serve("calculator.example", 443, echo)
+	}
+	tests := []struct {
+		door    *door
+		method  string
+		headers []string
+		detail  string // of the refusal, "" if there is none
+	}{
+		{nobody, "POST", nil, ""}, // no browser
+		{nobody, "POST", []string{evil, crossSite}, "pages of https://evil.example may not call door.example; see portal.WithOrigins"},
+		{nobody, "PUT", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
+		{nobody, "PURGE", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
+		{nobody, "POST", []string{crossSite}, "pages of another site may not call door.example"},
+		{nobody, "POST", []string{"Origin: null", crossSite}, "pages of null may not call door.example"},
+		{nobody, "POST", []string{"Origin: http://door.example", "Sec-Fetch-Site: same-origin"}, ""},
+		{nobody, "POST", []string{"Sec-Fetch-Site: none"}, ""},
+		{nobody, "POST", []string{"Origin: http://sub.door.example", "Sec-Fetch-Site: same-site"}, "pages of http://sub.door.example"},
+		// over plain HTTP browsers do not send Sec-Fetch-Site
+		{nobody, "POST", []string{"Origin: http://door.example"}, ""},
+		{nobody, "POST", []string{"Origin: http://door.example:81"}, "pages of http://door.example:81 may not call door.example"},
+		{nobody, "POST", []string{evil}, "if these are the same, portal.WithTrustedProxies and bus.WithBaseURL"},
+		{nobody, "POST", []string{"Origin: http://127.0.0.1:8080"}, "pages of http://127.0.0.1:8080"},
+		{nobody, "POST", []string{"Origin: null"}, "pages of null"},
+		{nobody, "POST", []string{evil, "X-Forwarded-Host: evil.example"}, "pages of https://evil.example may not call door.example"},
+		{proxied, "POST", []string{"Origin: http://outside.example", "X-Forwarded-Host: outside.example"}, ""},
+		{proxied, "POST", []string{"Origin: http://door.example", "X-Forwarded-Host: outside.example"}, "may not call outside.example"},
+		{based, "POST", []string{"Origin: https://api.example.com"}, ""},
+		{based, "POST", []string{"Origin: http://door.example"}, ""},
+		{based, "POST", []string{"Origin: https://api.example"}, "pages of https://api.example may not"},
+		{listed, "POST", []string{"Origin: https://app.example.com", crossSite}, ""},
+		{listed, "POST", []string{"Origin: https://app.example.com"}, ""},
+		{listed, "POST", []string{evil, crossSite}, "pages of https://evil.example may not call door.example"},
+		{anyone, "POST", []string{evil, crossSite}, ""},
+		// a link is such a request
+		{nobody, "GET", []string{evil, crossSite}, ""},
+		{nobody, "HEAD", []string{evil, crossSite}, ""},
+	}
+	for _, test := range tests {
+		got := test.door.send(test.method+" /calculator.example/add HTTP/1.1\r\nHost: door.example\r\nConnection: close\r\n"+
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n"+strings.Join(append(test.headers, "", ""), "\r\n")+"x=1", test.method)
+		if test.detail == "" {
+			if got.StatusCode != http.StatusOK {
+				t.Errorf("%s %q: status %d: %s", test.method, test.headers, got.StatusCode, got.text)
+			}
+			continue
+		}
+		if told := got.problem(t); told.Status != http.StatusForbidden || !strings.Contains(told.Detail, test.detail) {
+			t.Errorf("%s %q: %+v, want %s", test.method, test.headers, told, test.detail)
+		}
+	}
 }

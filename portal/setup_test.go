@@ -51,8 +51,14 @@ type door struct {
 // open starts an ingress on a bus without services.
 func open(t *testing.T, options ...portal.IngressOption) *door {
 	t.Helper()
+	return openWith(t, nil, options...)
+}
+
+// openWith is open with options of the ingress's connection.
+func openWith(t *testing.T, connect []bus.ConnectOption, options ...portal.IngressOption) *door {
+	t.Helper()
 	d := &door{t: t, bus: bustest.New(t)}
-	ingress, err := portal.NewIngress(d.bus.Connect("ingress"), options...)
+	ingress, err := portal.NewIngress(d.bus.Connect("ingress", connect...), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
