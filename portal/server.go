@@ -51,6 +51,10 @@ type serverConfig struct {
 
 // Listen opens the address that BUS_HTTP_ADDR names, 127.0.0.1:8080 by default. Requests wait until [Server.Serve] is
 // called.
+//
+// A server that listens on a loopback address answers 421 to a request for any host but localhost, *.localhost and IP
+// addresses, because a site can have its name resolve to that address. That ends when it has a base URL with another
+// host, or when the handler is an [Ingress] with trusted proxies.
 func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 	config := &serverConfig{
 		address: cmp.Or(os.Getenv("BUS_HTTP_ADDR"), defaultAddress),
@@ -84,8 +88,9 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 }
 
 func newServer(listener net.Listener, handler http.Handler, config *serverConfig) *Server {
+	baseURL := cmp.Or(config.baseURL, "http://"+reachable(listener.Addr()))
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           forThisMachine(handler, listener.Addr(), baseURL),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -93,7 +98,6 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 		MaxHeaderBytes:    maxHeadRead,
 		ErrorLog:          config.faults,
 	}
-	baseURL := cmp.Or(config.baseURL, "http://"+reachable(listener.Addr()))
 	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace}
 }
 

@@ -14,6 +14,11 @@ import (
 // listen serves a handler on a free port until the returned function is called, which returns the server's error.
 func listen(t *testing.T, handler http.HandlerFunc, options ...portal.ServerOption) (*portal.Server, func() error) {
 	t.Helper()
+	return listenTo(t, handler, options...)
+}
+
+func listenTo(t *testing.T, handler http.Handler, options ...portal.ServerOption) (*portal.Server, func() error) {
+	t.Helper()
 	server, err := portal.Listen(handler, append([]portal.ServerOption{portal.WithAddress("127.0.0.1:0")}, options...)...)
 	if err != nil {
 		t.Fatal(err)

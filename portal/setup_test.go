@@ -91,20 +91,25 @@ func (d *door) get(path string, headers ...string) answer {
 // send writes a request literally, so that no client corrects it, and reads the response.
 func (d *door) send(raw, method string) answer {
 	d.t.Helper()
-	conn, err := new(net.Dialer).DialContext(d.t.Context(), "tcp", d.server.Listener.Addr().String())
+	return sendTo(d.t, d.server.Listener.Addr().String(), raw, method)
+}
+
+func sendTo(t *testing.T, address, raw, method string) answer {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 	if err != nil {
-		d.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
 	go func() { _, _ = io.WriteString(conn, raw) }() // the server may answer, and stop reading, before all is written
 	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
-		d.t.Fatalf("%.60q: %v", raw, err)
+		t.Fatalf("%.60q: %v", raw, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		d.t.Fatalf("%.60q: %v", raw, err)
+		t.Fatalf("%.60q: %v", raw, err)
 	}
 	return answer{response, string(text)}
 }

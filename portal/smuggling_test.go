@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/busline/busline/portal"
 )
 
 // raw is the input on one connection, and the expected result.
@@ -142,14 +144,14 @@ func TestNothingInsideIsReached(t *testing.T) {
 	}
 }
 
-// serve runs a server of this package until the test ends, and returns the address.
+// serve runs a server of this package until the test ends, and returns the address. Any Host will do.
 func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()
-	server, stop := listen(t, handler.ServeHTTP)
+	server, stop := listen(t, handler.ServeHTTP, portal.WithBaseURL("https://door.example"))
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	return strings.TrimPrefix(server.BaseURL(), "http://")
+	return server.Addr().String()
 }
