@@ -4,6 +4,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/textproto"
 	"strconv"
 	"strings"
 
@@ -26,19 +27,35 @@ func newResponseBody(w http.ResponseWriter, r *http.Request, response *http.Resp
 	if header.Get("Content-Encoding") == "" { // the client accepts neither
 		return plainBody(w, length)
 	}
-	if tag := header.Get("ETag"); strings.HasPrefix(tag, `"`) {
-		header.Set("ETag", "W/"+tag) // the same content in other bytes (RFC 9110, 8.8.1)
-	}
 	return compressor
 }
 
-// worthCompressing says whether a body is text, large enough, not encoded yet, and may be transformed.
+// worthCompressing says whether a body is text, large enough, not encoded yet, and may be in other bytes.
 func worthCompressing(header http.Header, status int, length string) bool {
 	size, err := strconv.Atoi(length)
 	return err == nil && size >= minCompressed && status != http.StatusPartialContent &&
-		header.Get("Content-Encoding") == "" &&
-		!strings.Contains(header.Get("Cache-Control"), "no-transform") &&
-		isText(mediaType(header))
+		header.Get("Content-Encoding") == "" && !hasToken(header, "Cache-Control", "no-transform") &&
+		!namesBytes(header) && isText(mediaType(header))
+}
+
+// namesBytes says whether the client learns something of the body's bytes: that it can ask for some of them, a tag that
+// stands for exactly these (RFC 9110, 8.8.1), or their digest (RFC 9530).
+func namesBytes(header http.Header) bool {
+	ranges := header.Get("Accept-Ranges")
+	return ranges != "" && !strings.EqualFold(ranges, "none") || strings.HasPrefix(header.Get("ETag"), `"`) ||
+		header.Get("Content-Digest") != "" || header.Get("Repr-Digest") != "" || header.Get("Digest") != ""
+}
+
+// hasToken says whether a field that is a list has a token, in any case.
+func hasToken(header http.Header, name, token string) bool {
+	for _, list := range header.Values(name) {
+		for one := range strings.SplitSeq(list, ",") {
+			if strings.EqualFold(textproto.TrimString(one), token) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mediaType returns the media type of a body without parameters, such as "text/html"; "" if there is none or it is

@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -9,7 +8,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"time"
 )
 
 // pageFiles holds the files of the page.
@@ -21,7 +19,7 @@ var pageFiles embed.FS
 type pageFile struct {
 	content     []byte
 	contentType string
-	tag         string // entity tag of the content, so that a browser loads it only once
+	tag         string // entity tag of the content, so that a browser loads it only once; weak, so that it is compressed
 }
 
 // pageHandlers returns a handler for each file of the page, by its path.
@@ -55,7 +53,7 @@ func readPageFile(name string) (*pageFile, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(content)
-	return &pageFile{content, contentType, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}, nil
+	return &pageFile{content, contentType, `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}, nil
 }
 
 // contentTypeOf returns the media type by file extension, without asking the operating system, whose table may differ.
@@ -80,5 +78,9 @@ func (f *pageFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", f.contentType)
 	header.Set("Cache-Control", "no-cache")
 	header.Set("ETag", f.tag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.content))
+	if r.Header.Get("If-None-Match") == f.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(f.content) // the ResponseWriter of a bus handler does not fail here
 }

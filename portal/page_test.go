@@ -55,6 +55,9 @@ func TestPage(t *testing.T) {
 		}
 		checkSecurity(t, path, got.Header)
 	}
+	if got := door.get("/portal/main.js", "Accept-Encoding: gzip"); got.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("main.js is sent as %v", got.Header)
+	}
 	checkSecurity(t, "openapi.json", door.get("/portal/openapi.json").Header)
 }
 
