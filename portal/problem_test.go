@@ -144,6 +144,10 @@ func TestProblems(t *testing.T) {
 	}
 	for _, test := range tests {
 		got := door.get("/web.example" + test.path + "?q=1")
+		head := door.send("HEAD /web.example"+test.path+"?q=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead)
+		if head.StatusCode != test.status || head.ContentLength >= 0 && head.ContentLength != int64(len(got.text)) {
+			t.Errorf("%s: HEAD: status %d, Content-Length %d, that of GET is %d", test.path, head.StatusCode, head.ContentLength, len(got.text))
+		}
 		if got.StatusCode != test.status || strings.Contains(got.text, "secret") || got.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%s: status %d, want %d: %s", test.path, got.StatusCode, test.status, got.text)
 			continue
