@@ -21,7 +21,8 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	failed.Instance = requestPath(r)
 	if errors.Is(failed, bus.ErrNoResponder) {
-		failed.Detail += unstripped(r)
+		inside := " in plane " + i.conn.Plane() // is of no use outside
+		failed.Detail = strings.TrimSuffix(failed.Detail, inside) + unstripped(r)
 	}
 	if bus.IsInternal(err) {
 		logger := i.conn.Logger()
