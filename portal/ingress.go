@@ -89,6 +89,10 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 // carry calls a service for a request. The time budget starts when the body has arrived; the call is cancelled when the
 // client disconnects.
 func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
+	if err := checkWorker(r, path); err != nil {
+		i.refuse(w, r, err)
+		return
+	}
 	to, err := addressOf(path, i.config.ports)
 	if err != nil {
 		i.refuse(w, r, err)

@@ -23,6 +23,7 @@ func scenarios() []scenario {
 		{"crowded map", crowdedMap},
 		{"HTML in names", htmlInNames},
 		{"paths that climb", climbing},
+		{"workers for all", working},
 		{"broken documents", brokenDocuments},
 		{"changes on the bus", changes},
 		{"broker lost", brokerLost},
