@@ -70,13 +70,13 @@ func (c *Constraints) CheckJSON(value any) []Violation {
 	return found.found
 }
 
-// saysMore reports whether a type contains a jsonschema tag, or a type that provides its own schema.
+// saysMore reports whether a type contains a jsonschema tag, or a type that provides its own schema, or tries to.
 func saysMore(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
 	}
 	seen[t] = true
-	if describesItself(t) {
+	if describesItself(t) || ignoredMethods(t) != nil {
 		return true
 	}
 	switch t.Kind() {

@@ -68,21 +68,3 @@ func embeds(f reflect.StructField) bool {
 	options := strings.Split(f.Tag.Get("json"), ",")
 	return f.Anonymous && options[0] == "" || slices.Contains(options[1:], "inline") || slices.Contains(options[1:], "embed")
 }
-
-// describesItself reports whether a type provides its schema, or part of it, to jsonschema.
-func describesItself(t reflect.Type) bool { return replacesSchema(t) || extendsSchema(t) }
-
-// replacesSchema reports whether a type provides its whole schema, so that its fields do not count. jsonschema looks at
-// the type, never at its pointer.
-func replacesSchema(t reflect.Type) bool {
-	return t.Kind() != reflect.Interface &&
-		(t.Implements(reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]()) ||
-			t.Implements(reflect.TypeFor[interface{ JSONSchemaAlias() any }]()) ||
-			t.Implements(reflect.TypeFor[interface{ JSONSchemaProperty(string) any }]()))
-}
-
-// extendsSchema reports whether a type modifies the schema that jsonschema made.
-func extendsSchema(t reflect.Type) bool {
-	return t.Kind() != reflect.Interface &&
-		t.Implements(reflect.TypeFor[interface{ JSONSchemaExtend(*jsonschema.Schema) }]())
-}

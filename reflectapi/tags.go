@@ -9,44 +9,62 @@ import (
 	"strings"
 )
 
-// checkTags returns an error for jsonschema tags that jsonschema silently ignores: their author would expect them to be
-// enforced, and they would not be.
+// checkTags returns an error for jsonschema tags, and methods for jsonschema, that it silently ignores: their author
+// would expect them to be enforced, and they would not be.
 func checkTags(t reflect.Type) error {
 	var faults []error
-	eachStruct(t, map[reflect.Type]bool{}, func(t reflect.Type) {
-		for f := range t.Fields() {
-			tag := f.Tag.Get("jsonschema")
-			if tag == "" || tag == "-" || f.Tag.Get("json") == "-" {
-				continue
-			}
-			for _, part := range tagParts(tag) {
-				if fault := tagFault(part, f); fault != "" {
-					faults = append(faults, fmt.Errorf("field %v.%s: jsonschema %q: %s", t, f.Name, part, fault))
-				}
-			}
+	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) {
+		faults = append(faults, ignoredMethods(t))
+		if readsTags(t) {
+			faults = append(faults, tagFaults(t)...)
 		}
 	})
 	return errors.Join(faults...)
 }
 
-// eachStruct visits the structs in a type whose tags jsonschema reads.
-func eachStruct(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type)) {
-	if seen[t] || replacesSchema(t) || opaque(t) != nil {
+// tagFaults returns what is wrong with the tags of one struct.
+func tagFaults(t reflect.Type) (faults []error) {
+	for f := range t.Fields() {
+		tag := f.Tag.Get("jsonschema")
+		if tag == "" || tag == "-" || f.Tag.Get("json") == "-" {
+			continue
+		}
+		for _, part := range tagParts(tag) {
+			if fault := tagFault(part, f); fault != "" {
+				faults = append(faults, fmt.Errorf("field %v.%s: jsonschema %q: %s", t, f.Name, part, fault))
+			}
+		}
+	}
+	return faults
+}
+
+// eachType visits the types in a type that its schema is made of.
+func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type)) {
+	if seen[t] {
 		return
 	}
 	seen[t] = true
+	visit(t)
+	if isClosed(t) {
+		return
+	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		eachStruct(t.Elem(), seen, visit)
+		eachType(t.Elem(), seen, visit)
 	case reflect.Struct:
-		visit(t)
 		for f := range t.Fields() {
 			if !isLeftOut(f) {
-				eachStruct(f.Type, seen, visit)
+				eachType(f.Type, seen, visit)
 			}
 		}
 	}
 }
+
+// isClosed reports whether a schema says nothing of what a type is made of.
+func isClosed(t reflect.Type) bool { return replacesSchema(t) || opaque(t) != nil }
+
+// readsTags reports whether jsonschema reads the tags of a type's fields.
+func readsTags(t reflect.Type) bool { return t.Kind() == reflect.Struct && !isClosed(t) }
 
 // isLeftOut reports whether a field is no part of its struct's JSON.
 func isLeftOut(f reflect.StructField) bool {
@@ -115,7 +133,7 @@ func keywords(class string) []string {
 // misplaced says why a keyword has no effect on a field, and which keyword would.
 func misplaced(class string, t reflect.Type) string {
 	if class == "" {
-		return fmt.Sprintf("has no effect on a %v; declare a type of its own with a method JSONSchemaExtend(*jsonschema.Schema)", t)
+		return fmt.Sprintf("has no effect on a %v; declare a type of its own with a method "+extendMethod, t)
 	}
 	known := strings.Join(keywords(class), ", ")
 	if of := keywords(elementClass(t)); class == "array" && of != nil {

@@ -14,8 +14,10 @@ func (s *survey) unreadTags() (warnings []string) {
 	seen := map[reflect.Type]bool{}
 	warn := func(types []reflect.Type, checked bool) {
 		for _, t := range types {
-			eachStruct(t, seen, func(t reflect.Type) {
-				warnings = append(warnings, unreadIn(t, checked)...)
+			eachType(t, seen, func(t reflect.Type) {
+				if readsTags(t) {
+					warnings = append(warnings, unreadIn(t, checked)...)
+				}
 			})
 		}
 	}

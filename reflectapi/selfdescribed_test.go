@@ -1,0 +1,75 @@
+package reflectapi_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// What jsonschema would not call.
+type (
+	pointed  int
+	foreign  int
+	byValue  int
+	whole    string
+	aliasing string
+	wrapper  struct{ Closed }
+	parent   struct{ Pointed }
+	holder   struct {
+		Members map[string]*pointed `json:"members"`
+		Unseen  foreign             `json:"-"`
+	}
+)
+
+// Pointed and Closed are embedded.
+type (
+	Pointed struct{ X int }
+	Closed  struct{ x int }
+)
+
+type otherSchema struct{}
+
+func (*pointed) JSONSchemaExtend(*jsonschema.Schema)  {}
+func (foreign) JSONSchemaExtend(*otherSchema)         {}
+func (byValue) JSONSchemaExtend(jsonschema.Schema)    {}
+func (*whole) JSONSchema() (*jsonschema.Schema, bool) { return nil, false }
+func (aliasing) JSONSchemaAlias() string              { return "" }
+func (*Pointed) JSONSchemaExtend(*jsonschema.Schema)  {}
+func (*Closed) JSONSchemaExtend(*jsonschema.Schema)   {}
+func (c Closed) MarshalJSON() ([]byte, error)         { return json.Marshal(c.x) }
+
+// TestSchemaMethodsIgnored: a schema that would not be enforced is refused, with the method as it has to be.
+func TestSchemaMethodsIgnored(t *testing.T) {
+	t.Parallel()
+	const (
+		because = ": its method JSONSchemaExtend is ignored, because it "
+		extend  = " JSONSchemaExtend(*jsonschema.Schema), with jsonschema from github.com/invopop/jsonschema"
+		ofInt   = "type reflectapi_test.pointed" + because + "has a pointer receiver: declare it as func (pointed)" + extend
+	)
+	for _, test := range []struct {
+		typ  reflect.Type
+		want string
+	}{
+		{reflect.TypeFor[pointed](), ofInt},
+		{reflect.TypeFor[[]*pointed](), ofInt},
+		{reflect.TypeFor[holder](), ofInt},
+		{reflect.TypeFor[foreign](), "type reflectapi_test.foreign" + because + "is a func(*reflectapi_test.otherSchema): declare it as func (foreign)" + extend},
+		{reflect.TypeFor[byValue](), "type reflectapi_test.byValue" + because + "is a func(jsonschema.Schema): declare it as func (byValue)" + extend},
+		{reflect.TypeFor[whole](), "type reflectapi_test.whole: its method JSONSchema is ignored, because it is a func() (*jsonschema.Schema, bool): declare it as func (whole) JSONSchema() *jsonschema.Schema, with jsonschema from github.com/invopop/jsonschema"},
+		{reflect.TypeFor[aliasing](), "type reflectapi_test.aliasing: its method JSONSchemaAlias is ignored, because it is a func() string: declare it as func (aliasing) JSONSchemaAlias() any"},
+		{reflect.TypeFor[wrapper](), "type reflectapi_test.wrapper" + because + "has a pointer receiver: declare it as func (Closed)" + extend},
+		{reflect.TypeFor[parent](), "type reflectapi_test.Pointed" + because + "has a pointer receiver: declare it as func (Pointed)" + extend},
+	} {
+		_, err := reflectapi.ConstraintsOf(test.typ)
+		if got := errorText(err); got != test.want {
+			t.Errorf("%v as an argument: got %q, want %q", test.typ, got, test.want)
+		}
+		if got := errorText(reflectapi.CheckTags(test.typ)); got != test.want {
+			t.Errorf("%v as a result: got %q, want %q", test.typ, got, test.want)
+		}
+	}
+}
