@@ -84,12 +84,52 @@ type embedding struct {
 	_     int
 }
 
+// amount reads itself from a text with the method of what it embeds.
+type amount struct{ netip.Addr }
+
+// bill has members that need no more than one text or one JSON value.
+type bill struct {
+	N     int        `json:"n"`
+	Total amount     `json:"total"`
+	Tip   *amount    `json:"tip"`
+	Open  Embedding  `json:"open"`
+	Case  twinLetter `json:"case"`
+}
+
+// Embedding embeds by value alone.
+type Embedding struct{ Embedded }
+
+type twinLetter struct {
+	A int `json:"a"`
+	B int `json:"A"`
+}
+
+// pledge has a member for which no part of it can be decoded.
+type pledge struct {
+	N     int    `json:"n"`
+	Lines []owed `json:"lines"`
+}
+
+type owed struct {
+	To struct{ *point } `json:"to"`
+}
+
+// twins embeds two structs.
+type twins struct {
+	Embedded
+	Embedding
+}
+
+func (Inputs) Bills(b bill, list []bill, pledge pledge, twice twins) {}
+
 func (Inputs) Odd(ids []*int64, names *[]string, kinds []kind, blobs [][]byte, pair [2]int, pp **int, e embedding, list []*embedding) {
 }
 func (Inputs) Addresses(ips []net.IP)               {}
 func (Inputs) Tally(httpRequestBody map[string]int) {}
 func (Inputs) Start(httpRequestBody time.Time)      {}
 func (Inputs) StoreOdd(httpRequestBody *embedding)  {}
+
+func addr(text string) amount { return amount{netip.MustParseAddr(text)} }
 
 // endpoint returns the only endpoint of a method of Inputs.
 func endpoint(t testing.TB, method string) *restmap.Endpoint {
@@ -169,6 +209,8 @@ func TestDecode(t *testing.T) {
 		{name: "odd types", method: "Odd", query: "ids=1&ids=2&names=a&kinds=1&kinds=2&blobs=AQ==&blobs=Ag==&pair=[1,2]&pp=7&e={%22deep%22:%22a%22}&list=[{%22Plain%22:1},null]",
 			want: []any{[]*int64{new(int64(1)), new(int64(2))}, &[]string{"a"}, []kind{1, 2}, [][]byte{{1}, {2}}, [2]int{1, 2}, new(new(7)),
 				embedding{Embedded: Embedded{Deep: "a"}}, []*embedding{{Plain: 1}, nil}}},
+		{name: "parts beside what embeds", method: "Bills", query: "b.n=1&b.total=::1&b.tip=::2&list.1.total=::3&list.0.n=2",
+			want: []any{bill{N: 1, Total: addr("::1"), Tip: new(addr("::2"))}, []bill{{N: 2}, {Total: addr("::3")}}, pledge{}, twins{}}},
 		{name: "a list of what reads text", method: "Addresses", query: "ips=1.2.3.4&ips=::1", want: []any{[]net.IP{net.ParseIP("1.2.3.4"), net.ParseIP("::1")}}},
 		{name: "a list in one text", method: "Odd", query: "kinds=1,2", want: []any{[]*int64(nil), (*[]string)(nil), []kind{1, 2}}},
 		{name: "a form as an odd type", method: "StoreOdd", contentType: formType, body: "deep=a&over=b&Plain=1&x=2&Skip=c&-=d&none=3",
@@ -247,6 +289,10 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "an element of a list by its index", method: "Lists", query: "tags.0=a", want: "tags.0 (query): is not the name of an element; repeat tags"},
 		{name: "an element of a list deep down by its index", method: "Objects", query: "lines.0.notes.0=a", want: "lines.0.notes.0 (query): is not the name of an element; repeat lines.0.notes"},
 		{name: "parts of an odd type", method: "Odd", query: "e.deep=b&pair.0=1", want: "e.deep (query): cannot be given in parts; write e as one JSON value; pair.0 (query): cannot be given in parts; write pair as one JSON value"},
+		{name: "parts of what embeds", method: "Bills", query: "b.open.deep=a&b.case.a=1&pledge.n=1&pledge.lines.0.to.x=1&twice.deep=1",
+			want: "b.case.a (query): cannot be given in parts; write b as one JSON value; b.open.deep (query): cannot be given in parts; write b as one JSON value; " +
+				"pledge.lines.0.to.x (query): cannot be given in parts, because of pledge.lines.to; write pledge as one JSON value; " +
+				"pledge.n (query): cannot be given in parts, because of pledge.lines.to; write pledge as one JSON value; twice.deep (query): cannot be given in parts; write twice as one JSON value"},
 		{name: "parts of names that differ in case", method: "Alike", query: "p.x=3", want: "p.x (query): cannot be given in parts; write p as one JSON value"},
 		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index above 999"},
 		{name: "a sparse list inside another", method: "Objects", query: "lines.0.sub.1000.n=1", want: "lines.0.sub.1000.n (query): has an index above 999"},

@@ -23,6 +23,7 @@ type formPart struct {
 	indexed   bool                // a list of structs, whose parts follow an index
 	keyed     bool                // a map, with a key after the dot
 	parts     map[string]formPart // the names allowed after a dot; nil if there are none
+	hindrance string              // the way to the member because of which there are none, if it is one, see [hindrance]
 }
 
 // follow resolves the names after an argument's dot: "x", "0.sku", "child.name". It returns the last part, and whether
@@ -64,7 +65,11 @@ func (p formPart) indivisible(argument, name string) error {
 	case isText(p.typ):
 		return nil
 	}
-	return errors.New("cannot be given in parts; write " + argument + " as one JSON value")
+	because := ""
+	if p.hindrance != "" {
+		because = ", because of " + name + "." + p.hindrance
+	}
+	return errors.New("cannot be given in parts" + because + "; write " + argument + " as one JSON value")
 }
 
 // listSizes counts the lengths that indexes give to the lists of a form.

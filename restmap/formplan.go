@@ -25,14 +25,13 @@ func targetsOf(t reflect.Type) []target {
 	var all []target
 	for i := range t.NumField() {
 		f := t.Field(i)
-		inlined := f.Anonymous && f.Tag.Get(formTag) == ""
 		switch name := jsonName(f); {
-		case inlined && f.Type.Kind() == reflect.Struct:
+		case isInlined(f) && f.Type.Kind() == reflect.Struct:
 			for _, inner := range targetsOf(f.Type) {
 				inner.index = append([]int{i}, inner.index...)
 				all = append(all, inner)
 			}
-		case inlined && f.Type.Kind() == reflect.Pointer:
+		case isInlined(f) && f.Type.Kind() == reflect.Pointer:
 		case name != "":
 			all = append(all, target{name, f.Type, []int{i}})
 		}
@@ -45,6 +44,9 @@ func targetsOf(t reflect.Type) []target {
 		return hidden
 	})
 }
+
+// isInlined reports whether the members of a field take its place.
+func isInlined(f reflect.StructField) bool { return f.Anonymous && f.Tag.Get(formTag) == "" }
 
 // jsonName returns the name of a field in JSON, "" if it has none.
 func jsonName(f reflect.StructField) string {
@@ -109,14 +111,14 @@ func (p *formPlanner) part(t reflect.Type) formPart {
 		part.decodable = p.convertible(whole)
 	case readsJSON(whole):
 	case whole.Kind() == reflect.Struct:
-		part.parts = p.structParts(whole)
+		part.parts, part.hindrance = p.structParts(whole)
 	case whole.Kind() == reflect.Map:
 		part.keyed = readsText(whole.Key()) || !readsJSON(whole.Key()) && isText(whole.Key())
 	case part.list && whole.Kind() == reflect.Slice:
 		element := withoutPointer(whole.Elem())
 		part.decodable = element.Kind() != reflect.Struct && p.convertible(element)
 	case whole.Kind() == reflect.Slice && withoutPointer(whole.Elem()).Kind() == reflect.Struct:
-		part.parts = p.structParts(withoutPointer(whole.Elem()))
+		part.parts, part.hindrance = p.structParts(withoutPointer(whole.Elem()))
 		part.indexed = true
 	}
 	return part
@@ -131,7 +133,7 @@ func withoutPointer(t reflect.Type) reflect.Type {
 
 // convertible registers a converter from text to a type with gorilla/schema, if it is safe to use it there.
 func (p *formPlanner) convertible(t reflect.Type) bool {
-	if !decodable(t, make(map[reflect.Type]bool)) {
+	if _, hindered := hindrance(t, make(map[reflect.Type]bool)); hindered {
 		return false
 	}
 	p.decoder.RegisterConverter(reflect.Zero(t).Interface(), func(text string) reflect.Value {
@@ -144,40 +146,62 @@ func (p *formPlanner) convertible(t reflect.Type) bool {
 	return true
 }
 
-// structParts plans the fields of a struct type; nil if it cannot be sent in parts.
-func (p *formPlanner) structParts(t reflect.Type) map[string]formPart {
-	if readsJSON(t) || !decodable(t, make(map[reflect.Type]bool)) {
-		return nil
+// structParts plans the fields of a struct type; nil if it cannot be sent in parts, with the way to the member that
+// keeps it from that, if it is not the type itself.
+func (p *formPlanner) structParts(t reflect.Type) (parts map[string]formPart, member string) {
+	member, hindered := hindrance(t, make(map[reflect.Type]bool))
+	if hindered || readsJSON(t) || !isSeparable(t) {
+		return nil, member
 	}
 	if parts, seen := p.parts[t]; seen {
-		return parts
+		return parts, ""
 	}
-	parts := make(map[string]formPart)
+	parts = make(map[string]formPart)
 	p.parts[t] = parts
 	for _, target := range targetsOf(t) {
 		parts[target.name] = p.part(target.typ)
 	}
-	return parts
+	return parts, ""
 }
 
-// decodable reports whether gorilla/schema handles a struct type and everything in it without surprises: no embedded
-// fields (it allocates embedded pointers that the form does not mention, and fails for some), no two names that differ
-// only in case, and no tag that it would interpret as an option. It is true for types that are not structs.
-func decodable(t reflect.Type, seen map[reflect.Type]bool) bool {
+// isSeparable reports whether the names of a struct's fields are enough for gorilla/schema to tell them apart: none is
+// promoted from an embedded one, and no two differ only in case.
+func isSeparable(t reflect.Type) bool {
+	targets := targetsOf(t)
+	return !slices.ContainsFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool { return f.Anonymous }) &&
+		!slices.ContainsFunc(targets, func(f target) bool { return alike(targets, f.name) })
+}
+
+// hindrance looks for what keeps gorilla/schema from decoding any part of a value, since it visits all others, too:
+// embedded pointers, which it allocates although the form does not mention them; two embedded structs, whose fields it
+// takes for one another; and tags that it would interpret as an option. member is the way to it, "line.price", or "" if
+// it is the type itself.
+func hindrance(t reflect.Type, seen map[reflect.Type]bool) (member string, found bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()
 	}
 	if t.Kind() != reflect.Struct || seen[t] {
-		return true
+		return "", false
 	}
 	seen[t] = true
+	embedded := 0
 	for f := range t.Fields() {
 		_, options, _ := strings.Cut(f.Tag.Get(formTag), ",")
-		instruction := strings.Contains(options, "required") || strings.Contains(options, "default:")
-		if f.Anonymous || instruction || !decodable(f.Type, seen) {
-			return false
+		if f.Anonymous {
+			embedded++
+		}
+		if strings.Contains(options, "required") || strings.Contains(options, "default:") || f.Anonymous && f.Type.Kind() == reflect.Pointer || embedded > 1 {
+			return "", true
 		}
 	}
-	targets := targetsOf(t)
-	return !slices.ContainsFunc(targets, func(f target) bool { return alike(targets, f.name) })
+	for f := range t.Fields() {
+		inner, found := hindrance(f.Type, seen)
+		switch {
+		case found && isInlined(f):
+			return inner, true
+		case found:
+			return strings.TrimSuffix(jsonName(f)+"."+inner, "."), true
+		}
+	}
+	return "", false
 }
