@@ -94,6 +94,7 @@ type bill struct {
 	Tip   *amount    `json:"tip"`
 	Open  Embedding  `json:"open"`
 	Case  twinLetter `json:"case"`
+	Shown shown      `json:"shown"`
 }
 
 // Embedding embeds by value alone.
@@ -102,6 +103,12 @@ type Embedding struct{ Embedded }
 type twinLetter struct {
 	A int `json:"a"`
 	B int `json:"A"`
+}
+
+// shown has a field that only differs in case from one that has no name in JSON.
+type shown struct {
+	name string //nolint:unused // it only has to be there
+	Name string `json:"name"`
 }
 
 // pledge has a member for which no part of it can be decoded.
@@ -289,8 +296,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "an element of a list by its index", method: "Lists", query: "tags.0=a", want: "tags.0 (query): is not the name of an element; repeat tags"},
 		{name: "an element of a list deep down by its index", method: "Objects", query: "lines.0.notes.0=a", want: "lines.0.notes.0 (query): is not the name of an element; repeat lines.0.notes"},
 		{name: "parts of an odd type", method: "Odd", query: "e.deep=b&pair.0=1", want: "e.deep (query): cannot be given in parts; write e as one JSON value; pair.0 (query): cannot be given in parts; write pair as one JSON value"},
-		{name: "parts of what embeds", method: "Bills", query: "b.open.deep=a&b.case.a=1&pledge.n=1&pledge.lines.0.to.x=1&twice.deep=1",
+		{name: "parts of what embeds", method: "Bills", query: "b.open.deep=a&b.case.a=1&b.shown.name=a&pledge.n=1&pledge.lines.0.to.x=1&twice.deep=1",
 			want: "b.case.a (query): cannot be given in parts; write b as one JSON value; b.open.deep (query): cannot be given in parts; write b as one JSON value; " +
+				"b.shown.name (query): cannot be given in parts; write b as one JSON value; " +
 				"pledge.lines.0.to.x (query): cannot be given in parts, because of pledge.lines.to; write pledge as one JSON value; " +
 				"pledge.n (query): cannot be given in parts, because of pledge.lines.to; write pledge as one JSON value; twice.deep (query): cannot be given in parts; write twice as one JSON value"},
 		{name: "parts of names that differ in case", method: "Alike", query: "p.x=3", want: "p.x (query): cannot be given in parts; write p as one JSON value"},

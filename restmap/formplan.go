@@ -1,6 +1,7 @@
 package restmap
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strconv"
@@ -165,11 +166,19 @@ func (p *formPlanner) structParts(t reflect.Type) (parts map[string]formPart, me
 }
 
 // isSeparable reports whether the names of a struct's fields are enough for gorilla/schema to tell them apart: none is
-// promoted from an embedded one, and no two differ only in case.
+// promoted from an embedded one, and no two differ only in case. It also finds unexported fields, and sets nothing then.
 func isSeparable(t reflect.Type) bool {
-	targets := targetsOf(t)
-	return !slices.ContainsFunc(slices.Collect(t.Fields()), func(f reflect.StructField) bool { return f.Anonymous }) &&
-		!slices.ContainsFunc(targets, func(f target) bool { return alike(targets, f.name) })
+	var named []target
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get(formTag), ",")
+		switch {
+		case f.Anonymous:
+			return false
+		case name != "-":
+			named = append(named, target{name: cmp.Or(name, f.Name)})
+		}
+	}
+	return !slices.ContainsFunc(named, func(f target) bool { return alike(named, f.name) })
 }
 
 // hindrance looks for what keeps gorilla/schema from decoding any part of a value, since it visits all others, too:
