@@ -51,6 +51,9 @@ func choicesOf(s *reflectapi.Schema) string {
 	texts := make([]string, len(s.Enum))
 	for i, each := range s.Enum {
 		texts[i] = cleanLine(fmt.Sprint(each))
+		if each == nil {
+			texts[i] = "null"
+		}
 	}
 	return "one of " + strings.Join(texts, ", ")
 }

@@ -96,12 +96,7 @@ func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (in
 	if len(instances) == 0 {
 		return nil, nil, s.nobody(ctx, to.host)
 	}
-	var ports []int
-	for _, each := range instances {
-		ports = append(ports, each.Ports...)
-	}
-	slices.Sort(ports)
-	ports = slices.Compact(ports)
+	ports := portsOf(instances)
 	if onePort {
 		ports = []int{to.port}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -55,6 +56,26 @@ func TestDescribe(t *testing.T) {
 	}
 	if name := described[1].Arguments[0]; !name.Required || !slices.Equal(name.Demands, []string{"1 to 200 characters", `pattern \S`}) {
 		t.Errorf("what is asked of a name, as JSON: %+v", name)
+	}
+}
+
+// Grades has a list of choices, of which null is one.
+type Grades struct{}
+
+// Rate rates something.
+func (Grades) Rate(rating Rating) (grade *string) { return rating.Grade }
+
+// Rating may be without a grade.
+type Rating struct {
+	Grade *string `json:"grade" jsonschema:"enum=good,enum=bad"`
+}
+
+func TestDescribeNull(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serve("grades.example", func(conn *bus.Conn) error { return bus.Serve(conn, Grades{}) })
+	if got := e.busline(0, "describe", "grades.example").stdout; !strings.Contains(got, " one of good, bad, null\n") {
+		t.Errorf("null among the choices:\n%s", got)
 	}
 }
 

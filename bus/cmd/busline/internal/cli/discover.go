@@ -95,6 +95,15 @@ func hostsOf(instances []instance) (hosts []string) {
 	return hosts
 }
 
+// portsOf returns the ports on which any of the instances serves something, sorted.
+func portsOf(instances []instance) (ports []int) {
+	for _, each := range instances {
+		ports = append(ports, each.Ports...)
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
 // idsOf returns the ids of the instances of a host.
 func idsOf(instances []instance, host string) (ids []string) {
 	for _, each := range instances {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,8 @@ func (s *session) undescribed(ctx context.Context, to address, method string, kn
 	switch {
 	case err != nil:
 		return nil, err
+	case len(methods) == 0 && to.port != plainPort:
+		return nil, cmp.Or(s.otherPort(ctx, to), s.unknownPath(to, known))
 	case len(methods) == 0:
 		return nil, s.unknownPath(to, known)
 	case method == "" && slices.Contains(methods, http.MethodGet):
@@ -96,6 +99,24 @@ func (s *session) allowed(ctx context.Context, to address) (methods []string, er
 		return nil, nil
 	}
 	return answer.Methods, nil
+}
+
+// otherPort returns the error for a path that a host serves on another port, nil if there is none.
+func (s *session) otherPort(ctx context.Context, to address) error {
+	instances, err := s.discover(ctx, to.host)
+	if err != nil {
+		return nil //nolint:nilerr // it is only a hint
+	}
+	for _, port := range portsOf(instances) {
+		there := to
+		if there.port = port; port == to.port {
+			continue
+		}
+		if methods, err := s.allowed(ctx, there); err == nil && len(methods) > 0 {
+			return misuse("%s serves %s on port %d, not on %d: write %s", to.host, to.path, port, to.port, there)
+		}
+	}
+	return nil
 }
 
 // unknownPath returns the error for a path that a host does not serve.
