@@ -11,7 +11,7 @@ type candidate struct {
 	name     string
 	receiver reflect.Value
 	shape    shape
-	misfits  []string // reasons why it cannot be served
+	promoted string // why it cannot be served, if that is where it is promoted from
 	subjects []*subject
 }
 
@@ -23,9 +23,9 @@ func candidatesOf(t reflect.Type, impl reflect.Value) []*candidate {
 		}
 		fn := impl.MethodByName(m.Name)
 		c := &candidate{name: m.Name, receiver: impl}
-		c.shape, c.misfits = shapeOf(fn.Type())
+		c.shape, _ = shapeOf(fn.Type())
 		if declarer, _ := declaredIn(t, m.Name); declarer.PkgPath() == "sync" {
-			c.misfits = append(c.misfits, fmt.Sprintf("it is promoted from the embedded %v, which callers could then use: give that field a name", declarer))
+			c.promoted = fmt.Sprintf("it is promoted from the embedded %v, which callers could then use: give that field a name", declarer)
 		}
 		if t.Kind() == reflect.Interface {
 			c.subjects = append(c.subjects, &subject{method: m.Name, receiver: t, shape: c.shape})
@@ -47,22 +47,34 @@ func (c *candidate) implementation() *subject { return c.subjects[len(c.subjects
 
 // describe turns the candidate into a method, or returns why it cannot be served.
 func (c *candidate) describe(naming *naming, home string) (*Method, error) {
-	if len(c.misfits) > 0 {
-		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.Without(%q)", c.name, strings.Join(c.misfits, "; "), c.name)
-	}
 	m := &Method{
 		Name: c.name, Kind: c.shape.kind, home: home,
 		Args: unnamedValues(c.shape.args), Results: unnamedValues(c.shape.results),
 		TakesContext: c.shape.takesContext, ReturnsError: c.shape.returnsError, Variadic: c.shape.variadic,
-		plan: newPlan(c.receiver, c.name, c.shape.kind),
 	}
-	if err := naming.name(m, c.subjects); err != nil {
+	err := naming.name(m, c.subjects)
+	switch misfits := c.misfits(m); {
+	case len(misfits) > 0: // in which the names are used as far as they are known
+		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.Without(%q)", c.name, strings.Join(misfits, "; "), c.name)
+	case err != nil:
 		return nil, fmt.Errorf("method %s: %w", c.name, err)
 	}
+	m.plan = newPlan(c.receiver, c.name, c.shape.kind)
 	if m.Kind == Function {
 		m.In, m.Out = structOf(m.Args), structOf(m.Results)
 	}
 	return m, nil
+}
+
+// misfits returns the reasons why a method cannot be served.
+func (c *candidate) misfits(m *Method) (misfits []string) {
+	if c.shape.kind == Function {
+		misfits = c.shape.misfits(m.Args, m.Results)
+	}
+	if c.promoted != "" {
+		misfits = append(misfits, c.promoted)
+	}
+	return misfits
 }
 
 func unnamedValues(types []reflect.Type) []Value {

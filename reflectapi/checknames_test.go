@@ -160,7 +160,7 @@ func TestCheckNames(t *testing.T) {
 		"no interface":    {reflect.TypeFor[Clerk](), Clerk{}, nil, []string{"reflectapi_test.Clerk is not an interface"}},
 		"not implemented": {greeter, Clerk{}, nil, []string{"reflectapi_test.Clerk does not implement greeting.Greeter"}},
 		"not to be served": {nil, Friend{}, onlyNames(), []string{
-			`method Other: argument 1 cannot be encoded as JSON: it is of type chan int; change it, or leave it out with bus.Without("Other")`,
+			`method Other: argument c cannot be encoded as JSON: it is of type chan int; change it, or leave it out with bus.Without("Other")`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,11 +38,11 @@ func (taker[T]) Take(value T) (ok bool) { return true }
 func TestCodecRefuses(t *testing.T) {
 	t.Parallel()
 	for want, impl := range map[string]any{
-		"Go struct field Name has malformed `json` tag: invalid trailing ',' character":                                                         taker[trailing]{},
-		"Go struct field Count has duplicate appearance of `omitempty` tag option":                                                              taker[*doubled]{},
-		"embedded Go struct field Number of non-struct type must be explicitly given a JSON name":                                               taker[map[string]promoted]{},
-		"argument 1 cannot be encoded as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is only for num": taker[quotedText]{},
-		".Counts is of type []int: the json option string is only for numbers; change it, or leave it out with bus.Without(\"Take\")":           taker[quotedList]{},
+		"Go struct field Name has malformed `json` tag: invalid trailing ',' character":                                                             taker[trailing]{},
+		"Go struct field Count has duplicate appearance of `omitempty` tag option":                                                                  taker[*doubled]{},
+		"embedded Go struct field Number of non-struct type must be explicitly given a JSON name":                                                   taker[map[string]promoted]{},
+		"argument value cannot be encoded as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is only for num": taker[quotedText]{},
+		".Counts is of type []int: the json option string is only for numbers; change it, or leave it out with bus.Without(\"Take\")":               taker[quotedList]{},
 	} {
 		if _, err := reflectapi.Describe(impl); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%T: got %v, want %s", impl, err, want)

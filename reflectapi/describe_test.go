@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -160,6 +161,7 @@ type misfits interface {
 	Self(s Selfish)
 	SelfInline(s []*selfInline)
 	Both(c chan int, f func())
+	Twice(a linked, b linked) (c linked)
 	Rivals(r rivals)
 	EmbeddedRivals(e []embeddedRivals)
 }
@@ -173,8 +175,14 @@ type (
 		Hidden func() `json:"-"`
 	}
 	// Holder holds an interface.
-	Holder  struct{ Closer closer }
-	closed  struct{ _ int }
+	Holder struct{ Closer closer }
+	closed struct{ _ int }
+	linked struct {
+		Links []link `json:"links"`
+	}
+	link struct {
+		URL *url.URL `json:"url"`
+	}
 	Selfish struct {
 		*Selfish
 		X int
@@ -228,7 +236,8 @@ func TestMisfits(t *testing.T) {
 		"NestedInterface": "argument 1 cannot be encoded as JSON: field reflectapi_test.Holder.Closer is of type reflectapi_test.closer, an interface, so it is unknown which type to decode: use a struct, or any",
 		"Keys":            "argument 1 cannot be encoded as JSON: a key of it is of type reflectapi_test.Point: use a string, an integer or a type that marshals as text",
 		"AnyKeys":         "argument 1 cannot be encoded as JSON: a key of it is of type interface {}: use a string, an integer or a type that marshals as text",
-		"NoFields":        "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.closed, a struct without exported fields",
+		"NoFields":        "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.closed, a struct without exported fields: use a string, or a type that marshals itself",
+		"Twice":           "argument 1 cannot be encoded as JSON: field reflectapi_test.linked.Links.URL.User is of type url.Userinfo, a struct without exported fields: use a string, or a type that marshals itself (also argument 2, result 1)",
 		"Endless":         "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.endless, a pointer to itself",
 		"Self":            "argument 1 cannot be encoded as JSON: it is of type reflectapi_test.Selfish, a struct that embeds itself",
 		"SelfInline":      "argument 1 cannot be encoded as JSON: an element of it is of type reflectapi_test.selfInline, a struct that embeds itself",
@@ -249,6 +258,31 @@ func TestMisfits(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Sender is what a method with names is made of that cannot be served.
+type Sender struct{}
+
+// Send has a name for each value.
+func (Sender) Send(ctx context.Context, to chan int, at *http.Request, _ chan int) (done chan int, _ *ownError) {
+	return nil, nil
+}
+
+// TestMisfitsByName: a name says more than a position, where all are known.
+func TestMisfitsByName(t *testing.T) {
+	t.Parallel()
+	const positions = "argument 1 cannot be encoded as JSON: it is of type chan int (also argument 3, result 1); argument 2 is of type *http.Request: a web method is exactly (w http.ResponseWriter, r *http.Request), " +
+		"with an error or nothing as its result; result 2 is of type *reflectapi_test.ownError, which implements error: declare it as error, or add an error after it"
+	names := strings.NewReplacer("argument 1", "argument to", "argument 2", "argument at", "argument 3", "argument more", "result 1", "result done", "result 2", "result failed").Replace(positions)
+	for want, options := range map[string][]reflectapi.Option{
+		positions: nil,
+		names:     {reflectapi.Names("Send", "to, at, more", "done, failed")},
+	} {
+		_, err := reflectapi.Describe(Sender{}, options...)
+		if got := errorText(err); got != "method Send: "+want+"; change it, or leave it out with bus.Without(\"Send\")" {
+			t.Errorf("got:  %s\nwant: %s", got, want)
+		}
 	}
 }
 

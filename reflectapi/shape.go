@@ -1,11 +1,14 @@
 package reflectapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // shape is what the type of a method alone says about how it is served.
@@ -33,20 +36,36 @@ func shapeOf(fn reflect.Type) (s shape, misfits []string) {
 	if len(s.args) > 0 && s.args[0] == reflect.TypeFor[context.Context]() {
 		s.takesContext, s.args = true, s.args[1:]
 	}
-	for i, t := range s.args {
-		if reason := misfit(t); reason != "" {
-			misfits = append(misfits, fmt.Sprintf("argument %d %s", i+1, reason))
+	return s, s.misfits(unnamedValues(s.args), unnamedValues(s.results))
+}
+
+// misfits lists the reasons why values cannot be served, each with the name of the value, or its position if it has
+// none. Values with the same reason share it.
+func (s shape) misfits(args, results []Value) (misfits []string) {
+	var reasons []string
+	values := map[string][]string{} // by their reason
+	for i, v := range slices.Concat(args, results) {
+		kind, position := "argument", i
+		if i >= len(args) {
+			kind, position = "result", i-len(args)
 		}
-	}
-	for i, t := range s.results {
-		if reason := misfit(t); reason != "" {
-			misfits = append(misfits, fmt.Sprintf("result %d %s", i+1, reason))
+		reason := misfit(v.Type)
+		if reason == "" && kind == "result" && position == len(results)-1 && !s.returnsError {
+			reason = disguisedError(v.Type)
 		}
+		if reason != "" && values[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		values[reason] = append(values[reason], kind+" "+cmp.Or(v.Name, strconv.Itoa(position+1)))
 	}
-	if reason := disguisedError(s); reason != "" {
-		misfits = append(misfits, reason)
+	for _, reason := range reasons {
+		text := values[reason][0] + " " + reason
+		if also := values[reason][1:]; len(also) > 0 {
+			text += " (also " + strings.Join(also, ", ") + ")"
+		}
+		misfits = append(misfits, text)
 	}
-	return s, misfits
+	return misfits
 }
 
 // isWeb reports whether a method is Name(w http.ResponseWriter, r *http.Request), with or without an error as its
@@ -59,12 +78,11 @@ func isWeb(params, results []reflect.Type) bool {
 
 // disguisedError returns a fault if the last result is an error of another type. It would be sent as plain data, and
 // every call would seem to succeed.
-func disguisedError(s shape) string {
-	last := len(s.results) - 1
-	if last < 0 || s.returnsError || !s.results[last].Implements(reflect.TypeFor[error]()) {
+func disguisedError(last reflect.Type) string {
+	if !last.Implements(reflect.TypeFor[error]()) {
 		return ""
 	}
-	return fmt.Sprintf("result %d is of type %v, which implements error: declare it as error, or add an error after it", last+1, s.results[last])
+	return fmt.Sprintf("is of type %v, which implements error: declare it as error, or add an error after it", last)
 }
 
 // misfit returns why a type is not allowed as an argument or a result, or "". Types that are allowed elsewhere in a

@@ -1,6 +1,7 @@
 package reflectapi
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -15,11 +16,33 @@ import (
 
 // untransportable says which part of a type JSON cannot represent, or returns "":
 //
-//	"it is of type chan int", "field shop.Order.Notify is of type func()"
+//	"it is of type chan int", "field shop.Order.Lines.Notify is of type func()"
 //
 // Types that marshal themselves are trusted.
 func untransportable(t reflect.Type) string {
-	return (&transportCheck{seen: map[reflect.Type]bool{}}).obstacle(t, "it")
+	return (&transportCheck{seen: map[reflect.Type]bool{}}).obstacle(t, partOf{})
+}
+
+// partOf is a part of a type: the type itself, or a field, or an element of one of these.
+type partOf struct {
+	field    string // "shop.Order.Lines", from the outermost struct; "" for the type itself
+	elements string // "an element of ", …
+}
+
+// in returns the part that is a field of a struct.
+func (p partOf) in(t reflect.Type, name string) partOf {
+	return partOf{field: cmp.Or(p.field, t.String()) + "." + name}
+}
+
+// element returns what the part has as elements.
+func (p partOf) element() partOf { return partOf{p.field, "an element of " + p.elements} }
+
+// String returns the beginning of a sentence: "it", "an element of field shop.Order.Lines".
+func (p partOf) String() string {
+	if p.field == "" {
+		return p.elements + "it"
+	}
+	return p.elements + "field " + p.field
 }
 
 // transportCheck visits each part of a type once, even if it is recursive.
@@ -27,7 +50,7 @@ type transportCheck struct {
 	seen map[reflect.Type]bool
 }
 
-func (c *transportCheck) obstacle(t reflect.Type, where string) string {
+func (c *transportCheck) obstacle(t reflect.Type, where partOf) string {
 	if c.seen[t] || writesJSON(t) || writesText(t) {
 		return ""
 	}
@@ -48,12 +71,12 @@ func (c *transportCheck) obstacle(t reflect.Type, where string) string {
 		}
 		return c.obstacle(t.Elem(), where)
 	case reflect.Slice, reflect.Array:
-		return c.obstacle(t.Elem(), "an element of "+where)
+		return c.obstacle(t.Elem(), where.element())
 	case reflect.Map:
 		if !isMapKey(t.Key()) {
 			return fmt.Sprintf("a key of %s is of type %v: use a string, an integer or a type that marshals as text", where, t.Key())
 		}
-		return c.obstacle(t.Elem(), "an element of "+where)
+		return c.obstacle(t.Elem(), where.element())
 	case reflect.Struct:
 		return c.structObstacle(t, where)
 	}
@@ -69,13 +92,13 @@ func isStream(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[io.Reader]()) || t.Implements(reflect.TypeFor[io.Writer]())
 }
 
-func (c *transportCheck) structObstacle(t reflect.Type, where string) string {
+func (c *transportCheck) structObstacle(t reflect.Type, where partOf) string {
 	if embedsItself(t, nil) {
 		return fmt.Sprintf("%s is of type %v, a struct that embeds itself", where, t)
 	}
 	fields := jsonFields(t)
 	if len(fields) == 0 && t.NumField() > 0 && !hasJSONTag(t) {
-		return fmt.Sprintf("%s is of type %v, a struct without exported fields", where, t)
+		return fmt.Sprintf("%s is of type %v, a struct without exported fields: use a string, or a type that marshals itself", where, t)
 	}
 	if rivals := rivalsFor(t); rivals != "" {
 		return rivals
@@ -84,10 +107,11 @@ func (c *transportCheck) structObstacle(t reflect.Type, where string) string {
 		return refusal
 	}
 	for _, f := range fields {
+		in := where.in(t, f.goName)
 		if f.Quoted && !mayBeQuoted(f.Type) {
-			return fmt.Sprintf("field %v.%s is of type %v: the json option string is only for numbers", t, f.Name, f.Type)
+			return fmt.Sprintf("%s is of type %v: the json option string is only for numbers", in, f.Type)
 		}
-		if obstacle := c.obstacle(f.Type, fmt.Sprintf("field %v.%s", t, f.Name)); obstacle != "" {
+		if obstacle := c.obstacle(f.Type, in); obstacle != "" {
 			return obstacle
 		}
 	}

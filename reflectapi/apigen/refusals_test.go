@@ -115,7 +115,7 @@ func TestRefusedMethods(t *testing.T) {
 		"OwnError(x int) (e *ownError)":               "result 1 is of type *ownError, which implements error: declare it as error, or add an error after it" + misfit,
 		"Request(r http.Request) error":               "argument 1 is of type http.Request: a web method is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result" + misfit,
 		"Keys(m map[Point]int) error":                 "argument 1 cannot be encoded as JSON: a key of it is of type Point: use a string, an integer or a type that marshals as text" + misfit,
-		"Closed(m sync.Mutex) error":                  "argument 1 cannot be encoded as JSON: it is of type sync.Mutex, a struct without exported fields" + misfit,
+		"Closed(m sync.Mutex) error":                  "argument 1 cannot be encoded as JSON: it is of type sync.Mutex, a struct without exported fields: use a string, or a type that marshals itself" + misfit,
 		"Literal(v struct{ C chan int }) error":       "argument 1 cannot be encoded as JSON: field struct{C chan int}.C is of type chan int" + misfit,
 		"Twin(t Twins, f Fine) error":                 "argument 1 cannot be encoded as JSON: field Twins.D is of type chan int" + misfit,
 		"Self(s selfish) error":                       "argument 1 cannot be encoded as JSON: it is of type selfish, a struct that embeds itself" + misfit,
