@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,7 +104,7 @@ func tagFault(part string, f reflect.StructField) string {
 	}
 	switch {
 	case !slices.Contains(known, key):
-		return misplaced(class, f.Type)
+		return misplaced(key, class, f.Type)
 	case class == "array" && strings.Contains(value, "="):
 		return "a value with = is ignored on a list: give the elements a type of their own"
 	}
@@ -131,15 +132,39 @@ func keywords(class string) []string {
 }
 
 // misplaced says why a keyword has no effect on a field, and which keyword would.
-func misplaced(class string, t reflect.Type) string {
+func misplaced(key, class string, t reflect.Type) string {
+	what := article(class)
 	if class == "" {
-		return fmt.Sprintf("has no effect on a %v; declare a type of its own with a method "+extendMethod, t)
+		what = fmt.Sprintf("a %v", t)
+	}
+	fault := "has no effect on " + what
+	if meant := keywordLike(key); meant != key {
+		fault = "is not a keyword"
+		if meant != "" {
+			return fault + ": write " + meant
+		}
+	}
+	if class == "" {
+		return fault + "; declare a type of its own with a method " + extendMethod
 	}
 	known := strings.Join(keywords(class), ", ")
 	if of := keywords(elementClass(t)); class == "array" && of != nil {
 		known += ", and those of its elements: " + strings.Join(of, ", ")
 	}
-	return fmt.Sprintf("has no effect on %s; use one of required, nullable, title, description, %s", article(class), known)
+	return fmt.Sprintf("%s; use one of required, nullable, title, description, %s", fault, known)
+}
+
+// keywordLike returns the keyword of any type that is written like this one, but perhaps in another case; "" if there
+// is none.
+func keywordLike(key string) string {
+	all := slices.Concat(anywhere(), []string{"required", "nullable", "omitempty", "minProperties", "maxProperties"})
+	for _, class := range []string{"string", "number", "array", "boolean"} {
+		all = append(all, keywords(class)...)
+	}
+	if i := slices.IndexFunc(all, func(known string) bool { return strings.EqualFold(known, key) }); i >= 0 {
+		return all[i]
+	}
+	return ""
 }
 
 // classOf returns the JSON type of a field, as far as its tag can restrict it; otherwise "".
@@ -211,6 +236,10 @@ func valueFault(key, value, class string) string {
 	case "format":
 		if !isFormat(value) && !isHint(value) {
 			return "is a format that is not checked; use pattern, or one of date, date-time, byte, email, uuid, ipv4, ipv6, uri"
+		}
+	case "pattern":
+		if _, err = regexp.Compile(value); err != nil {
+			return "is not a regular expression that Go accepts: see package regexp/syntax"
 		}
 	case "default", "example", "enum":
 		return literalFault(value, class)

@@ -1,6 +1,7 @@
 package restmap
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,20 +13,24 @@ import (
 // or results are errors.
 func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
 	constrained := false
+	var faults []error
+	found := map[string]bool{} // types are often those of arguments and results
+	fault := func(kind, name string, err error) {
+		if err != nil && !found[err.Error()] {
+			found[err.Error()] = true
+			faults = append(faults, fmt.Errorf("%s %s: %w", kind, name, err))
+		}
+	}
 	for _, argument := range method.Args {
 		constraints, err := reflectapi.ConstraintsOf(argument.Type)
-		if err != nil {
-			return nil, fmt.Errorf("argument %s: %w", argument.Name, err)
-		}
+		fault("argument", argument.Name, err)
 		constrained = constrained || constraints != nil
 	}
 	for _, result := range method.Results {
-		if err := reflectapi.CheckTags(result.Type); err != nil {
-			return nil, fmt.Errorf("result %s: %w", result.Name, err)
-		}
+		fault("result", result.Name, reflectapi.CheckTags(result.Type))
 	}
-	if !constrained {
-		return nil, nil //nolint:nilnil // what most methods have
+	if len(faults) > 0 || !constrained {
+		return nil, errors.Join(faults...)
 	}
 	return reflectapi.ConstraintsOf(method.In)
 }

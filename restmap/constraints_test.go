@@ -8,6 +8,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 )
 
@@ -187,6 +188,38 @@ func TestConstraintsByValue(t *testing.T) {
 	}
 	if _, taken := endpointOf(t, Constrained{}, "Named", restmap.Options{}).TakeValues(map[string]any{"limit": 1}, 1<<10); taken {
 		t.Error("what only text tells is taken by value")
+	}
+}
+
+type (
+	badOne struct {
+		X int    `json:"x" jsonschema:"minimum=one"`
+		Y string `json:"y" jsonschema:"pattern=[a"`
+	}
+	badTwo struct {
+		Z int `json:"z" jsonschema:"maximum=two"`
+	}
+)
+
+// Malformed has several faults.
+type Malformed struct{}
+
+// Do has some of them twice.
+func (Malformed) Do(a, b badOne) (c *badOne, d badTwo) { return nil, badTwo{} }
+
+// TestAllMalformedConstraints: whoever mends tags wants to know of all, and of each one once.
+func TestAllMalformedConstraints(t *testing.T) {
+	t.Parallel()
+	service, err := reflectapi.Describe(Malformed{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = restmap.Map(service, restmap.Options{})
+	const want = `method Do: argument a: field restmap_test.badOne.X: jsonschema "minimum=one": expects a number
+field restmap_test.badOne.Y: jsonschema "pattern=[a": is not a regular expression that Go accepts: see package regexp/syntax
+result d: field restmap_test.badTwo.Z: jsonschema "maximum=two": expects a number`
+	if err == nil || err.Error() != want {
+		t.Errorf("got:  %v\nwant: %s", err, want)
 	}
 }
 
