@@ -47,7 +47,7 @@ func TestRegistrationFaults(t *testing.T) {
 		register func() error
 		told     string
 	}{
-		"twice": {func() error { return bus.Serve(conn, calculator{}) }, "calculator.Add and calculator.Add both serve GET /add on port 443: serve it once"},
+		"twice": {func() error { return bus.Serve(conn, calculator{}) }, "calculator.Add is served by this connection already, as GET /add on port 443: serve it once, or give one of them another path\ncalculator."},
 		"a handler on a function": {
 			func() error { return conn.Handle("GET", "/add", handler) }, "GET /add and calculator.Add both serve GET /add on port 443",
 		},
@@ -56,7 +56,7 @@ func TestRegistrationFaults(t *testing.T) {
 				return err
 			}
 			return conn.Handle("GET", "/x/{b}", handler)
-		}, "both serve GET /x/"},
+		}, "GET /x/{b} and GET /x/{a} both serve GET /x/{b}, such as /x/1, on port 443: serve it once"},
 		"the documents' path": {func() error { return conn.Handle("GET", "/openapi.json", handler) }, "/openapi.json"},
 		"port 0":              {func() error { return bus.Serve(conn, relay{}, bus.Port(0)) }, "bus.Port"},
 		"port 888":            {func() error { return bus.Serve(conn, relay{}, bus.Port(888)) }, "888"},

@@ -81,6 +81,9 @@ func (r *router) add(endpoints []*endpoint) error {
 			leaf := r.leaf(added.Port, route.Pattern)
 			if taken := leaf.of(route.Method); taken != nil {
 				faults = append(faults, conflict(added, taken.endpoint, route))
+				if taken.endpoint.Name == added.Name {
+					break // its other routes are taken, too
+				}
 				continue
 			}
 			made := &spot{method: route.Method, endpoint: added, pattern: route.Pattern}
@@ -101,13 +104,20 @@ func hasParameters(pattern restmap.Pattern) bool {
 	return slices.ContainsFunc(pattern.Segments(), func(s restmap.Segment) bool { return s.Name != "" })
 }
 
+// conflict returns the error for a route that is taken, with the path as it was written and an example of it.
 func conflict(added, taken *endpoint, route restmap.Route) error {
-	method := route.Method
+	method, path := route.Method, route.Pattern.String()
 	if method == anyMethod {
 		method = "any method"
 	}
-	return fmt.Errorf("%s and %s both serve %s %s on port %d: serve it once, or give one of them another path",
-		added.Name, taken.Name, method, route.Pattern.Example(), added.Port)
+	if hasParameters(route.Pattern) {
+		path += ", such as " + route.Pattern.Example() + ","
+	}
+	who := fmt.Sprintf("%s and %s both serve", added.Name, taken.Name)
+	if added.Name == taken.Name {
+		who = added.Name + " is served by this connection already, as"
+	}
+	return fmt.Errorf("%s %s %s on port %d: serve it once, or give one of them another path", who, method, path, added.Port)
 }
 
 // leaf returns the routes at the end of a pattern, and makes the way there.

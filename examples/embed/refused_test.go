@@ -37,7 +37,7 @@ func TestRefusedPatterns(t *testing.T) {
 		{"*", "new", handler, "does not start with a slash"},
 		{"get", "/new", handler, `write it in capital letters, or "*" for any`},
 		{"*", "/new", nil, "the handler is nil"},
-		{"*", "/api/{rest+}", handler, "both serve any method /api/a/b on port 443: serve it once, or give one of them another path"},
+		{"*", "/api/{rest+}", handler, "both serve any method /api/{rest+}, such as /api/a/b, on port 443: serve it once, or give one of them another path"},
 	} {
 		err := conn.Handle(refused.method, refused.path, refused.handler)
 		if err == nil || !strings.Contains(err.Error(), refused.want) || !strings.Contains(err.Error(), "other.example") {
