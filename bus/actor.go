@@ -142,6 +142,23 @@ func (e *endpoint) compileClaims() (err error) {
 	return err
 }
 
+// warnOfMissingKeys warns of endpoints that ask for claims that nobody can prove.
+func (c *Conn) warnOfMissingKeys(endpoints []*endpoint) {
+	if c.verifier != nil {
+		return
+	}
+	var asking []string
+	for _, e := range endpoints {
+		if e.rule != nil {
+			asking = append(asking, e.Name)
+		}
+	}
+	if len(asking) > 0 {
+		c.logger.Warn().Strs("endpoints", asking).
+			Msg("claims are required, and this connection has no keys: every call will be refused; set BUS_JWKS, or use bus.WithVerifier")
+	}
+}
+
 // actFor gives a request the token of whom it is made for. What the framework asks on its own port it asks everybody, and
 // for nobody.
 func actFor(ctx context.Context, request *outgoing) error {
