@@ -77,6 +77,9 @@ func (s *session) describe(ctx context.Context, operand string) error {
 	var text strings.Builder
 	if to.path == "/" {
 		s.writeHost(&text, to, instances, documents)
+		for _, each := range documents {
+			text.WriteString(s.differences(ctx, instances, each.port))
+		}
 	}
 	for i, each := range shown {
 		if i > 0 || to.path == "/" {

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,28 @@ func (Grades) Rate(rating Rating) (grade *string) { return rating.Grade }
 // Rating may be without a grade.
 type Rating struct {
 	Grade *string `json:"grade" jsonschema:"enum=good,enum=bad"`
+}
+
+// TestDescribeDifferent describes a host that two programs serve.
+func TestDescribeDifferent(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	grades := func(conn *bus.Conn) error { return bus.Serve(conn, Grades{}) }
+	instances := []string{e.serve("grades.example", grades).ID(), e.serve("grades.example", grades).ID()}
+	if got := e.busline(0, "describe", "grades.example").stdout; strings.Contains(got, "different") {
+		t.Errorf("two of a kind:\n%s", got)
+	}
+	other := e.serve("grades.example", func(conn *bus.Conn) error { return bus.Serve(conn, Stock{}) }).ID()
+	got := e.busline(0, "describe", "grades.example").stdout
+	slices.Sort(instances)
+	same := strings.Join(instances, ", ")
+	shown := "\n2 different documents of port 443: %s / %s (busline describe "
+	if !strings.Contains(got, fmt.Sprintf(shown, same, other)) && !strings.Contains(got, fmt.Sprintf(shown, other, same)) {
+		t.Errorf("two programs:\n%s", got)
+	}
+	if got := e.busline(0, "describe", other+".grades.example").stdout; strings.Contains(got, "different") || !strings.Contains(got, "/stocks/{sku}") {
+		t.Errorf("one of them:\n%s", got)
+	}
 }
 
 func TestDescribeNull(t *testing.T) {
