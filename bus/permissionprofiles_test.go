@@ -117,6 +117,36 @@ func TestPrintedBlocksStayInside(t *testing.T) {
 	}
 }
 
+// TestNobodyHandsItselfRequests has a service announce something with the reply subject of a call that it may not make. If it got
+// its own announcement, the broker would let it publish there.
+func TestNobodyHandsItselfRequests(t *testing.T) {
+	t.Parallel()
+	printed := func(setUp func(*bus.Conn), callees ...string) string {
+		return printedFor(t, "evil.example", []bus.ConnectOption{bus.WithAllowResponses()}, setUp, callees...)
+	}
+	sums := func(conn *bus.Conn) { serve(t, conn, calculator{}) }
+	block := printed(sums, "calculator.example")
+	e := newEnforcing(t, map[string]string{"evil.example": block})
+	evil := e.login("evil.example")
+	if refused := evil.subscribe("bus.888.all.|.>", ""); len(refused) > 0 {
+		t.Fatal(refused)
+	}
+	const target = "bus.443.example.payroll.|.POST.raise"
+	for _, announcement := range []string{"hello", "bye"} {
+		if refused := evil.publish("bus.888.all.|.POST."+announcement, target, "x"); len(refused) > 0 {
+			t.Errorf("%s: %s", announcement, refused)
+		}
+	}
+	if evil.allows(operation{verb: "PUB", subject: target}) {
+		t.Error("it may publish what it has handed itself")
+	}
+	for _, block := range []string{printed(sums, "evil.example"), printed(sums, "*"), printed(sums, "*.example")} {
+		if strings.Contains(block, "deny") {
+			t.Errorf("it does not hear of others, for nothing, as it may call itself:\n%s", block)
+		}
+	}
+}
+
 // clerk answers when it is told to, and tells who asks.
 type clerk struct {
 	asked  chan bus.Caller

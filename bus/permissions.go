@@ -15,6 +15,9 @@ import (
 type Permissions struct {
 	Publish   []Permission
 	Subscribe []Permission
+	// Unheard is what the user does not get although Subscribe allows it: announcements, as it publishes such itself. With
+	// Responses it could hand itself one with any reply subject, and then publish there.
+	Unheard []Permission
 	// Responses says that the user may answer on the reply subject of what was delivered to it. Nil: it may not.
 	Responses *ResponsePermission
 }
@@ -46,8 +49,8 @@ const (
 // Every instance of the host needs the same. Hosts that share one broker connection need the sum (see
 // [Permissions.With]). What goes on beside the bus, such as a JetStream bucket, is not included. With
 // [WithAllowResponses] the result is the stricter of the two profiles in docs/permissions.md: nobody can answer
-// requests that were meant for somebody else. Responses are then allowed for the longest time budget, 10 minutes; less
-// saves the broker memory.
+// requests that were meant for somebody else, unless the service may call its own host. Responses are then allowed for the
+// longest time budget, 10 minutes; less saves the broker memory.
 //
 // Call it when everything is registered, and before Close. The error names a callee that is not valid.
 func (c *Conn) Permissions(callees ...string) (Permissions, error) {
@@ -66,20 +69,36 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 		granted.Publish = append(granted.Publish, each.publications(c.plane)...)
 	}
 	if c.allowResponses {
+		granted.Unheard = granted.unheard(c.plane)
 		granted.Responses = &ResponsePermission{Max: -1, Expires: wire.MaxTimeBudget}
 	}
 	return granted.With(), nil
 }
 
-// With returns the union of the permissions and the others.
+// unheard leaves out announcements, unless the user gets other messages of its own all the same.
+func (p Permissions) unheard(plane string) []Permission {
+	announcements := callee{hostAll, controlPort}.publication(plane, "POST."+anyRest, "what it could have answered itself")
+	for _, sent := range p.Publish {
+		if announcements.covers(sent) {
+			continue
+		}
+		if slices.ContainsFunc(p.Subscribe, func(heard Permission) bool { return heard.covers(sent) || sent.covers(heard) }) {
+			return nil
+		}
+	}
+	return []Permission{announcements}
+}
+
+// With returns the union of the permissions and the others. What one of them leaves unheard, the union does.
 func (p Permissions) With(others ...Permissions) Permissions {
 	sum := p
 	for _, other := range others {
 		sum.Publish = slices.Concat(sum.Publish, other.Publish)
 		sum.Subscribe = slices.Concat(sum.Subscribe, other.Subscribe)
+		sum.Unheard = slices.Concat(sum.Unheard, other.Unheard)
 		sum.Responses = sum.Responses.with(other.Responses)
 	}
-	sum.Publish, sum.Subscribe = needed(sum.Publish), needed(sum.Subscribe)
+	sum.Publish, sum.Subscribe, sum.Unheard = needed(sum.Publish), needed(sum.Subscribe), needed(sum.Unheard)
 	return sum
 }
 

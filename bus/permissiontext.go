@@ -14,8 +14,8 @@ import (
 func (p Permissions) String() string {
 	var text strings.Builder
 	text.WriteString("permissions {\n")
-	writeList(&text, "publish", p.Publish)
-	writeList(&text, "subscribe", p.Subscribe)
+	writeLists(&text, "publish", p.Publish, nil)
+	writeLists(&text, "subscribe", p.Subscribe, p.Unheard)
 	if p.Responses != nil {
 		fmt.Fprintf(&text, "  allow_responses { max: %d, expires: %q }\n", p.Responses.Max, p.Responses.Expires)
 	}
@@ -26,24 +26,33 @@ func (p Permissions) String() string {
 // nothing is how the broker is told that nothing is allowed: an empty list would allow everything.
 const nothing = ">"
 
-func writeList(text *strings.Builder, name string, allowed []Permission) {
+func writeLists(text *strings.Builder, name string, allowed, denied []Permission) {
 	if len(allowed) == 0 {
 		fmt.Fprintf(text, "  %s { deny: %q }\n", name, nothing)
 		return
 	}
-	fmt.Fprintf(text, "  %s {\n    allow: [\n", name)
+	fmt.Fprintf(text, "  %s {\n", name)
+	writeList(text, "allow", allowed)
+	if len(denied) > 0 {
+		writeList(text, "deny", denied)
+	}
+	text.WriteString("  }\n")
+}
+
+func writeList(text *strings.Builder, name string, listed []Permission) {
+	fmt.Fprintf(text, "    %s: [\n", name)
 	width := 0
-	for _, one := range allowed {
+	for _, one := range listed {
 		width = max(width, len(one.entry()))
 	}
-	for _, one := range allowed {
+	for _, one := range listed {
 		line := fmt.Sprintf("      %-*q", width+len(`""`), one.entry())
 		if one.For != "" {
 			line += "  # " + one.For
 		}
 		text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	text.WriteString("    ]\n  }\n")
+	text.WriteString("    ]\n")
 }
 
 // entry is a permission as both the file and the JWT have it.
@@ -54,14 +63,14 @@ func (p Permission) entry() string {
 	return p.Subject + " " + p.Queue
 }
 
-// MarshalJSON returns the permissions as a NATS user JWT has them: {"pub":{"allow":[…]},"sub":{"allow":[…]},"resp":…}.
+// MarshalJSON returns the permissions as a NATS user JWT has them: {"pub":{"allow":[…]},"sub":{"allow":[…],"deny":[…]},"resp":…}.
 // Its times are in nanoseconds.
 func (p Permissions) MarshalJSON() ([]byte, error) {
 	text := struct {
 		Pub  jsonList       `json:"pub"`
 		Sub  jsonList       `json:"sub"`
 		Resp *jsonResponses `json:"resp,omitempty"`
-	}{Pub: newJSONList(p.Publish), Sub: newJSONList(p.Subscribe)}
+	}{Pub: newJSONList(p.Publish, nil), Sub: newJSONList(p.Subscribe, p.Unheard)}
 	if p.Responses != nil {
 		text.Resp = &jsonResponses{p.Responses.Max, p.Responses.Expires.Nanoseconds()}
 	}
@@ -78,13 +87,16 @@ type jsonResponses struct {
 	TTL int64 `json:"ttl"`
 }
 
-func newJSONList(allowed []Permission) jsonList {
+func newJSONList(allowed, denied []Permission) jsonList {
 	if len(allowed) == 0 {
 		return jsonList{Deny: []string{nothing}}
 	}
-	var list jsonList
-	for _, one := range allowed {
-		list.Allow = append(list.Allow, one.entry())
+	return jsonList{Allow: entries(allowed), Deny: entries(denied)}
+}
+
+func entries(listed []Permission) (texts []string) {
+	for _, one := range listed {
+		texts = append(texts, one.entry())
 	}
-	return list
+	return texts
 }
