@@ -28,8 +28,10 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 	if e.bodyLimit == 0 {
 		e.bodyLimit = webBodyLimit
 	}
+	server := new(http.Server)
 	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
-		request, err := httpRequest(ctx, in)
+		// Without a server httputil.ReverseProxy takes itself to be in a test, and passes on half an answer as a whole one.
+		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, server), in)
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +39,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 		if err := handler(recorder, request); err != nil {
 			return nil, executed(err)
 		}
-		response, err := recorder.response()
+		response, err := recorder.response(request.Method)
 		if err == nil {
 			takeBackNotExecuted(response)
 		}
@@ -96,16 +98,29 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return r.body.Write(data)
 }
 
-func (r *recorder) response() (*wire.Response, error) {
+// response returns what was written to answer a request of that method.
+func (r *recorder) response(method string) (*wire.Response, error) {
 	r.WriteHeader(http.StatusOK)
 	if r.status < 200 || r.status > 599 {
 		return nil, fmt.Errorf("the handler wrote status %d; use 200 to 599", r.status)
 	}
 	if r.status == http.StatusNoContent || r.status == http.StatusNotModified {
 		r.body.Reset() // these have none (RFC 9110, 15.3.5 and 15.4.5)
+	} else if err := r.complete(method); err != nil {
+		return nil, err
 	}
 	if r.body.Len() > 0 && r.sent.Get("Content-Type") == "" {
 		r.sent.Set("Content-Type", http.DetectContentType(r.body.Bytes()))
 	}
 	return &wire.Response{Status: r.status, Header: wire.FromHTTP(r.sent), Body: r.body.Bytes()}, nil
+}
+
+// complete refuses a body of another length than the handler has announced: what it copies has ended early. A server of net/http
+// breaks the connection then. As there, a length that is no number announces nothing.
+func (r *recorder) complete(method string) error {
+	announced, err := strconv.ParseUint(r.sent.Get("Content-Length"), 10, 63)
+	if err == nil && announced != uint64(r.body.Len()) && method != http.MethodHead {
+		return fmt.Errorf("the handler announced %d bytes with Content-Length and wrote %d; write as many, or leave it out", announced, r.body.Len())
+	}
+	return nil
 }
