@@ -104,15 +104,22 @@ func (r *recorder) response(method string) (*wire.Response, error) {
 	if r.status < 200 || r.status > 599 {
 		return nil, fmt.Errorf("the handler wrote status %d; use 200 to 599", r.status)
 	}
-	if r.status == http.StatusNoContent || r.status == http.StatusNotModified {
-		r.body.Reset() // these have none (RFC 9110, 15.3.5 and 15.4.5)
+	if !hasContent(r.status) {
+		r.body.Reset()
 	} else if err := r.complete(method); err != nil {
 		return nil, err
 	}
-	if r.body.Len() > 0 && r.sent.Get("Content-Type") == "" {
+	if r.body.Len() > 0 && r.untyped() {
 		r.sent.Set("Content-Type", http.DetectContentType(r.body.Bytes()))
 	}
 	return &wire.Response{Status: r.status, Header: wire.FromHTTP(r.sent), Body: r.body.Bytes()}, nil
+}
+
+// untyped says whether the type of the body is to be guessed, as net/http does: not if it is encoded, as it is then not the bytes
+// that have the type, nor if the handler has set the type to nil.
+func (r *recorder) untyped() bool {
+	_, typed := r.sent["Content-Type"]
+	return !typed && r.sent.Get("Content-Encoding") == ""
 }
 
 // complete refuses a body of another length than the handler has announced: what it copies has ended early. A server of net/http
@@ -123,4 +130,9 @@ func (r *recorder) complete(method string) error {
 		return fmt.Errorf("the handler announced %d bytes with Content-Length and wrote %d; write as many, or leave it out", announced, r.body.Len())
 	}
 	return nil
+}
+
+// hasContent says whether a response of this status has a body at all (RFC 9110, 15.3.5, 15.3.6 and 15.4.5).
+func hasContent(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusResetContent && status != http.StatusNotModified
 }
