@@ -23,21 +23,25 @@ func (c *Conn) logging(next Handler) Handler {
 	}
 }
 
-// logServed logs a request that was served. If its goroutine has exited, whoever answers it logs it instead.
+// logServed logs a request that was served. One that was answered with a status of 400 or above has failed, whether its handler
+// returned an error or wrote a response. If its goroutine has exited, whoever answers it logs it instead.
 func (c *Conn) logServed(x *Exchange, err error) {
-	level := zerolog.DebugLevel
-	if err != nil {
-		level = x.in.levelOf(asError(err))
+	if x.crashed && err == nil {
+		return
 	}
-	if x.crashed && err == nil || !c.logs(level) {
+	failed, level := x.Failure(err), zerolog.DebugLevel
+	if failed != nil {
+		level = x.in.levelOf(failed)
+	}
+	if !c.logs(level) {
 		return
 	}
 	line := c.logger.WithLevel(level).EmbedObject(callFields{x, x.Status(err)}).Str("caller", x.Request.FromHost).Str("callerId", x.Request.FromID).Str("endpoint", x.Endpoint.Name)
-	switch failed, isCrash := errors.AsType[*crashed](err); {
+	switch crash, isCrash := errors.AsType[*crashed](err); {
 	case isCrash:
-		line.Str("panic", failed.reason).Bytes("stack", failed.stack).Msg("handler panicked")
-	case err != nil:
-		line.Str("detail", asError(err).reason()).Msg("request failed")
+		line.Str("panic", crash.reason).Bytes("stack", crash.stack).Msg("handler panicked")
+	case failed != nil:
+		line.EmbedObject(failureFields{failed.reason(), failed.Type}).Msg("request failed")
 	default:
 		line.Msg("request served")
 	}
@@ -76,8 +80,8 @@ func (c *Conn) logMade(x *Exchange, err error) {
 	if x.Multicast {
 		line.Int("answers", x.Answers)
 	}
-	if err != nil {
-		line.Str("detail", asError(err).Detail).Msg("call failed")
+	if failed := x.Failure(err); failed != nil {
+		line.EmbedObject(failureFields{failed.Detail, failed.Type}).Msg("call failed")
 		return
 	}
 	line.Msg("call made")
@@ -100,6 +104,19 @@ func (f callFields) MarshalZerologObject(line *zerolog.Event) {
 	line.Str("msgId", x.messageID()).Str("method", x.Method).Str("path", x.Path).Int("status", f.status).Dur("duration", x.Elapsed())
 	if trace := x.TraceID(); trace != "" {
 		line.Str("traceId", trace)
+	}
+}
+
+// failureFields say why a call has failed, as far as that is known: a response may have a status alone.
+type failureFields struct{ detail, kind string }
+
+// MarshalZerologObject adds the fields.
+func (f failureFields) MarshalZerologObject(line *zerolog.Event) {
+	if f.detail != "" {
+		line.Str("detail", f.detail)
+	}
+	if f.kind != "" {
+		line.Str("type", f.kind)
 	}
 }
 

@@ -17,7 +17,7 @@ func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 	failed := c.refusal(in, err)
 	line := c.logger.WithLevel(in.levelOf(failed)).Str("caller", in.Request.FromHost).Str("msgId", in.Request.MsgID).
 		Str("method", in.Request.Method).Str("path", in.Address.Path).Int("status", failed.Status).
-		Str("detail", failed.Detail)
+		EmbedObject(failureFields{failed.Detail, failed.Type})
 	if handler, ok := errors.AsType[*crashed](err); ok {
 		line = line.Bytes("stack", handler.stack)
 	}

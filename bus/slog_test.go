@@ -57,7 +57,7 @@ func TestWithSlogAtItsLevel(t *testing.T) {
 	}
 	level.Set(slog.LevelDebug)
 	call()
-	if served, made := written.count(`level=DEBUG msg="request failed"`), written.count(`level=DEBUG msg="call made"`); served != 1 || made != 1 {
+	if served, made := written.count(`level=DEBUG msg="request failed"`), written.count(`level=DEBUG msg="call failed"`); served != 1 || made != 1 {
 		t.Errorf("%d and %d lines of a call at level debug, want one each", served, made)
 	}
 }
