@@ -11,7 +11,7 @@ import (
 // serverChain is what a request passes through to its endpoint. The order is documented at [Interceptor].
 func (c *Conn) serverChain(e *endpoint) Handler {
 	chain := []Interceptor{
-		c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, checkClaims(e), limitRequest(e),
+		c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, c.sendable, checkClaims(e), limitRequest(e),
 	}
 	return compose(e.serve, slices.Concat(chain, c.interceptors, e.interceptors)...)
 }

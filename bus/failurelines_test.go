@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -165,6 +166,54 @@ func TestStatusWithoutAReason(t *testing.T) {
 				}
 				closeConn(t, conn)
 			}
+		}
+	})
+}
+
+// tooMuch answers with more than can be sent.
+type tooMuch struct{}
+
+func (tooMuch) Function() (text string) { return strings.Repeat("a", 64<<10) }
+
+func (tooMuch) Web(w http.ResponseWriter, _ *http.Request) {
+	_, _ = w.Write([]byte(tooMuch{}.Function() + "a"))
+}
+
+func (tooMuch) Fields(w http.ResponseWriter, _ *http.Request) {
+	for i := range 300 {
+		w.Header().Set(fmt.Sprintf("X-Field-%d", i), "1")
+	}
+}
+
+// TestAResponseThatIsTooLargeHasFailed holds that what cannot be sent is a fault of its service: it counts as one, and its log
+// says which limit it exceeds.
+func TestAResponseThatIsTooLargeHasFailed(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		for path, want := range map[string]string{
+			"function": "the response cannot be sent: a body of 65547 bytes exceeds the limit of 65536 for messages; see bus.WithMessageLimit",
+			"web":      "the response cannot be sent: a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMessageLimit",
+			"fields":   "the response cannot be sent: the head has 316 fields and about",
+		} {
+			logged := new(lines)
+			conn := w.connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMessageLimit(64<<10))
+			serve(t, conn, tooMuch{})
+			err := bus.Call(t.Context(), w.connect("caller.example"), "GET https://large.example/"+path, nil, nil)
+			failed, _ := errors.AsType[*bus.Error](err)
+			if failed == nil || failed.Status != 500 || failed.Executed != bus.WasExecuted || !strings.HasPrefix(failed.Detail, want) {
+				t.Errorf("%s: %v", path, err)
+			}
+			if line := logged.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || line["detail"] != failed.Detail || logged.count("request served") != 0 {
+				t.Errorf("%s: logged is %v", path, line)
+			}
+			var count int64
+			for _, served := range conn.Traffic().Served {
+				count += served.Failed
+			}
+			if count != 1 {
+				t.Errorf("%s: %d requests have failed", path, count)
+			}
+			closeConn(t, conn)
 		}
 	})
 }

@@ -27,8 +27,8 @@ import (
 // only. It can be tested without a bus, with an Exchange and a next of the test's own.
 //
 // What Busline itself does for a call is done by interceptors, too. On the server, from the outside in: tracing,
-// logging, taps, metrics, recovery from panics, claims, limits, then those of the connection, of Serve and of Method,
-// then the endpoint. On the caller: the header of the context (see [WithOutgoingHeader]), tracing, logging, taps, metrics,
+// logging, taps, metrics, recovery from panics, the limit of responses, claims, limits, then those of the connection, of
+// Serve and of Method, then the endpoint. On the caller: the header of the context (see [WithOutgoingHeader]), tracing, logging, taps, metrics,
 // then those of the connection, then the bus. So when yours run, the caller's claims are verified (see [ClaimsOf]) and the
 // span has begun, and what they return is logged and counted.
 //

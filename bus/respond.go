@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -70,16 +71,40 @@ func (c *Conn) acknowledge(in *incoming) {
 	c.pending.reuseResponse(ack) // nobody keeps it
 }
 
+// sendable is the [Interceptor] that makes an error of a response that is too large, as those that stand around have to see it as
+// its caller does.
+func (c *Conn) sendable(next Handler) Handler {
+	return func(ctx context.Context, x *Exchange) error {
+		err := next(ctx, x)
+		if err == nil && x.Response != nil {
+			if tooLarge := c.limitResponse(x.Response); tooLarge != nil {
+				return cannotBeSent(tooLarge)
+			}
+		}
+		return err
+	}
+}
+
+// limitResponse refuses what is too large for this connection, or for anybody.
+func (c *Conn) limitResponse(response *wire.Response) error {
+	if err := fits(0, response.Header); err != nil {
+		return err
+	}
+	return c.limitMessage(response.Body)
+}
+
+// cannotBeSent is what the caller gets in place of a response that is too large: it has not made it so.
+func cannotBeSent(why error) *Error {
+	return newError(http.StatusInternalServerError, WasExecuted, nil, "the response cannot be sent: %s", asError(why).Detail)
+}
+
 // respond sends the response. One that the broker will not carry is replaced by one that says so.
 func (c *Conn) respond(in *incoming, response *wire.Response) {
 	response.OpCode = wire.OpRes
 	err := c.reply(in, response)
-	switch status := StatusOf(err); status {
-	case http.StatusRequestHeaderFieldsTooLarge:
-		status = http.StatusInternalServerError // it is not the caller's head
-		fallthrough
-	case http.StatusRequestEntityTooLarge:
-		response = c.refuse(in, newError(status, WasExecuted, err, "the response cannot be sent: %s", asError(err).Detail))
+	switch StatusOf(err) {
+	case http.StatusRequestHeaderFieldsTooLarge, http.StatusRequestEntityTooLarge:
+		response = c.refuse(in, cannotBeSent(err))
 		response.OpCode = wire.OpRes
 		err = c.reply(in, response)
 	}
@@ -128,10 +153,7 @@ func (c *Conn) reply(in *incoming, response *wire.Response) error {
 	if in.found() {
 		response.Queue = in.endpoint.queueName(c)
 	}
-	if err := fits(0, response.Header); err != nil {
-		return err
-	}
-	if err := c.limitMessage(response.Body); err != nil {
+	if err := c.limitResponse(response); err != nil {
 		return err
 	}
 	return in.back.reply(in, c.headOf(in, response), response)
