@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/strictjson"
@@ -30,6 +32,9 @@ func ServeError(w http.ResponseWriter, r *http.Request, err error) {
 	failed := *asError(err)
 	if failed.Instance == "" {
 		failed.Instance = r.URL.EscapedPath()
+	}
+	if span := trace.SpanContextFromContext(r.Context()); failed.TraceID == "" && span.HasTraceID() {
+		failed.TraceID = span.TraceID().String() // of the server's span: nobody may have traced the request before
 	}
 	if s := servingOf(r.Context()); s != nil {
 		failed.answered()

@@ -111,6 +111,23 @@ func TestTraceOfError(t *testing.T) {
 	})
 }
 
+// TestTraceThatTheServerBegan tells of a trace that the caller knew nothing of, whichever kind of handler has failed.
+func TestTraceThatTheServerBegan(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		callee := w.connect("failing.example", bus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
+		serve(t, callee, failing{})
+		for _, path := range []string{"function", "returned", "written"} {
+			spans.Reset()
+			err := bus.Call(t.Context(), w.connect("caller.example"), "GET https://failing.example/"+path+"?why=missing", nil, nil)
+			if failed, trace := asBusError(t, err), spans.GetSpans()[0].SpanContext.TraceID().String(); failed.TraceID != trace {
+				t.Errorf("%s: trace %q, want %s", path, failed.TraceID, trace)
+			}
+		}
+	})
+}
+
 // TestTraceFromHeader continues what a caller outside began, with its baggage.
 func TestTraceFromHeader(t *testing.T) {
 	t.Parallel()
