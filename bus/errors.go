@@ -107,6 +107,7 @@ type Error struct {
 	leftOut  string  // which details do not travel, and why
 	allow    string  // the Allow header of a 405
 	internal bool    // Detail is not for people outside of the bus: see IsInternal
+	misfit   string  // why Status is another one than the handler has set
 	cause    error
 }
 
@@ -178,7 +179,7 @@ func asError(err error) *Error {
 			return direct
 		}
 		wrapped := *known
-		wrapped.Status = failure(known.Status)
+		wrapped.setStatus(known.Status)
 		if !isDirect {
 			wrapped.Detail, wrapped.cause = sentence(err), err
 		}
@@ -188,7 +189,16 @@ func asError(err error) *Error {
 	case nil:
 		return &Error{Status: statusOfContext(err), Detail: err.Error(), internal: !isPlainEnd(err), cause: err}
 	}
-	return &Error{Status: failure(outermost.StatusCode()), Detail: sentence(err), cause: err}
+	failed := &Error{Detail: sentence(err), cause: err}
+	failed.setStatus(outermost.StatusCode())
+	return failed
+}
+
+// setStatus sets the status that a handler wants, or 500 and why.
+func (e *Error) setStatus(status int) {
+	if e.Status = failure(status); e.Status != status {
+		e.misfit = fmt.Sprintf("the handler returned an error with status %d, which is none; use 400 to 599", status)
+	}
 }
 
 // failure returns the status if it is that of a failure, else 500: an error must not become a success on its way.

@@ -155,15 +155,31 @@ type clueless struct{}
 
 func (clueless) Fail(status int) error { return &bus.Error{Status: status, Detail: "no product 7"} }
 
+func (c clueless) Wrapped(status int) error { return fmt.Errorf("order 7: %w", c.Fail(status)) }
+
+func (clueless) Custom(status int) error { return custom(status) }
+
+// custom is an error type with a status of its own.
+type custom int
+
+func (custom) Error() string     { return "custom" }
+func (c custom) StatusCode() int { return int(c) }
+
 func TestAnErrorIsNeverASuccess(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		conn := w.connect("clueless.example")
+		logged := new(lines)
+		conn := w.connect("clueless.example", bus.WithLogger(zerolog.New(logged)))
 		serve(t, conn, clueless{})
 		for _, status := range []int{0, 200, 302, 600, -1} {
-			err := bus.Call(t.Context(), conn, "https://clueless.example/fail", bus.Args{"status": status}, nil)
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 500 || failed.Detail != "no product 7" {
-				t.Errorf("with status %d: %v", status, err)
+			for path, detail := range map[string]string{"fail": "no product 7", "wrapped": "order 7: no product 7", "custom": "custom"} {
+				err := bus.Call(t.Context(), conn, "https://clueless.example/"+path, bus.Args{"status": status}, nil)
+				if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 500 || failed.Detail != detail {
+					t.Errorf("%s with status %d: %v", path, status, err)
+				}
+			}
+			if count := logged.count(fmt.Sprintf(`"detail":"the handler returned an error with status %d, which is none; use 400 to 599: `, status)); count != 3 {
+				t.Errorf("status %d is told %d times:\n%s", status, count, logged)
 			}
 		}
 	})

@@ -15,10 +15,14 @@ func sentence(err error) string {
 	return text
 }
 
-// reason returns the text of an error for a log: that of all that it wraps, with who has failed.
+// reason returns the text of an error for a log: that of all that it wraps, with who has failed, and what is wrong with itself.
 func (e *Error) reason() string {
+	text := e.Detail
 	if _, wraps := errors.AsType[*Error](e.cause); wraps {
-		return e.cause.Error()
+		text = e.cause.Error()
 	}
-	return e.Detail
+	if e.misfit != "" {
+		return e.misfit + ": " + text
+	}
+	return text
 }
