@@ -43,6 +43,7 @@ type connectConfig struct {
 	interceptors   []Interceptor
 	bodies         bool // for them
 	linkConfig     linkConfig
+	urlGiven       bool // by an option
 	ownLink        bool
 	faults         []error // of options that make no sense
 }
@@ -156,6 +157,9 @@ func (c *connectConfig) validate() error {
 	}
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s is too short: set a time above zero with bus.WithAckWait", c.ackWait)
+	}
+	if c.urlGiven && c.linkConfig.nats != nil {
+		return errors.New("bus.WithNATS and bus.WithURL say which broker to use, each in its way: leave out one of them")
 	}
 	return c.linkConfig.validate()
 }

@@ -67,6 +67,7 @@ func TestOptionsWinOverFaultyVariables(t *testing.T) { //nolint:paralleltest // 
 		{"BUS_PLANE", "a.b", bus.WithPlane(b.Plane())},
 		{"BUS_BASE_URL", "nonsense", bus.WithBaseURL("https://api.example.com")},
 		{"BUS_NATS_CERT", "alone.pem", bus.WithNATS(given)},
+		{"BUS_NATS_URL", "two words", bus.WithNATS(given)},
 		{"BUS_LOG_LEVEL", "loud", bus.WithLogger(zerolog.Nop())},
 		{"BUS_LOG_FORMAT", "xml", bus.WithLogger(zerolog.Nop())},
 	} {

@@ -83,7 +83,11 @@ func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*
 	}
 }
 
+// noBroker says why nobody waits for the broker any longer. Whoever is cancelled does not know whether it is there.
 func noBroker(config linkConfig, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w before the broker was reached", err)
+	}
 	return fmt.Errorf("no broker at %s: %w; start one, or set BUS_NATS_URL", config.address(), err)
 }
 

@@ -53,7 +53,7 @@ func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
 
 	cancelled, stop := context.WithCancel(t.Context())
 	stop()
-	if err := await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour))); !errors.Is(err, context.Canceled) {
+	if err := await(t, "who does not wait", connect(cancelled, bus.WithBroker(nowhere), bus.WithConnectTimeout(time.Hour))); !errors.Is(err, context.Canceled) || err.Error() != "connect one.example: context canceled before the broker was reached" {
 		t.Errorf("who does not wait got %v", err)
 	}
 	if err := await(t, "who waits briefly", connect(t.Context(), bus.WithBroker(nowhere), bus.WithConnectTimeout(10*time.Millisecond))); err == nil {

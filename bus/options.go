@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -38,10 +37,14 @@ type QuietBroker interface {
 	AwaitQuiet(ctx context.Context) error
 }
 
-// WithURL sets the address of the broker, or several addresses separated by commas. An empty one stands for the default.
-// Default: BUS_NATS_URL, else nats://127.0.0.1:4222.
+// WithURL sets the address of the broker, or several addresses separated by commas. An empty one stands for the default;
+// another one beside [WithNATS] is an error of Connect. Default: BUS_NATS_URL, else nats://127.0.0.1:4222.
 func WithURL(url string) ConnectOption {
-	return func(c *connectConfig) { c.linkConfig.url = cmp.Or(url, c.linkConfig.url) }
+	return func(c *connectConfig) {
+		if url != "" {
+			c.linkConfig.url, c.urlGiven = url, true
+		}
+	}
 }
 
 // WithBroker connects to a broker in this process, without a socket. Default: none.
@@ -57,7 +60,7 @@ func WithBroker(broker InProcessBroker) ConnectOption {
 
 // WithNATS uses a broker connection that the application already has. Its callbacks and settings are left as
 // they are, and it is never closed. Its reconnect buffer should be off (nats.ReconnectBufSize(-1)), or requests
-// made during an outage may be delivered late. Default: a connection of our own.
+// made during an outage may be delivered late. BUS_NATS_URL does not count then. Default: a connection of our own.
 func WithNATS(connection *nats.Conn) ConnectOption {
 	return func(c *connectConfig) {
 		if connection == nil {

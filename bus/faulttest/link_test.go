@@ -58,7 +58,7 @@ func TestBlackHole(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, 1, brokerConfig{PingInterval: pick(2*time.Second, 10*time.Second)})
 			link := startProxy(t, s.brokers.address(0))
-			behind := s.connect(t, host, link.url(), pick(withPings, withoutPings)(t, link.url())...)
+			behind := s.connect(t, host, "", pick(withPings, withoutPings)(t, link.url()))
 			serving := []*bus.Conn{s.instance(t, 0), s.serve(t, behind)}
 			stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: 16, budget: callBudget(2 * time.Second)}.start()
 			s.oracle.await(t, 200)
@@ -86,7 +86,7 @@ func TestBlackHole(t *testing.T) {
 }
 
 // withPings gives a connection pings that come more often than Busline's own do.
-func withPings(t *testing.T, url string) []bus.ConnectOption {
+func withPings(t *testing.T, url string) bus.ConnectOption {
 	t.Helper()
 	made, err := nats.Connect(url, nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2),
 		nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.ReconnectBufSize(-1))
@@ -94,11 +94,11 @@ func withPings(t *testing.T, url string) []bus.ConnectOption {
 		t.Fatal(err)
 	}
 	t.Cleanup(made.Close)
-	return []bus.ConnectOption{bus.WithNATS(made)}
+	return bus.WithNATS(made)
 }
 
 // withoutPings leaves Busline to its own.
-func withoutPings(*testing.T, string) []bus.ConnectOption { return nil }
+func withoutPings(_ *testing.T, url string) bus.ConnectOption { return bus.WithURL(url) }
 
 // TestStall holds up the link of an instance for longer than the budget of the calls, and then lets it all through, as
 // TCP does after a while without a network. The bus cannot tell such a call from one that was just made: a budget
