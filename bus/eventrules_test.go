@@ -34,14 +34,17 @@ func (h *onlyOrdered) OnOrdered(_ context.Context, number int) error { h.count =
 func (h *onlyOrdered) Close()                                        {}
 
 // routedEvents declares a route, which events do not have.
-type routedEvents interface {
-	OnOrdered(ctx context.Context, number int) error
-}
+type (
+	routedEvents interface{ OnRouted(number int) error }
+	routedSink   struct{}
+)
 
 var _ = reflectapi.Register[routedEvents](`type routedEvents interface {
-	//busline:route PUT /ordered
-	OnOrdered(ctx context.Context, number int) error
+	//busline:route PUT /routed
+	OnRouted(number int) error
 }`)
+
+func (routedSink) OnRouted(int) error { return nil }
 
 // TestRefusedSubscriptions tells what is wrong with each.
 func TestRefusedSubscriptions(t *testing.T) {
@@ -64,7 +67,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 		"another method":   {to(ordersHost, &onlyOrdered{}), "method Close: is not an event handler"},
 		"a port":           {to(ordersHost, newSink(), bus.Port(444)), "events are on port 417: leave bus.Port out"},
 		"a path":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
-		"a route":          {bus.Subscribe[routedEvents](conn, ordersHost, newSink()), "method OnOrdered: its interface declares the route PUT /ordered, but its name decides"},
+		"a route":          {bus.Subscribe[routedEvents](conn, ordersHost, routedSink{}), "method OnRouted: its interface declares the route PUT /routed, but its name decides"},
 		"strict":           {to(ordersHost, newSink(), bus.Strict()), "leave bus.Strict out"},
 		"POST alone":       {to(ordersHost, newSink(), bus.PostOnly()), "leave bus.PostOnly out"},
 		"a resource":       {to(ordersHost, newSink(), bus.Resource("orders")), "leave bus.Resource out"},

@@ -11,6 +11,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
+	"github.com/busline/busline/restmap/openapi"
 )
 
 // Serve registers the exported methods of impl as endpoints of conn's host. They are live when it returns; on an error
@@ -211,6 +212,9 @@ func (e *endpoint) faults(plane, host string) (faults []error) {
 	for _, route := range e.mapped.Routes {
 		if route.Method == http.MethodHead {
 			faults = append(faults, errors.New("HEAD cannot be served by itself: serve GET, which also answers HEAD"))
+		}
+		if !e.hidden && !openapi.Lists(route.Method) {
+			faults = append(faults, fmt.Errorf("OpenAPI has no HTTP method %s: if it is not misspelt, leave the endpoint out of the documents with bus.Hidden", route.Method))
 		}
 		if to := e.subject(plane, cmp.Or(e.source, host), route); len(to) > subject.MaxLength {
 			faults = append(faults, fmt.Errorf("its path makes a subject of %d bytes, and the limit is %d: shorten the path", len(to), subject.MaxLength))

@@ -7,26 +7,58 @@ import (
 	"slices"
 )
 
-// clientFaults returns a fault for each method that is declared with other names in an interface that the value implements, and
-// for which there are generated clients. That happens when a service is described without its interface: clients would send
-// arguments that the service ignores, as it knows them by other names, and zero would take their place without an error.
+// clientFaults returns a fault for each method that the clients of an interface call by other names, if it is not described by
+// that interface: they would send arguments that the service ignores, as it does not know them, and zero would take their place
+// without an error.
 func (s *survey) clientFaults(methods []*Method) (faults []error) {
 	if s.as.Kind() == reflect.Interface {
-		return nil // its names count
+		return nil // its names count, unless others are given in code: see namesGiven
 	}
-	_, table := newTableSource()
 	for _, iface := range registered.implementedBy(s.impl) {
-		for _, method := range methods {
-			theirs := s.namedBy(table, iface, method)
-			if theirs == nil || theirs.Signature() == method.Signature() {
-				continue
-			}
-			faults = append(faults, fmt.Errorf(
-				"method %s is %s, but %s for the clients of %v, whose arguments would get lost: give the interface as the type parameter, [%v], or use the same names",
-				method.Name, method.Signature(), theirs.Signature(), iface, iface))
+		if !sameMethods(iface, methods) {
+			continue // it may have these methods by chance
+		}
+		other := s.otherNames(iface, methods, fmt.Sprintf("give the interface as the type parameter, [%v], or use the same names", iface))
+		if len(other) == 0 {
+			return nil
+		}
+		faults = append(faults, other...)
+	}
+	return faults
+}
+
+// namesGiven warns of names that are given in code, and differ from those that the clients of the interface use.
+func (s *survey) namesGiven(methods []*Method) (warnings []string) {
+	if s.as.Kind() != reflect.Interface {
+		return nil
+	}
+	for _, fault := range s.otherNames(s.as, methods, "leave out bus.Names") {
+		warnings = append(warnings, fault.Error())
+	}
+	return warnings
+}
+
+// otherNames returns a fault for each method that has other names in an interface, or a route.
+func (s *survey) otherNames(iface reflect.Type, methods []*Method, remedy string) (faults []error) {
+	_, table := newTableSource()
+	for _, method := range methods {
+		theirs := s.namedBy(table, iface, method)
+		switch {
+		case theirs == nil:
+		case theirs.Signature() != method.Signature():
+			faults = append(faults, fmt.Errorf("method %s is %s, but %s for the clients of %v, and what has another name gets lost: %s",
+				method.Name, method.Signature(), theirs.Signature(), iface, remedy))
+		case theirs.Route != method.Route:
+			faults = append(faults, fmt.Errorf("method %s has the route %s for the clients of %v: %s", method.Name, theirs.Route, iface, remedy))
 		}
 	}
 	return faults
+}
+
+// sameMethods says whether an interface has these methods and no others.
+func sameMethods(iface reflect.Type, methods []*Method) bool {
+	has := func(m *Method) bool { return hasMethod(iface, m.Name) }
+	return iface.NumMethod() == len(methods) && !slices.ContainsFunc(methods, func(m *Method) bool { return !has(m) })
 }
 
 // namedBy returns a method with the names that the signature table of an interface has for it; nil if it has none.
@@ -37,6 +69,7 @@ func (s *survey) namedBy(table *textSource, iface reflect.Type, method *Method) 
 		return nil // the interface does not have it, or has not this one
 	}
 	theirs := *method
+	theirs.Route = found.route
 	theirs.Args, theirs.Results = slices.Clone(method.Args), slices.Clone(method.Results)
 	if theirs.take(found) != nil {
 		return nil

@@ -37,16 +37,18 @@ func TestNamesOfClients(t *testing.T) {
 	reserve := func(arguments, results string) reflectapi.Option {
 		return reflectapi.Names("Reserve", arguments, results)
 	}
-	restock, sold := reflectapi.Names("Restock", "item", ""), reflectapi.Names("OnSold", "item", "")
+	restock, noEvents := reflectapi.Names("Restock", "item", ""), reflectapi.Without("OnSold")
 	for name, test := range map[string]struct {
 		options []reflectapi.Option
 		want    []string
 	}{
-		"the same":        {[]reflectapi.Option{reserve("item, quantity", "total"), restock, sold}, nil},
-		"another result":  {[]reflectapi.Option{reserve("item, quantity", "sum"), restock, sold}, []string{"method Reserve", "(sum int)", "(total int)", "[reflectapi_test.stock]"}},
-		"other arguments": {[]reflectapi.Option{reserve("sku, n", "total"), restock, sold}, []string{"Reserve(sku string, n int)", "Reserve(item string, quantity int)", "get lost"}},
-		"left out":        {[]reflectapi.Option{reflectapi.Without("Reserve"), restock, sold}, nil},
-		"several":         {[]reflectapi.Option{reserve("n, item", "total"), reflectapi.Names("Restock", "sku", ""), reflectapi.Names("OnSold", "sku", "")}, []string{"method Reserve", "method Restock", "method OnSold", "[reflectapi_test.stockEvents]"}},
+		"the same":          {[]reflectapi.Option{reserve("item, quantity", "total"), restock, noEvents}, nil},
+		"another result":    {[]reflectapi.Option{reserve("item, quantity", "sum"), restock, noEvents}, []string{"method Reserve", "(sum int)", "(total int)", "[reflectapi_test.stock]"}},
+		"other arguments":   {[]reflectapi.Option{reserve("sku, n", "total"), restock, noEvents}, []string{"Reserve(sku string, n int)", "Reserve(item string, quantity int)", "gets lost"}},
+		"several":           {[]reflectapi.Option{reserve("n, item", "total"), reflectapi.Names("Restock", "sku", ""), noEvents}, []string{"method Reserve", "method Restock"}},
+		"another interface": {[]reflectapi.Option{reflectapi.Without("Reserve", "Restock"), reflectapi.Names("OnSold", "sku", "")}, []string{"method OnSold", "[reflectapi_test.stockEvents]"}},
+		"more than it":      {[]reflectapi.Option{reserve("sku, n", "total"), restock, reflectapi.Names("OnSold", "item", "")}, nil},
+		"less than it":      {[]reflectapi.Option{reserve("sku, n", "total"), reflectapi.Without("Restock", "OnSold")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +62,37 @@ func TestNamesOfClients(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// doors has a route that its clients call.
+type doors interface{ Shut(id int) error }
+
+var _ = reflectapi.Register[doors](`type doors interface {
+	//busline:route POST /doors/{id}/shut
+	Shut(id int) error
+}`)
+
+type door struct{}
+
+func (door) Shut(int) error { return nil }
+
+// TestRoutesOfClients describes a service without the interface that declares its route.
+func TestRoutesOfClients(t *testing.T) {
+	t.Parallel()
+	_, err := reflectapi.Describe(door{}, reflectapi.Names("Shut", "id", ""))
+	if want := "method Shut has the route POST /doors/{id}/shut for the clients of reflectapi_test.doors: give the interface"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+}
+
+// TestNamesGivenBesideAnInterface has the names in code count, and says that clients use others.
+func TestNamesGivenBesideAnInterface(t *testing.T) {
+	t.Parallel()
+	service := describeAs[stock](t, depot{}, reflectapi.Names("Reserve", "sku, n", "total"))
+	warning := strings.Join(service.Warnings, " ")
+	if service.Methods[0].Args[0].Name != "sku" || !strings.Contains(warning, "method Reserve is Reserve(sku string, n int)") || !strings.Contains(warning, "leave out bus.Names") {
+		t.Errorf("%v: %s", service.Methods[0].Args, warning)
 	}
 }
 

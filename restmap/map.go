@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -118,7 +119,20 @@ func (m *mapper) optionsOf(method *reflectapi.Method) (MethodOptions, error) {
 		return options, fmt.Errorf("its interface declares the route %s, which its clients call: leave out bus.Path and bus.HTTPMethod", method.Route)
 	}
 	options.HTTPMethod, options.Path, _ = strings.Cut(method.Route, " ")
+	if options.HTTPMethod == strings.ToUpper(options.HTTPMethod) && !isListable(options.HTTPMethod) {
+		return options, fmt.Errorf("its interface declares the HTTP method %q: write one of %s, or %q for any", options.HTTPMethod, strings.Join(listable(), ", "), AnyMethod)
+	}
 	return options, nil
+}
+
+// listable returns the HTTP methods that a document can list, but for HEAD and OPTIONS, which are answered as GET and by the
+// ingress.
+func listable() []string {
+	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+}
+
+func isListable(method string) bool {
+	return method == AnyMethod || slices.Contains(listable(), method)
 }
 
 // isREST reports whether REST style follows from a method's name and from its siblings.

@@ -75,6 +75,9 @@ func parseSegment(text string) (Segment, error) {
 		if err != nil {
 			return Segment{}, fmt.Errorf("segment %q: a %% needs two hexadecimal digits after it", text)
 		}
+		if literal == "." || literal == ".." {
+			return Segment{}, fmt.Errorf("segment %q: browsers take it for another folder, and call another path", text)
+		}
 		return Segment{Literal: literal}, nil
 	}
 	name, opened := strings.CutPrefix(text, "{")

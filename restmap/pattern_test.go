@@ -47,6 +47,8 @@ func TestParsePatternRefuses(t *testing.T) {
 	tests := []struct{ path, want string }{
 		{"", `path "": does not start with a slash`},
 		{"add", `path "add": does not start with a slash`},
+		{"/a/../b", `path "/a/../b": segment "..": browsers take it for another folder, and call another path`},
+		{"/%2e/b", `path "/%2e/b": segment "%2e": browsers take it for another folder, and call another path`},
 		{"/%zz", `path "/%zz": segment "%zz": a % needs two hexadecimal digits after it`},
 		{"/a{id}", `path "/a{id}": segment "a{id}": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},
 		{"/{id}.json", `path "/{id}.json": segment "{id}.json": a parameter is a whole segment, {name}, or {name+} at the end for all the rest`},

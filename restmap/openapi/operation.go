@@ -20,10 +20,15 @@ func listedMethod(endpoint *restmap.Endpoint) string {
 	return endpoint.Routes[0].Method
 }
 
+// Lists says whether a document can list an endpoint under an HTTP method, or under any, "*".
+func Lists(method string) bool {
+	return method == restmap.AnyMethod || new(PathItem).slot(method) != nil
+}
+
 // add describes one endpoint.
 func (b *builder) add(endpoint *Described) error {
 	method := listedMethod(endpoint.Endpoint)
-	if method != restmap.AnyMethod && new(PathItem).slot(method) == nil {
+	if !Lists(method) {
 		return fmt.Errorf("OpenAPI has no HTTP method %s; hide it from the documents", method)
 	}
 	operation := &Operation{
