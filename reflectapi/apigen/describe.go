@@ -33,7 +33,7 @@ type description struct {
 // is an error, because nothing useful can be reported about it. Routes matter only to a client: without one they can
 // still be chosen when the interface is served.
 func describe(source *sources, found *api, wanted request) (*description, error) {
-	d := &description{source: source, api: found}
+	d := &description{source: source, api: found, faults: source.unreadRoutes(found.named)}
 	var signatures []reflectapi.Signature
 	for _, m := range found.methods {
 		o, signature, err := d.operation(m)

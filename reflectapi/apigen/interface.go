@@ -113,10 +113,7 @@ func typeSpec(file *ast.File, name string) (*ast.TypeSpec, *ast.GenDecl) {
 
 // docText returns the doc comment of a type: its own, or that of a declaration with only this type.
 func docText(spec *ast.TypeSpec, declaration *ast.GenDecl) string {
-	if spec.Doc == nil && !declaration.Lparen.IsValid() {
-		return strings.TrimSpace(declaration.Doc.Text())
-	}
-	return strings.TrimSpace(spec.Doc.Text())
+	return strings.TrimSpace(docOf(spec, declaration).Text())
 }
 
 func (s *sources) position(pos token.Pos) token.Position { return s.set.Position(pos) }

@@ -206,6 +206,8 @@ func TestRefusedClients(t *testing.T) {
 	})
 }
 
+const unread = "this declares no route: it has to begin with //busline:route, without a blank, in the comment directly above a method"
+
 // What is wrong with the routes that comments declare.
 func TestRefusedRoutes(t *testing.T) {
 	t.Parallel()
@@ -223,9 +225,19 @@ func TestRefusedRoutes(t *testing.T) {
 		"small":   {"-type T", of("\t//busline:route get /a"), `api.go:5: method Add: HTTP method "get": write it in capital letters, or "*" for any`},
 		"misspelt": {"-type T", of("\t//busline:route PSOT /a"),
 			`api.go:5: method Add: its interface declares the HTTP method "PSOT": write one of GET, POST, PUT, PATCH, DELETE, or "*" for any`},
-		"a folder":     {"-type T", of("\t//busline:route GET /a/../b"), `api.go:5: method Add: path "/a/../b": segment "..": browsers take it for another folder, and call another path`},
-		"no argument":  {"-type T", of("\t//busline:route GET /a/{x}"), `api.go:5: method Add: path /a/{x}: the method has no argument "x"`},
-		"of a sibling": {"-type T", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tAdd(id int) error\n\tSub(id int) error\n}\n"), `api.go:6: method Sub: is served as POST /sub, and so is method Add: rename one of them, or declare a route in its comment, as in //busline:route POST /orders/{id}/cancel`},
+		"a folder":       {"-type T", of("\t//busline:route GET /a/../b"), `api.go:5: method Add: path "/a/../b": segment "..": browsers take it for another folder, and call another path`},
+		"no argument":    {"-type T", of("\t//busline:route GET /a/{x}"), `api.go:5: method Add: path /a/{x}: the method has no argument "x"`},
+		"of a sibling":   {"-type T", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tAdd(id int) error\n\tSub(id int) error\n}\n"), `api.go:6: method Sub: is served as POST /sub, and so is method Add: rename one of them, or declare a route in its comment, as in //busline:route POST /orders/{id}/cancel`},
+		"a blank":        {"-type T", of("\t// busline:route GET /a"), "api.go:4: " + unread},
+		"a capital":      {"-type T", of("\t// Add adds.\n\t//Busline:route GET /a"), "api.go:5: " + unread},
+		"no colon":       {"-type T", of("\t//busline route GET /a"), "api.go:4: " + unread},
+		"another colon":  {"-type T", of("\t//busline-route GET /a"), "api.go:4: " + unread},
+		"in a block":     {"-type T", of("\t/*\n\tAdd adds.\n\t//busline:route GET /a\n\t*/"), "api.go:4: " + unread},
+		"an empty line":  {"-type T", of("\t//busline:route GET /a\n"), "api.go:4: " + unread},
+		"behind":         {"-type T", files("package p\n\ntype T interface {\n\tAdd(id int) error //busline:route GET /a\n}\n"), "api.go:4: " + unread},
+		"at the end":     {"-type T", files("package p\n\ntype T interface {\n\tAdd(id int) error\n\t//busline:route GET /a\n}\n"), "api.go:5: " + unread},
+		"of the type":    {"-type T", files("package p\n\n// T is.\n//busline:route GET /a\ntype T interface {\n\tAdd(id int) error\n}\n"), "api.go:4: " + unread},
+		"of an embedded": {"-type T", files("package p\n\ntype B interface{ Add(id int) error }\n\ntype T interface {\n\t//busline:route GET /a\n\tB\n}\n"), "api.go:6: " + unread},
 		"of an event": {"-type T -events", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tOnSub(id int) error\n}\n"),
 			"api.go:5: method OnSub: declares the route POST /sub, but events have paths of their own: leave out //busline:route"},
 	})

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+)
+
+// meantAsRoute is a comment that somebody may take for one that declares a route.
+var meantAsRoute = regexp.MustCompile(`(?im)^[\s/*]*busline\s*[:-]?\s*route\b`)
+
+// unreadRoutes finds comments at an interface that look as if they declared a route, and do not: they are written in another way,
+// or stand where nobody reads them.
+func (s *sources) unreadRoutes(iface types.Object) (faults []fault) {
+	for _, file := range s.sourceOf(iface.Pkg()) {
+		spec, declaration := typeSpec(file, iface.Name())
+		if spec == nil {
+			continue
+		}
+		from := spec.Pos()
+		if doc := docOf(spec, declaration); doc != nil {
+			from = doc.Pos()
+		}
+		read := commentsOfMethods(spec)
+		for _, group := range file.Comments {
+			for _, comment := range group.List {
+				isRead := read[group] && strings.HasPrefix(comment.Text, reflectapi.RouteDirective)
+				if !isRead && meantAsRoute.MatchString(comment.Text) && from <= comment.Pos() && comment.Pos() <= s.endOfLine(spec.End()) {
+					faults = append(faults, fault{s.position(comment.Pos()), "this declares no route: it has to begin with " + reflectapi.RouteDirective +
+						", without a blank, in the comment directly above a method"})
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// docOf returns the comment of a type: its own, or that of a declaration with only this type.
+func docOf(spec *ast.TypeSpec, declaration *ast.GenDecl) *ast.CommentGroup {
+	if spec.Doc == nil && !declaration.Lparen.IsValid() {
+		return declaration.Doc
+	}
+	return spec.Doc
+}
+
+// commentsOfMethods are those in which routes are looked for.
+func commentsOfMethods(spec *ast.TypeSpec) map[*ast.CommentGroup]bool {
+	read := make(map[*ast.CommentGroup]bool)
+	if written, ok := spec.Type.(*ast.InterfaceType); ok {
+		for _, field := range written.Methods.List {
+			if len(field.Names) > 0 && field.Doc != nil {
+				read[field.Doc] = true
+			}
+		}
+	}
+	return read
+}
+
+// endOfLine returns the end of the line that a position is in.
+func (s *sources) endOfLine(pos token.Pos) token.Pos {
+	file := s.set.File(pos)
+	if line := file.Line(pos); line < file.LineCount() {
+		return file.LineStart(line + 1)
+	}
+	return pos + token.Pos(file.Size()) // it is the last
+}
