@@ -94,9 +94,13 @@ func checkClaims(e *endpoint) Interceptor {
 // asks. It says nothing of the endpoint that the caller does not know.
 func (c *Conn) authorize(s *serving, e *endpoint) (err error) {
 	if s.request.Actor == "" {
-		return tokenMissing(s.request, e)
+		err = tokenMissing(s.request, e)
+	} else {
+		s.claims, err = c.identify(s, s.request.Actor, e)
 	}
-	s.claims, err = c.identify(s, s.request.Actor, e)
+	if err != nil {
+		c.warnOfMissingKeys(e)
+	}
 	return err
 }
 
@@ -142,21 +146,13 @@ func (e *endpoint) compileClaims() (err error) {
 	return err
 }
 
-// warnOfMissingKeys warns of endpoints that ask for claims that nobody can prove.
-func (c *Conn) warnOfMissingKeys(endpoints []*endpoint) {
-	if c.verifier != nil {
+// warnOfMissingKeys warns once, when a caller is refused, that this is so for all: nobody can prove any claim.
+func (c *Conn) warnOfMissingKeys(e *endpoint) {
+	if c.verifier != nil || c.keyless.Swap(true) {
 		return
 	}
-	var asking []string
-	for _, e := range endpoints {
-		if e.rule != nil {
-			asking = append(asking, e.Name)
-		}
-	}
-	if len(asking) > 0 {
-		c.logger.Warn().Strs("endpoints", asking).
-			Msg("claims are required, and this connection has no keys: every call will be refused; set BUS_JWKS, or use bus.WithVerifier")
-	}
+	c.logger.Warn().Str("endpoint", e.Name).
+		Msg("claims are required, and this connection has no keys, so every call is refused; set BUS_JWKS, or use bus.WithVerifier")
 }
 
 // actFor gives a request the token of whom it is made for. What the framework asks on its own port it asks everybody, and

@@ -34,6 +34,7 @@ type Conn struct {
 	slog                 *slog.Logger // behind logger; nil: that is no other's
 
 	verifier    *claims.Verifier // nil accepts no token
+	keyless     atomic.Bool      // that there is none was logged
 	ownVerifier *claims.Verifier // the same if it is ours to close, else nil
 
 	link      *link

@@ -167,7 +167,6 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	c.remember(endpoints)
 	c.documents.add(endpoints)
 	c.warnOfDisplaced(endpoints)
-	c.warnOfMissingKeys(endpoints)
 	if !c.serving {
 		c.serving = true
 		c.link.services.join(ctx, c)

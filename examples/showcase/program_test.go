@@ -3,7 +3,6 @@ package main_test
 import (
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus/broker"
-	"github.com/busline/busline/bus/claims/claimstest"
 	"github.com/busline/busline/examples/internal/exampletest"
 )
 
@@ -73,18 +71,10 @@ func isKilledByASecondSignal(t *testing.T, executable string) {
 	}
 }
 
-// startProgram runs a showcase that sends every call over the broker. It has keys, as the payroll warns without them.
+// startProgram runs a showcase that sends every call over the broker.
 func startProgram(t *testing.T, executable, brokerURL string) *exampletest.Program {
 	t.Helper()
-	keys := filepath.Join(t.TempDir(), "keys.json")
-	key, err := claimstest.NewKey()
-	if err == nil {
-		err = claimstest.WriteKeySet(keys, key)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exampletest.Start(t, executable, "BUS_NATS_URL="+brokerURL, "BUS_HTTP_ADDR=127.0.0.1:0", "BUS_SHORT_CIRCUIT=0", "BUS_JWKS="+keys)
+	return exampletest.Start(t, executable, "BUS_NATS_URL="+brokerURL, "BUS_HTTP_ADDR=127.0.0.1:0", "BUS_SHORT_CIRCUIT=0")
 }
 
 // begin makes a request, and returns when it is on its way to the service. The answer follows.
