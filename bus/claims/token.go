@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"encoding/base64"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
@@ -11,8 +12,7 @@ const maxTokenBytes = 8 << 10
 
 // parseToken takes a token apart. Nothing is verified yet but that its algorithm is one of ours.
 func parseToken(token string) (*jose.JSONWebSignature, error) {
-	// The decoder reads over line breaks, so that one token could be written in many ways.
-	if strings.Count(token, ".") != 2 || strings.ContainsFunc(token, func(c rune) bool { return !isBase64URL(c) && c != '.' }) {
+	if !isCompact(token) {
 		return nil, refuse("token: not a JWT, which is three parts of base64url joined by dots")
 	}
 	signed, err := jose.ParseSignedCompact(token, algorithms())
@@ -26,6 +26,20 @@ func parseToken(token string) (*jose.JSONWebSignature, error) {
 		}
 	}
 	return signed, nil
+}
+
+// isCompact tells whether a token is three parts of base64url. The decoder of the library reads over line breaks, and over
+// the bits that the last letter of a part has to spare, so that one token could be written in many ways.
+func isCompact(token string) bool {
+	if strings.Count(token, ".") != 2 || strings.ContainsFunc(token, func(c rune) bool { return !isBase64URL(c) && c != '.' }) {
+		return false
+	}
+	for part := range strings.SplitSeq(token, ".") {
+		if _, err := base64.RawURLEncoding.Strict().DecodeString(part); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // checkSignature returns the payload of a token that one of the keys has signed.
