@@ -1,6 +1,7 @@
 package claims_test
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -194,11 +195,12 @@ func refuses(t testing.TB, verifier *claims.Verifier, token, reason string) {
 
 // issuer serves a key set over HTTP without a network, so that it can be in a synctest bubble.
 type issuer struct {
-	mu      sync.Mutex
-	text    string
-	status  int           // 0 is 200; -1 is no answer at all
-	delay   time.Duration // before it answers
-	fetches int
+	mu       sync.Mutex
+	text     string
+	status   int           // 0 is 200; -1 is no answer at all
+	location string        // where it redirects to, with status 302; "" is somewhere else
+	delay    time.Duration // before it answers
+	fetches  int
 }
 
 func (i *issuer) client() *http.Client { return &http.Client{Transport: i} }
@@ -228,7 +230,7 @@ func (i *issuer) RoundTrip(request *http.Request) (*http.Response, error) {
 	case <-request.Context().Done():
 		return nil, context.Cause(request.Context())
 	}
-	header := http.Header{"Location": {"http://elsewhere.example/"}}
+	header := http.Header{"Location": {cmp.Or(i.location, "http://elsewhere.example/")}}
 	return &http.Response{
 		StatusCode: max(status, 200), Header: header, Body: io.NopCloser(strings.NewReader(text)), Request: request,
 	}, nil

@@ -141,6 +141,27 @@ func TestColdStart(t *testing.T) {
 	})
 }
 
+// TestSecretsOfAURL holds that the log shows neither the password nor the query of a URL, be it that of the key set or
+// one to which that redirects.
+func TestSecretsOfAURL(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		server *issuer
+		keySet string
+		want   string
+	}{
+		{&issuer{status: -1}, "https://me:secret@id.example/jwks.json?token=secret#secret", "key set https://me:xxxxx@id.example/jwks.json: cannot be reached: unexpected EOF"},
+		{&issuer{status: 302, location: "http://me:secret@id.example/?token=secret"}, keySetURL, "key set " + keySetURL + ": cannot be reached: redirected from https to http"},
+		{&issuer{status: 302, location: "https://me:secret@id.example/?token=secret"}, keySetURL, "key set " + keySetURL + ": cannot be reached: too many redirections"},
+	} {
+		var log bytes.Buffer
+		open(t, claims.Config{KeySet: test.keySet, HTTPClient: test.server.client(), Logger: zerolog.New(&log)}).Close()
+		if !strings.Contains(log.String(), `"`+test.want+`"`) || strings.Contains(log.String(), "secret") {
+			t.Errorf("log %swant %s", &log, test.want)
+		}
+	}
+}
+
 // TestPatience holds that a caller waits for a key no longer than its context.
 func TestPatience(t *testing.T) {
 	t.Parallel()

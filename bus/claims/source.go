@@ -66,7 +66,12 @@ type urlSource struct {
 	client *http.Client
 }
 
-func (s urlSource) String() string { return s.url.Redacted() }
+// String leaves the query out, too: some issuers are asked with a key in it.
+func (s urlSource) String() string {
+	plain := *s.url
+	plain.RawQuery, plain.ForceQuery, plain.Fragment, plain.RawFragment = "", false, "", ""
+	return plain.Redacted()
+}
 
 // unreachableError is that of a source that may well be there later.
 type unreachableError struct{ cause error }
@@ -79,13 +84,13 @@ func (s urlSource) fetch(ctx context.Context) ([]byte, error) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url.String(), nil)
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	request.Close = true // the next one is minutes away
 	request.Header.Set("Accept", "application/jwk-set+json, application/json")
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, &unreachableError{err}
+		return nil, &unreachableError{withoutURL(err)}
 	}
 	if response.StatusCode != http.StatusOK {
 		response.Body.Close()
@@ -96,6 +101,14 @@ func (s urlSource) fetch(ctx context.Context) ([]byte, error) {
 		return nil, &unreachableError{err}
 	}
 	return text, nil
+}
+
+// withoutURL returns the cause of an error that repeats a URL with all its secrets, be it ours or one we were redirected to.
+func withoutURL(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
 }
 
 // guarded returns a client that does not follow a redirection from https to http, unless it has a rule of its own.
