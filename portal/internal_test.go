@@ -72,3 +72,28 @@ func TestAFaultOfTheIngressStaysInside(t *testing.T) {
 		t.Error(got.text)
 	}
 }
+
+// TestAPlaceThatIsLeftOutKeepsItsReason has the portal itself fail to fetch a document, with a text that is not for its
+// readers.
+func TestAPlaceThatIsLeftOutKeepsItsReason(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	conn := door.bus.Connect("portal", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, x *bus.Exchange) error {
+			if x.Side == bus.ClientSide && x.Host == "calculator.example" {
+				return driver{io.EOF}.Open()
+			}
+			return next(ctx, x)
+		}
+	}))
+	if err := portal.Register(conn, patient()...); err != nil {
+		t.Fatal(err)
+	}
+	door.calculate("calculator.example")
+	for _, path := range []string{"/portal/openapi.json", "/portal/live.json"} {
+		text := door.get(path).text
+		if !strings.Contains(text, "calculator.example:443 is left out: the reason is in the log") || strings.Contains(text, "postgres") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+}

@@ -55,6 +55,8 @@ func (c *catalog) notFetched(err error) error {
 		return errors.New("nobody acked the request for it")
 	case errors.Is(err, bus.ErrTimeout):
 		return fmt.Errorf("it did not answer within %s", c.patience.documents)
+	case bus.IsInternal(err): // whoever reads the note need not be of the bus
+		return errors.New(withheld(failed.Status, failed.MsgID))
 	default:
 		return errors.New(failed.Detail)
 	}
