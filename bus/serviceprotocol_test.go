@@ -304,7 +304,7 @@ func TestServiceProtocolIsUnmoved(t *testing.T) {
 	}
 	for _, subject := range []string{"$SRV.STATS", "$SRV.INFO." + calculatorName} {
 		asks.say(subject, "", "POST /add HTTP/1.1\r\n\r\n")       // has nowhere to be answered
-		asks.say(subject, "$SRV.PING", strings.Repeat("{", 1000)) // is answered where it is asked
+		asks.say(subject, "$SRV.PING", strings.Repeat("{", 1000)) // would be answered where it is asked
 	}
 	if got := one[micro.Stats](asks, "$SRV.STATS", conn); got.ID != conn.ID() {
 		t.Errorf("%+v", got)
@@ -312,6 +312,34 @@ func TestServiceProtocolIsUnmoved(t *testing.T) {
 	if stats := conn.Stats(); stats.Dropped != 0 || !conn.Healthy() {
 		t.Errorf("%+v", stats)
 	}
+}
+
+// TestServiceProtocolAnswersNotInTheWrongPlace has somebody who may only ask choose a reply subject on which the service may
+// publish, and he may not.
+func TestServiceProtocolAnswersNotInTheWrongPlace(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn, onOther := b.connect(calculatorHost), b.connect(calculatorHost, bus.WithPlane("another"))
+		serve(t, conn, calculator{conn.ID()})
+		raw := rawClient(t, b.world)
+		for to, answers := range map[string]int{
+			"$KV.products.a": 0, conn.Plane() + ".443.example.calculator.|.GET.add": 0, onOther.Plane() + ".x": 0,
+			conn.Plane() + "x": 1, "_INBOX." + conn.Plane() + ".x": 1,
+		} {
+			heard := b.listen(to)
+			if err := raw.PublishRequest("$SRV.PING", to, nil); err != nil {
+				t.Fatal(err)
+			}
+			flush(t, raw)
+			synctest.Wait()
+			if len(heard) != answers {
+				t.Errorf("%s gets %d answers, want %d", to, len(heard), answers)
+			}
+		}
+		if stats := conn.Stats(); stats.Dropped != 0 || !conn.Healthy() {
+			t.Errorf("%+v", stats)
+		}
+	})
 }
 
 // TestServiceProtocolUnderAFlood asks more than is answered at a time, in virtual time.

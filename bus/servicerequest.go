@@ -18,7 +18,7 @@ const (
 // take has a request answered by somebody else than who takes messages in. What it says beside its subject does not count.
 func (p *serviceProtocol) take(message *nats.Msg, asked *Conn) {
 	verb, _, _ := strings.Cut(strings.TrimPrefix(message.Subject, servicePrefix), ".")
-	if message.Reply == "" || !slices.Contains([]string{verbPing, verbInfo, verbStats}, verb) {
+	if !slices.Contains([]string{verbPing, verbInfo, verbStats}, verb) || !p.mayAnswer(message.Reply) {
 		return
 	}
 	p.mu.Lock()
@@ -31,6 +31,15 @@ func (p *serviceProtocol) take(message *nats.Msg, asked *Conn) {
 		p.answering = true
 		p.link.workers.start(p)
 	}
+}
+
+// mayAnswer says whether answers may go to a reply subject. It is chosen by who asks, and the answer is sent in our name: it
+// must not get where only we may publish. That is what begins with $, such as the subjects of JetStream and of its
+// key-value stores, and all of the planes.
+func (p *serviceProtocol) mayAnswer(to string) bool {
+	return to != "" && !strings.HasPrefix(to, "$") && !slices.ContainsFunc(p.link.members(), func(c *Conn) bool {
+		return strings.HasPrefix(to, c.plane+".")
+	})
 }
 
 // do answers one request after the other, so that who asks much does not keep the process busy.
