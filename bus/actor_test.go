@@ -207,3 +207,37 @@ func TestClaimsThatCannotBeAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// TestClaimsInOnePlace holds that no expression goes unheard because another one stands beside it.
+func TestClaimsInOnePlace(t *testing.T) {
+	t.Parallel()
+	const twice, both = `bus.Claims twice in one place: join both expressions in one, bus.Claims("(…) and (…)")`,
+		"bus.Claims beside bus.Public in one place: leave one of them out"
+	of, open := bus.Claims(keepers), bus.Public()
+	conn := newBus(t).Connect(vaultHost)
+	for name, test := range map[string]struct {
+		first, second bus.EndpointOption
+		want          string
+	}{
+		"claims":        {of, bus.Claims("level >= 3"), twice},
+		"same claims":   {of, of, twice},
+		"claims, none":  {of, open, both},
+		"none, claims":  {open, of, both},
+		"an empty text": {bus.Claims(""), of, twice},
+	} {
+		for place, err := range map[string]error{
+			"serve bus_test.vault on vault.example: ": bus.Serve(conn, vault{}, test.first, bus.Method("Who", open), test.second),
+			"vault.Open: ": bus.Serve(conn, vault{}, bus.Method("Open", test.first, bus.Hidden(), test.second)),
+			"vault.Who: ":  bus.Serve(conn, vault{}, bus.Method("Who", test.first), bus.Method("Who", test.second)),
+			"handle GET /x on vault.example: GET /x: ": conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
+			"to the events of vault: ":                 bus.Subscribe(conn, "vault", happening{}, test.first, test.second),
+		} {
+			if err == nil || !strings.Contains(err.Error(), place+test.want) {
+				t.Errorf("%s: %v, want %s%s", name, err, place, test.want)
+			}
+		}
+	}
+	if err := bus.Serve(conn, vault{}, open, open, bus.Method("Open", of), bus.Method("Change", open)); err != nil {
+		t.Error(err)
+	}
+}

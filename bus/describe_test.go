@@ -21,6 +21,7 @@ func TestDocumentOfRefusesWhatServeRefuses(t *testing.T) {
 		"documents":  bus.Method("Two", bus.Path("/openapi.json"), bus.HTTPMethod("GET")),
 		"durable":    bus.Durable(),
 		"claims":     bus.Claims("level >"),
+		"two claims": bus.Method("Two", bus.Claims("a"), bus.Claims("b")),
 		"no option":  nil,
 	} {
 		served := bus.Serve(conn, twins{}, option)

@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -51,12 +52,31 @@ type endpointConfig struct {
 	timeBudget  time.Duration
 	secured     bool   // it asks for claims
 	claims      string // that satisfy this expression
+	judged      bool   // Claims or Public was used at this level: that of Serve, or of the one method or handler
+	fault       error  // what is wrong with how they were used
 	description string
 
 	interceptors []Interceptor
 }
 
 func newEndpointConfig() endpointConfig { return endpointConfig{port: publicPort, queue: true} }
+
+// Faults of claims at one level, of which the last would count and the others go unnoticed.
+var (
+	errClaimsTwice     = errors.New(`bus.Claims twice in one place: join both expressions in one, bus.Claims("(…) and (…)")`)
+	errClaimsAndPublic = errors.New("bus.Claims beside bus.Public in one place: leave one of them out")
+)
+
+// judge sets whether claims are asked for, and which.
+func (c *endpointConfig) judge(secured bool, claims string) {
+	switch {
+	case c.judged && secured != c.secured:
+		c.fault = errClaimsAndPublic
+	case c.judged && secured:
+		c.fault = errClaimsTwice
+	}
+	c.judged, c.secured, c.claims = true, secured, claims
+}
 
 // newEndpoint makes the plan of an endpoint that nothing has been done for yet.
 func newEndpoint(config endpointConfig, name string, mapped *restmap.Endpoint) *endpoint {

@@ -219,7 +219,7 @@ func (e *endpoint) faults(plane, host string) (faults []error) {
 			faults = append(faults, fmt.Errorf("its path makes a subject of %d bytes, and the limit is %d: shorten the path", len(to), subject.MaxLength))
 		}
 	}
-	if err := e.compileClaims(); err != nil {
+	if err := cmp.Or(e.fault, e.compileClaims()); err != nil {
 		faults = append(faults, err)
 	}
 	if e.bodyLimit < 0 || e.timeBudget < 0 {

@@ -60,6 +60,7 @@ func (s *serviceConfig) apply(options []ServeOption) {
 		}
 		option.applyToService(s)
 	}
+	s.fault = cmp.Or(s.fault, s.endpoints.fault)
 }
 
 // noOption is the fault of an option that is nil: nobody can know what it was to be, and it may have been Claims.
@@ -68,6 +69,7 @@ func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it o
 // method returns the configuration of one method: that of the service, then its own.
 func (s *serviceConfig) method(name string) methodConfig {
 	config := methodConfig{endpointConfig: s.endpoints}
+	config.judged = false // what is said of a method replaces what is said of all
 	for _, option := range s.methods[name] {
 		option.applyToMethod(&config)
 	}
@@ -184,14 +186,15 @@ func NoQueue() EndpointOption {
 // the language. Without a token the answer is 401, with insufficient claims 403, and documents show the endpoints only
 // to those who may call them. A claim that is absent makes a comparison false. Default: no token is required.
 //
-// In [Method] it replaces the Claims of [Serve]. An empty expression is an error: see [Public].
+// In [Method] it replaces the Claims of [Serve]. An empty expression is an error: see [Public]. So is a second Claims in the
+// same place: join both expressions with "and".
 func Claims(expression string) EndpointOption {
-	return endpointOption(func(c *endpointConfig) { c.secured, c.claims = true, expression })
+	return endpointOption(func(c *endpointConfig) { c.judge(true, expression) })
 }
 
-// Public requires no token; use it in [Method] where [Serve] has Claims. Default: no token is required.
+// Public requires no token; use it in [Method] where [Serve] has Claims. Beside Claims it is an error. Default: no token is required.
 func Public() EndpointOption {
-	return endpointOption(func(c *endpointConfig) { c.secured, c.claims = false, "" })
+	return endpointOption(func(c *endpointConfig) { c.judge(false, "") })
 }
 
 // Hidden leaves endpoints out of the documents. They can still be called. Default: shown.
