@@ -50,6 +50,8 @@ func (c *Conn) objection(in *incoming, fault error) error {
 		return newError(http.StatusLoopDetected, NotExecuted, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
 	case !in.found():
 		return c.notServed(in.Address)
+	case c.router.isDetour(in.Address, in.match):
+		return absent(in.Address, nil)
 	default:
 		return c.limitMessage(in.Request.Body)
 	}

@@ -194,6 +194,11 @@ func (r *router) find(address subject.Address) match {
 	if err != nil {
 		return match{}
 	}
+	return r.search(address, segments)
+}
+
+// search finds the route for the port and the method of an address, and for the segments of a path. The lock is held.
+func (r *router) search(address subject.Address, segments []string) match {
 	return r.ports[address.Port].find(segments, nil, func(at spots) *spot {
 		return at.choose(address.Method)
 	})
