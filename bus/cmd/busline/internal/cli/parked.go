@@ -83,32 +83,37 @@ func (s *session) parked(ctx context.Context, options parkedOptions) error {
 	}
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
-	done := []bus.ParkedEvent{}
-	err = s.eachParked(ctx, conn, options, func(event bus.ParkedEvent) { done = append(done, event) })
+	done, others := []bus.ParkedEvent{}, parkedKinds{}
+	err = s.eachParked(ctx, conn, options, others, func(event bus.ParkedEvent) { done = append(done, event) })
 	if err != nil && len(done) == 0 {
 		return err
 	}
-	if s.settings.json {
-		if printed := s.print("%s\n", jsonOf(done)); printed != nil {
-			return printed
-		}
-		return err
+	if len(done) == 0 {
+		err = s.noneParked(ctx, conn, options, others)
 	}
-	if printed := s.print("%s", options.told(s.style(), done)); printed != nil {
+	text := options.told(s.style(), done)
+	switch {
+	case s.settings.json:
+		text = string(jsonOf(done)) + "\n"
+	case len(done) == 0 && err == nil:
+		text = "no event of " + options.source + " is parked\n"
+	}
+	if printed := s.print("%s", text); printed != nil {
 		return printed
 	}
 	return err
 }
 
-// eachParked yields the events that are meant, each after what was asked for is done. Where that fails it goes on: one of a
-// service that is gone does not hold up those behind it.
-func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parkedOptions, done func(bus.ParkedEvent)) error {
+// eachParked yields the events that are meant, each after what was asked for is done, and notes the kinds of the others. Where
+// that fails it goes on: one of a service that is gone does not hold up those behind it.
+func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parkedOptions, others parkedKinds, done func(bus.ParkedEvent)) error {
 	var faults []error
 	for event, err := range bus.ParkedEvents(ctx, conn, options.source) {
 		if err != nil {
 			return errors.Join(append(faults, err)...)
 		}
 		if !options.selects(&event) {
+			others.add(&event)
 			continue
 		}
 		switch {
@@ -142,7 +147,6 @@ func (o *parkedOptions) told(style style, events []bus.ParkedEvent) string {
 	}
 	switch {
 	case len(events) == 0:
-		text.WriteString("no such event is parked\n")
 	case o.retry:
 		text.WriteString(plural(len(events), "event") + " delivered again\n")
 	case o.remove:

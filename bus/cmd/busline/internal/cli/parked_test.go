@@ -56,20 +56,26 @@ func TestParked(t *testing.T) {
 	t.Parallel()
 	newTerminal(t).refuses(1, "the broker has no JetStream", "parked", "orders.example")
 	e := &terminal{t, bustest.New(t, broker.JetStream(t.TempDir())), make(map[string]string)}
-	e.says("no such event is parked\n", "parked", "orders.example")
+	e.refuses(3, "orders.example has no stored events in plane "+e.bus.Plane(), "parked", "orders.example")
 	source, broken := e.bus.Connect("orders.example"), &mailer{handled: make(chan int, 3)}
 	err := bus.Subscribe(e.bus.Connect("mailer.example", bus.WithLogger(zerolog.Nop())), "orders.example", broken, bus.Durable())
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.says("no event of orders.example is parked\n", "parked", "orders.example", "mailer.example", "--retry")
+	e.refuses(3, "ordrs.example has no stored events in plane "+e.bus.Plane()+"; did you mean orders.example?", "parked", "ordrs.example", "--remove")
 	e.fireParked(source, 1, 2, 3)
 	listed := strings.Split(e.busline(0, "parked", "orders.example").stdout, "\n")
 	if len(listed) != 5 || strings.Join(strings.Fields(listed[0]), " ") != "PARKED SERVICE EVENT ATTEMPTS REASON" ||
 		!strings.Contains(listed[1], "Z  mailer.example  on-ordered  1         409 Conflict: order 1 has no address") {
 		t.Errorf("listed: %q", listed)
 	}
-	e.says("no such event is parked\n", "parked", "orders.example", "stock.example")
-	e.says("no such event is parked\n", "parked", "orders.example", "--event", "on-cancelled")
+	for _, misspelt := range [][]string{{"mailr.example"}, {"--event", "OnOrdered"}, {"mailer.example", "--event", "on-orderd", "--retry"}, {"mailr.example", "--remove"}} {
+		e.refuses(3, "no such event of orders.example is parked; there are on-ordered of mailer.example", append([]string{"parked", "orders.example"}, misspelt...)...)
+	}
+	if got := e.busline(3, "parked", "orders.example", "mailr.example", "--json"); got.stdout != "[]\n" || !strings.Contains(got.stderr, `"exit":3`) {
+		t.Errorf("none of them as JSON: %+v", got)
+	}
 	var events []bus.ParkedEvent
 	if err := json.Unmarshal([]byte(e.busline(0, "parked", "orders.example", "--json").stdout), &events); err != nil || len(events) != 3 || events[2].Body != `{"number":3}` {
 		t.Errorf("as JSON: %+v, %v", events, err)
@@ -82,11 +88,11 @@ func TestParked(t *testing.T) {
 	for range 3 {
 		<-broken.handled
 	}
-	e.says("no such event is parked\n", "parked", "orders.example")
+	e.says("no event of orders.example is parked\n", "parked", "orders.example")
 	broken.mended.Store(false)
 	e.fireParked(source, 4)
 	if gone := e.busline(0, "parked", "orders.example", "--remove").stdout; !strings.HasSuffix(gone, "\n1 event removed\n") {
 		t.Errorf("removed: %s", gone)
 	}
-	e.says("no such event is parked\n", "parked", "orders.example")
+	e.says("no event of orders.example is parked\n", "parked", "orders.example")
 }
