@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +21,9 @@ func newParked() *command {
 		summary:  "stored events that services could not handle: list them, deliver them again, remove them",
 		about: `
 Lists the stored events of a source that services could not handle, the oldest first: those of one service, or of all. With
---retry each is delivered again, to the service that could not handle it and to no other, with all its attempts. With
---remove they are lost. JSON has their arguments, too. The broker user needs permissions for JetStream; see
-docs/events.md.`,
+--retry each is stored again, for the service that could not handle it and for no other, which gets it when it runs, with
+all its attempts. With --remove they are lost. JSON has their arguments, too. The broker user needs permissions for
+JetStream; see docs/events.md.`,
 		examples: []string{
 			"busline parked orders.example", "busline parked orders.example mailer.example --event on-ordered --retry",
 			"busline parked orders.example --json | jq -r '.[].body'",
@@ -148,9 +149,18 @@ func (o *parkedOptions) told(style style, events []bus.ParkedEvent) string {
 	switch {
 	case len(events) == 0:
 	case o.retry:
-		text.WriteString(plural(len(events), "event") + " delivered again\n")
+		text.WriteString(plural(len(events), "event") + " stored again for " + strings.Join(servicesOf(events), ", ") + ", delivered as soon as the service runs\n")
 	case o.remove:
 		text.WriteString(plural(len(events), "event") + " removed\n")
 	}
 	return text.String()
+}
+
+// servicesOf returns the services that could not handle the events, sorted.
+func servicesOf(events []bus.ParkedEvent) (services []string) {
+	for i := range events {
+		services = append(services, events[i].Service)
+	}
+	slices.Sort(services)
+	return slices.Compact(services)
 }

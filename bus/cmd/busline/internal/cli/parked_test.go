@@ -82,7 +82,7 @@ func TestParked(t *testing.T) {
 	}
 	broken.mended.Store(true)
 	again := e.busline(0, "parked", "orders.example", "mailer.example", "--event=on-ordered", "--retry").stdout
-	if !strings.HasSuffix(again, "\n3 events delivered again\n") {
+	if !strings.HasSuffix(again, "\n3 events stored again for mailer.example, delivered as soon as the service runs\n") {
 		t.Errorf("retried: %s", again)
 	}
 	for range 3 {
