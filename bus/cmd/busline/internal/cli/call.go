@@ -85,7 +85,7 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	}
 	response, err := conn.Do(request)
 	if isUnanswered(err) {
-		return s.nobody(context.WithoutCancel(ctx), request.URL.Hostname())
+		return s.nobody(context.WithoutCancel(ctx), request.URL.Hostname(), err)
 	}
 	if err != nil {
 		return err

@@ -97,7 +97,8 @@ func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (in
 		return nil, nil, err
 	}
 	if len(instances) == 0 {
-		return nil, nil, s.nobody(ctx, to.host)
+		_, err := s.allowed(ctx, to) // a multicast does not tell who hangs from who is not there
+		return nil, nil, s.nobody(ctx, to.host, err)
 	}
 	ports := portsOf(instances)
 	if onePort {

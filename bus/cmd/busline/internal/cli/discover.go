@@ -114,13 +114,14 @@ func idsOf(instances []instance, host string) (ids []string) {
 	return ids
 }
 
-// isUnanswered says whether nobody took a call. A subscriber that only listens keeps the broker from saying so at once.
+// isUnanswered says whether nobody took a call.
 func isUnanswered(err error) bool {
 	return errors.Is(err, bus.ErrNoResponder) || errors.Is(err, bus.ErrNoAck)
 }
 
-// nobody returns the error for a host that is not on the bus, with those that are.
-func (s *session) nobody(ctx context.Context, host string) error {
+// nobody returns the error for a host that is not on the bus, with those that are. cause is what a call of it failed with, nil if
+// it was not called.
+func (s *session) nobody(ctx context.Context, host string, cause error) error {
 	if s.conn == nil {
 		return &failure{status: absent, err: fmt.Errorf("nobody serves %s", host)}
 	}
@@ -131,6 +132,11 @@ func (s *session) nobody(ctx context.Context, host string) error {
 	switch {
 	case err != nil:
 		return err
+	case errors.Is(cause, bus.ErrNoAck): // the broker knows of somebody
+		text = unacked(cause)
+		if !slices.Contains(hosts, host) {
+			text += didYouMean(host, hosts)
+		}
 	case slices.Contains(hosts, service): // an instance that is not there
 		text = fmt.Sprintf("%s has no instance %s; it has %s", service, id, strings.Join(idsOf(instances, service), ", "))
 	case slices.Contains(hosts, host): // on another port, or it has just come back
@@ -143,4 +149,13 @@ func (s *session) nobody(ctx context.Context, host string) error {
 		text += "; there are " + strings.Join(hosts, ", ")
 	}
 	return &failure{status: absent, err: errors.New(text)}
+}
+
+// unacked says what it means that somebody may have received a call, and did not ack it.
+func unacked(cause error) string {
+	text := cause.Error()
+	if called, ok := errors.AsType[*bus.Error](cause); ok {
+		text = called.Detail
+	}
+	return text + ": somebody subscribes to it, and hangs, has lost the connection, or only listens"
 }

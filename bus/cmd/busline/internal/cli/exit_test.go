@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
 	"github.com/busline/busline/examples/trouble/troublesvc"
@@ -29,6 +30,37 @@ func TestNobody(t *testing.T) {
 	e.refuses(3, "; there are calculator.example, trouble.example", "call", "x/y")
 	e.refuses(3, `{"error":"nobody serves x in plane `+e.bus.Plane()+`; there are calculator.example, trouble.example","exit":3}`, "call", "--json", "x/y")
 	e.refuses(3, "nobody answers at calculator.example:888/nothing", "call", "--all", "calculator.example:888/nothing")
+}
+
+// TestNoAck asks for a host that the broker knows, and of which nothing comes.
+func TestNoAck(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveCalculator()
+	stopped := e.bus.Connect("stopped.example").NATS()
+	for _, subject := range []string{".*.example.hello.>", ".*.example.calculatr.>"} { // of all ports and instances
+		if _, err := stopped.SubscribeSync(e.bus.Plane() + subject); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stopped.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	impatient := func(environment *cli.Environment) {
+		environment.Connect = append(environment.Connect, bus.WithAckWait(50*time.Millisecond))
+	}
+	for _, arguments := range [][]string{
+		{"call", "hello.example/greet"}, {"call", "hello.example:888/ping"}, {"describe", "hello.example"}, {"docs", "hello.example:444"}, {"bench", "hello.example/greet"},
+		{"call", "hello.example/greet", "--instance", "x1k0hello"},
+	} {
+		got := e.run(t.Context(), impatient, arguments...)
+		if got.status != 3 || !strings.Contains(got.stderr, "hello.example within 50ms: somebody subscribes to it, and hangs, has lost the connection, or only listens\n") {
+			t.Errorf("busline %v: %+v", arguments, got)
+		}
+	}
+	if got := e.run(t.Context(), impatient, "call", "calculatr.example/add"); got.status != 3 || !strings.Contains(got.stderr, "only listens; did you mean calculator.example?") {
+		t.Errorf("a misspelt host that somebody listens to: %+v", got)
+	}
 }
 
 func TestTimeout(t *testing.T) {
