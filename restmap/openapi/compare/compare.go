@@ -28,17 +28,19 @@ type Change struct {
 // Documents returns the differences between two documents of one service, sorted by path; host names, descriptions and
 // examples are ignored. It does not change the documents.
 func Documents(before, after *openapi.Document) []Change {
-	c := &comparison{before: before, after: after}
+	c := &comparison{before: before, after: after, known: make(map[string]bool)}
 	old, now := operations(before), operations(after)
 	for _, shape := range slices.Sorted(maps.Keys(old)) {
 		if other := now[shape]; other != nil {
+			c.operation(old[shape], other)
+		} else if other := c.widened(old[shape], now); other != nil {
 			c.operation(old[shape], other)
 		} else {
 			c.gone(old[shape], now)
 		}
 	}
 	for _, shape := range slices.Sorted(maps.Keys(now)) {
-		if old[shape] == nil && !c.moved[shape] {
+		if old[shape] == nil && !c.known[shape] {
 			c.addf(false, "%s (%s) is new", now[shape].key, now[shape].OperationID)
 		}
 	}
@@ -49,7 +51,7 @@ func Documents(before, after *openapi.Document) []Change {
 type comparison struct {
 	before, after *openapi.Document
 	changes       []Change
-	moved         map[string]bool // operations of after with another address before, by shape
+	known         map[string]bool // operations of after with another address or method before, by shape
 }
 
 func (c *comparison) addf(breaks bool, format string, arguments ...any) {
@@ -102,10 +104,7 @@ func (c *comparison) gone(operation *located, now map[string]*located) {
 		if other.OperationID != operation.OperationID {
 			continue
 		}
-		if c.moved == nil {
-			c.moved = make(map[string]bool)
-		}
-		c.moved[shape] = true
+		c.known[shape] = true
 		c.addf(true, "%s has moved to %s: callers of the old address get 404 or 405", operation.key, other.key)
 		c.operation(operation, other)
 		return

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/restmap/openapi"
@@ -339,6 +340,63 @@ func TestEvents(t *testing.T) {
 		"no longer stored": {sent(bus.Durable()), sent(), yes("OnLost is no longer stored: subscribers that want what is stored get nothing", "OnSent is no longer stored: subscribers that want what is stored get nothing")},
 	} {
 		if got := compare.Events(test.before, test.after); !slices.Equal(got, test.want) {
+			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
+		}
+	}
+}
+
+// Filter is an argument that a query has as JSON.
+type Filter struct {
+	Least *int     `json:"least"`
+	Tags  []string `json:"tags"`
+}
+
+// Orders is served under one method, and under more.
+type Orders struct{}
+
+func (Orders) Find(customer, sortBy string, limit int, since time.Duration, tags []string, filter Filter, part *Filter) (found []string) {
+	return
+}
+
+// TestWidened compares an operation with itself under more methods, one of which it is then listed under.
+func TestWidened(t *testing.T) {
+	t.Parallel()
+	served := func(names string, options ...bus.ServeOption) *openapi.Document {
+		return document(t, Orders{}, append([]bus.ServeOption{bus.Names("Find", names, "found"), bus.Method("Find", bus.Path("/customers/{customer}/orders"))}, options...)...)
+	}
+	const names = "customer, sortBy, limit, since, tags, filter, part"
+	get, anyMethod := bus.Method("Find", bus.HTTPMethod("GET")), bus.Method("Find", bus.HTTPMethod("*"))
+	before := served(names, get)
+	for name, test := range map[string]struct {
+		before, after *openapi.Document
+		want          []compare.Change
+	}{
+		"any method": {before, served(names, anyMethod), []compare.Change{
+			{Text: "GET /customers/{customer}/orders: it is served under every HTTP method"},
+		}},
+		"GET and POST": {before, served(names), []compare.Change{
+			{Text: "GET /customers/{customer}/orders: it is served under POST, too"},
+		}},
+		"DELETE to any": {served(names, bus.Method("Find", bus.HTTPMethod("DELETE"))), served(names, anyMethod), []compare.Change{
+			{Text: "DELETE /customers/{customer}/orders: it is served under every HTTP method"},
+		}},
+		"PUT to any, with a body": {served(names, bus.Method("Find", bus.HTTPMethod("PUT"))), served(names, anyMethod), []compare.Change{
+			{Text: "PUT /customers/{customer}/orders: it is served under every HTTP method"},
+		}},
+		"an argument of another name, too": {before, served("customer, sort, limit, since, tags, filter, part", anyMethod), []compare.Change{
+			{Text: "GET /customers/{customer}/orders: it is served under every HTTP method"},
+			{Breaks: true, Text: "GET /customers/{customer}/orders: the argument sortBy is no longer read from the query: what callers send there is ignored"},
+			{Text: "GET /customers/{customer}/orders: the argument sort is new"},
+		}},
+		"POST alone": {before, served(names, bus.PostOnly()), []compare.Change{
+			{Breaks: true, Text: "GET /customers/{customer}/orders has moved to POST /customers/{customer}/orders: callers of the old address get 404 or 405"},
+		}},
+	} {
+		got := compare.Documents(test.before, test.after)
+		if name == "POST alone" {
+			got = got[:1] // its arguments are in the body now
+		}
+		if !slices.Equal(got, test.want) {
 			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
 		}
 	}
