@@ -114,6 +114,11 @@ func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (in
 		}
 		documents = append(documents, portDocument{port, known})
 	}
+	if len(documents) == 0 && onePort {
+		if err := portless(to, instances); err != nil {
+			return nil, nil, err
+		}
+	}
 	if len(documents) == 0 {
 		return nil, nil, &failure{status: failed, err: fmt.Errorf("%s has no document%s", to.place(), s.withoutToken())}
 	}

@@ -104,6 +104,17 @@ func portsOf(instances []instance) (ports []int) {
 	return slices.Compact(ports)
 }
 
+// portless returns the error for a port on which no instance of a host serves anything; nil if one does, or if the instances do
+// not say.
+func portless(to address, instances []instance) error {
+	ports := portsOf(instances)
+	if to.port == controlPort || len(ports) == 0 || slices.Contains(ports, to.port) {
+		return nil
+	}
+	text := fmt.Sprintf("nobody serves %s on port %d; it is on %s", to.host, to.port, strings.ReplaceAll(joinPorts(ports), " ", ", "))
+	return &failure{status: absent, err: errors.New(text)}
+}
+
 // idsOf returns the ids of the instances of a host.
 func idsOf(instances []instance, host string) (ids []string) {
 	for _, each := range instances {

@@ -32,6 +32,25 @@ func TestNobody(t *testing.T) {
 	e.refuses(3, "nobody answers at calculator.example:888/nothing", "call", "--all", "calculator.example:888/nothing")
 }
 
+// TestNobodyOnPort asks for a port of a host that serves others.
+func TestNobodyOnPort(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveCalculator()
+	e.serveMessaging()
+	for _, operand := range []string{"calculator.example:444", "calculator.example:444/ad"} {
+		e.refuses(3, "nobody serves calculator.example on port 444; it is on 443\n", "describe", operand)
+		e.refuses(3, "nobody serves calculator.example on port 444; it is on 443\n", "call", operand, "x=5")
+	}
+	e.refuses(3, "nobody serves calculator.example on port 444; it is on 443\n", "docs", "calculator.example:444")
+	e.refuses(3, "nobody serves messaging.example on port 445; it is on 443, 444\n", "docs", "messaging.example:445")
+	e.refuses(3, "calculator.example serves /add on port 443, not on 444: write calculator.example/add\n", "call", "calculator.example:444/add")
+	e.refuses(1, "calculator.example:888 has no document", "describe", "calculator.example:888")
+	e.serve("secret.example", func(conn *bus.Conn) error { return bus.Serve(conn, Wily{}, bus.Hidden()) })
+	e.refuses(1, "secret.example has no document (seen without a token)", "docs", "secret.example:443")
+	e.refuses(2, "secret.example serves nothing at /steal, and shows no other paths (seen without a token)", "call", "secret.example/steal")
+}
+
 // TestNoAck asks for a host that the broker knows, and of which nothing comes.
 func TestNoAck(t *testing.T) {
 	t.Parallel()

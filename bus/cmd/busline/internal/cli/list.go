@@ -62,11 +62,11 @@ func (s *session) list(ctx context.Context, patterns []string) error {
 			return err
 		}
 	}
-	who := "nobody"
+	who := "nobody is"
 	if len(patterns) > 0 {
-		who = "nobody called " + strings.Join(patterns, " or ")
+		who = "no host matches " + strings.Join(patterns, " or ")
 	}
-	return &failure{status: absent, err: fmt.Errorf("%s is on plane %s of %s", who, s.conn.Plane(), s.conn.NATS().ConnectedUrlRedacted())}
+	return &failure{status: absent, err: fmt.Errorf("%s on plane %s of %s", who, s.conn.Plane(), s.conn.NATS().ConnectedUrlRedacted())}
 }
 
 // matching discovers the instances whose host matches one of the patterns; all of them without patterns.

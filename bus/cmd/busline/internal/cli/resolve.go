@@ -101,22 +101,28 @@ func (s *session) allowed(ctx context.Context, to address) (methods []string, er
 	return answer.Methods, nil
 }
 
-// otherPort returns the error for a path that a host serves on another port, nil if there is none.
+// otherPort returns the error for a path that a host serves on another port, or for a port on which it serves nothing; nil if
+// it is neither.
 func (s *session) otherPort(ctx context.Context, to address) error {
 	instances, err := s.discover(ctx, to.host)
 	if err != nil {
 		return nil //nolint:nilerr // it is only a hint
 	}
+	nobody := portless(to, instances)
 	for _, port := range portsOf(instances) {
 		there := to
 		if there.port = port; port == to.port {
 			continue
 		}
 		if methods, err := s.allowed(ctx, there); err == nil && len(methods) > 0 {
-			return misuse("%s serves %s on port %d, not on %d: write %s", to.host, to.path, port, to.port, there)
+			elsewhere := &failure{status: misused, err: fmt.Errorf("%s serves %s on port %d, not on %d: write %s", to.host, to.path, port, to.port, there)}
+			if nobody != nil {
+				elsewhere.status = absent
+			}
+			return elsewhere
 		}
 	}
-	return nil
+	return nobody
 }
 
 // unknownPath returns the error for a path that a host does not serve.
