@@ -16,7 +16,10 @@ type settings struct {
 	json              bool
 }
 
-const defaultTimeout = 20 * time.Second // the default of a call
+const (
+	defaultTimeout = 20 * time.Second  // the default of a call
+	longestTimeout = 600 * time.Second // the bus gives a call no more
+)
 
 // register adds the flags to a set. Values that have been parsed are kept.
 func (g *settings) register(set *flag.FlagSet) {
@@ -31,6 +34,9 @@ func (g *settings) register(set *flag.FlagSet) {
 func (g *settings) check() error {
 	if g.timeout <= 0 {
 		return misuse("--timeout %s: choose a time such as 20s", g.timeout)
+	}
+	if g.timeout > longestTimeout {
+		return misuse("--timeout %s: choose at most %.0fs", g.timeout, longestTimeout.Seconds())
 	}
 	if g.plane == "" {
 		return nil

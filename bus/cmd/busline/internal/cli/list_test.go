@@ -34,7 +34,7 @@ calculator.example  %s  1        443
 caller.example      %s  -        -
 messaging.example   %s  1        443 444
 `, calculator.ID(), caller.ID(), messaging.ID()), "ls")
-	e.says(fmt.Sprintf("HOST                INSTANCE    VERSION  PORTS\ncalculator.example  %s  1        443\n", calculator.ID()), "ls", "calc*", "x")
+	e.says(fmt.Sprintf("HOST                INSTANCE    VERSION  PORTS\ncalculator.example  %s  1        443\n", calculator.ID()), "ls", "calc*", "x", "--timeout", "10m")
 	e.refuses(3, "no host matches x or y on plane "+e.bus.Plane(), "ls", "x", "y")
 	var listed []struct {
 		Host, ID, Version string

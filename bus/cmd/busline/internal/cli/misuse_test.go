@@ -29,6 +29,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"ls", "--timeout"}, "--timeout: the value is missing"},
 		{[]string{"ls", "--timeout", "5"}, `--timeout: "5" is not valid; write a time such as 500ms, 20s or 2m`},
 		{[]string{"ls", "--timeout=0s"}, "--timeout 0s: choose a time such as 20s"},
+		{[]string{"ls", "--timeout=600001ms"}, "--timeout 10m0.001s: choose at most 600s"},
 		{[]string{"ls", "--json=maybe"}, `--json: "maybe" is not valid; write true or false`},
 		{[]string{"ls", "--plane", "a b"}, `plane "a b": not 1 to 64 characters of letters`},
 		{[]string{"ls", "-w", "--every", "-1s"}, "--every -1s: choose a time such as 2s"},
