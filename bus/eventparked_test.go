@@ -215,3 +215,19 @@ func TestStreamsOfOthers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestStreamsThatTakeOtherEvents has one made beforehand that takes another event than is fired: waiting for it would be in vain.
+func TestStreamsThatTakeOtherEvents(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders.on-paid"}, Retention: jetstream.InterestPolicy}
+	if _, err := manager(t, source).CreateStream(t.Context(), stream); err != nil {
+		t.Fatal(err)
+	}
+	err := newOrdered(t, source, bus.Durable()).Fire(t.Context(), orderedArguments{1})
+	failed, _ := errors.AsType[*bus.Error](err)
+	if failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, "nobody takes the events of orders.example") {
+		t.Error(err)
+	}
+}

@@ -51,7 +51,10 @@ func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
 	ctx, cancel := context.WithTimeout(ctx, min(budget(ctx), storeTimeout))
 	defer cancel()
 	anew := func(ctx context.Context) error {
-		_, err := s.ensure(ctx)
+		stream, err := s.ensure(ctx)
+		if err == nil && !stores(stream, to) {
+			return errors.New("the stream is somebody else's, and does not take the event") // however long one waits
+		}
 		return err
 	}
 	if doubtful, err := s.store(ctx, message, id, anew); err != nil {

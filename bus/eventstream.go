@@ -95,12 +95,17 @@ func (s *eventStream) ensure(ctx context.Context) (jetstream.Stream, error) {
 
 // retries returns the subjects of events that are delivered again to one service, if a stream takes them.
 func (s *eventStream) retries(stream jetstream.Stream, service, event string) (subjects []string) {
-	again := Permission{Subject: subject.RetriedEvent(s.conn.plane, s.source, service, event)}
-	taken := func(each string) bool { return Permission{Subject: each}.covers(again) }
-	if slices.ContainsFunc(stream.CachedInfo().Config.Subjects, taken) {
-		subjects = append(subjects, again.Subject)
+	if again := subject.RetriedEvent(s.conn.plane, s.source, service, event); stores(stream, again) {
+		subjects = append(subjects, again)
 	}
 	return subjects
+}
+
+// stores says whether a stream takes what is published to a subject.
+func stores(stream jetstream.Stream, published string) bool {
+	return slices.ContainsFunc(stream.CachedInfo().Config.Subjects, func(taken string) bool {
+		return Permission{Subject: taken}.covers(Permission{Subject: published})
+	})
 }
 
 // replicateParked has parked events on as many servers as the others, if the source asks for a number of them. As long as no

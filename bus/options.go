@@ -144,7 +144,8 @@ func WithHandlerLimit(limit int) ConnectOption {
 }
 
 // WithMessageLimit sets the largest body in bytes, of a request or a response, that the connection sends or accepts,
-// from 64 KiB to 512 MiB; a larger one is answered 413, or 500 if it is the response of a service of this connection. A body that exceeds the broker's own limit travels in parts.
+// from 64 KiB to 512 MiB; a larger one is answered 413, or 500 if it is the response of a service of this connection. A
+// body that exceeds the broker's own limit travels in parts.
 // Default: 32 MiB.
 //
 // Of messages that come in parts a connection keeps at most 16 times as much, and 8 times as much of the requests of
