@@ -44,9 +44,7 @@ func (o *occupied) holds(t *testing.T) {
 // TestEventsWaitForRoom has an event come to an instance that has too much to do: it is handled there, at the first attempt.
 func TestEventsWaitForRoom(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	mailer := newSink()
 	o := newOccupied(t, b, mailer)
 	fire(t, ordered, 1)
@@ -69,9 +67,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 // TestCloseHandlesEventsThatWait has an instance close before there is room for an event: it is handled there when there is.
 func TestCloseHandlesEventsThatWait(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	mailer := newSink()
 	o := newOccupied(t, b, mailer)
 	fire(t, ordered, 1)
@@ -94,8 +90,7 @@ func TestCloseHandlesEventsThatWait(t *testing.T) {
 // TestCloseGivesBackEvents has an instance close that has no time to wait for room.
 func TestCloseGivesBackEvents(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	b, _, ordered := newOrders(t)
 	o := newOccupied(t, b, newSink())
 	fire(t, ordered, 1)
 	o.holds(t)
@@ -114,9 +109,7 @@ func TestCloseGivesBackEvents(t *testing.T) {
 // TestBusyServicesParkNothing has far more events than an instance may handle at once.
 func TestBusyServicesParkNothing(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	mailer := newSink()
 	subscribe(t, b.Connect("mailer.example", bus.WithHandlerLimit(2)), mailer, bus.Durable(), bus.Redeliver(1, 1, 1))
 	for number := range 200 {
@@ -129,9 +122,7 @@ func TestBusyServicesParkNothing(t *testing.T) {
 // TestKindsOfEventsDoNotWaitForEachOther has one that is never done.
 func TestKindsOfEventsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	mailer := newSink()
 	begun, finish := make(chan struct{}), make(chan struct{})
 	mailer.handle = func(context.Context, int) error {

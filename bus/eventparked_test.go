@@ -12,6 +12,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/bustest"
 )
 
 // parked returns the parked events of orders.example.
@@ -85,9 +86,7 @@ func TestParkedEventsAreRetried(t *testing.T) {
 // TestParkedEventsOfNobodyStay has an event retried that nobody handles any more.
 func TestParkedEventsOfNobodyStay(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	mailer := newRefuser()
 	away := b.Connect("mailer.example", quiet())
 	subscribe(t, away, mailer, bus.Durable())
@@ -153,9 +152,7 @@ func TestParkedPermissions(t *testing.T) {
 // TestParkedEventsAreRetriedOnce has two operators at work.
 func TestParkedEventsAreRetriedOnce(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	mailer := newRefuser()
 	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
 	fire(t, ordered, 1)
@@ -177,9 +174,7 @@ func TestParkedEventsAreRetriedOnce(t *testing.T) {
 // TestParkingAnew has the stream of parked events deleted under a running service.
 func TestParkingAnew(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	mailer := newRefuser()
 	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
 	if err := manager(t, source).DeleteStream(t.Context(), b.Plane()+"_PARKED_orders_example"); err != nil {
@@ -189,15 +184,21 @@ func TestParkingAnew(t *testing.T) {
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
 }
 
+// makeStream makes the stream of orders.example for some events, and nothing else, as somebody else may do.
+func makeStream(t *testing.T, b *bustest.Bus, source *bus.Conn, events string) {
+	t.Helper()
+	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders." + events}, Retention: jetstream.InterestPolicy}
+	if _, err := manager(t, source).CreateStream(t.Context(), stream); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestStreamsOfOthers has one made beforehand, which takes events and nothing else.
 func TestStreamsOfOthers(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders.>"}, Retention: jetstream.InterestPolicy}
-	if _, err := manager(t, source).CreateStream(t.Context(), stream); err != nil {
-		t.Fatal(err)
-	}
+	makeStream(t, b, source, ">")
 	ordered := newOrdered(t, source, bus.Durable())
 	mailer := newSink()
 	mailer.handle = func(_ context.Context, number int) error {
@@ -221,10 +222,7 @@ func TestStreamsThatTakeOtherEvents(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders.on-paid"}, Retention: jetstream.InterestPolicy}
-	if _, err := manager(t, source).CreateStream(t.Context(), stream); err != nil {
-		t.Fatal(err)
-	}
+	makeStream(t, b, source, "on-paid")
 	err := newOrdered(t, source, bus.Durable()).Fire(t.Context(), orderedArguments{1})
 	failed, _ := errors.AsType[*bus.Error](err)
 	if failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, "nobody takes the events of orders.example") {

@@ -26,6 +26,14 @@ func newStored(t *testing.T, options ...broker.Option) *bustest.Bus {
 	return bustest.New(t, append(options, broker.JetStream(t.TempDir()))...)
 }
 
+// newOrders returns a bus with a source whose events are stored.
+func newOrders(t *testing.T) (b *bustest.Bus, source *bus.Conn, ordered bus.Event[orderedArguments]) {
+	t.Helper()
+	b = newStored(t)
+	source = b.Connect(ordersHost)
+	return b, source, newOrdered(t, source, bus.Durable())
+}
+
 func manager(t *testing.T, conn *bus.Conn) jetstream.JetStream {
 	t.Helper()
 	made, err := jetstream.New(conn.NATS())
@@ -43,8 +51,7 @@ func fastRetries(attempts int) bus.ServeOption {
 // TestStoredEventsWait has a service away while events are fired.
 func TestStoredEventsWait(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	b, _, ordered := newOrders(t)
 	fire(t, ordered, 1) // before anybody has ever subscribed
 	away := b.Connect("mailer.example")
 	first := subscribe(t, away, newSink(), bus.Durable())
@@ -64,8 +71,7 @@ func TestStoredEventsWait(t *testing.T) {
 // TestInstancesShareStoredEvents has two services, with two instances each.
 func TestInstancesShareStoredEvents(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	b, _, ordered := newOrders(t)
 	mailer, stock, plain := newSink(), newSink(), newSink()
 	for range 2 {
 		subscribe(t, b.Connect("mailer.example"), mailer, bus.Durable(), bus.InFlight(3))
@@ -88,8 +94,7 @@ func TestInstancesShareStoredEvents(t *testing.T) {
 // TestStoredEventsComeAgain fails twice.
 func TestStoredEventsComeAgain(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	b, _, ordered := newOrders(t)
 	ids := make(chan string, 3)
 	mailer := newSink()
 	mailer.handle = func(ctx context.Context, _ int) error {
@@ -128,9 +133,7 @@ func readParked(t *testing.T, source *bus.Conn) jetstream.Consumer {
 // TestHopelessEventsAreParked has one that is refused, and one that always fails.
 func TestHopelessEventsAreParked(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	var attempts [2]atomic.Int64
 	mailer := newSink()
 	mailer.handle = func(_ context.Context, number int) error {
@@ -218,8 +221,7 @@ func TestLargestEventCanBeParked(t *testing.T) {
 // TestEventIDs fires the same event twice.
 func TestEventIDs(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	ordered := newOrdered(t, b.Connect(ordersHost), bus.Durable())
+	b, _, ordered := newOrders(t)
 	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	for _, number := range []int{1, 1, 2} {
 		ctx := bus.EventID(t.Context(), string(rune('0'+number)))
@@ -268,9 +270,7 @@ func eventually(t *testing.T, holds func() bool) {
 // another instance.
 func TestCloseFinishesStoredEvents(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	begun, finish := make(chan struct{}), make(chan struct{})
 	first := newSink()
 	first.handle = func(ctx context.Context, _ int) error {
@@ -316,9 +316,7 @@ func awaitHandled(t *testing.T, b *bustest.Bus, conn *bus.Conn) {
 // TestConsumersAreMadeAnew has somebody delete one under a service that runs.
 func TestConsumersAreMadeAnew(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
 	fire(t, ordered, 1)
 	mailer.await(t, 1)

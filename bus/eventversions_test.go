@@ -18,9 +18,7 @@ type olderEvents interface {
 // old one does not know.
 func TestOlderInstancesTakeNothingAway(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	older := b.Connect("mailer.example")
 	if err := bus.Subscribe[olderEvents](older, ordersHost, newSink(), bus.Durable()); err != nil {
@@ -40,9 +38,7 @@ func TestOlderInstancesTakeNothingAway(t *testing.T) {
 // handler calls, or its own.
 func TestRefusalsOfOthersAreTriedAgain(t *testing.T) {
 	t.Parallel()
-	b := newStored(t)
-	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable())
+	b, source, ordered := newOrders(t)
 	conn, catalog := b.Connect("mailer.example", quiet()), b.Connect("catalog.example")
 	if err := catalog.Handle("GET", "/old", http.NotFoundHandler()); err != nil {
 		t.Fatal(err)

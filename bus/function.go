@@ -33,9 +33,9 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 		if err != nil {
 			return nil, executed(err)
 		}
-		in.response = wire.Response{Status: encoded.Status}
-		if encoded.ContentType != "" && hasContent(encoded.Status) {
-			in.response.Header, in.response.Body = json, encoded.Body
+		in.response = wire.Response{Status: encoded.Status, Body: encoded.Body}
+		if encoded.ContentType != "" {
+			in.response.Header = json
 		}
 		in.response.Header = in.serving.respondWith(in.response.Header)
 		return &in.response, nil

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
 )
 
 // webHandler is an http.Handler that may fail.
@@ -104,7 +105,7 @@ func (r *recorder) response(method string) (*wire.Response, error) {
 	if r.status < 200 || r.status > 599 {
 		return nil, fmt.Errorf("the handler wrote status %d; use 200 to 599", r.status)
 	}
-	if !hasContent(r.status) {
+	if !restmap.HasContent(r.status) {
 		r.body.Reset()
 	} else if err := r.complete(method); err != nil {
 		return nil, err
@@ -130,9 +131,4 @@ func (r *recorder) complete(method string) error {
 		return fmt.Errorf("the handler announced %d bytes with Content-Length and wrote %d; write as many, or leave it out", announced, r.body.Len())
 	}
 	return nil
-}
-
-// hasContent says whether a response of this status has a body at all (RFC 9110, 15.3.5, 15.3.6 and 15.4.5).
-func hasContent(status int) bool {
-	return status != http.StatusNoContent && status != http.StatusResetContent && status != http.StatusNotModified
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/textproto"
 	"strconv"
 	"strings"
 
@@ -48,11 +47,9 @@ func namesBytes(header http.Header) bool {
 
 // hasToken says whether a field that is a list has a token, in any case.
 func hasToken(header http.Header, name, token string) bool {
-	for _, list := range header.Values(name) {
-		for one := range strings.SplitSeq(list, ",") {
-			if strings.EqualFold(textproto.TrimString(one), token) {
-				return true
-			}
+	for one := range listed(header, name) {
+		if strings.EqualFold(one, token) {
+			return true
 		}
 	}
 	return false

@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"iter"
 	"net/http"
 	"net/textproto"
 	"strings"
@@ -50,12 +51,23 @@ func ofTheOrigin(name string) bool {
 // namedInConnection returns the headers that the Connection header lists as hop-by-hop.
 func namedInConnection(header http.Header) map[string]bool {
 	named := make(map[string]bool)
-	for _, list := range header.Values("Connection") {
-		for name := range strings.SplitSeq(list, ",") {
-			named[textproto.CanonicalMIMEHeaderKey(textproto.TrimString(name))] = true
-		}
+	for name := range listed(header, "Connection") {
+		named[textproto.CanonicalMIMEHeaderKey(name)] = true
 	}
 	return named
+}
+
+// listed yields the members of a field that is a list, which may be in several lines (RFC 9110, 5.6.1).
+func listed(header http.Header, name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range header.Values(name) {
+			for member := range strings.SplitSeq(line, ",") {
+				if !yield(textproto.TrimString(member)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // connectionOnly says whether a header is hop-by-hop by definition. The name is canonical.

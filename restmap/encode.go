@@ -2,6 +2,7 @@ package restmap
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 
 	"github.com/busline/busline/reflectapi"
@@ -62,7 +63,7 @@ func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	if response.Status < 200 || response.Status > 599 {
 		return Response{}, fmt.Errorf("method %s: %s is %d; it has to be from 200 to 599, or 0 for 200", e.Method.Name, StatusCode, response.Status)
 	}
-	if response.Status == 204 || response.Status == 304 { // these have no content (RFC 9110, 6.4.1)
+	if !HasContent(response.Status) {
 		return response, nil
 	}
 	body, err := e.output.plan.Marshal(e.output.content(out))
@@ -71,6 +72,11 @@ func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	}
 	response.ContentType, response.Body = "application/json", body
 	return response, nil
+}
+
+// HasContent says whether a response of this status has a body at all (RFC 9110, 15.3.5, 15.3.6 and 15.4.5).
+func HasContent(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusResetContent && status != http.StatusNotModified
 }
 
 // content returns the value of the body.

@@ -44,6 +44,7 @@ func TestEncode(t *testing.T) {
 		{"Status", []any{7, 201}, 201, `{"id":7}`},
 		{"Status", []any{7, 0}, 200, `{"id":7}`},
 		{"Status", []any{7, 204}, 204, ``},
+		{"Status", []any{7, 205}, 205, ``},
 		{"StatusAndBody", []any{404, "none"}, 404, `"none"`},
 		{"StatusAndBody", []any{304, "none"}, 304, ``},
 		{"StatusAndBody", []any{599, nil}, 599, `null`},
