@@ -61,6 +61,14 @@ func usable(ctx context.Context, given *nats.Conn) error {
 	return nil
 }
 
+// inboxes is what the subjects begin with on which the client of NATS, and so JetStream, is answered.
+func (l *link) inboxes() string {
+	if own := l.conn().Opts.InboxPrefix; own != "" {
+		return own + "."
+	}
+	return nats.InboxPrefix
+}
+
 // dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started
 // before its broker.
 func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*nats.Conn, error) {

@@ -1,8 +1,11 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -47,15 +50,52 @@ func (s *storedEvents) ensureStreams(ctx context.Context) (jetstream.Stream, err
 
 func (s *storedEvents) store() *eventStream { return &eventStream{conn: s.conn, source: s.source} }
 
+// ensureConsumer makes the consumer, or changes it. One that is as it should be it leaves, which takes no permission for
+// either.
 func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stream) error {
-	own := hostToken(s.conn.host)
-	_, err := stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: s.consumer, Description: "what " + s.conn.host + " has not handled",
-		FilterSubjects: append(s.store().retries(stream, own, s.event), subject.Event(s.conn.plane, s.source, s.event)),
-		DeliverPolicy:  jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: storedAckWait,
-		MaxDeliver: -1, MaxAckPending: maxUnfinished, InactiveThreshold: stream.CachedInfo().Config.MaxAge,
-	})
+	var existing jetstream.ConsumerConfig
+	switch consumer, err := stream.Consumer(ctx, s.consumer); {
+	case err == nil:
+		existing = consumer.CachedInfo().Config
+	case !errors.Is(err, jetstream.ErrConsumerNotFound):
+		return err
+	}
+	wanted := s.over(existing, stream)
+	if reflect.DeepEqual(wanted, existing) {
+		return nil
+	}
+	_, err := stream.CreateOrUpdateConsumer(ctx, wanted)
 	return err
+}
+
+// over returns the configuration of a consumer with what this instance relies on.
+func (s *storedEvents) over(config jetstream.ConsumerConfig, stream jetstream.Stream) jetstream.ConsumerConfig {
+	config.Durable, config.Description = s.consumer, cmp.Or(config.Description, "what "+s.conn.host+" has not handled")
+	if wanted := s.filters(stream); !hasFilters(config, wanted) {
+		config.FilterSubject, config.FilterSubjects = "", wanted
+	}
+	config.DeliverPolicy, config.AckPolicy, config.AckWait = jetstream.DeliverNewPolicy, jetstream.AckExplicitPolicy, storedAckWait
+	config.MaxDeliver, config.MaxAckPending = -1, maxUnfinished
+	config.InactiveThreshold = stream.CachedInfo().Config.MaxAge
+	return config
+}
+
+// filters are the subjects of what is new, and of what is delivered again to this service alone, if the stream takes that.
+func (s *storedEvents) filters(stream jetstream.Stream) []string {
+	filters := []string{subject.Event(s.conn.plane, s.source, s.event)}
+	if again := subject.RetriedEvent(s.conn.plane, s.source, hostToken(s.conn.host), s.event); stores(stream, again) {
+		filters = append(filters, again)
+	}
+	return filters
+}
+
+// hasFilters says whether a consumer has these filters and no others, in any order.
+func hasFilters(config jetstream.ConsumerConfig, wanted []string) bool {
+	if config.FilterSubject != "" {
+		return slices.Equal(wanted, []string{config.FilterSubject})
+	}
+	return len(config.FilterSubjects) == len(wanted) &&
+		!slices.ContainsFunc(wanted, func(filter string) bool { return !slices.Contains(config.FilterSubjects, filter) })
 }
 
 // ensureParked makes the stream for events that could not be handled, on as many servers as that of the others.
@@ -80,9 +120,10 @@ func (s *storedEvents) ensureParked(ctx context.Context, replicas int) error {
 func (s *storedEvents) permissions() (publish, subscribe []Permission) {
 	publish = append(streamPermissions(s.stream(), "the stream of the events of "+s.source), streamPermissions(s.parked(), "the stream of parked events")...)
 	return append(publish,
-		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "creating its consumer of " + s.event},
+		Permission{Subject: "$JS.API.CONSUMER.INFO." + s.stream() + "." + s.consumer, For: "finding its consumer of " + s.event},
+		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "creating it, unless somebody else does"},
 		Permission{Subject: "$JS.API.CONSUMER.MSG.NEXT." + s.stream() + "." + s.consumer, For: "asking for " + s.event},
 		Permission{Subject: "$JS.ACK." + s.stream() + "." + s.consumer + ".>", For: "acknowledging " + s.event},
 		Permission{Subject: subject.ParkedEvent(s.conn.plane, s.source, hostToken(s.conn.host), anyLabel), For: "parking events that could not be handled"},
-	), inboxPermissions()
+	), s.conn.inboxPermissions()
 }

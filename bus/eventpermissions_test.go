@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -78,5 +83,81 @@ func TestForbiddenEvents(t *testing.T) {
 	err := bus.Subscribe[orderEvents](e.connect("mailer.example"), ordersHost, newSink())
 	if err == nil || !strings.Contains(err.Error(), "does not let user \"mailer.example\" subscribe to bus.417.example.orders") {
 		t.Errorf("subscribed: %v", err)
+	}
+}
+
+// withoutMaking leaves out the lines that let a user make streams and consumers, or change them.
+func withoutMaking(granted bus.Permissions) string {
+	granted.Publish = slices.DeleteFunc(granted.Publish, func(one bus.Permission) bool {
+		return strings.Contains(one.Subject, ".CREATE.") || strings.Contains(one.Subject, ".UPDATE.")
+	})
+	return granted.String()
+}
+
+// TestEventsOfAnOperator has the streams and the consumers made by a user who may. Those who may not get along with them, and
+// say what is missing when there is none.
+func TestEventsOfAnOperator(t *testing.T) {
+	t.Parallel()
+	keep := bus.Keep(time.Hour, 1<<20)
+	open := newEnforcing(t, nil, broker.JetStream(t.TempDir()))
+	users := map[string]string{"operator": ""}
+	source, mailer, stock := open.connect(ordersHost), open.connect("mailer.example"), open.connect("stock.example")
+	newOrdered(t, source, bus.Durable(), keep)
+	for _, conn := range []*bus.Conn{mailer, stock} {
+		subscribe(t, conn, newSink(), bus.Durable())
+	}
+	for _, conn := range []*bus.Conn{source, mailer, stock} {
+		granted, err := conn.Permissions()
+		if err != nil {
+			t.Fatal(err)
+		}
+		users[conn.Host()] = withoutMaking(granted)
+	}
+
+	e := newEnforcing(t, users, broker.JetStream(t.TempDir()))
+	asOperator := bus.WithURL(e.as("operator"))
+	newOrdered(t, e.connect(ordersHost, asOperator), bus.Durable(), keep)
+	made := e.connect("mailer.example", asOperator)
+	subscribe(t, made, newRefuser(), bus.Durable())
+	closeConn(t, made)
+
+	ordered := newOrdered(t, e.connect(ordersHost), bus.Durable(), keep)
+	subscribe(t, e.connect("mailer.example"), newRefuser(), bus.Durable())
+	fire(t, ordered, 1)
+	e.log.await(t, "and was parked")
+	if denied := e.log.lines("does not let"); len(denied) > 0 {
+		t.Errorf("denied: %s", denied)
+	}
+	err := bus.Subscribe[orderEvents](e.connect("stock.example"), ordersHost, newSink(), bus.Durable())
+	if err == nil || !strings.Contains(err.Error(), `does not let user "stock.example" publish to $JS.API.CONSUMER.CREATE.bus_EVENTS_orders_example.stock_example__on-`) {
+		t.Error(err)
+	}
+}
+
+// TestOwnInboxes keeps what JetStream answers a service from others.
+func TestOwnInboxes(t *testing.T) {
+	t.Parallel()
+	subscribed := func(e *enforcing) *bus.Conn {
+		t.Helper()
+		made, err := nats.Connect(e.as("mailer.example"), nats.CustomInboxPrefix("_INBOX_mailer"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(made.Close)
+		conn, err := bus.Connect(t.Context(), "mailer.example", bus.WithNATS(made), bus.WithPlane("bus"), bus.WithLogger(zerolog.New(e.log)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		subscribe(t, conn, newSink(), bus.Durable())
+		return conn
+	}
+	granted, err := subscribed(newEnforcing(t, map[string]string{"mailer.example": ""}, broker.JetStream(t.TempDir()))).Permissions()
+	if text := granted.String(); err != nil || !strings.Contains(text, `"_INBOX_mailer.>"`) || strings.Contains(text, `"_INBOX.>"  # answers of JetStream`) {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	e := newEnforcing(t, map[string]string{"mailer.example": granted.String()}, broker.JetStream(t.TempDir()))
+	closeConn(t, subscribed(e))
+	if denied := e.log.lines("does not let"); len(denied) > 0 {
+		t.Errorf("denied: %s", denied)
 	}
 }

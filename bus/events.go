@@ -54,6 +54,9 @@ func NewEvents(conn *Conn, host string, options ...FireOption) (*Events, error) 
 		return nil, unsent(err)
 	}
 	events := &Events{conn: conn, host: host}
+	if conn != nil {
+		conn.callees.note(subject.Address{Host: host, Port: EventPort}, nil) // Permissions may be asked for before anything is fired
+	}
 	if config.durable == nil {
 		if config.limited {
 			return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: bus.Keep and bus.Replicas are for stored events: add bus.Durable()", host)

@@ -168,7 +168,7 @@ func (s *eventStream) failed(err error) *Error {
 // denialHint says what the broker denied last, if that may be why JetStream is silent.
 func (c *Conn) denialHint() string {
 	denied, ok := denialOf(c.link.conn().LastError())
-	if !ok || !strings.HasPrefix(denied.subject, "$JS.") && !strings.HasPrefix(denied.subject, "_INBOX.") && !strings.HasPrefix(denied.subject, c.plane+".") {
+	if !ok || !strings.HasPrefix(denied.subject, "$JS.") && !strings.HasPrefix(denied.subject, c.link.inboxes()) && !strings.HasPrefix(denied.subject, c.plane+".") {
 		return ""
 	}
 	return fmt.Sprintf("; %s", c.link.denied(denied))

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus/subject"
@@ -93,14 +92,6 @@ func (s *eventStream) ensure(ctx context.Context) (jetstream.Stream, error) {
 	return stream, err
 }
 
-// retries returns the subjects of events that are delivered again to one service, if a stream takes them.
-func (s *eventStream) retries(stream jetstream.Stream, service, event string) (subjects []string) {
-	if again := subject.RetriedEvent(s.conn.plane, s.source, service, event); stores(stream, again) {
-		subjects = append(subjects, again)
-	}
-	return subjects
-}
-
 // stores says whether a stream takes what is published to a subject.
 func stores(stream jetstream.Stream, published string) bool {
 	return slices.ContainsFunc(stream.CachedInfo().Config.Subjects, func(taken string) bool {
@@ -174,17 +165,17 @@ func (s *eventStream) permissions() (publish, subscribe []Permission) {
 			Permission{Subject: "$JS.API.STREAM.UPDATE." + s.parkedName(), For: "changing on how many servers it is"},
 		)
 	}
-	return publish, inboxPermissions()
+	return publish, s.conn.inboxPermissions()
 }
 
 // streamPermissions are for finding a stream and making it.
 func streamPermissions(name, what string) []Permission {
 	return []Permission{
 		{Subject: "$JS.API.STREAM.INFO." + name, For: "finding " + what},
-		{Subject: "$JS.API.STREAM.CREATE." + name, For: "creating it"},
+		{Subject: "$JS.API.STREAM.CREATE." + name, For: "creating it, unless somebody else does"},
 	}
 }
 
-func inboxPermissions() []Permission {
-	return []Permission{{Subject: nats.InboxPrefix + anyRest, For: "answers of JetStream"}}
+func (c *Conn) inboxPermissions() []Permission {
+	return []Permission{{Subject: c.link.inboxes() + anyRest, For: "answers of JetStream"}}
 }
