@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -57,7 +56,9 @@ func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stre
 	switch consumer, err := stream.Consumer(ctx, s.consumer); {
 	case err == nil:
 		existing = consumer.CachedInfo().Config
-	case !errors.Is(err, jetstream.ErrConsumerNotFound):
+	case errors.Is(err, jetstream.ErrConsumerNotFound):
+		existing.Description = "what " + s.conn.host + " has not handled"
+	default:
 		return err
 	}
 	wanted := s.over(existing, stream)
@@ -70,10 +71,10 @@ func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stre
 
 // over returns the configuration of a consumer with what this instance relies on.
 func (s *storedEvents) over(config jetstream.ConsumerConfig, stream jetstream.Stream) jetstream.ConsumerConfig {
-	config.Durable, config.Description = s.consumer, cmp.Or(config.Description, "what "+s.conn.host+" has not handled")
 	if wanted := s.filters(stream); !hasFilters(config, wanted) {
 		config.FilterSubject, config.FilterSubjects = "", wanted
 	}
+	config.Durable = s.consumer
 	config.DeliverPolicy, config.AckPolicy, config.AckWait = jetstream.DeliverNewPolicy, jetstream.AckExplicitPolicy, storedAckWait
 	config.MaxDeliver, config.MaxAckPending = -1, maxUnfinished
 	config.InactiveThreshold = stream.CachedInfo().Config.MaxAge

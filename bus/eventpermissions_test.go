@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
@@ -94,6 +95,21 @@ func withoutMaking(granted bus.Permissions) string {
 	return granted.String()
 }
 
+// changeConsumer changes what the mailer gets its events from in what it does not rely on.
+func changeConsumer(t *testing.T, conn *bus.Conn, change func(*jetstream.ConsumerConfig)) {
+	t.Helper()
+	const stream = "bus_EVENTS_orders_example"
+	consumer, err := manager(t, conn).Consumer(t.Context(), stream, "mailer_example__on-ordered")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := consumer.CachedInfo().Config
+	change(&config)
+	if _, err := manager(t, conn).UpdateConsumer(t.Context(), stream, config); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestEventsOfAnOperator has the streams and the consumers made by a user who may. Those who may not get along with them, and
 // say what is missing when there is none.
 func TestEventsOfAnOperator(t *testing.T) {
@@ -119,6 +135,10 @@ func TestEventsOfAnOperator(t *testing.T) {
 	newOrdered(t, e.connect(ordersHost, asOperator), bus.Durable(), keep)
 	made := e.connect("mailer.example", asOperator)
 	subscribe(t, made, newRefuser(), bus.Durable())
+	changeConsumer(t, made, func(config *jetstream.ConsumerConfig) {
+		config.Description = ""
+		slices.Reverse(config.FilterSubjects)
+	})
 	closeConn(t, made)
 
 	ordered := newOrdered(t, e.connect(ordersHost), bus.Durable(), keep)
