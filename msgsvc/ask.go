@@ -43,9 +43,10 @@ func askAll[Answer any](ctx context.Context, s *sharedCache, endpoint string, qu
 		}
 		for _, id := range s.peers.except(heard) {
 			answer, err := askOne[Answer](ctx, s, id, endpoint, question)
-			if isGone(err) {
+			if isGone(err) || isUnheard(err) {
 				s.peers.lost(id)
-			} else if !yield(answer, err) {
+			}
+			if !isGone(err) && !yield(answer, err) {
 				return
 			}
 		}
