@@ -15,6 +15,13 @@ type entry struct {
 
 func (e entry) size() int { return entrySize(len(e.Key), len(e.Value)) }
 
+// handed is an entry on its way to another replica. The clocks of two machines may disagree: it tells how long ago, not when.
+type handed struct {
+	entry
+
+	Age time.Duration `json:"age"` // since it was stored
+}
+
 // stamp orders the stores of one key: the later one counts, and of two at the same time that of the replica with
 // the greater ID. The zero stamp is before all others.
 type stamp struct {

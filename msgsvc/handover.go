@@ -24,14 +24,14 @@ func (s *sharedCache) Close(ctx context.Context) error {
 func (s *sharedCache) keep(ctx context.Context, e entry) error {
 	s.entries.put(e)
 	if s.closing.Load() {
-		return s.handOver(ctx, []entry{e})
+		return s.handOver(ctx, []handed{{entry: e}})
 	}
 	return nil
 }
 
 // handOver gives entries to replicas that are not closing themselves, the first ones first in case ctx ends. If
 // there is no such replica the entries are gone, which is no error.
-func (s *sharedCache) handOver(ctx context.Context, entries []entry) error {
+func (s *sharedCache) handOver(ctx context.Context, entries []handed) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (s *sharedCache) takers(ctx context.Context) (takers []taker, failed error)
 
 // give hands a batch to the replica with the most room. It returns the takers that are left, none when the batch
 // was not taken.
-func (s *sharedCache) give(ctx context.Context, takers []taker, batch []entry) (rest []taker, failed error) {
+func (s *sharedCache) give(ctx context.Context, takers []taker, batch []handed) (rest []taker, failed error) {
 	type answer struct {
 		Taken bool `json:"taken"`
 	}
@@ -92,8 +92,8 @@ func (s *sharedCache) give(ctx context.Context, takers []taker, batch []entry) (
 }
 
 // batches cuts entries into pieces that each fit one message.
-func batches(entries []entry, limit int) iter.Seq[[]entry] {
-	return func(yield func([]entry) bool) {
+func batches(entries []handed, limit int) iter.Seq[[]handed] {
+	return func(yield func([]handed) bool) {
 		for len(entries) > 0 {
 			count, size := 1, entries[0].size()
 			for count < len(entries) && size+entries[count].size() <= limit {
@@ -108,7 +108,7 @@ func batches(entries []entry, limit int) iter.Seq[[]entry] {
 	}
 }
 
-func sizeOf(entries []entry) (bytes int) {
+func sizeOf(entries []handed) (bytes int) {
 	for _, e := range entries {
 		bytes += e.size()
 	}

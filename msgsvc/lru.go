@@ -1,6 +1,7 @@
 package msgsvc
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,6 +22,7 @@ type lru struct {
 // node is an entry with its place in the order of use.
 type node struct {
 	entry
+	stored         time.Time // by the clock of this replica
 	next, previous *node
 }
 
@@ -30,20 +32,34 @@ func newLRU(maxBytes int, maxAge time.Duration, now func() time.Time) *lru {
 	return l
 }
 
-// put keeps an entry, unless it has a newer one of that key.
+// put keeps an entry that is stored now, unless it has a newer one of that key.
 func (l *lru) put(e entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.size() > l.maxBytes {
+	l.keep(&node{entry: e, stored: l.now()})
+}
+
+// take keeps entries that another replica has held, the one used most recently first.
+func (l *lru) take(entries []handed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	for _, e := range slices.Backward(entries) {
+		l.keep(&node{entry: e.entry, stored: now.Add(-e.Age)})
+	}
+}
+
+func (l *lru) keep(n *node) {
+	if n.size() > l.maxBytes {
 		return // another replica is larger than this one
 	}
-	if held := l.byKey[string(e.Key)]; held != nil {
-		if held.Stamp.after(e.Stamp) {
+	if held := l.byKey[string(n.Key)]; held != nil {
+		if held.Stamp.after(n.Stamp) {
 			return
 		}
 		l.remove(held)
 	}
-	l.add(&node{entry: e})
+	l.add(n)
 	for l.bytes > l.maxBytes {
 		l.remove(l.ring.previous)
 	}
@@ -58,7 +74,7 @@ func (l *lru) get(key []byte) (e entry, found bool) {
 		return entry{}, false
 	}
 	l.remove(held)
-	if l.expired(held.entry) {
+	if l.age(held) >= l.maxAge {
 		return entry{}, false
 	}
 	l.add(held)
@@ -84,13 +100,13 @@ func (l *lru) supersede(key []byte, by stamp) (newer stamp) {
 }
 
 // all returns what can be found, most recently used first.
-func (l *lru) all() []entry {
+func (l *lru) all() []handed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entries := make([]entry, 0, len(l.byKey))
+	entries := make([]handed, 0, len(l.byKey))
 	for at := l.ring.next; at != &l.ring; at = at.next {
-		if !l.expired(at.entry) {
-			entries = append(entries, at.entry)
+		if age := l.age(at); age < l.maxAge {
+			entries = append(entries, handed{entry: at.entry, Age: age})
 		}
 	}
 	return entries
@@ -103,9 +119,7 @@ func (l *lru) room() int {
 	return l.maxBytes - l.bytes
 }
 
-func (l *lru) expired(e entry) bool {
-	return l.now().UnixNano()-e.Stamp.Time >= l.maxAge.Nanoseconds()
-}
+func (l *lru) age(n *node) time.Duration { return l.now().Sub(n.stored) }
 
 // add makes a node the one used most recently.
 func (l *lru) add(n *node) {

@@ -2,7 +2,6 @@ package msgsvc
 
 import (
 	"context"
-	"slices"
 
 	"github.com/busline/busline/bus"
 )
@@ -39,9 +38,7 @@ func (r replica) Room() (id string, room int, closing bool) {
 
 // Take keeps entries that another replica hands over, the one used most recently first. A replica that is closing
 // itself does not take them.
-func (r replica) Take(entries []entry) (taken bool) {
-	for _, entry := range slices.Backward(entries) {
-		r.cache.entries.put(entry)
-	}
+func (r replica) Take(entries []handed) (taken bool) {
+	r.cache.entries.take(entries)
 	return !r.cache.closing.Load() // asked last: Close hands over what was put before it began
 }

@@ -111,6 +111,39 @@ func TestClocksDisagree(t *testing.T) {
 	}
 }
 
+// TestAgeWhereClocksDisagree holds that the age of an entry is counted where it is: neither a stamp that had to be after that of
+// another machine, nor the clock of the one that hands it over, makes it older or younger.
+func TestAgeWhereClocksDisagree(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	ahead, right, behind := newHandClock(), newHandClock(), newHandClock()
+	ahead.forward(24 * time.Hour)
+	behind.forward(-24 * time.Hour)
+	fast := newInstance(t, b, msgsvc.WithClock(ahead.now))
+	slow := newInstance(t, b, msgsvc.WithClock(behind.now))
+	replica := newInstance(t, b, msgsvc.WithClock(right.now))
+	store(t, fast, "replaced", "value")
+	store(t, replica, "replaced", "value")
+	store(t, replica, "next", "value")
+	store(t, fast, "from the fast", "value")
+	store(t, slow, "from the slow", "value")
+	ahead.forward(30 * time.Minute)
+	behind.forward(30 * time.Minute)
+	right.forward(30 * time.Minute)
+	fast.close(t)
+	slow.close(t)
+
+	keys := []string{"replaced", "next", "from the fast", "from the slow"}
+	right.forward(30*time.Minute - time.Nanosecond)
+	for _, key := range keys {
+		expect(t, replica, key, "value")
+	}
+	right.forward(time.Nanosecond)
+	for _, key := range keys {
+		expectNone(t, replica, key)
+	}
+}
+
 // TestJoiner holds that a new replica finds at once what was stored before it came, and is found.
 func TestJoiner(t *testing.T) {
 	t.Parallel()
