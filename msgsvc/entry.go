@@ -19,7 +19,8 @@ func (e entry) size() int { return entrySize(len(e.Key), len(e.Value)) }
 type handed struct {
 	entry
 
-	Age time.Duration `json:"age"` // since it was stored
+	Age  time.Duration `json:"age"`  // since it was stored
+	Idle time.Duration `json:"idle"` // since it was used
 }
 
 // stamp orders the stores of one key: the later one counts, and of two at the same time that of the replica with

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -74,6 +75,32 @@ func TestHandOverToTheRoomiest(t *testing.T) {
 	for i := range room {
 		expect(t, replicas[2], fmt.Sprintf("a%04d", i), "value")
 		expect(t, replicas[2], fmt.Sprintf("b%04d", i), "value")
+	}
+}
+
+// TestHandOverByUse holds that where there is not room for all, the entries used least recently go, whoever held them.
+func TestHandOverByUse(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	clock := newHandClock()
+	const room = 40 // entries, in several batches
+	value := strings.Repeat("v", 100_000)
+	size := msgsvc.WithCacheSize(room * (len(value) + msgsvc.EntryOverhead + len("00 of 0")))
+	replicas := newInstances(t, b, 2, size, msgsvc.WithClock(clock.now))
+	key := func(i, replica int) string { return fmt.Sprintf("%02d of %d", i, replica) }
+	for i := range room {
+		for n, replica := range replicas {
+			clock.forward(time.Second)
+			store(t, replica, key(i, n), value)
+		}
+	}
+	replicas[0].close(t)
+	for i := range room {
+		for n := range replicas {
+			if found := holds(t, replicas[1], key(i, n)); found != (i >= room/2) {
+				t.Errorf("%s: found %t", key(i, n), found)
+			}
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ type lru struct {
 // node is an entry with its place in the order of use.
 type node struct {
 	entry
-	stored         time.Time // by the clock of this replica
+	stored, used   time.Time // by the clock of this replica
 	next, previous *node
 }
 
@@ -36,30 +36,48 @@ func newLRU(maxBytes int, maxAge time.Duration, now func() time.Time) *lru {
 func (l *lru) put(e entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.keep(&node{entry: e, stored: l.now()})
+	if now := l.now(); l.makesWay(e) {
+		l.add(&node{entry: e, stored: now, used: now}, &l.ring)
+	}
+	l.trim()
 }
 
-// take keeps entries that another replica has held, the one used most recently first.
+// take keeps entries that another replica has held, the one used most recently first. Each has the place among those
+// that are here which its last use gives it: of all of them, the ones used least recently go.
 func (l *lru) take(entries []handed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	for _, e := range slices.Backward(entries) {
-		l.keep(&node{entry: e.entry, stored: now.Add(-e.Age)})
+	entries = slices.DeleteFunc(entries, func(e handed) bool { return !l.makesWay(e.entry) })
+	before := &l.ring
+	for _, e := range entries {
+		taken := &node{entry: e.entry, stored: now.Add(-e.Age), used: now.Add(-e.Idle)}
+		for before.next != &l.ring && before.next.used.After(taken.used) {
+			before = before.next
+		}
+		l.add(taken, before)
 	}
+	l.trim()
 }
 
-func (l *lru) keep(n *node) {
-	if n.size() > l.maxBytes {
-		return // another replica is larger than this one
+// makesWay drops what is held of the key of an entry. It is false when that is newer, and stays.
+func (l *lru) makesWay(e entry) bool {
+	if e.size() > l.maxBytes {
+		return false // another replica is larger than this one
 	}
-	if held := l.byKey[string(n.Key)]; held != nil {
-		if held.Stamp.after(n.Stamp) {
-			return
-		}
-		l.remove(held)
+	held := l.byKey[string(e.Key)]
+	if held == nil {
+		return true
 	}
-	l.add(n)
+	if held.Stamp.after(e.Stamp) {
+		return false
+	}
+	l.remove(held)
+	return true
+}
+
+// trim drops the entries used least recently until there are not too many.
+func (l *lru) trim() {
 	for l.bytes > l.maxBytes {
 		l.remove(l.ring.previous)
 	}
@@ -74,10 +92,12 @@ func (l *lru) get(key []byte) (e entry, found bool) {
 		return entry{}, false
 	}
 	l.remove(held)
-	if l.age(held) >= l.maxAge {
+	now := l.now()
+	if now.Sub(held.stored) >= l.maxAge {
 		return entry{}, false
 	}
-	l.add(held)
+	held.used = now
+	l.add(held, &l.ring)
 	return held.entry, true
 }
 
@@ -103,10 +123,11 @@ func (l *lru) supersede(key []byte, by stamp) (newer stamp) {
 func (l *lru) all() []handed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := l.now()
 	entries := make([]handed, 0, len(l.byKey))
 	for at := l.ring.next; at != &l.ring; at = at.next {
-		if age := l.age(at); age < l.maxAge {
-			entries = append(entries, handed{entry: at.entry, Age: age})
+		if age := now.Sub(at.stored); age < l.maxAge {
+			entries = append(entries, handed{entry: at.entry, Age: age, Idle: now.Sub(at.used)})
 		}
 	}
 	return entries
@@ -119,11 +140,9 @@ func (l *lru) room() int {
 	return l.maxBytes - l.bytes
 }
 
-func (l *lru) age(n *node) time.Duration { return l.now().Sub(n.stored) }
-
-// add makes a node the one used most recently.
-func (l *lru) add(n *node) {
-	n.previous, n.next = &l.ring, l.ring.next
+// add gives a node its place in the order of use, after another one.
+func (l *lru) add(n, before *node) {
+	n.previous, n.next = before, before.next
 	n.previous.next, n.next.previous = n, n
 	l.byKey[string(n.Key)] = n
 	l.bytes += n.size()
