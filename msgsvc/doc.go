@@ -26,6 +26,10 @@
 //	load    ask all replicas, take the newest
 //	close   pass the entries to the replicas with the most room
 //
+// Who drops an entry remembers the stamp of the one that replaced it, as long as there is room. So a load that comes in
+// between, and finds neither, asks again; and a stale entry that turns up later is not taken for the newest, whatever has
+// become of that.
+//
 // It is a cache: old entries are dropped, and the least recently used ones when there is no more room. A replica that is
 // closed passes its entries on; those of the last one are lost. A replica that dies without being closed, for example by
 // kill -9, loses only the entries that it held. To keep entries that have to survive that, or that need more memory than

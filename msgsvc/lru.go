@@ -19,10 +19,13 @@ type lru struct {
 	bytes int
 }
 
-// node is an entry with its place in the order of use.
+// node is an entry with its place in the order of use; or what is left of one that was replaced: its key, with the stamp
+// of the store through another replica that replaced it.
 type node struct {
 	entry
-	stored, used   time.Time // by the clock of this replica
+	replaced       bool
+	stored         time.Time // or replaced, by the clock of this replica
+	used           time.Time // the zero time if it was replaced
 	next, previous *node
 }
 
@@ -83,7 +86,8 @@ func (l *lru) trim() {
 	}
 }
 
-// get returns the entry of a key, which becomes the one used most recently.
+// get returns the entry of a key, which becomes the one used most recently. Of one that was replaced it returns the
+// stamp, as long as that is known: there is or was a later one elsewhere.
 func (l *lru) get(key []byte) (e entry, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,17 +95,22 @@ func (l *lru) get(key []byte) (e entry, found bool) {
 	if held == nil {
 		return entry{}, false
 	}
-	l.remove(held)
 	now := l.now()
 	if now.Sub(held.stored) >= l.maxAge {
+		l.remove(held)
 		return entry{}, false
 	}
+	if held.replaced {
+		return held.entry, false
+	}
+	l.remove(held)
 	held.used = now
 	l.add(held, &l.ring)
 	return held.entry, true
 }
 
-// supersede drops the entry of a key when it is older than a stamp, and returns its stamp when it is newer.
+// supersede drops the entry of a key when it is older than a stamp, and returns its stamp when it is newer. What is left
+// of an entry is smaller than it was, and the first to go when there is no more room.
 func (l *lru) supersede(key []byte, by stamp) (newer stamp) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,6 +120,7 @@ func (l *lru) supersede(key []byte, by stamp) (newer stamp) {
 		return stamp{}
 	case by.after(held.Stamp):
 		l.remove(held)
+		l.add(&node{entry: entry{Key: held.Key, Stamp: by}, replaced: true, stored: l.now()}, l.ring.previous)
 		return stamp{}
 	case held.Stamp.after(by):
 		return held.Stamp
@@ -126,7 +136,7 @@ func (l *lru) all() []handed {
 	now := l.now()
 	entries := make([]handed, 0, len(l.byKey))
 	for at := l.ring.next; at != &l.ring; at = at.next {
-		if age := now.Sub(at.stored); age < l.maxAge {
+		if age := now.Sub(at.stored); age < l.maxAge && !at.replaced {
 			entries = append(entries, handed{entry: at.entry, Age: age, Idle: now.Sub(at.used)})
 		}
 	}

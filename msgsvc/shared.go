@@ -92,31 +92,55 @@ func (s *sharedCache) Load(ctx context.Context, key string) (value string, found
 	if err := validKey(key); err != nil {
 		return "", false, err
 	}
+	var known stamp
+	told, err := s.find(ctx, []byte(key))
+	for told.isMissed() && told.latest.after(known) { // stored after one replica was asked, and before another was
+		known = told.latest
+		told, err = s.find(ctx, []byte(key))
+	}
+	if told.outdated { // left by a replica that was cut off for a while
+		_, _ = s.supersede(ctx, []byte(key), told.latest) // the next load will try again
+	}
+	if told.newest.Key == nil || told.isMissed() {
+		return "", false, err
+	}
+	return string(told.newest.Value), true, nil
+}
+
+// finding is what the replicas tell of a key.
+type finding struct {
+	newest   entry // the zero entry: nobody has one
+	latest   stamp // of the last store that anybody knows of
+	outdated bool  // somebody has an entry from before that
+}
+
+// isMissed is true when nobody has what was stored last: its replica got it after it was asked, or has lost it.
+func (f finding) isMissed() bool { return f.latest.after(f.newest.Stamp) }
+
+// find asks all replicas. The error is of one that did not answer.
+func (s *sharedCache) find(ctx context.Context, key []byte) (told finding, failed error) {
 	type answer struct {
 		Found bool  `json:"found"`
 		Entry entry `json:"entry"`
 	}
-	var newest entry
-	outdated := false
-	for a, failed := range askAll[answer](ctx, s, "/find", bus.Args{"key": []byte(key)}) {
-		switch {
-		case failed != nil:
-			err = failed
-		case a.Found:
-			outdated = outdated || found && a.Entry.Stamp != newest.Stamp
-			if !found || a.Entry.Stamp.after(newest.Stamp) {
-				newest = a.Entry
-			}
-			found = true
+	for a, err := range askAll[answer](ctx, s, "/find", bus.Args{"key": key}) {
+		if err != nil {
+			failed = err
+			continue
+		}
+		if a.Entry.Stamp.after(told.latest) {
+			told.latest = a.Entry.Stamp
+		}
+		if !a.Found {
+			continue
+		}
+		told.outdated = told.outdated || told.newest.Key != nil && a.Entry.Stamp != told.newest.Stamp
+		if a.Entry.Stamp.after(told.newest.Stamp) {
+			told.newest = a.Entry
 		}
 	}
-	if !found {
-		return "", false, err
-	}
-	if outdated { // left by a replica that was cut off for a while
-		_, _ = s.supersede(ctx, newest.Key, newest.Stamp) // the next load will try again
-	}
-	return string(newest.Value), true, nil
+	told.outdated = told.outdated || told.newest.Key != nil && told.isMissed()
+	return told, failed
 }
 
 // messageLimit is the largest size of the entries in one message: bytes travel as base64, four for three.

@@ -1,7 +1,9 @@
 package msgsvc_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -229,6 +231,54 @@ func TestLeftover(t *testing.T) {
 	if found := holds(t, newest, "key"); !found {
 		t.Error("the newest entry is gone")
 	}
+}
+
+// TestLeftoverAlone holds that what was replaced does not come back when what replaced it is gone, neither from a replica
+// that was cut off nor in a message that comes late.
+func TestLeftoverAlone(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	clock := newHandClock()
+	first := newInstance(t, b, msgsvc.WithClock(clock.now))
+	cutOff := newInstance(t, b, msgsvc.WithClock(clock.now))
+	newest := newInstance(t, b, msgsvc.WithClock(clock.now), msgsvc.WithCacheSize(2*msgsvc.EntryOverhead))
+	store(t, first, "key", "old")
+	clock.forward(time.Second)
+	store(t, newest, "key", "new")
+	store(t, newest, "other", "value") // pushes it out
+	for _, replica := range []instance{first, cutOff} {
+		take(t, replica, "key", "old", clock.now().Add(-time.Second))
+		expectNone(t, cutOff, "key")
+		if found := holds(t, replica, "key"); found {
+			t.Error("the outdated entry is still there")
+		}
+	}
+	store(t, cutOff, "key", "again")
+	expect(t, first, "key", "again")
+}
+
+// TestReplacedWhileAsked has a replica that is asked before it has an entry, while the one that held the last is asked after.
+func TestReplacedWhileAsked(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	replica := newInstance(t, b)
+	store(t, replica, "key", "old")
+	stamp := bus.Args{"time": time.Now().Add(time.Second).UnixNano(), "by": "another"}
+	ask(t, replica, "/supersede", bus.Args{"key": []byte("key"), "by": stamp}, nil)
+	var asked atomic.Int32
+	another := b.Connect(host)
+	err := another.Handle(http.MethodPost, "/find", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		entry := bus.Args{"key": []byte("key"), "value": []byte("new"), "stamp": stamp}
+		answer := bus.Args{"found": true, "entry": entry}
+		if asked.Add(1) == 1 {
+			answer = bus.Args{"found": false}
+		}
+		_ = json.NewEncoder(w).Encode(answer) // to memory
+	}), bus.Port(444), bus.NoQueue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, replica, "key", "new")
 }
 
 // TestOlderIsNotTaken holds that a late message does not bring back what was replaced.
