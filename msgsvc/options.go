@@ -55,7 +55,7 @@ func newConfig(options []Option) (config, error) {
 		}
 		option(&c)
 	}
-	if c.cacheSize < 1 {
+	if c.cacheSize < entrySize(1, 0) {
 		faults = append(faults, fmt.Errorf("WithCacheSize: %d bytes hold nothing; leave it out for %d", c.cacheSize, defaultCacheSize))
 	}
 	if c.cacheAge <= 0 {

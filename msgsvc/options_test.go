@@ -11,9 +11,9 @@ import (
 func TestRefusedOptions(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect(host)
-	_, err := msgsvc.New(t.Context(), conn, msgsvc.WithCacheSize(0), msgsvc.WithCacheAge(-1), nil)
+	_, err := msgsvc.New(t.Context(), conn, msgsvc.WithCacheSize(msgsvc.EntryOverhead), msgsvc.WithCacheAge(-1), nil)
 	want := `messaging on messaging.example: option 3 is nil: leave it out
-WithCacheSize: 0 bytes hold nothing; leave it out for 33554432
+WithCacheSize: 256 bytes hold nothing; leave it out for 33554432
 WithCacheAge: nothing is found within -1ns; leave it out for 1h0m0s`
 	if fmt.Sprint(err) != want {
 		t.Errorf("%v\nwant %s", err, want)
