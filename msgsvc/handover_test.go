@@ -78,6 +78,31 @@ func TestHandOverToTheRoomiest(t *testing.T) {
 	}
 }
 
+// notMessaging serves what the messaging service would serve.
+type notMessaging struct{}
+
+func (notMessaging) Home() (text string) { return "somebody else" }
+
+// TestHandOverToTheServed holds that no entries go to a connection on which New has failed: nobody would hand them over again.
+func TestHandOverToTheServed(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	replicas := newInstances(t, b, 2, msgsvc.WithCacheSize(1<<20))
+	fill(t, 10, replicas[0])
+	failed := b.Connect(host)
+	if err := bus.Serve(failed, notMessaging{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := msgsvc.New(t.Context(), failed); !strings.Contains(fmt.Sprint(err), "both serve GET /home") {
+		t.Errorf("New: %v", err)
+	}
+	replicas[0].close(t)
+	if err := failed.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expectFilled(t, 10, replicas[1])
+}
+
 // TestHandOverByUse holds that where there is not room for all, the entries used least recently go, whoever held them.
 func TestHandOverByUse(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package msgsvc
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -41,7 +42,7 @@ func New(ctx context.Context, conn *bus.Conn, options ...Option) (*Service, erro
 		bus.Method("CacheLoad", get),
 	)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, opened.Close(ctx)) // so that nobody hands entries over to it
 	}
 	return service, nil
 }
