@@ -17,8 +17,10 @@ import (
 
 // bucketCache keeps entries in a JetStream key-value bucket that all replicas of a service open.
 type bucketCache struct {
-	bucket jetstream.KeyValue
-	limit  int // bytes of one entry
+	conn   *bus.Conn
+	config config
+	bucket jetstream.KeyValue // also of one that is made anew, as it goes by the name
+	limit  int                // bytes of one entry
 }
 
 func openBucketCache(ctx context.Context, conn *bus.Conn, c config) (*bucketCache, error) {
@@ -29,7 +31,7 @@ func openBucketCache(ctx context.Context, conn *bus.Conn, c config) (*bucketCach
 	if err != nil {
 		return nil, fmt.Errorf("key-value bucket %s: %w", bucketName(conn), err)
 	}
-	return &bucketCache{bucket: bucket, limit: min(c.cacheSize, int(conn.NATS().MaxPayload()))}, nil
+	return &bucketCache{conn, c, bucket, min(c.cacheSize, int(conn.NATS().MaxPayload()))}, nil
 }
 
 // openBucket makes the bucket's stream, if it is not there, rather than the bucket: a bucket that is full refuses
@@ -74,10 +76,21 @@ func (b *bucketCache) Store(ctx context.Context, key, value string) error {
 	if err := fits(key, value, b.limit); err != nil {
 		return err
 	}
-	if _, err := b.bucket.Put(ctx, bucketKey(key), []byte(value)); err != nil {
+	err := b.put(ctx, key, value)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) { // the bucket is gone, as when the broker has lost its storage
+		if _, err = openBucket(ctx, b.conn, b.config); err == nil {
+			err = b.put(ctx, key, value)
+		}
+	}
+	if err != nil {
 		return unreachable(err)
 	}
 	return nil
+}
+
+func (b *bucketCache) put(ctx context.Context, key, value string) error {
+	_, err := b.bucket.Put(ctx, bucketKey(key), []byte(value))
+	return err
 }
 
 func (b *bucketCache) Load(ctx context.Context, key string) (value string, found bool, err error) {
@@ -85,7 +98,7 @@ func (b *bucketCache) Load(ctx context.Context, key string) (value string, found
 		return "", false, err
 	}
 	held, err := b.bucket.Get(ctx, bucketKey(key))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
+	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // the next store makes it anew
 		return "", false, nil
 	}
 	if err != nil {

@@ -57,6 +57,24 @@ func TestFullBucketDropsTheOldest(t *testing.T) {
 	expect(t, replica, "d", value)
 }
 
+// TestBucketIsMadeAnew holds that a bucket which is lost, say with the storage of the broker, is an empty cache.
+func TestBucketIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t, broker.JetStream(t.TempDir()))
+	replicas := newInstances(t, b, 2, msgsvc.WithJetStream())
+	store(t, replicas[0], "key", "value")
+	js, err := jetstream.New(replicas[0].conn.NATS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(t.Context(), "KV_cache_messaging_example__"+b.Plane()); err != nil {
+		t.Fatal(err)
+	}
+	expectNone(t, replicas[1], "key")
+	store(t, replicas[0], "key", "again")
+	expect(t, replicas[1], "key", "again")
+}
+
 // TestBucketOutlivesReplicas holds what the bucket is for.
 func TestBucketOutlivesReplicas(t *testing.T) {
 	t.Parallel()
