@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,19 +20,41 @@ import (
 type bucketCache struct {
 	conn   *bus.Conn
 	config config
-	bucket jetstream.KeyValue // also of one that is made anew, as it goes by the name
-	limit  int                // bytes of one entry
+	limit  int // bytes of one entry
+	opened atomic.Pointer[openedBucket]
+}
+
+// openedBucket is a bucket with the broker connection that it was opened through.
+type openedBucket struct {
+	jetstream.KeyValue
+
+	through *nats.Conn
 }
 
 func openBucketCache(ctx context.Context, conn *bus.Conn, c config) (*bucketCache, error) {
-	bucket, err := openBucket(ctx, conn, c)
+	b := &bucketCache{conn: conn, config: c, limit: min(c.cacheSize, int(conn.NATS().MaxPayload()))}
+	_, err := b.bucket(ctx)
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return nil, fmt.Errorf("the broker has no JetStream: turn it on (nats-server -js), or leave out WithJetStream to keep the cache in memory: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("key-value bucket %s: %w", bucketName(conn), err)
 	}
-	return &bucketCache{conn, c, bucket, min(c.cacheSize, int(conn.NATS().MaxPayload()))}, nil
+	return b, nil
+}
+
+// bucket opens the bucket, again when the broker connection is another one: one that was closed for good is replaced.
+func (b *bucketCache) bucket(ctx context.Context) (jetstream.KeyValue, error) {
+	through := b.conn.NATS()
+	if opened := b.opened.Load(); opened != nil && opened.through == through {
+		return opened, nil
+	}
+	bucket, err := openBucket(ctx, b.conn, b.config)
+	if err != nil {
+		return nil, err
+	}
+	b.opened.Store(&openedBucket{bucket, through})
+	return bucket, nil
 }
 
 // openBucket makes the bucket's stream, if it is not there, rather than the bucket: a bucket that is full refuses
@@ -78,9 +101,8 @@ func (b *bucketCache) Store(ctx context.Context, key, value string) error {
 	}
 	err := b.put(ctx, key, value)
 	if errors.Is(err, jetstream.ErrNoStreamResponse) { // the bucket is gone, as when the broker has lost its storage
-		if _, err = openBucket(ctx, b.conn, b.config); err == nil {
-			err = b.put(ctx, key, value)
-		}
+		b.opened.Store(nil)
+		err = b.put(ctx, key, value)
 	}
 	if err != nil {
 		return unreachable(err)
@@ -89,7 +111,11 @@ func (b *bucketCache) Store(ctx context.Context, key, value string) error {
 }
 
 func (b *bucketCache) put(ctx context.Context, key, value string) error {
-	_, err := b.bucket.Put(ctx, bucketKey(key), []byte(value))
+	bucket, err := b.bucket(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = bucket.Put(ctx, bucketKey(key), []byte(value))
 	return err
 }
 
@@ -97,7 +123,11 @@ func (b *bucketCache) Load(ctx context.Context, key string) (value string, found
 	if err := validKey(key); err != nil {
 		return "", false, err
 	}
-	held, err := b.bucket.Get(ctx, bucketKey(key))
+	bucket, err := b.bucket(ctx)
+	if err != nil {
+		return "", false, unreachable(err)
+	}
+	held, err := bucket.Get(ctx, bucketKey(key))
 	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // the next store makes it anew
 		return "", false, nil
 	}

@@ -2,11 +2,13 @@ package msgsvc_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -73,6 +75,22 @@ func TestBucketIsMadeAnew(t *testing.T) {
 	expectNone(t, replicas[1], "key")
 	store(t, replicas[0], "key", "again")
 	expect(t, replicas[1], "key", "again")
+}
+
+// TestBucketOverAnotherConnection holds that the cache goes on when the broker connection was closed for good, and replaced.
+func TestBucketOverAnotherConnection(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t, broker.JetStream(t.TempDir()))
+	replica := serve(t, b.Connect(host, bus.WithLogger(zerolog.Nop())), msgsvc.WithJetStream())
+	store(t, replica, "key", "value")
+	before := replica.conn.NATS()
+	before.Close()
+	for replica.conn.NATS() == before {
+		runtime.Gosched()
+	}
+	expect(t, replica, "key", "value")
+	store(t, replica, "key", "again")
+	expect(t, replica, "key", "again")
 }
 
 // TestBucketOutlivesReplicas holds what the bucket is for.
