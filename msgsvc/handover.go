@@ -81,6 +81,7 @@ func (s *sharedCache) give(ctx context.Context, takers []taker, batch []handed) 
 		a, err := askOne[answer](ctx, s, roomiest.ID, "/take", bus.Args{"entries": batch})
 		if err == nil && a.Taken {
 			roomiest.Room -= sizeOf(batch)
+			s.recall(ctx, roomiest.ID, batch)
 			return takers, nil
 		}
 		if !isGone(err) {
@@ -89,6 +90,15 @@ func (s *sharedCache) give(ctx context.Context, takers []taker, batch []handed) 
 		takers = takers[1:]
 	}
 	return nil, failed
+}
+
+// recall has a taker drop what was replaced while it was on its way there: whoever replaced it has told the taker before.
+func (s *sharedCache) recall(ctx context.Context, taker string, batch []handed) {
+	for _, e := range batch {
+		if newer := s.entries.supersede(e.Key, e.Stamp); newer != (stamp{}) {
+			_, _ = askOne[struct{}](ctx, s, taker, "/supersede", bus.Args{"key": e.Key, "by": newer}) // a load will try again
+		}
+	}
 }
 
 // batches cuts entries into pieces that each fit one message.

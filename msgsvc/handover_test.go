@@ -145,6 +145,51 @@ func TestHandOverInBatches(t *testing.T) {
 	}
 }
 
+// taker is a replica to hand over to. While an entry is on its way there, the entry is replaced, which both are told.
+type taker struct {
+	id   string
+	told chan string
+	tell func()
+}
+
+func (taker) Join() {}
+
+func (t taker) Room() (id string, room int, closing bool) { return t.id, 1 << 20, false }
+
+func (t taker) Take() (taken bool) {
+	t.tell()
+	return true
+}
+
+func (t taker) Supersede(key []byte, by struct {
+	Time int64 `json:"time"`
+}) {
+	t.told <- fmt.Sprintf("%s at %d", key, by.Time)
+}
+
+// TestReplacedWhileHandedOver holds that a taker is told of what was replaced once more, when it has the entry.
+func TestReplacedWhileHandedOver(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	replica := newInstance(t, b)
+	fill(t, 3, replica)
+	conn := b.Connect(host)
+	later := time.Now().Add(time.Second).UnixNano()
+	told := make(chan string, 3)
+	err := bus.Serve(conn, taker{conn.ID(), told, func() {
+		ask(t, replica, "/supersede", bus.Args{"key": []byte("1"), "by": bus.Args{"time": later}}, nil)
+	}}, bus.Port(444), bus.NoQueue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica.close(t)
+	close(told)
+	want := fmt.Sprintf("1 at %d", later)
+	if first, more := <-told, len(told); first != want || more != 0 {
+		t.Errorf("told %q and %d more; want %q alone", first, more, want)
+	}
+}
+
 // TestStoreThroughClosing holds that an instance keeps its word up to its last call: what is stored through it
 // after it has handed over is handed over too.
 func TestStoreThroughClosing(t *testing.T) {
