@@ -59,14 +59,14 @@ func (b *bucketCache) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 
 // openBucket makes the bucket's stream, if it is not there, rather than the bucket: a bucket that is full refuses
 // what is new, a cache lets go of what is oldest. What the stream of a bucket looks like is told in NATS's
-// ADR-8. Without direct access an entry is read where it was written: whoever stored it has it found at once.
+// ADR-8. Without direct access an entry is read where it was written: whoever stored has it found at once.
 func openBucket(ctx context.Context, conn *bus.Conn, c config) (jetstream.KeyValue, error) {
 	js, err := jetstream.New(conn.NATS())
 	if err != nil {
 		return nil, err
 	}
 	name := bucketName(conn)
-	_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	wanted := jetstream.StreamConfig{
 		Name:              "KV_" + name,
 		Description:       "cache of " + conn.Host() + " on plane " + conn.Plane(),
 		Subjects:          []string{"$KV." + name + ".>"},
@@ -77,8 +77,15 @@ func openBucket(ctx context.Context, conn *bus.Conn, c config) (jetstream.KeyVal
 		Discard:           jetstream.DiscardOld,
 		AllowRollup:       true,
 		DenyDelete:        true,
-	})
-	if err != nil {
+	}
+	stream, err := js.Stream(ctx, wanted.Name)
+	if err == nil { // where it is kept is for the operator to say, and has been said
+		made := stream.CachedInfo().Config
+		wanted.Storage, wanted.Replicas, wanted.Placement, wanted.Compression = made.Storage, made.Replicas, made.Placement, made.Compression
+	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, err
+	}
+	if _, err := js.CreateOrUpdateStream(ctx, wanted); err != nil {
 		return nil, err
 	}
 	return js.KeyValue(ctx, name)

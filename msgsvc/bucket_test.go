@@ -46,6 +46,33 @@ func TestBucketLimits(t *testing.T) {
 	}
 }
 
+// TestBucketOfAnOperator holds that where entries are kept stays as somebody else has chosen it, and what makes it a cache does not.
+func TestBucketOfAnOperator(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t, broker.JetStream(t.TempDir()))
+	conn := b.Connect(host)
+	js, err := jetstream.New(conn.NATS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket := jetstream.KeyValueConfig{Bucket: "cache_messaging_example__" + b.Plane(), Storage: jetstream.MemoryStorage, Compression: true}
+	if _, err := js.CreateKeyValue(t.Context(), bucket); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, conn, msgsvc.WithJetStream())
+	stream, err := js.Stream(t.Context(), "KV_"+bucket.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	if config.Storage != jetstream.MemoryStorage || config.Compression != jetstream.S2Compression {
+		t.Errorf("kept in %s, compression %s", config.Storage, config.Compression)
+	}
+	if config.Discard != jetstream.DiscardOld || config.AllowDirect || config.MaxAge != time.Hour {
+		t.Errorf("discard %s, direct %t, age %s", config.Discard, config.AllowDirect, config.MaxAge)
+	}
+}
+
 func TestFullBucketDropsTheOldest(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t, broker.JetStream(t.TempDir()))

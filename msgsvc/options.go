@@ -26,7 +26,8 @@ func WithCacheAge(age time.Duration) Option {
 }
 
 // WithJetStream keeps the cache in a JetStream key-value bucket, one for each plane and host, instead of the memory
-// of the replicas. The broker needs JetStream. All replicas have to agree on this option. Default: in memory.
+// of the replicas. The broker needs JetStream. All replicas have to agree on this option. Where the broker stores the
+// bucket, and on how many of its servers, can be changed with the tools of NATS. Default: in memory.
 func WithJetStream() Option {
 	return func(c *config) { c.jetStream = true }
 }
