@@ -37,6 +37,11 @@ func openBucketCache(ctx context.Context, conn *bus.Conn, c config) (*bucketCach
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return nil, fmt.Errorf("the broker has no JetStream: turn it on (nats-server -js), or leave out WithJetStream to keep the cache in memory: %w", err)
 	}
+	if errors.Is(err, context.DeadlineExceeded) { // a request that is denied has no answer
+		if denied := conn.NATS().LastError(); errors.Is(denied, nats.ErrPermissionViolation) {
+			err = fmt.Errorf("the broker denies what JetStream needs, see docs/permissions.md: %w: %w", denied, err)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("key-value bucket %s: %w", bucketName(conn), err)
 	}

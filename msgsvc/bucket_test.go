@@ -26,6 +26,23 @@ func TestNoJetStream(t *testing.T) {
 	}
 }
 
+// TestBucketDenied holds that the error names what the broker denies, and not only that it did not answer.
+func TestBucketDenied(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t, broker.JetStream(t.TempDir()), broker.Config(`
+		no_auth_user: service
+		authorization { users: [ { user: service, password: secret, permissions { publish { deny: "$JS.API.>" } } } ] }`))
+	_, err := msgsvc.New(t.Context(), b.Connect(host, bus.WithLogger(zerolog.Nop())), msgsvc.WithJetStream())
+	for _, want := range []string{
+		": the broker denies what JetStream needs, see docs/permissions.md: ",
+		`Permissions Violation for Publish to "$JS.API.STREAM.INFO.KV_cache_messaging_example__`,
+	} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
+
 // TestBucketLimits holds that size and age are the broker's to watch, and that a full bucket makes room.
 func TestBucketLimits(t *testing.T) {
 	t.Parallel()
