@@ -83,7 +83,7 @@ type Exchange struct {
 }
 
 // Status returns the HTTP status with which the call ended, for interceptors to use after next has returned: that of the
-// error, else that of the response. A multicast is 200.
+// error, else that of the response. A multicast without an error is 200, whatever its instances answer.
 func (x *Exchange) Status(err error) int {
 	switch {
 	case x.crashed:

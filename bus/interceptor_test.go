@@ -217,6 +217,9 @@ func TestInterceptorsOfMulticast(t *testing.T) {
 				if !call.Multicast || call.Response != nil || call.Status(err) != 200 {
 					t.Errorf("%+v %v", call, err)
 				}
+				if call.Request.MsgID == "" {
+					t.Error("the interceptor is not told the id of the message")
+				}
 				answers <- call.Answers
 				return err
 			}

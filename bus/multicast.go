@@ -32,8 +32,7 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 			if stopped {
 				return nil // an interceptor has called next again
 			}
-			c.collect(ctx, &sent, counted)
-			return nil
+			return c.collect(ctx, &sent, counted)
 		}
 		if err := c.calling(ctx, x); err != nil && !stopped {
 			yield(nil, x.failed(err))
@@ -41,12 +40,12 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 	}
 }
 
-// collect is a multicast that has passed through the interceptors.
-func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.Response, error) bool) {
+// collect is a multicast that has passed through the interceptors. What befalls an instance is yielded; an error is returned
+// if the call itself has failed, so that the interceptors see it, too.
+func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.Response, error) bool) error {
 	nested, err := c.enter(ctx)
 	if err != nil {
-		yield(nil, err)
-		return
+		return err
 	}
 	if !nested {
 		defer c.calls.leave()
@@ -55,15 +54,14 @@ func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call
 	if err := c.seal(ctx, sent); err != nil {
-		yield(nil, err)
-		return
+		return err
 	}
 	c.stamp(sent, waiting.ends)
+	request.MsgID = sent.MsgID // for the interceptors
 	if err := tooLate(ctx, sent); err != nil {
-		yield(nil, err)
-		return
+		return err
 	}
-	c.gather(ctx, waiting, yield)
+	return c.gather(ctx, waiting, yield)
 }
 
 // newSlot returns an unused slot for a call. Each range over a multicast is a call of its own.
@@ -93,16 +91,15 @@ func (r *responders) reuse(s *multicastSlot) {
 	r.unused.Put(s)
 }
 
-// gather sends the request and yields the answers until the call has ended.
-func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*wire.Response, error) bool) {
+// gather sends the request and yields the answers until the call has ended, or returns why it has failed.
+func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*wire.Response, error) bool) error {
 	sent := &waiting.call
 	before := c.responders.begin(waiting.host, sent.subject, sent.MsgID)
 	waiting.expectAll(before)
 	c.pending.open(sent.MsgID, waiting)
 	defer c.pending.close(sent.MsgID)
 	if err := c.nats.send(sent); err != nil {
-		yield(nil, unsent(err))
-		return
+		return unsent(err)
 	}
 	waiting.probe = multicastProbe{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.outage.tooLong()}
 	left, noted := true, false // left: by whoever ranges over the answers, with break, return or a panic
@@ -120,16 +117,17 @@ func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*w
 			noted = true
 		}
 		switch {
+		case why == goesOn && came.ofCall():
+			return came.failed
 		case why == goesOn && came.yield(yield):
 		case why == goesOn:
-			return
+			return nil
 		case why != allAnswered:
 			left = false
-			c.stopWaiting(ctx, waiting, why, yield)
-			return
+			return c.stopWaiting(ctx, waiting, why, yield)
 		case c.responders.conclude(waiting, before): // only now has it seen all responders
 			left = false
-			return
+			return nil
 		}
 	}
 }
@@ -139,6 +137,9 @@ type outcome struct {
 	response *wire.Response
 	failed   *Error
 }
+
+// ofCall says whether it is not that of an instance: the call has reached none.
+func (o *outcome) ofCall() bool { return o.failed != nil && o.failed.Host == "" }
 
 func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {
 	if o.failed != nil {

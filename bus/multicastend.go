@@ -7,31 +7,33 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// stopWaiting yields what is missing to the caller, and tells the handlers that still run that nobody waits for them.
-func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why ending, yield func(*wire.Response, error) bool) {
+// stopWaiting yields what is missing to the caller, and tells the handlers that still run that nobody waits for them. It
+// returns why the call has failed, nil if only instances have.
+func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why ending, yield func(*wire.Response, error) bool) error {
 	outcomes, silent := waiting.remainder()
 	if why != brokerGone {
 		c.callOff(ctx, &waiting.call, silent)
 	}
 	switch why {
 	case brokerGone:
-		waiting.cutOff(outcomes, yield)
+		return waiting.cutOff(outcomes, yield)
 	case callerGone:
-		waiting.giveUp(ctx, yield)
+		return waiting.gaveUp(ctx)
 	default:
 		waiting.timeOut(outcomes, silent, yield)
+		return nil
 	}
 }
 
-// giveUp says what is missing when the caller stopped waiting.
-func (s *multicastSlot) giveUp(ctx context.Context, yield func(*wire.Response, error) bool) {
+// gaveUp is the error when the caller stopped waiting.
+func (s *multicastSlot) gaveUp(ctx context.Context) error {
 	why := context.Cause(ctx)
 	if why == nil {
 		why = ErrClosed
 	}
 	failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.address.Host)
 	failed.MsgID = s.call.MsgID
-	yield(nil, failed)
+	return failed
 }
 
 // timeOut yields what has come in the last moment, and one error for each instance that acked and did not answer.
@@ -50,15 +52,16 @@ func (s *multicastSlot) timeOut(outcomes []outcome, silent []peer, yield func(*w
 	}
 }
 
-// cutOff yields what has come before the broker went away, and then that it has.
-func (s *multicastSlot) cutOff(outcomes []outcome, yield func(*wire.Response, error) bool) {
-	failed := outlasted(s.call.address.Host)
-	failed.MsgID = s.call.MsgID
-	for _, each := range append(outcomes, outcome{failed: failed}) {
+// cutOff yields what has come before the broker went away, and returns that it has.
+func (s *multicastSlot) cutOff(outcomes []outcome, yield func(*wire.Response, error) bool) error {
+	for _, each := range outcomes {
 		if !each.yield(yield) {
-			return
+			return nil
 		}
 	}
+	failed := outlasted(s.call.address.Host)
+	failed.MsgID = s.call.MsgID
+	return failed
 }
 
 // remainder ends the call and returns the outcomes that were not taken yet, and the instances that owe one.
