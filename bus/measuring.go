@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -36,16 +37,28 @@ func (c *Conn) measureMade(next Handler) Handler {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
 			took, status := x.Elapsed(), x.Status(err)
-			host, certain := x.Host, x.Answers > 0
-			if x.Response != nil {
-				host, certain = x.Response.FromHost, true // without the instance that may have been addressed
-			}
-			host, series := c.called.Under(host, certain)
+			host, series := c.called.Under(x.callee(err))
 			series.Observe(took, status)
 			c.meters.made(host, x).record(ctx, took.Seconds(), x.Method, status)
 		}()
 		return next(ctx, x)
 	}
+}
+
+// callee returns the host that was called, without the instance that may have been addressed, as far as anybody has told which
+// that is; certain says whether somebody has answered for it.
+func (x *Exchange) callee(err error) (host string, certain bool) {
+	if x.Response != nil {
+		return x.Response.FromHost, true
+	}
+	taker := x.out.taker
+	if failed, ok := errors.AsType[*Error](err); ok {
+		taker = peer{failed.Host, failed.ID}
+	}
+	if joins(x.Host, taker.id, taker.host) {
+		return taker.host, true
+	}
+	return x.Host, x.Answers > 0
 }
 
 // meters record calls with OpenTelemetry, too, with the attributes that its conventions for HTTP require, and some that they

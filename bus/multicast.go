@@ -23,6 +23,7 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 		counted := func(response *wire.Response, err error) bool {
 			if err == nil {
 				x.Answers++
+				sent.taker = senderOf(response)
 			}
 			stopped = true // also when the loop over the answers panics
 			stopped = !yield(response, err)

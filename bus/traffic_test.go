@@ -1,13 +1,16 @@
 package bus_test
 
 import (
+	"context"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 )
 
 // TestTraffic counts calls on both sides, and tells of them over the bus.
@@ -52,6 +55,30 @@ func TestTraffic(t *testing.T) {
 		for name, wanted := range want {
 			if got[name] != wanted {
 				t.Errorf("%s: %+v, want %+v", name, got[name], wanted)
+			}
+		}
+	})
+}
+
+// TestTrafficWithOneInstance counts calls to a certain instance as calls to its host, whatever becomes of them: instances come and
+// go, and each would take a label of its own.
+func TestTrafficWithOneInstance(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		for _, shortCircuit := range []bool{true, false} {
+			callee := b.Connect(calculatorHost)
+			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+			caller := b.Connect("caller.example", bus.WithShortCircuit(shortCircuit))
+			one := callee.ID() + "." + calculatorHost
+			publish(t, caller, "https://"+one+"/who")
+			add(t, caller, one)
+			soon, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := bus.Call(soon, caller, "https://"+one+"/wait", nil, nil); bus.StatusOf(err) != http.StatusGatewayTimeout {
+				t.Error(err)
+			}
+			cancel()
+			if made := caller.Traffic().Made; len(made) != 1 || made[0].Callee != calculatorHost || made[0].Total() != 3 || made[0].Failed != 1 {
+				t.Errorf("short circuit %t: %+v", shortCircuit, made)
 			}
 		}
 	})

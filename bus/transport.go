@@ -39,6 +39,7 @@ type outgoing struct {
 	left   bool                        // some attempt at the call was begun
 	latest ended                       // what became of the latest one
 	ran    bool                        // an earlier attempt may have reached a handler
+	taker  peer                        // who was the latest to answer a multicast
 	absent bool                        // the response of the latest one is the caller's own word, of what a host does not serve
 }
 
