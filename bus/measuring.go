@@ -32,10 +32,14 @@ func (c *Conn) measureServed(e *endpoint) Interceptor {
 	}
 }
 
-// measureMade is the [Interceptor] that counts the calls that are made, by who is called.
+// measureMade is the [Interceptor] that counts the calls that are made, by who is called. Those to port 888 are left out, as they
+// are by who serves them: else whoever collects metrics would count himself.
 func (c *Conn) measureMade(next Handler) Handler {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
+			if x.Port == controlPort {
+				return
+			}
 			took, status := x.Elapsed(), x.Status(err)
 			host, series := c.called.Under(x.callee(err))
 			series.Observe(took, status)

@@ -84,6 +84,24 @@ func TestTrafficWithOneInstance(t *testing.T) {
 	})
 }
 
+// TestTrafficWithoutTheFramework leaves out what is asked on port 888, whoever asks: also who collects the metrics.
+func TestTrafficWithoutTheFramework(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		caller, _ := newCalculator(t, w)
+		do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
+		_ = bus.Call(t.Context(), caller, "GET https://nobody.example:888/ping", nil, nil)
+		for _, err := range caller.Publish(mustRequest(t, "https://all:888/ping")) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if made := caller.Traffic().Made; len(made) > 0 {
+			t.Errorf("%+v", made)
+		}
+	})
+}
+
 // sample is a line of the text format of Prometheus, version 0.0.4, that has labels.
 var sample = regexp.MustCompile(`^([a-z_]+)\{([a-z]+="(\\.|[^"\\\n])*",?)+\} [0-9.e+-]+$`)
 
