@@ -83,7 +83,9 @@ func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trac
 		attributes = append(attributes, attribute.String("server.address", x.Host), attribute.String("client.address", t.host))
 	}
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
-	x.traceID = span.SpanContext().TraceID().String()
+	if made := span.SpanContext(); made.HasTraceID() { // a provider that is switched off makes none
+		x.traceID = made.TraceID().String()
+	}
 	if x.Side == ClientSide {
 		x.Request.Header = without(x.Request.Header, t.propagator.Fields()...)
 		t.propagator.Inject(ctx, headerCarrier{&x.Request.Header})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
@@ -16,6 +17,7 @@ import (
 	tracesdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/busline/busline/bus"
 )
@@ -270,6 +272,25 @@ func TestNoSpanWithoutProvider(t *testing.T) {
 	}))
 	serve(t, callee, calculator{callee.ID()})
 	add(t, b.Connect("caller.example"), calculatorHost)
+}
+
+// TestNoTraceOfSwitchedOffProvider has telemetry switched off by a provider that makes nothing: there is no trace then, rather than
+// one of zeros.
+func TestNoTraceOfSwitchedOffProvider(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		off, log := bus.WithTracerProvider(noop.NewTracerProvider()), new(lines)
+		callee := w.connect(calculatorHost, off, bus.WithLogger(zerolog.New(log)))
+		serve(t, callee, calculator{callee.ID()})
+		caller := w.connect("caller.example", off, bus.WithLogger(zerolog.New(log)))
+		err := bus.Call(t.Context(), caller, calculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		if failed := asBusError(t, err); failed.TraceID != "" {
+			t.Errorf("the error is of the trace %s", failed.TraceID)
+		}
+		if strings.Contains(log.String(), "traceId") {
+			t.Errorf("logged as %s", log)
+		}
+	})
 }
 
 func asBusError(t *testing.T, err error) *bus.Error {
