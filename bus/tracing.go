@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -112,7 +113,22 @@ func finish(span trace.Span, x *Exchange, err error) {
 // headerCarrier lets a propagator read and write the header of a message.
 type headerCarrier struct{ header *wire.Header }
 
-func (h headerCarrier) Get(name string) string { return h.header.Get(name) }
+func (h headerCarrier) Get(name string) string {
+	if name == "tracestate" { // the propagator asks for one line of this list (W3C Trace Context, 3.3.1)
+		return strings.Join(h.Values(name), ",")
+	}
+	return h.header.Get(name)
+}
+
+// Values has the propagator see all lines of the baggage.
+func (h headerCarrier) Values(name string) (values []string) {
+	for _, field := range *h.header {
+		if strings.EqualFold(field.Name, name) {
+			values = append(values, field.Value)
+		}
+	}
+	return values
+}
 
 func (h headerCarrier) Set(name, value string) {
 	h.header.Add(http.CanonicalHeaderKey(name), value)

@@ -163,6 +163,35 @@ func TestTraceFromHeader(t *testing.T) {
 	})
 }
 
+// TestTraceFromSeveralLines has the baggage and the state of a trace come in several lines each, as a proxy may add one.
+func TestTraceFromSeveralLines(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		traced := bus.WithTracerProvider(tracesdk.NewTracerProvider())
+		callee := w.connect("library.example", traced)
+		var state, bag string
+		if err := callee.Handle(http.MethodGet, "/books", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			of := baggage.FromContext(r.Context())
+			state, bag = trace.SpanContextFromContext(r.Context()).TraceState().String(), of.Member("customer").Value()+" "+of.Member("shop").Value()
+		})); err != nil {
+			t.Fatal(err)
+		}
+		request := mustRequest(t, "https://library.example/books")
+		request.Header = http.Header{
+			"Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+			"Tracestate":  {"a=1", "b=2"}, "Baggage": {"customer=ada", "shop=7"},
+		}
+		response, err := w.connect("caller.example", traced).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if state != "a=1,b=2" || bag != "ada 7" {
+			t.Errorf("state %q, baggage %q", state, bag)
+		}
+	})
+}
+
 // TestUntracedChainForwards has headers travel on where nobody makes spans, and errors tell the trace all the same.
 func TestUntracedChainForwards(t *testing.T) {
 	t.Parallel()
