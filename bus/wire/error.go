@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // Error says which rule of the wire format a message violates. Every error of the parsers is an *Error.
 type Error struct {
-	// Detail names the part of the message and the rule. At most 64 bytes of the message are quoted.
+	// Detail names the part of the message and the rule. At most 64 bytes of the message are quoted, and no query.
 	Detail string
 }
 
@@ -23,11 +24,12 @@ func fault(format string, args ...any) error {
 	return &Error{Detail: fmt.Sprintf(format, args...)}
 }
 
-// quote quotes foreign text safely for a log line.
+// quote quotes foreign text safely for a log line: not what follows a question mark, as queries may hold secrets.
 func quote[Text text](text Text) string {
 	const longest = 64
-	if len(text) > longest {
-		return strconv.Quote(string(text[:longest])) + "…"
+	shown, _, cut := strings.Cut(string(text[:min(len(text), longest)]), "?")
+	if cut || len(text) > longest {
+		return strconv.Quote(shown) + "…"
 	}
-	return strconv.Quote(string(text))
+	return strconv.Quote(shown)
 }

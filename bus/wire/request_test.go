@@ -90,6 +90,8 @@ func TestParseRequestRefuses(t *testing.T) {
 	long := strings.Repeat("x", wire.MaxHeadBytes)
 	tests := map[string]struct{ old, replacement, detail string }{
 		"HTTP/1.0":              {"HTTP/1.1", "HTTP/1.0", `request line "POST /add HTTP/1.0": does not end in HTTP/1.1`},
+		"HTTP/1.0, and a query": {"/add HTTP/1.1", "/add?pin=1 HTTP/1.0", `request line "POST /add"…: does not end in HTTP/1.1`},
+		"blank in query":        {"/add", "/add?pin=1 2", `request target "/add"…: contains a space, or a percent sign without two hex digits`},
 		"HTTP/2":                {"HTTP/1.1", "HTTP/2.0", `request line "POST /add HTTP/2.0": does not end in HTTP/1.1`},
 		"HTTP/0.9":              {" HTTP/1.1", "", `request line "POST /add": does not end in HTTP/1.1`},
 		"a response":            {"POST /add HTTP/1.1", "HTTP/1.1 200 OK", `request line "HTTP/1.1 200 OK": does not end in HTTP/1.1`},
