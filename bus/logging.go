@@ -36,7 +36,7 @@ func (c *Conn) logServed(x *Exchange, err error) {
 	if !c.logs(level) {
 		return
 	}
-	line := c.logger.WithLevel(level).EmbedObject(callFields{x, x.Status(err)}).Str("caller", x.Request.FromHost).Str("callerId", x.Request.FromID).Str("endpoint", x.Endpoint.Name)
+	line := c.logger.WithLevel(level).EmbedObject(requestFields{callFields{x, x.Status(err)}})
 	switch crash, isCrash := errors.AsType[*crashed](err); {
 	case isCrash:
 		line.Str("panic", crash.reason).Bytes("stack", crash.stack).Msg("handler panicked")
@@ -104,6 +104,18 @@ func (f callFields) MarshalZerologObject(line *zerolog.Event) {
 	line.Str("msgId", x.messageID()).Str("method", x.Method).Str("path", x.Path).Int("status", f.status).Dur("duration", x.Elapsed())
 	if trace := x.TraceID(); trace != "" {
 		line.Str("traceId", trace)
+	}
+}
+
+// requestFields are the fields of log lines of requests.
+type requestFields struct{ callFields }
+
+// MarshalZerologObject adds the fields.
+func (f requestFields) MarshalZerologObject(line *zerolog.Event) {
+	f.callFields.MarshalZerologObject(line)
+	line.Str("caller", f.call.Request.FromHost).Str("callerId", f.call.Request.FromID)
+	if f.call.Endpoint != nil { // it has reached one
+		line.Str("endpoint", f.call.Endpoint.Name)
 	}
 }
 

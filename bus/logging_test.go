@@ -80,7 +80,8 @@ func TestLogLines(t *testing.T) {
 		if err := bus.Call(t.Context(), caller, calculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
-		if line := served.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator.Exit") {
+		if line := served.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator.Exit") ||
+			line["endpoint"] != "calculator.Exit" || line["callerId"] != caller.ID() || line["duration"] == nil || line["path"] != "/exit" {
 			t.Errorf("exited: %v", line)
 		}
 		for name, log := range map[string]*lines{"served": served, "made": made} {

@@ -16,8 +16,7 @@ import (
 // refuse turns an error into the response for a request, and logs it.
 func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 	failed := c.refusal(in, err)
-	line := c.logger.WithLevel(in.levelOf(failed)).Str("caller", in.Request.FromHost).Str("msgId", in.Request.MsgID).
-		Str("method", in.Request.Method).Str("path", in.Address.Path).Int("status", failed.Status).
+	line := c.logger.WithLevel(in.levelOf(failed)).EmbedObject(requestFields{callFields{&in.Exchange, failed.Status}}).
 		EmbedObject(failureFields{failed.Detail, failed.Type})
 	if handler, ok := errors.AsType[*crashed](err); ok {
 		line = line.Bytes("stack", handler.stack)
