@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,7 +80,8 @@ func (c *Conn) tapped(x *Exchange, err error) {
 		return
 	}
 	record := CallRecord{
-		Ended: time.Now(), From: x.Request.FromHost, FromID: x.Request.FromID, To: x.Host, Port: x.Port, Method: x.Method, Path: x.Path,
+		Ended: time.Now(), From: x.Request.FromHost, FromID: x.Request.FromID, To: x.Host, Port: x.Port, Method: x.Method,
+		Path:   strings.Clone(x.Path), // without the query, which may be long
 		Status: x.Status(err), Took: x.Elapsed(), MsgID: x.Request.MsgID, TraceID: x.TraceID(), Depth: x.Request.CallDepth,
 	}
 	switch {

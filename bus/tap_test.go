@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,6 +109,26 @@ func TestTapIsBounded(t *testing.T) {
 	for i, call := range answer.Calls[1:] {
 		if call.Ended.Before(answer.Calls[i].Ended) {
 			t.Fatalf("call %d ended before that which came before it", i+1)
+		}
+	}
+}
+
+// TestTapKeepsNoQueries taps calls with long queries, of which a record must not be a piece: there are thousands of records.
+func TestTapKeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
+	for _, shortCircuit := range []bool{true, false} {
+		b := newBus(t)
+		callee, caller := b.Connect("library.example"), b.Connect("caller.example", bus.WithShortCircuit(shortCircuit))
+		if err := callee.Handle(http.MethodGet, "/books/{id}", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
+			t.Fatal(err)
+		}
+		newTapOf(t, b.Connect("tap.example"), callee)
+		const calls, size = 200, 64 << 10
+		before := memoryInUse()
+		for id := range calls {
+			do(t, caller, http.MethodGet, fmt.Sprintf("https://library.example/books/%d?q=%s", id, strings.Repeat("q", size)), "", "")
+		}
+		if kept := memoryInUse() - before; kept > calls*size/2 {
+			t.Errorf("short circuit %t: %d calls keep %d bytes", shortCircuit, calls, kept)
 		}
 	}
 }
