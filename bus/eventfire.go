@@ -29,16 +29,16 @@ func (c *Conn) fire(ctx context.Context, event *outgoing, store eventStore) erro
 // firing sends an event through the interceptors, seals it, and carries it.
 func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.Context) error) error {
 	c.made.Add(1)
-	nested, err := c.enter(ctx)
-	if err != nil {
-		return err
-	}
-	if !nested {
-		defer c.calls.leave()
-	}
 	x := event.exchange()
 	x.Multicast = true
 	event.carry = func(ctx context.Context) error {
+		nested, err := c.enter(ctx)
+		if err != nil {
+			return err
+		}
+		if !nested {
+			defer c.calls.leave()
+		}
 		if err := c.sealEvent(ctx, event); err != nil {
 			return err
 		}

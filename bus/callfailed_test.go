@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +11,23 @@ import (
 
 	"github.com/busline/busline/bus"
 )
+
+// TestEventOfClosedConnection has the metrics tell of an event that is fired too late, as they do of a call.
+func TestEventOfClosedConnection(t *testing.T) {
+	t.Parallel()
+	closed := newBus(t).Connect("orders.example")
+	if err := closed.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := bus.Fire(t.Context(), closed, "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
+			t.Error(err)
+		}
+	}
+	if made := closed.Traffic().Made; len(made) != 1 || made[0].Failed != 2 {
+		t.Errorf("counted as %+v", made)
+	}
+}
 
 // TestFailedMulticast has the interceptors, the metrics and the log tell of a multicast that has reached nobody what its caller
 // is told.
