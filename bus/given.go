@@ -16,6 +16,7 @@ type given struct {
 	taken     reflect.Value      // the callee's copy of the arguments
 	results   reflect.Value      // a settable struct that nobody else refers to; the zero Value if only text can fill the result
 	anyCase   bool               // of the names of results
+	limit     int                // of the caller, in bytes of JSON
 	check     *shortCircuitCheck // nil outside of tests
 	response  wire.Response      // where there is none for it elsewhere
 	filled    *wire.Response     // the response whose results they are; nil when its body has them
@@ -35,7 +36,7 @@ func (c *Conn) newRequest(to *destination, arguments any) (*outgoing, error) {
 		arguments = map[string]any(args)
 	}
 	request.given = unused[given](&c.givens)
-	request.given.to, request.given.arguments = to, arguments
+	request.given.to, request.given.arguments, request.given.limit = to, arguments, c.unfinished.limit
 	return request, nil
 }
 
@@ -64,7 +65,7 @@ func (in *incoming) take(g *given, limit int) bool {
 	if !in.found() || len(in.values) > 0 {
 		return false
 	}
-	arguments, ok := in.endpoint.mapped.TakeValues(g.arguments, min(limit, in.endpoint.bodyLimit))
+	arguments, ok := in.endpoint.mapped.TakeValues(g.arguments, min(g.limit, limit, in.endpoint.bodyLimit))
 	if ok {
 		g.taken, in.given = arguments, g
 	}
@@ -79,7 +80,7 @@ func (in *incoming) give(out reflect.Value) bool {
 		return false
 	}
 	before := g.check.copied(g.results)
-	if !in.endpoint.mapped.GiveValues(out, g.results, g.anyCase, in.serving.conn.unfinished.limit) {
+	if !in.endpoint.mapped.GiveValues(out, g.results, g.anyCase, min(g.limit, in.serving.conn.unfinished.limit)) {
 		return false
 	}
 	if g.check != nil {

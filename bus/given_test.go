@@ -168,6 +168,31 @@ func outcomeOf(result any, err error) string {
 	return fmt.Sprintf("%+v, %d %s %v", result, failed.Status, detail, failed.Executed)
 }
 
+// TestValuesKeepToTheLimitOfTheCaller calls a service that takes and sends more than its caller: what would be too large as
+// text for the caller is, whichever way it travels.
+func TestValuesKeepToTheLimitOfTheCaller(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		const limit = 64 << 10
+		serve(t, w.connect("gauge.example"), gauge{})
+		caller := w.connect("caller.example", bus.WithMessageLimit(limit))
+		for what, call := range map[string]struct {
+			path      string
+			arguments bus.Args
+			executed  bus.Executed
+		}{
+			"the request":  {"/echo", bus.Args{"text": strings.Repeat("a", limit)}, bus.NotExecuted},
+			"the response": {"/long", bus.Args{"length": limit / 2}, bus.WasExecuted},
+		} {
+			err := bus.Call(t.Context(), caller, gaugeURL+call.path, call.arguments, &struct{ Text string }{})
+			failed, ok := errors.AsType[*bus.Error](err)
+			if !ok || failed.Status != http.StatusRequestEntityTooLarge || failed.Executed != call.executed {
+				t.Errorf("%s: %v, want 413, executed %s", what, err, call.executed)
+			}
+		}
+	})
+}
+
 // TestLateValues has a handler answer when its caller has left: nothing is filled any more.
 func TestLateValues(t *testing.T) {
 	t.Parallel()
