@@ -52,7 +52,7 @@ func (r *running) add(s *serving, port int) {
 
 // remove takes out a request that has ended, and ends its context.
 func (r *running) remove(s *serving) {
-	s.end(context.Canceled)
+	s.finish()
 	at := r.shard(s.request.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()

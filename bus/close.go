@@ -48,7 +48,7 @@ func (c *Conn) isClosing() bool {
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
-	callsEnded := c.calls.close()
+	c.calls.close()
 	c.disappear()
 	c.link.local.remove(c)
 	c.tap.close()
@@ -65,8 +65,8 @@ func (c *Conn) drain(ctx context.Context) error {
 	_, working := c.handlers.count()
 	await(ctx, c.handlers.close())
 	await(ctx, c.controls.close())
-	await(ctx, callsEnded)
-	c.events.letGo() // there are some only if the time is up
+	await(ctx, c.calls.close()) // not sooner: handlers may leave some behind
+	c.events.letGo()            // there are some only if the time is up
 	handlers, _ := c.handlers.count()
 	calls, _ := c.calls.count()
 	c.stop()

@@ -32,13 +32,10 @@ func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.C
 	x := event.exchange()
 	x.Multicast = true
 	event.carry = func(ctx context.Context) error {
-		nested, err := c.enter(ctx)
-		if err != nil {
+		if err := c.enter(ctx); err != nil {
 			return err
 		}
-		if !nested {
-			defer c.calls.leave()
-		}
+		defer c.calls.leave()
 		if err := c.sealEvent(ctx, event); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ type gate struct {
 	waiting int // inside, and not working yet
 	inside  int
 	shut    bool
-	empty   chan struct{} // closed when nobody is inside any more; made when it is shut
+	empty   chan struct{} // closed when nobody is inside any more; made by close
 	told    bool          // empty is closed
 }
 
@@ -168,12 +168,13 @@ func (g *gate) tell() {
 	}
 }
 
-// close lets nobody in any more and returns a channel that is closed when the last has left.
+// close lets nobody in any more and returns a channel that is closed when the last has left. If others have come in by
+// accompany since that was announced, it is another channel.
 func (g *gate) close() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.shut {
-		g.shut, g.empty = true, make(chan struct{})
+	if !g.shut || g.told && g.inside > 0 {
+		g.shut, g.told, g.empty = true, false, make(chan struct{})
 		g.tell()
 	}
 	return g.empty

@@ -44,13 +44,10 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 // collect is a multicast that has passed through the interceptors. What befalls an instance is yielded; an error is returned
 // if the call itself has failed, so that the interceptors see it, too.
 func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.Response, error) bool) error {
-	nested, err := c.enter(ctx)
-	if err != nil {
+	if err := c.enter(ctx); err != nil {
 		return err
 	}
-	if !nested {
-		defer c.calls.leave()
-	}
+	defer c.calls.leave()
 	waiting := c.responders.newSlot(c, request, budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call

@@ -23,6 +23,7 @@ type serving struct {
 	inner context.Context         // nil until Done is asked for
 	stop  context.CancelCauseFunc // of inner
 	cause error                   // why it has ended, if that was before there was an inner
+	over  bool                    // the handler has returned
 
 	header wire.Header // of the response, as far as the method sets it
 }
@@ -99,7 +100,7 @@ func (s *serving) doneIfMade() <-chan struct{} {
 	return s.inner.Done()
 }
 
-// end ends the context early, or frees its resources when the handler has returned.
+// end ends the context, and frees its resources.
 func (s *serving) end(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,6 +109,26 @@ func (s *serving) end(cause error) {
 	} else if s.cause == nil {
 		s.cause = cause
 	}
+}
+
+// finish ends the context when the handler has returned.
+func (s *serving) finish() {
+	s.end(context.Canceled)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}
+
+// accompany lets a call that the handler makes into a gate, even if that is shut; false if the handler has returned, as one may
+// that has passed on its context without the cancellation.
+func (s *serving) accompany(calls *gate) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return false
+	}
+	calls.accompany()
+	return true
 }
 
 // left says whether the context has ended because the caller has stopped waiting.

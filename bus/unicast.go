@@ -21,13 +21,10 @@ var (
 // roundTrip makes one unicast call: it sends, waits for the ack and the response, and finds out why when nobody
 // is there. Only a request that has provably reached no one is sent again.
 func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response, error) {
-	nested, err := c.enter(ctx)
-	if err != nil {
+	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	if !nested {
-		defer c.calls.leave()
-	}
+	defer c.calls.leave()
 	ends := time.Now().Add(budget(ctx))
 	if err := c.seal(ctx, request); err != nil {
 		return nil, err
@@ -66,16 +63,15 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 	}
 }
 
-// enter has a call under way until leave of c.calls. Once closing has begun, only handlers that still run may make calls; theirs
-// are nested: they are waited for as handlers, and leave nothing.
-func (c *Conn) enter(ctx context.Context) (nested bool, err error) {
-	if s := servingOf(ctx); s != nil && s.conn == c && c.base.Err() == nil {
-		return true, nil
+// enter has a call under way until leave of c.calls. Once closing has begun, only handlers that still run may make calls.
+func (c *Conn) enter(ctx context.Context) error {
+	if s := servingOf(ctx); s != nil && s.conn == c && c.base.Err() == nil && s.accompany(c.calls) {
+		return nil
 	}
 	if c.calls.enter() != admitted {
-		return false, newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the connection of %s is closed", c.host)
+		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the connection of %s is closed", c.host)
 	}
-	return false, nil
+	return nil
 }
 
 // send carries a request. While this connection closes, a handler that calls its own host is answered by itself: there
