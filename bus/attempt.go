@@ -44,7 +44,7 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 func tooLate(ctx context.Context, sent *outgoing) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return newError(http.StatusServiceUnavailable, NotExecuted, context.Cause(ctx), "the caller stopped waiting before the call was sent")
+		return newError(http.StatusServiceUnavailable, NotExecuted, errCancelled(ctx), "the caller stopped waiting before the call was sent")
 	case sent.TimeBudget <= 0:
 		return newError(http.StatusGatewayTimeout, NotExecuted, errTimeBudget(), "the time budget was spent before the call was sent")
 	default:
@@ -54,6 +54,14 @@ func tooLate(ctx context.Context, sent *outgoing) error {
 
 // errTimeBudget is the cause of errors that say that the time budget ended.
 func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExceeded) }
+
+// errCancelled is the cause of errors that say that the caller stopped waiting. A context may have a cause of its own.
+func errCancelled(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return errors.Join(context.Canceled, cause)
+	}
+	return context.Canceled
+}
 
 // await returns the response, or why there is none.
 func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends time.Time) (*wire.Response, error) {

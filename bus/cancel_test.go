@@ -79,6 +79,36 @@ func TestCancelEndsTheHandler(t *testing.T) {
 	})
 }
 
+// TestCancelTellsItsCause has callers go away, before a call and during it, with contexts that have a cause of their own.
+func TestCancelTellsItsCause(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, why := b.connect("caller.example"), errors.New("the user has closed the page")
+		ends := serveWaiting(t, b.connect("slow.example"))
+		for what, call := range map[string]func(ctx context.Context) error{
+			"the call": func(ctx context.Context) error {
+				return bus.Call(ctx, caller, "GET https://slow.example/wait", nil, nil)
+			},
+			"the multicast": func(ctx context.Context) (err error) {
+				for _, err = range caller.Publish(mustRequest(t, "https://slow.example/all").WithContext(ctx)) {
+					continue
+				}
+				return err
+			},
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(why) })
+			during := call(ctx)
+			wantCancelled(t, what, ends, time.Second)
+			for when, err := range map[string]error{"before": call(ctx), "during": during} {
+				if bus.StatusOf(err) != 503 || !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
+					t.Errorf("%s, cancelled %s it: %v", what, when, err)
+				}
+			}
+		}
+	})
+}
+
 // TestCancelOfAMulticast has its caller go away: each instance that owes an answer hears of it.
 func TestCancelOfAMulticast(t *testing.T) {
 	t.Parallel()

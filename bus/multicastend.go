@@ -27,9 +27,9 @@ func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why endi
 
 // gaveUp is the error when the caller stopped waiting.
 func (s *multicastSlot) gaveUp(ctx context.Context) error {
-	why := context.Cause(ctx)
-	if why == nil {
-		why = ErrClosed
+	why := ErrClosed
+	if ctx.Err() != nil {
+		why = errCancelled(ctx)
 	}
 	failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.address.Host)
 	failed.MsgID = s.call.MsgID
