@@ -12,7 +12,7 @@ import (
 // attempt sends a request once, under an id of its own, and waits until the call ends.
 func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wire.Response, error) {
 	c.stamp(sent, ends)
-	if err := tooLate(ctx, sent); err != nil {
+	if err := tooLate(ctx, sent.TimeBudget); err != nil {
 		return nil, err
 	}
 	waiting := c.pending.newSlot(answeredBy(sent.address), c.ackWait)
@@ -40,12 +40,12 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 	return response, err
 }
 
-// tooLate says why a request must not leave any more.
-func tooLate(ctx context.Context, sent *outgoing) error {
+// tooLate says why a request must not leave any more; left is what is left of its time.
+func tooLate(ctx context.Context, left time.Duration) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return newError(http.StatusServiceUnavailable, NotExecuted, errCancelled(ctx), "the caller stopped waiting before the call was sent")
-	case sent.TimeBudget <= 0:
+	case left <= 0:
 		return newError(http.StatusGatewayTimeout, NotExecuted, errTimeBudget(), "the time budget was spent before the call was sent")
 	default:
 		return nil

@@ -1,9 +1,12 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/busline/busline/bus"
 )
@@ -49,4 +52,35 @@ func TestABodyWithoutEnd(t *testing.T) {
 			t.Error("a body is not closed")
 		}
 	}
+}
+
+// TestABodyThatNeverComes has callers whose context ends while their request body, a pipe, is open: they do not wait for it.
+func TestABodyThatNeverComes(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn := b.connect("proxy.example")
+		late, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		left, leave := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, leave)
+		for name, test := range map[string]struct {
+			ctx    context.Context
+			status int
+			cause  error
+		}{
+			"late": {late, 504, bus.ErrTimeout},
+			"left": {left, 503, context.Canceled},
+		} {
+			body, writer := io.Pipe()
+			request := mustRequest(t, "https://nobody.example/").WithContext(test.ctx)
+			request.Method, request.Body = http.MethodPost, body
+			_, err := conn.Do(request)
+			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != test.status || failed.Executed != bus.NotExecuted || !errors.Is(err, test.cause) {
+				t.Errorf("%s: %v, want %d, not executed", name, err, test.status)
+			}
+			if _, err := writer.Write([]byte("more")); !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("%s: writing on: %v, want that the pipe is closed", name, err)
+			}
+		}
+	})
 }

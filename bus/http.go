@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"iter"
 	"net/http"
@@ -16,7 +17,7 @@ import (
 //
 // A path or a method that the host does not serve is a 404 or 405 response. If there is no response at all, because
 // nobody is there, no time is left or the broker is out of reach, that is an [*Error]. The request body is read, no
-// further than [WithMessageLimit] allows, and closed.
+// further than [WithMessageLimit] allows, and closed, at the latest when the context of the request ends.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	request, err := c.fromHTTP(r)
 	if err != nil {
@@ -73,12 +74,9 @@ func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
 func (c *Conn) fromHTTP(r *http.Request) (*outgoing, error) {
 	var body []byte
 	if r.Body != nil {
-		read, err := io.ReadAll(io.LimitReader(r.Body, int64(c.unfinished.limit)+1))
-		if closed := r.Body.Close(); err == nil {
-			err = closed
-		}
+		read, err := readBody(r, c.unfinished.limit)
 		if err != nil {
-			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the request body cannot be read: %s", err)
+			return nil, err
 		}
 		if len(read) > c.unfinished.limit {
 			return nil, newError(http.StatusRequestEntityTooLarge, NotExecuted, nil,
@@ -96,6 +94,26 @@ func (c *Conn) fromHTTP(r *http.Request) (*outgoing, error) {
 		method = http.MethodGet
 	}
 	return newOutgoing(method, r.URL, wire.FromHTTP(r.Header), body)
+}
+
+// readBody reads a body, up to a byte more than the limit, and closes it. If the context of the request ends meanwhile, closing
+// it ends the read: who writes to a pipe, say, may never come to an end.
+func readBody(r *http.Request, limit int) ([]byte, error) {
+	inTime := func() bool { return true }
+	if r.GetBody == nil { // else it is in memory
+		inTime = context.AfterFunc(r.Context(), func() { _ = r.Body.Close() })
+	}
+	read, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
+	if closed := r.Body.Close(); err == nil {
+		err = closed
+	}
+	if !inTime() {
+		return nil, tooLate(r.Context(), 0)
+	}
+	if err != nil {
+		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the request body cannot be read: %s", err)
+	}
+	return read, nil
 }
 
 // toHTTP turns a response into what an HTTP client expects.

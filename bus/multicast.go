@@ -56,7 +56,7 @@ func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.
 	}
 	c.stamp(sent, waiting.ends)
 	request.MsgID = sent.MsgID // for the interceptors
-	if err := tooLate(ctx, sent); err != nil {
+	if err := tooLate(ctx, sent.TimeBudget); err != nil {
 		return err
 	}
 	return c.gather(ctx, waiting, yield)
