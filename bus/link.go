@@ -161,7 +161,11 @@ func flushed(ctx context.Context, connection *nats.Conn) error {
 		ctx, cancel = context.WithTimeout(ctx, defaultConnectTimeout)
 		defer cancel()
 	}
-	return connection.FlushWithContext(ctx)
+	err := connection.FlushWithContext(ctx)
+	if errors.Is(err, nats.ErrConnectionClosed) { // the broker client says so when it is cut off, too, and comes back
+		err = fmt.Errorf("%w: %w", ErrDisconnected, err)
+	}
+	return err
 }
 
 // publish sends bytes now or not at all. A connection of our own keeps nothing for later: see natsOptions.

@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -92,6 +93,25 @@ func serveSlow(t *testing.T, conn *bus.Conn) {
 }
 
 const slowURL = "GET https://slow.example/slow?for="
+
+// TestServeWhileTheConnectionBreaks loses the broker at the moment at which it is asked whether it has the subscriptions.
+func TestServeWhileTheConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	way := &fragile{InProcessBroker: w.Broker()}
+	watch := &watchedBroker{InProcessBroker: way}
+	conn := w.Connect("slow.example", bus.WithBroker(watch))
+	look := func(written []byte) {
+		if bytes.Contains(written, []byte("PING")) {
+			watch.look.Store(nil)
+			way.cut(false)
+		}
+	}
+	watch.look.Store(&look)
+	if err := conn.Handle("GET", "/", http.NotFoundHandler()); !errors.Is(err, bus.ErrDisconnected) {
+		t.Errorf("served while the connection breaks: %v, want ErrDisconnected", err)
+	}
+}
 
 // TestOutageEndsCalls has the caller lose the broker: what is under way ends after a grace, what is new at once.
 func TestOutageEndsCalls(t *testing.T) {
