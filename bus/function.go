@@ -26,7 +26,7 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 			return nil, executed(err)
 		}
 		if in.give(results) {
-			in.given.filled.Header = in.serving.respondWith(nil)
+			in.given.filled.Header = in.serving.respondWith(json)
 			return in.given.filled, nil
 		}
 		encoded, err := e.mapped.Encode(results)

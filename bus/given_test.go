@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -166,6 +168,22 @@ func outcomeOf(result any, err error) string {
 		detail = "" // over the broker it is refused before all of it has come
 	}
 	return fmt.Sprintf("%+v, %d %s %v", result, failed.Status, detail, failed.Executed)
+}
+
+// TestValuesHaveTheHeaderOfText looks at the header of a response, which says what its body is, even if that was never written.
+func TestValuesHaveTheHeaderOfText(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		serve(t, w.connect("gauge.example"), gauge{})
+		var header http.Header
+		ctx := bus.WithResponseHeader(t.Context(), &header)
+		if err := bus.Call(ctx, w.connect("caller.example"), gaugeURL+"/nothing", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if want := (http.Header{"Content-Type": {"application/json"}}); !maps.EqualFunc(header, want, slices.Equal) {
+			t.Errorf("got %v, want %v", header, want)
+		}
+	})
 }
 
 // TestValuesKeepToTheLimitOfTheCaller calls a service that takes and sends more than its caller: what would be too large as
