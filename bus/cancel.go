@@ -52,7 +52,7 @@ func (r *running) add(s *serving, port int) {
 
 // remove takes out a request that has ended, and ends its context.
 func (r *running) remove(s *serving) {
-	s.finish()
+	s.end(context.Canceled, true)
 	at := r.shard(s.request.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *running) remove(s *serving) {
 func (r *running) cancel(key requestKey) {
 	at := r.shard(key.msgID)
 	if found := at.find(key); found != nil {
-		found.end(ErrCallerLeft)
+		found.end(ErrCallerLeft, false)
 	}
 }
 

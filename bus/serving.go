@@ -100,23 +100,16 @@ func (s *serving) doneIfMade() <-chan struct{} {
 	return s.inner.Done()
 }
 
-// end ends the context, and frees its resources.
-func (s *serving) end(cause error) {
+// end ends the context, and frees its resources; over says that the handler has returned.
+func (s *serving) end(cause error, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.over = s.over || over
 	if s.inner != nil {
 		s.stop(cause)
 	} else if s.cause == nil {
 		s.cause = cause
 	}
-}
-
-// finish ends the context when the handler has returned.
-func (s *serving) finish() {
-	s.end(context.Canceled)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
 }
 
 // accompany lets a call that the handler makes into a gate, even if that is shut; false if the handler has returned, as one may
