@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"testing"
 
 	"github.com/busline/busline/bus"
@@ -47,6 +48,30 @@ func TestInterceptorRefusalHasNotRun(t *testing.T) {
 		err = bus.Fire(t.Context(), caller, "https://orders.example:417/on-ordered", nil)
 		if got := executedOf(t, err); got != bus.NotExecuted || !errors.Is(err, refusal) {
 			t.Errorf("an event: executed %s, %v", got, err)
+		}
+	})
+}
+
+// TestInterceptorExitHasNotRun has one leave the goroutine, as a failing test does, before the handler and after it.
+func TestInterceptorExitHasNotRun(t *testing.T) {
+	t.Parallel()
+	exit := func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			if call.Path == "/who" {
+				_ = next(ctx, call)
+			}
+			runtime.Goexit()
+			return nil
+		}
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		callee, caller := w.connect(calculatorHost, bus.WithInterceptors(exit)), w.connect("caller.example")
+		serve(t, callee, calculator{callee.ID()})
+		for path, want := range map[string]bus.Executed{"/add": bus.NotExecuted, "/who": bus.WasExecuted} {
+			err := bus.Call(t.Context(), caller, calculatorURL+path, nil, nil)
+			if got := executedOf(t, err); got != want || bus.StatusOf(err) != 500 {
+				t.Errorf("%s: executed %s, want %s: %v", path, got, want, err)
+			}
 		}
 	})
 }

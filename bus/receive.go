@@ -119,7 +119,7 @@ func (c *Conn) handle(in *incoming, room *gate) {
 	var response *wire.Response // nil: the handler did not return
 	defer func() {
 		if response == nil {
-			response = c.refuse(in, crash(recover()))
+			response = c.refuse(in, in.failed(crash(recover())))
 		}
 		c.running.remove(&in.serving)
 		in.freeParts()
