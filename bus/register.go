@@ -113,7 +113,7 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 // (1xx) are passed over. RemoteAddr is the instance that calls, "id.host", without a port. All this also holds for the web
 // endpoints of [Serve].
 func (c *Conn) Handle(method, path string, handler http.Handler, options ...HandleOption) error {
-	if handler == nil {
+	if function, ok := handler.(http.HandlerFunc); handler == nil || ok && function == nil {
 		return fmt.Errorf("handle %s %s on %s: the handler is nil", method, path, c.host)
 	}
 	mapped, err := restmap.Handler(method, path)

@@ -76,7 +76,10 @@ func TestRegistrationFaults(t *testing.T) {
 			}
 			return bus.Serve(conn, twins{}, bus.Port(7778), bus.Method("Two", bus.Path("/one")))
 		}, "twins.Two and twins.One both serve GET /one on port 7778"},
-		"nil handler": {func() error { return conn.Handle("GET", "/y", nil) }, "nil"},
+		"nil handler": {func() error { return conn.Handle("GET", "/y", nil) }, "the handler is nil"},
+		"nil function": {
+			func() error { return conn.Handle("GET", "/y", http.HandlerFunc(nil)) }, "handle GET /y on calculator.example: the handler is nil",
+		},
 		"wrong names": {
 			func() error { return bus.Serve(conn, relay{}, bus.Names("Pass", "a, b", "depth, budget")) }, "Pass",
 		},
