@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -68,7 +69,7 @@ type step struct{ before, after *reflectapi.Schema }
 
 // walk compares two schemas and all schemas in them.
 func (c *comparison) walk(d direction, key, what string, before, after *reflectapi.Schema) {
-	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool)}
+	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool), any: &reflectapi.Schema{Nullable: true}}
 	w.written = (d == fired || d == stored) && before.Ref == after.Ref && strings.HasSuffix(after.Ref, "/"+key+"_in")
 	w.compare("", before, after)
 }
@@ -80,7 +81,8 @@ type walker struct {
 	direction direction
 	effects   effects
 	key, what string
-	written   bool // the members of the whole are the arguments of an event, all of which a source writes
+	any       *reflectapi.Schema // the only one for any value, so that a comparison with it ends where the other side contains itself
+	written   bool               // the members of the whole are the arguments of an event, all of which a source writes
 	seen      map[step]bool
 }
 
@@ -103,11 +105,11 @@ func (w *walker) at(path string) string {
 func (w *walker) compare(path string, before, after *reflectapi.Schema) {
 	old, oldNull := resolve(w.before, before)
 	now, nowNull := resolve(w.after, after)
+	w.nullable(path, oldNull, nowNull)
 	if w.seen[step{old, now}] {
 		return
 	}
 	w.seen[step{old, now}] = true
-	w.nullable(path, oldNull, nowNull)
 	if !w.types(path, old, now) {
 		return
 	}
@@ -129,13 +131,7 @@ func (w *walker) inner(path string, before, after *reflectapi.Schema) {
 	if before == nil && after == nil {
 		return
 	}
-	if before == nil {
-		before = &reflectapi.Schema{Nullable: true}
-	}
-	if after == nil {
-		after = &reflectapi.Schema{Nullable: true}
-	}
-	w.compare(path, before, after)
+	w.compare(path, cmp.Or(before, w.any), cmp.Or(after, w.any))
 }
 
 // resolve follows references, and schemas that only annotate another.
