@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"math"
 	"strconv"
 
 	"github.com/busline/busline/reflectapi"
@@ -69,3 +70,44 @@ func float(n *uint64) *float64 {
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// width compares what Go types alone imply for what callers read: an integer, or a list, that does not fit into the type into
+// which they read the old one. Other limits of answers are of no concern to them.
+func (w *walker) width(path string, old, now *reflectapi.Schema) {
+	const effect = "callers that read the old type fail"
+	if isWidth(old) {
+		if now.Minimum == nil || *now.Minimum < *old.Minimum {
+			w.sayf(path, effect, "may now be less than %s", number(*old.Minimum))
+		}
+		if old.Maximum != nil && (now.Maximum == nil || *now.Maximum > *old.Maximum) {
+			w.sayf(path, effect, "may now be more than %s", number(*old.Maximum))
+		}
+	}
+	if n := length(old); n != nil && (length(now) == nil || *length(now) != *n) {
+		w.sayf(path, effect, "may now have another number of elements than %d", *n)
+	}
+}
+
+// isWidth says whether the limits of an integer are those of a Go type.
+func isWidth(s *reflectapi.Schema) bool {
+	switch {
+	case s.Type != "integer" || s.Minimum == nil:
+		return false
+	case s.Maximum == nil: // uint and uint64 have no format
+		return s.Format == "" && *s.Minimum == 0
+	}
+	switch [2]float64{*s.Minimum, *s.Maximum} {
+	case [2]float64{math.MinInt8, math.MaxInt8}, [2]float64{math.MinInt16, math.MaxInt16},
+		[2]float64{0, math.MaxUint8}, [2]float64{0, math.MaxUint16}, [2]float64{0, math.MaxUint32}:
+		return true
+	}
+	return false
+}
+
+// length returns the number of elements of a list, nil if it varies.
+func length(s *reflectapi.Schema) *uint64 {
+	if s.MinItems == nil || s.MaxItems == nil || *s.MinItems != *s.MaxItems {
+		return nil
+	}
+	return s.MinItems
+}

@@ -122,6 +122,7 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed
 		if before.Rest && !after.Rest {
 			c.addf(true, "%s: the argument %s is now a single segment of the path: callers that send several get 404", key, name)
 		}
+		c.notation(key, name, before, after)
 		c.walk(arguments, key, "the argument "+name, parameterSchema(before), parameterSchema(after))
 	}
 	for _, after := range now.Parameters {
@@ -132,6 +133,16 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed
 		default:
 			c.addf(false, "%s: the argument %s is new", key, after.Name)
 		}
+	}
+}
+
+// notation compares how an argument is written in a query.
+func (c *comparison) notation(key, name string, before, after *openapi.Parameter) {
+	switch was, is := before.Schema == nil, after.Schema == nil; {
+	case is && !was:
+		c.addf(true, "%s: the argument %s is now written as JSON, was text: callers that write it as text get 400", key, name)
+	case was && !is:
+		c.addf(true, "%s: the argument %s is now written as text, was JSON: callers that write it as JSON get 400", key, name)
 	}
 }
 

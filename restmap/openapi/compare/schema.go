@@ -119,11 +119,26 @@ func (w *walker) compare(path string, before, after *reflectapi.Schema) {
 		w.bounds(path, "now requires", old, now)
 	case w.direction == fired:
 		w.bounds(path, "no longer requires", now, old)
+	default:
+		w.width(path, old, now)
 	}
 	w.choices(path, old, now)
 	w.properties(path, old, now)
 	w.inner(path+"[]", old.Items, now.Items)
-	w.inner(path+"{}", old.AdditionalProperties, now.AdditionalProperties)
+	w.others(path+"{}", old, now)
+}
+
+// others compares the members that schemas do not name: those of a map. A struct has none, and ignores what it is sent.
+func (w *walker) others(path string, old, now *reflectapi.Schema) {
+	before, after := old.AdditionalProperties, now.AdditionalProperties
+	switch {
+	case before == nil || after != nil || before.Not != nil || now.Type != "object":
+		w.inner(path, before, after)
+	case w.direction == arguments:
+		w.sayf(path, w.effects.gone, "is no longer read")
+	case w.direction != stored: // then it was said of what is fired
+		w.sayf(path, w.effects.gone, "is gone")
+	}
 }
 
 // inner compares the schemas of a container's elements. A missing one stands for any value.
@@ -184,11 +199,14 @@ func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
 	return false
 }
 
+// anyValue is the name of no type in particular.
+const anyValue = "any value"
+
 // typeOf names the type of a value.
 func typeOf(s *reflectapi.Schema) string {
 	name := s.Type
 	if name == "" {
-		return "any value"
+		return anyValue
 	}
 	if s.Format != "" {
 		name += " (" + s.Format + ")"
@@ -200,7 +218,7 @@ func typeOf(s *reflectapi.Schema) string {
 func accepts(wide, narrow string) bool {
 	base := func(s string) string { name, _, _ := strings.Cut(s, " ("); return name }
 	switch {
-	case wide == "any value" || wide == narrow:
+	case wide == anyValue || wide == narrow:
 		return true
 	case base(wide) == "number":
 		return base(narrow) == "integer" || base(narrow) == "number" && wide != "number (float)"
@@ -242,6 +260,9 @@ func (w *walker) properties(path string, old, now *reflectapi.Schema) {
 	always := w.written && path == ""
 	for _, name := range slices.Sorted(maps.Keys(old.Properties)) {
 		after := now.Properties[name]
+		if after == nil && w.direction == arguments {
+			after = w.unnamed(now)
+		}
 		asked := slices.Contains(old.Required, name)
 		spared := asked && !slices.Contains(now.Required, name)
 		switch {
@@ -261,16 +282,27 @@ func (w *walker) properties(path string, old, now *reflectapi.Schema) {
 			w.compare(inside(name), old.Properties[name], after)
 		}
 	}
+	every := w.unnamed(old)
 	for _, name := range slices.Sorted(maps.Keys(now.Properties)) {
 		asked := slices.Contains(now.Required, name) && !slices.Contains(old.Required, name)
 		switch {
 		case asked && w.direction == stored && always && old.Properties[name] != nil:
 		case asked && w.direction.narrows():
 			w.sayf(inside(name), w.effects.missing, "is now required")
+		case old.Properties[name] == nil && every != nil && w.direction.narrows():
+			w.compare(inside(name), every, now.Properties[name])
 		case old.Properties[name] == nil:
 			w.addf(false, "%s: %s is new", w.key, w.at(inside(name)))
 		}
 	}
+}
+
+// unnamed returns the schema of each member that a schema reads without naming it, nil if it reads no such member.
+func (w *walker) unnamed(s *reflectapi.Schema) *reflectapi.Schema {
+	if typeOf(s) == anyValue {
+		return w.any
+	}
+	return s.AdditionalProperties
 }
 
 // same reports whether two schemas have the same JSON.

@@ -13,10 +13,12 @@ import (
 type (
 	Takes[T any] struct{}
 	Gives[T any] struct{}
+	Finds[T any] struct{}
 )
 
-func (Takes[T]) Do(p T)    {}
-func (Gives[T]) Do() (p T) { return }
+func (Takes[T]) Do(p T)         {}
+func (Gives[T]) Do() (p T)      { return }
+func (Finds[T]) Do(p T) (n int) { return }
 
 // Below are types that contain themselves, and types that hold one type in two ways.
 type (
@@ -29,6 +31,7 @@ type (
 		A Point
 		B *Point
 	}
+	Named struct{ Color string }
 )
 
 func TestSchemas(t *testing.T) {
@@ -40,6 +43,8 @@ func TestSchemas(t *testing.T) {
 		"a tree to any":     {takes[Tree](t), takes[any](t), nil},
 		"a tree of any":     {takes[Tree](t), takes[map[string]any](t), nil},
 		"rows to any":       {takes[Rows](t), takes[[]any](t), nil},
+		"a struct to any":   {takes[Node](t), takes[any](t), nil},
+		"a struct to a map": {takes[Node](t), takes[map[string]any](t), nil},
 		"rows of text":      {takes[Rows](t), takes[[]string](t), []string{"POST /do: the argument p[] is now string, was array: callers that send the old type get 400 or 422"}},
 		"a tree from any":   {gives[any](t), gives[Tree](t), nil},
 		"a struct from any": {gives[any](t), gives[Node](t), nil},
@@ -48,6 +53,33 @@ func TestSchemas(t *testing.T) {
 			"POST /do: the argument p.B may no longer be null: null counts as missing, for which callers may get 422"}},
 		"a null result at a second place": {gives[Both](t), gives[Either](t), []string{
 			"POST /do: the result's p.B may now be null: callers that read it have to expect that"}},
+
+		"a map to a struct": {takes[map[string]int](t), takes[Named](t), []string{
+			"POST /do: the argument p.Color is now string, was integer (int64): callers that send the old type get 400 or 422",
+			"POST /do: the argument p{} is no longer read: what callers send is ignored"}},
+		"a map of any to a struct": {takes[map[string]any](t), takes[Named](t), []string{
+			"POST /do: the argument p.Color is now string, was any value: callers that send the old type get 400 or 422",
+			"POST /do: the argument p.Color may no longer be null: null counts as missing, for which callers may get 422",
+			"POST /do: the argument p{} is no longer read: what callers send is ignored"}},
+		"a result of a map to a struct": {gives[map[string]any](t), gives[Named](t), []string{
+			"POST /do: the result's p{} is gone: callers that read it find nothing"}},
+
+		"a wider result":    {gives[uint8](t), gives[uint32](t), []string{"POST /do: the result's p may now be more than 255: callers that read the old type fail"}},
+		"a signed result":   {gives[uint](t), gives[int](t), []string{"POST /do: the result's p may now be less than 0: callers that read the old type fail"}},
+		"a wider int":       {gives[int8](t), gives[int16](t), []string{"POST /do: the result's p may now be less than -128: callers that read the old type fail", "POST /do: the result's p may now be more than 127: callers that read the old type fail"}},
+		"a narrower result": {gives[uint32](t), gives[uint8](t), nil},
+		"a longer result":   {gives[[2]int](t), gives[[3]int](t), []string{"POST /do: the result's p may now have another number of elements than 2: callers that read the old type fail"}},
+		"a list of any length": {gives[[2]int](t), gives[[]int](t), []string{
+			"POST /do: the result's p may now have another number of elements than 2: callers that read the old type fail"}},
+		"limits of a result": {gives[struct {
+			N int `json:"n" jsonschema:"minimum=0,maximum=9"`
+		}](t), gives[struct {
+			N int `json:"n"`
+		}](t), nil},
+
+		"text to JSON": {finds[string](t), finds[any](t), []string{"GET /do: the argument p is now written as JSON, was text: callers that write it as text get 400"}},
+		"JSON to text": {finds[[2]int](t), finds[[]int](t), []string{"GET /do: the argument p is now written as text, was JSON: callers that write it as JSON get 400"}},
+		"still JSON":   {finds[Node](t), finds[any](t), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,4 +105,10 @@ func takes[T any](t *testing.T) *openapi.Document {
 func gives[T any](t *testing.T) *openapi.Document {
 	t.Helper()
 	return document(t, Gives[T]{}, bus.Names("Do", "", "p"))
+}
+
+// finds is about an argument in a query.
+func finds[T any](t *testing.T) *openapi.Document {
+	t.Helper()
+	return document(t, Finds[T]{}, bus.Names("Do", "p", "n"), bus.Method("Do", bus.HTTPMethod("GET")))
 }

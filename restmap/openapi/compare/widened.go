@@ -43,10 +43,26 @@ func (c *comparison) sendInQuery(o *openapi.Operation) {
 	members, _ := resolve(c.after, body)
 	o.RequestBody, o.Parameters = nil, slices.Clone(o.Parameters)
 	for _, name := range slices.Sorted(maps.Keys(members.Properties)) {
-		o.Parameters = append(o.Parameters, inQuery(name, members))
+		o.Parameters = append(o.Parameters, c.inQuery(name, members))
 	}
 }
 
-func inQuery(name string, members *reflectapi.Schema) *openapi.Parameter {
-	return &openapi.Parameter{Name: name, In: "query", Required: slices.Contains(members.Required, name), Schema: members.Properties[name]}
+func (c *comparison) inQuery(name string, members *reflectapi.Schema) *openapi.Parameter {
+	schema := members.Properties[name]
+	parameter := &openapi.Parameter{Name: name, In: "query", Required: slices.Contains(members.Required, name)}
+	if c.isText(schema) {
+		parameter.Schema = schema
+	} else {
+		parameter.Content = map[string]*openapi.MediaType{jsonType: {Schema: schema}}
+	}
+	return parameter
+}
+
+// isText says whether a query has an argument as text, or as a list of texts, and not as JSON.
+func (c *comparison) isText(s *reflectapi.Schema) bool {
+	s, _ = resolve(c.after, s)
+	if s.Type == "array" && length(s) == nil {
+		s, _ = resolve(c.after, s.Items)
+	}
+	return slices.Contains([]string{"string", "number", "integer", "boolean"}, s.Type)
 }
