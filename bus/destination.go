@@ -20,7 +20,7 @@ type destination struct {
 	address    string    // the URL, with {name} where an argument goes into its path
 	parameters []string  // those names, {name+} as "name+"
 	template   *outgoing // a request without arguments; nil when there are parameters
-	exact      bool      // some argument may be of any type, which a query does not tell
+	inQuery    inQuery   // how arguments travel in a query
 
 	json wire.Header // of requests with a body
 	from *Conn       // whose calls go there; nil until settled
@@ -136,8 +136,13 @@ func (d *destination) spread(members map[string]json.RawMessage) (*outgoing, err
 	body, whole := members[restmap.RequestBody]
 	delete(members, restmap.RequestBody)
 	switch {
-	case whole || d.takesQuery() && !d.exact && isQuery(members):
-		to.RawQuery = addQuery(to.Query(), members)
+	case whole || d.takesQuery() && d.inQuery.holds(members):
+		query := to.Query()
+		if name := d.inQuery.add(query, members); name != "" {
+			return nil, newError(http.StatusBadRequest, NotExecuted, nil,
+				"argument %s of %s %s goes into the query: there it must be a list without null and empty texts", name, d.method, d.address)
+		}
+		to.RawQuery = query.Encode()
 	case len(members) > 0:
 		if body, err = strictjson.Marshal(members); err != nil {
 			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments cannot be written as JSON: %s", err)
@@ -181,46 +186,4 @@ func pathText(value json.RawMessage) (text string, ok bool) {
 		text = string(value)
 	}
 	return text, text != ""
-}
-
-// isQuery tells whether all members are plain texts, numbers and booleans, or absent.
-func isQuery(members map[string]json.RawMessage) bool {
-	for _, value := range members {
-		if value[0] == '{' || value[0] == '[' {
-			return false
-		}
-	}
-	return true
-}
-
-// addQuery writes the members into the query of the address, instead of what that says of them.
-func addQuery(query url.Values, members map[string]json.RawMessage) string {
-	for name, value := range members {
-		query.Del(name)
-		for _, text := range queryTexts(value) {
-			query.Add(name, text)
-		}
-	}
-	return query.Encode()
-}
-
-// queryTexts returns how a JSON value is written in a query: null is left out, a text stands for itself, an array is
-// repeated value by value, and anything else stays JSON, so that no number loses a digit.
-func queryTexts(value json.RawMessage) (texts []string) {
-	var (
-		text  string
-		items []json.RawMessage
-	)
-	switch {
-	case string(value) == "null":
-	case strictjson.Unmarshal(value, &text) == nil:
-		texts = append(texts, text)
-	case strictjson.Unmarshal(value, &items) == nil:
-		for _, item := range items {
-			texts = append(texts, queryTexts(item)...)
-		}
-	default:
-		texts = append(texts, string(value))
-	}
-	return texts
 }

@@ -43,26 +43,13 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	}
 	to, err := parseDestination(address)
 	if err == nil {
-		to.exact = hasAny(reflect.TypeFor[Arguments]())
+		to.inQuery = inQueryOf(reflect.TypeFor[Arguments]())
 		err = conn.untagged.get(reflect.TypeFor[Arguments](), untagged)
 	}
 	if err == nil {
 		err = to.settle(conn)
 	}
 	return Operation[Arguments, Results]{conn, to, err, conn.untagged.get(reflect.TypeFor[Results](), untagged) != nil}
-}
-
-// hasAny tells whether an argument may be of any type.
-func hasAny(arguments reflect.Type) bool {
-	if arguments.Kind() != reflect.Struct {
-		return false
-	}
-	for field := range arguments.Fields() {
-		if field.Type.Kind() == reflect.Interface {
-			return true
-		}
-	}
-	return false
 }
 
 // Call calls one instance. Its time limit and its errors are those of [Call].

@@ -99,7 +99,7 @@ func (e *Endpoint) Arguments(httpMethod string) []Argument {
 	}
 	var arguments []Argument
 	for i, value := range e.Method.Args {
-		argument := Argument{Value: value, In: rest, JSON: !isText(value.Type) && !isTextList(value.Type)}
+		argument := Argument{Value: value, In: rest, JSON: !IsText(value.Type)}
 		switch {
 		case i == e.input.bodyIndex:
 			argument.In = inBody

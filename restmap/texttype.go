@@ -6,6 +6,10 @@ import (
 	"reflect"
 )
 
+// IsText reports whether an argument of type t is written as text in a query, or by repeating its name for a list of texts, and
+// not as JSON.
+func IsText(t reflect.Type) bool { return isText(t) || isTextList(t) }
+
 // isText reports whether a value of type t is written as plain text in a path, a query
 // or a form: 5, true, Tea, 3s, 2024-05-06T07:08:09Z. Every other type is written as JSON.
 func isText(t reflect.Type) bool {
