@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func translate(err error, data []byte) error {
 	case errors.As(err, &syntactic):
 		return malformed(syntactic, data)
 	case errors.As(err, &semantic):
-		return misfit(semantic)
+		return misfit(semantic, data)
 	default:
 		return fmt.Errorf("read JSON: %w", err)
 	}
@@ -56,14 +57,31 @@ func malformed(err *jsontext.SyntacticError, data []byte) *Error {
 }
 
 // misfit describes JSON of another type than the Go value expects.
-func misfit(err *json.SemanticError) error {
+func misfit(err *json.SemanticError, data []byte) error {
 	if errors.Is(err, json.ErrUnknownName) {
 		return &Error{string(err.JSONPointer), "is unknown"}
 	}
 	if err.GoType == nil || unfillable(err) {
 		return fmt.Errorf("read JSON: %w", err)
 	}
-	return &Error{string(err.JSONPointer), "expects " + Expected(err.GoType, err.Err)}
+	detail := "expects " + Expected(err.GoType, err.Err)
+	if isKey(data, err.ByteOffset) {
+		detail = "has a key of the wrong type: it " + detail
+	}
+	return &Error{string(err.JSONPointer), detail}
+}
+
+// isKey reports whether the name of a member is at an offset: a fault there is one of the key of a map, not of its value.
+func isKey(data []byte, offset int64) bool {
+	if offset < 0 || offset >= int64(len(data)) || data[offset] != '"' {
+		return false
+	}
+	decoder := jsontext.NewDecoder(bytes.NewReader(data[offset:]))
+	if _, err := decoder.ReadValue(); err != nil {
+		return false
+	}
+	behind := bytes.TrimLeft(data[offset+decoder.InputOffset():], " \t\r\n")
+	return bytes.HasPrefix(behind, []byte(":"))
 }
 
 // unfillable reports whether the Go type is at fault: no JSON could fill it, or an object did not suit a struct.

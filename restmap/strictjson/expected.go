@@ -24,12 +24,12 @@ func Expected(t reflect.Type, cause error) string {
 		return "a date and time (RFC 3339)"
 	case t == reflect.TypeFor[time.Duration]():
 		return "an integer number of nanoseconds"
-	case t == reflect.TypeFor[[]byte]():
-		return "a base64 string"
 	case t == reflect.TypeFor[stdjson.Number]():
 		return "a number"
 	case readsItself(t) && t.Name() != "":
 		return "a valid " + t.Name()
+	case t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[byte]():
+		return "a base64 string"
 	case errors.Is(cause, strconv.ErrRange):
 		return expectedKind(t) + rangeOf(t)
 	default:

@@ -26,7 +26,10 @@ type sample struct {
 	Tags    []string       `json:"tags"`
 	Pair    [2]int         `json:"pair"`
 	Bytes   []byte         `json:"bytes"`
+	Key     keyBytes       `json:"key"`
 	Attr    map[string]int `json:"attr"`
+	Days    map[int8]int   `json:"days"`
+	Colors  map[color]int  `json:"colors"`
 	When    time.Time      `json:"when"`
 	Wait    time.Duration  `json:"wait"`
 	Color   color          `json:"color"`
@@ -34,6 +37,9 @@ type sample struct {
 	Pointer *int           `json:"pointer"`
 	Child   *sample        `json:"child"`
 }
+
+// keyBytes are bytes like any others.
+type keyBytes []byte
 
 // color reads itself, and says more than a caller should be shown.
 type color int
@@ -128,6 +134,11 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"a long array", `{"pair":[1,2,3]}`, "/pair", "expects an array of 2"},
 		{"no base64", `{"bytes":"#"}`, "/bytes", "expects a base64 string"},
 		{"an array for bytes", `{"bytes":[1]}`, "/bytes", "expects a base64 string"},
+		{"no base64 for a type of bytes", `{"key":"#"}`, "/key", "expects a base64 string"},
+		{"a key of another type", `{"days":{"1":1, "may" : 2}}`, "/days/may", "has a key of the wrong type: it expects an integer"},
+		{"a key over 8 bits", `{"days":{"300":1}}`, "/days/300", "has a key of the wrong type: it expects an integer from -128 to 127"},
+		{"a key that a type refuses", `{"colors":{"#secret":1}}`, "/colors/#secret", "has a key of the wrong type: it expects a valid color"},
+		{"a text under a key", `{"days":{"1":"2"}}`, "/days/1", "expects an integer"},
 		{"a map with another kind of value", `{"attr":{"a/b":"c"}}`, "/attr/a~1b", "expects an integer"},
 		{"no time", `{"when":"yesterday"}`, "/when", "expects a date and time (RFC 3339)"},
 		{"a duration in words", `{"wait":"3s"}`, "/wait", "expects an integer number of nanoseconds"},
