@@ -13,6 +13,13 @@ type mentioned struct {
 	schema      *Schema
 }
 
+// enumerated is a schema with an enum, and where it was found. values are those of its author: a nullable schema has null, too.
+type enumerated struct {
+	where  string
+	values []any
+	schema *Schema
+}
+
 // mention returns a default or an example in the form its schema requires. finish validates it once the schemas are
 // complete.
 func (c *converter) mention(what string, value any, s *Schema) any {
@@ -21,10 +28,10 @@ func (c *converter) mention(what string, value any, s *Schema) any {
 	return value
 }
 
-// finish does what needs complete schemas: it validates defaults and examples, and determines which members are
+// finish does what needs complete schemas: it validates defaults, examples and enums, and determines which members are
 // required.
 func (c *converter) finish() {
-	if c.fault != nil || len(c.mentioned)+len(c.members) == 0 {
+	if c.fault != nil || len(c.mentioned)+len(c.enums)+len(c.members) == 0 {
 		return
 	}
 	if name, found := circular(c.schemas.components); found {
@@ -47,11 +54,19 @@ func (c *converter) finish() {
 			c.fault = fmt.Errorf("%sthe %s %v breaks its own schema: it %s", m.where, m.what, m.value, breach)
 		}
 	}
+	for _, e := range c.enums {
+		if rule := rules.generic(e.schema); c.fault == nil && !slices.ContainsFunc(e.values, rule.fitsValue) {
+			c.fault = fmt.Errorf("%sno value of its enum fits its own schema: change one of them", e.where)
+		}
+	}
 	if rules.fault != nil && c.fault == nil {
 		c.fault = rules.fault
 	}
 	c.schemas.members = append(c.schemas.members, c.members...)
 }
+
+// fitsValue reports whether decoded JSON satisfies a rule.
+func (r *rule) fitsValue(value any) bool { return r.breach(value) == "" }
 
 // breach returns how a value violates a rule, or "".
 func (r *rule) breach(value any) string {

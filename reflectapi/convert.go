@@ -31,6 +31,7 @@ type converter struct {
 	path        []string // properties on the path to the current schema
 	fault       error
 	mentioned   []mentioned    // values to be validated when the schemas are complete
+	enums       []enumerated   // likewise
 	members     []structMember // fields that may become required
 }
 

@@ -49,6 +49,9 @@ func (c *converter) values(in *jsonschema.Schema, out *Schema) {
 	if in.Const != nil {
 		out.Enum = []any{typed(in.Const, out)}
 	}
+	if len(out.Enum) > 0 {
+		c.enums = append(c.enums, enumerated{c.where(), out.Enum, out})
+	}
 	if in.Default != nil {
 		out.Default = c.mention("default", in.Default, out)
 	}

@@ -3,6 +3,7 @@ package reflectapi
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -226,7 +227,7 @@ func valueFault(key, value, class string) string {
 			return "expects a whole number"
 		}
 	case "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
-		if _, err = strconv.ParseFloat(value, 64); err != nil {
+		if !isFinite(value) {
 			return "expects a number"
 		}
 	case "uniqueItems", "readOnly", "writeOnly":
@@ -249,17 +250,21 @@ func valueFault(key, value, class string) string {
 
 // literalFault says why a value does not have the type of its field.
 func literalFault(value, class string) string {
-	var err error
+	fits := true
 	switch class {
 	case "integer", "number":
-		_, err = strconv.ParseFloat(value, 64)
+		fits = isFinite(value)
 	case "boolean":
-		if value != "true" && value != "false" {
-			err = strconv.ErrSyntax
-		}
+		fits = value == "true" || value == "false"
 	}
-	if err != nil {
+	if !fits {
 		return "expects " + article(class)
 	}
 	return ""
+}
+
+// isFinite reports whether a text is a number that JSON can represent: neither NaN nor an infinity.
+func isFinite(text string) bool {
+	f, err := strconv.ParseFloat(text, 64)
+	return err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
