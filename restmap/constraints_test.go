@@ -28,6 +28,7 @@ func (Constrained) Find(limit share, who person) (n int)              { return }
 func (Constrained) Described(at seen) (n int)                         { return }
 func (Constrained) Plain(at point) (n int)                            { return }
 func (Constrained) Free(at spot) (n int)                              { return }
+func (Constrained) Turn(to page, all []page) (n int)                  { return }
 
 type (
 	order struct {
@@ -54,6 +55,10 @@ type (
 	share int
 	once  struct {
 		All []point `json:"all" jsonschema:"uniqueItems=true"`
+	}
+	page struct {
+		Size  int   `json:"size,omitempty" jsonschema:"minimum=1"`
+		Inner *page `json:"inner,omitempty"`
 	}
 	invitation struct {
 		Who person         `json:"who"`
@@ -107,6 +112,10 @@ func TestConstraints(t *testing.T) {
 			want: "all[0].name (query): is missing; all[1].name (query): is missing; all[2].email (query): expects the format email"},
 		{name: "members of a map", method: "Guests", query: `by.a={"name":"a"}&by.b.c={"email":""}`, want: "400 by.b.c (query): refers to a part of a map value; write by as one JSON value"},
 		{name: "members of a map, as JSON", method: "Guests", query: `by.a={"name":"a","email":"x"}`, want: "by.a.email (query): expects the format email"},
+		{name: "zero in place of nothing, as JSON", method: "Turn", body: `{"to":{"size":0}}`, want: "to.size (body): expects at least 1"},
+		{name: "zero in place of nothing", method: "Turn", query: "to.size=0&to.inner.size=0", want: "to.inner.size (query): expects at least 1; to.size (query): expects at least 1"},
+		{name: "zero in place of nothing in a list", method: "Turn", media: formType, body: "all.1.size=0", want: "all[1].size (body): expects at least 1"},
+		{name: "nothing", method: "Turn", query: "to.size=&to.inner.inner.size=1"},
 		{name: "a form with parts", method: "Invite", media: formType, body: "who.email=a@b.example&by.x.y=1", want: "who.name (body): is missing"},
 		{name: "a form as a map", method: "Tell", media: formType, body: `a.b={"name":"a","email":"x"}&c=`, want: "a.b.email (body): expects the format email"},
 		{name: "alike for the method, not as JSON", method: "Once", body: `{"all":{"all":[{"x":0},{}]}}`},

@@ -31,7 +31,7 @@ func (f *form) given(members map[string]any, filled reflect.Value, text string) 
 		switch _, known := read[argument]; {
 		case !known || strings.Join(texts, "") == "":
 		case dotted:
-			members[argument] = withPart(members[argument], read[argument], strings.Split(behind, "."))
+			members[argument] = withPart(members[argument], read[argument], strings.Split(behind, "."), f.fields[argument].formPart)
 		default:
 			members[argument] = read[argument]
 			if written, ok := writtenAsJSON(texts); ok && !isText(f.fields[argument].typ) {
@@ -50,9 +50,9 @@ func writtenAsJSON(texts []string) (written any, ok bool) {
 	return written, err == nil
 }
 
-// withPart copies one part of a parsed value into JSON; way holds the names and indexes that lead to it. The parsed
-// value has all parts, whether or not the form mentions them.
-func withPart(into, read any, way []string) any {
+// withPart copies one part of a parsed value into JSON; way holds the names and indexes that lead to it, and of is what has that
+// part. The parsed value has all parts, whether or not the form mentions them, except those that its type omits if they are zero.
+func withPart(into, read any, way []string, of formPart) any {
 	if len(way) == 0 {
 		return read
 	}
@@ -66,8 +66,13 @@ func withPart(into, read any, way []string) any {
 		if all := strings.Join(way, "."); read[all] != nil { // a key may contain dots
 			name, rest = all, nil
 		}
-		if part, there := read[name]; there {
-			object[name] = withPart(object[name], part, rest)
+		part, there := read[name]
+		inner, known := of.parts[name]
+		if !there && known {
+			part, there = asJSON(reflect.Zero(inner.typ)), true
+		}
+		if there {
+			object[name] = withPart(object[name], part, rest, inner)
 		}
 		return object
 	case []any:
@@ -79,7 +84,7 @@ func withPart(into, read any, way []string) any {
 		for len(list) <= index {
 			list = append(list, withoutMembers(read[len(list)]))
 		}
-		list[index] = withPart(list[index], read[index], way[1:])
+		list[index] = withPart(list[index], read[index], way[1:], of)
 		return list
 	}
 	return read
