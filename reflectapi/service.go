@@ -18,7 +18,8 @@ type Service struct {
 	// Warnings say, one line each, where a signature table or embedded source is older than the source file on disk:
 	// "method Add: the signature table calls argument 1 x, …". The service then has what the older one says. Without
 	// source files there are no warnings of this kind. Others name tags of arguments and results that are ignored, though
-	// somebody may count on them: "field shop.Order.Note: the json option "omitemtpy" is ignored: …".
+	// somebody may count on them: "field shop.Order.Note: the json option "omitemtpy" is ignored: …", and types that do not
+	// read what they write.
 	Warnings []string
 }
 

@@ -43,6 +43,7 @@ type (
 )
 
 func (ownText) MarshalText() ([]byte, error) { return nil, nil }
+func (*ownText) UnmarshalText([]byte) error  { return nil }
 
 func (secretary) File(of sloppy, again *sloppy, text ownText) (where answered) {
 	return answered{Rule: of.hidden + of.strangers.Text + of.private.Text}
