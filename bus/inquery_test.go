@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,6 +28,9 @@ type (
 		ID   string  `json:"id"`
 		Note *string `json:"note"`
 	}
+	rawArguments struct {
+		Raw json.RawMessage `json:"raw"`
+	}
 )
 
 func (box) Update(id string, grid [][]int, books []book, pair [2]int, any any, tags []string, sizes []int, httpRequestBody book) (told string) {
@@ -39,6 +43,8 @@ func (box) Read(id string, note *string) (httpResponseBody string) {
 	}
 	return fmt.Sprintf("%q", *note)
 }
+
+func (box) ListAll(raw json.RawMessage) (httpResponseBody string) { return string(raw) }
 
 const boxURL = "https://shelf.example/boxes/{id}"
 
@@ -65,6 +71,18 @@ func TestArgumentsBesideABody(t *testing.T) {
 				!strings.Contains(failed.Detail, "argument tags of PUT "+boxURL+" goes into the query: there it must be a list without null and empty texts") {
 				t.Errorf("%v: %v", lossy, err)
 			}
+		}
+	})
+}
+
+// TestJSONInAQuery: a JSON text is not the text that it stands for.
+func TestJSONInAQuery(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		serve(t, w.connect("shelf.example"), box{})
+		caller := w.connect("caller.example")
+		for _, raw := range []string{`"5"`, `5`, `"a"`, `true`, `{"a":1}`} {
+			call(t, caller, "GET https://shelf.example/boxes", rawArguments{json.RawMessage(raw)}, 200, raw)
 		}
 	})
 }
