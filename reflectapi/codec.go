@@ -24,6 +24,23 @@ func refusedByCodec(t reflect.Type) string {
 	return ""
 }
 
+// unsettable returns why the codec cannot read a type that it can write, or "": an embedded pointer to a struct that is not
+// exported cannot be set. The codec reports that only when a request has a member of that struct.
+func unsettable(t reflect.Type) (reason string) {
+	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) {
+		if t.Kind() != reflect.Struct || isClosed(t) || readsItself(t) {
+			return
+		}
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if _, promotes := readField(jsonField{Type: t}, i); promotes && !f.IsExported() && f.Type.Kind() == reflect.Pointer && reason == "" {
+				reason = fmt.Sprintf("cannot be read from JSON: %v embeds %v, a pointer to a struct that is not exported: embed it without the pointer, or export it", t, f.Type)
+			}
+		}
+	})
+	return reason
+}
+
 // readsItself reports whether a type has its own unmarshalling, which may not accept an empty object.
 func readsItself(t reflect.Type) bool {
 	return implements[json.Unmarshaler](t) || implements[jsonv2.UnmarshalerFrom](t) || implements[encoding.TextUnmarshaler](t)

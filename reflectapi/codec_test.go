@@ -19,6 +19,11 @@ type (
 		Number
 		Name string
 	}
+	base    struct{ ID int }
+	derived struct {
+		*base
+		Name string
+	}
 	quotedText struct {
 		Name string `json:",string"`
 	}
@@ -38,11 +43,12 @@ func (taker[T]) Take(value T) (ok bool) { return true }
 func TestCodecRefuses(t *testing.T) {
 	t.Parallel()
 	for want, impl := range map[string]any{
-		"Go struct field Name has malformed `json` tag: invalid trailing ',' character":                                                             taker[trailing]{},
-		"Go struct field Count has duplicate appearance of `omitempty` tag option":                                                                  taker[*doubled]{},
-		"embedded Go struct field Number of non-struct type must be explicitly given a JSON name":                                                   taker[map[string]promoted]{},
-		"argument value cannot be encoded as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is only for num": taker[quotedText]{},
-		".Counts is of type []int: the json option string is only for numbers; change it, or leave it out with bus.Without(\"Take\")":               taker[quotedList]{},
+		"Go struct field Name has malformed `json` tag: invalid trailing ',' character":           taker[trailing]{},
+		"Go struct field Count has duplicate appearance of `omitempty` tag option":                taker[*doubled]{},
+		"embedded Go struct field Number of non-struct type must be explicitly given a JSON name": taker[map[string]promoted]{},
+		"argument value cannot be read from JSON: reflectapi_test.derived embeds *reflectapi_test.base, a pointer to a struct that is not exported: embed it without the pointer, or export it; change it, or leave it out with bus.Without(\"Take\")": taker[[]derived]{},
+		"argument value cannot be encoded as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is only for num":                                                                                                    taker[quotedText]{},
+		".Counts is of type []int: the json option string is only for numbers; change it, or leave it out with bus.Without(\"Take\")":                                                                                                                  taker[quotedList]{},
 	} {
 		if _, err := reflectapi.Describe(impl); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%T: got %v, want %s", impl, err, want)
@@ -64,9 +70,14 @@ type selfRead struct {
 
 func (*selfRead) UnmarshalJSON([]byte) error { panic("a value is read at registration") }
 
+// written has a result that can only be written.
+type written struct{}
+
+func (written) Give() (value derived) { return }
+
 func TestCodecTakes(t *testing.T) {
 	t.Parallel()
-	for _, impl := range []any{taker[quoted]{}, taker[[]selfRead]{}} {
+	for _, impl := range []any{taker[quoted]{}, taker[[]selfRead]{}, taker[struct{ base }]{}, taker[struct{ *Point }]{}, written{}} {
 		if _, err := reflectapi.Describe(impl); err != nil {
 			t.Errorf("%T: %v", impl, err)
 		}

@@ -50,6 +50,9 @@ func (s shape) misfits(args, results []Value) (misfits []string) {
 			kind, position = "result", i-len(args)
 		}
 		reason := misfit(v.Type)
+		if reason == "" && kind == "argument" {
+			reason = unsettable(v.Type)
+		}
 		if reason == "" && kind == "result" && position == len(results)-1 && !s.returnsError {
 			reason = disguisedError(v.Type)
 		}

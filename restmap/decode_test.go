@@ -75,9 +75,12 @@ type Embedded struct {
 	Over string `json:"over"`
 }
 
+// Point is embedded by its pointer, which has to be exported for that.
+type Point = point
+
 type embedding struct {
 	Embedded
-	*point
+	*Point
 	Over  string `json:"over"`
 	Skip  string `json:"-"`
 	Plain int
@@ -118,7 +121,7 @@ type pledge struct {
 }
 
 type owed struct {
-	To struct{ *point } `json:"to"`
+	To struct{ *Point } `json:"to"`
 }
 
 // twins embeds two structs.
