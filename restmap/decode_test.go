@@ -205,6 +205,8 @@ func TestDecode(t *testing.T) {
 			want: []any{point{}, (*point)(nil), []line(nil), map[string]int{"a": 1, "b.c": 2, " ": 3}}},
 		{name: "a map as JSON, mended by its keys", method: "Objects", query: "attrs.a=2&attrs={%22a%22:1,%22b%22:1}",
 			want: []any{point{}, (*point)(nil), []line(nil), map[string]int{"a": 2, "b": 1}}},
+		{name: "null in a query", method: "Objects", query: "p=null&q=null&lines=null&attrs=null",
+			want: []any{point{}, (*point)(nil), []line(nil), map[string]int(nil)}},
 		{name: "a map in a form over one in a query", method: "Objects", query: "attrs.a=1", contentType: formType, body: "attrs.b=2",
 			want: []any{point{}, (*point)(nil), []line(nil), map[string]int{"b": 2}}},
 		{name: "a map in a body over one in a query", method: "Objects", query: "attrs.a=1", contentType: jsonType, body: `{"attrs":{"b":2}}`,

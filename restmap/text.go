@@ -15,11 +15,11 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// fromText parses a text as a value of type t. The empty text is the zero value. The error says what was expected, see
-// [faultOf].
+// fromText parses a text as a value of type t. The empty text is the zero value, and so is null for a pointer to what is
+// written as JSON. The error says what was expected, see [faultOf].
 func fromText(t reflect.Type, text string) (value reflect.Value, err error) {
 	value = reflect.New(t).Elem()
-	if text == "" {
+	if text == "" || text == "null" && t.Kind() == reflect.Pointer && !isText(t) {
 		return value, nil
 	}
 	if !utf8.ValidString(text) {
