@@ -20,8 +20,9 @@ type standIns struct {
 	whole     map[types.Type]reflect.Type // structs with all fields
 	trail     []types.Type                // named types on the path to the current one
 	barrier   int                         // length of the trail at the last field or element
-	texts     map[string]string           // name of a stand-in in this program → name of the type in source
+	texts     map[string]string           // name of a stand-in in this program → name of the type, or field, in source
 	opaques   int                         // interfaces so far
+	fields    int                         // fields so far that were given names
 	reached   []types.Object              // named types
 	invalid   bool                        // an unknown type was found
 }
@@ -109,7 +110,10 @@ func (s *standIns) named(t *types.Named) reflect.Type {
 
 // cut ends a recursion: reflectapi has errors of its own for types that embed themselves, or point only to themselves.
 func (s *standIns) cut(t *types.Named, start int) reflect.Type {
-	if s.barrier > start {
+	switch {
+	case s.barrier > start && isStruct(t):
+		return s.nameOnly(t)
+	case s.barrier > start:
 		return reflect.TypeFor[any]()
 	}
 	stand := reflect.TypeFor[endless]()
@@ -134,24 +138,43 @@ func (s *standIns) settled(t *types.Named, stand reflect.Type) reflect.Type {
 	if _, err := reflectapi.DescribeSignatures("", "", []reflectapi.Signature{probe}); err != nil || stand.NumField() == 0 {
 		return stand
 	}
-	return s.structWith([]reflect.StructField{{Name: uniqueField(len(s.done)), Type: reflect.TypeFor[bool]()}}, t)
+	return s.nameOnly(t)
 }
 
-// embedded returns the stand-in for an embedded type, of which only the fields matter.
+// nameOnly returns the stand-in for a struct of which only the name matters.
+func (s *standIns) nameOnly(t *types.Named) reflect.Type {
+	return s.structWith([]reflect.StructField{{Name: s.unusedName("Standing_in"), Type: reflect.TypeFor[bool]()}}, t)
+}
+
+// embedded returns the stand-in for an embedded type, of which only the fields matter. One that is no struct is refused,
+// whatever it is.
 func (s *standIns) embedded(t types.Type) reflect.Type {
-	stand, target := s.of(t), types.Unalias(t)
-	pointer, isPointer := target.(*types.Pointer)
-	if isPointer {
-		target = types.Unalias(pointer.Elem())
-	}
-	switch whole := s.whole[target]; {
+	stand, target := s.of(t), pointedTo(t)
+	whole := s.whole[target]
+	switch {
+	case !isStruct(target):
+		return reflect.TypeFor[bool]()
 	case whole == nil:
 		return stand
-	case isPointer:
+	case target != types.Unalias(t):
 		return reflect.PointerTo(whole)
 	default:
 		return whole
 	}
+}
+
+// pointedTo returns the type that a pointer points to; any other type as it is.
+func pointedTo(t types.Type) types.Type {
+	t = types.Unalias(t)
+	if pointer, ok := t.(*types.Pointer); ok {
+		return types.Unalias(pointer.Elem())
+	}
+	return t
+}
+
+func isStruct(t types.Type) bool {
+	_, is := t.Underlying().(*types.Struct)
+	return is
 }
 
 // call records the source's name for a type with a stand-in. The first one is kept, because a few stand-ins serve for

@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"reflect"
 	"strconv"
+	"strings"
 	"unsafe"
 )
 
@@ -85,7 +86,7 @@ func (s *standIns) tuple(values *types.Tuple) []reflect.Type {
 func (s *standIns) structOf(of *types.Struct, t types.Type) reflect.Type {
 	var fields []reflect.StructField
 	for i := range of.NumFields() {
-		if field, counts := s.field(of.Field(i), reflect.StructTag(of.Tag(i)), i); counts {
+		if field, counts := s.field(of.Field(i), reflect.StructTag(of.Tag(i))); counts {
 			fields = append(fields, field)
 		}
 	}
@@ -94,20 +95,33 @@ func (s *standIns) structOf(of *types.Struct, t types.Type) reflect.Type {
 
 // field returns the stand-in for a field. Reflection refuses some: so an embedded field gets an exported name, which
 // makes no difference, and counts is false for an embedded type with methods, which has no members.
-func (s *standIns) field(v *types.Var, tag reflect.StructTag, i int) (field reflect.StructField, counts bool) {
+func (s *standIns) field(v *types.Var, tag reflect.StructTag) (field reflect.StructField, counts bool) {
+	member, _, _ := strings.Cut(tag.Get("json"), ",")
 	switch {
-	case v.Embedded() && tag.Get("json") == "":
+	case v.Embedded() && member == "":
 		t := s.embedded(v.Type())
 		hasMethods := t.NumMethod() > 0 || reflect.PointerTo(t).NumMethod() > 0
-		return reflect.StructField{Name: uniqueField(i), Type: t, Tag: tag, Anonymous: true}, !hasMethods
-	case !v.Exported():
-		return reflect.StructField{Name: "hidden" + strconv.Itoa(i), PkgPath: "main", Type: reflect.TypeFor[bool](), Tag: tag}, true
+		return reflect.StructField{Name: s.nameFor(v, "Standing_in"), Type: t, Tag: tag, Anonymous: true}, !hasMethods
+	case v.Exported():
+		return reflect.StructField{Name: v.Name(), Type: s.behind(v.Type()), Tag: tag}, true
+	case v.Embedded() && isStruct(pointedTo(v.Type())): // has exported members
+		return reflect.StructField{Name: s.nameFor(v, "Standing_in"), Type: s.behind(v.Type()), Tag: tag}, true
 	}
-	return reflect.StructField{Name: v.Name(), Type: s.behind(v.Type()), Tag: tag}, true
+	return reflect.StructField{Name: s.nameFor(v, "standing_in"), PkgPath: "main", Type: reflect.TypeFor[bool](), Tag: tag}, true
 }
 
-// uniqueField is a name that no real field has.
-func uniqueField(i int) string { return fmt.Sprintf("Standing_in_%d", i) }
+// nameFor returns an unused name for a field, which messages replace by the one in source.
+func (s *standIns) nameFor(v *types.Var, prefix string) string {
+	name := s.unusedName(prefix)
+	s.texts[name] = v.Name()
+	return name
+}
+
+// unusedName returns a name that no other field has.
+func (s *standIns) unusedName(prefix string) string {
+	s.fields++
+	return fmt.Sprintf("%s_%d", prefix, s.fields)
+}
 
 // structWith makes a struct with its name in a tag, so that all are different types.
 func (s *standIns) structWith(fields []reflect.StructField, t types.Type) reflect.Type {
