@@ -109,7 +109,7 @@ func TestRefusedMethods(t *testing.T) {
 		"Results(x int) (int, string, error)":         "results 1 and 2 are" + unnamed,
 		"Channel(c chan Order) error":                 "argument 1 cannot be encoded as JSON: it is of type chan Order" + misfit,
 		"Nested(o map[string][]*Order) error":         "argument 1 cannot be encoded as JSON: field Order.Notify is of type chan<- string" + misfit,
-		"Interface(h Holder, c closer) error":         "argument 1 cannot be encoded as JSON: field Holder.R is of type io.Reader" + untold + "; argument 2 cannot be encoded as JSON: it is of type closer" + untold + misfit,
+		"Interface(h Holder, c closer) error":         "argument 1 cannot be encoded as JSON: field Holder.R is of type io.Reader: take or return a []byte, or make it a web method (w http.ResponseWriter, r *http.Request); argument 2 cannot be encoded as JSON: it is of type closer" + untold + misfit,
 		"Late(x int, ctx context.Context) error":      "argument 2 is a context.Context: it can only be the first argument" + misfit,
 		"Early() (err error, x int)":                  "result 1 is an error: it can only be the last result" + misfit,
 		"OwnError(x int) (e *ownError)":               "result 1 is of type *ownError, which implements error: declare it as error, or add an error after it" + misfit,

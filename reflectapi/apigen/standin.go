@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"go/types"
+	"io"
+	"mime/multipart"
 	"net/http"
+	"os"
 	"reflect"
 
 	"github.com/busline/busline/reflectapi"
@@ -75,6 +78,16 @@ func realType(t types.Type) reflect.Type {
 		return reflect.TypeFor[http.ResponseWriter]()
 	case "net/http.Request":
 		return reflect.TypeFor[http.Request]()
+	case "mime/multipart.FileHeader":
+		return reflect.TypeFor[multipart.FileHeader]()
+	case "os.File":
+		return reflect.TypeFor[os.File]()
+	case "io.Reader":
+		return reflect.TypeFor[io.Reader]()
+	case "io.ReadCloser":
+		return reflect.TypeFor[io.ReadCloser]()
+	case "io.Writer":
+		return reflect.TypeFor[io.Writer]()
 	}
 	return nil
 }

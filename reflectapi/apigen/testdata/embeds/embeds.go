@@ -3,7 +3,10 @@ package embeds
 
 import (
 	"fmt"
+	"io"
+	"mime/multipart"
 	"net/netip"
+	"os"
 	"time"
 )
 
@@ -23,6 +26,11 @@ type Embeds interface {
 	Any(x Any) error
 	Methods(x Methods) error
 	Marshallers(x Marshallers) error
+	Upload(x Upload) error
+	Stream(x io.Reader) error
+	Body(x io.ReadCloser) error
+	File(x *os.File) error
+	EmbeddedStream(x EmbeddedStream) error
 
 	Tree(x Tree) error
 	Branch(x Branch) error
@@ -107,6 +115,8 @@ type (
 		netip.Addr
 		X int
 	}
+	Upload         struct{ Files []*multipart.FileHeader }
+	EmbeddedStream struct{ io.Writer }
 )
 
 // Structs that lead back to themselves.
