@@ -35,6 +35,7 @@ func (d *description) checkClient(names clientNames) {
 	if callable == 0 && len(d.faults) == 0 {
 		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("%s has only web methods, which no client has: write no client with -client none", d.api.name)})
 	}
+	d.checkArguments(names)
 	d.checkNames(names)
 }
 
@@ -67,6 +68,22 @@ func (d *description) checkResults(o *operation, names clientNames) {
 			d.refuse(o, fmt.Errorf("the results %s and %s would both be the field %s of %s: rename one of them", other, result.Name, field, names.results(o.name)))
 		}
 		fields[field] = result.Name
+	}
+}
+
+// checkArguments finds methods whose arguments would get the same type, because their names differ only in the capitals of
+// their first word.
+func (d *description) checkArguments(names clientNames) {
+	methods := make(map[string]string)
+	for _, o := range d.operations {
+		if o.served.Kind == reflectapi.Web || len(o.served.Args) == 0 {
+			continue
+		}
+		declared := names.arguments(o.name)
+		if other, taken := methods[declared]; taken {
+			d.refuse(o, fmt.Errorf("its arguments would be of the type %s, and so would those of %s: rename one of them", declared, other))
+		}
+		methods[declared] = o.name
 	}
 }
 

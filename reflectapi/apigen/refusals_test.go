@@ -185,6 +185,8 @@ func TestRefusedClients(t *testing.T) {
 		"names": {"-type Adder", files("package p\n" + add + "type Client int\nfunc NewClient() {}\nvar newClient int\ntype Multicast int\ntype AddResults int\nconst addArguments = 1\n"),
 			"api.go:4: Client" + taken + "\napigen: api.go:5: NewClient" + taken + "\napigen: api.go:6: newClient" + taken +
 				"\napigen: api.go:7: Multicast" + taken + "\napigen: api.go:8: AddResults" + taken + "\napigen: api.go:9: addArguments" + taken},
+		"capitals": {"-type T", files("package p\n\ntype T interface {\n\tHTTPGet(x int) error\n\t//busline:route POST /other\n\tHttpGet(x int) error\n}\n"),
+			"api.go:6: method HttpGet: its arguments would be of the type httpGetArguments, and so would those of HTTPGet: rename one of them"},
 		"its own name": {"-type Client", files("package p\n\ntype Client interface{ Ping() error }\n"), "api.go:3: Client" + taken},
 		"another output": {"-type Adder", map[string]string{"api.go": "package p\n" + add, "old_gen.go": marked + "type Client int\n\nfunc NewClient() {}\n"},
 			"old_gen.go: apigen wrote this file too, and it declares the same names: delete it, or give this client a name of its own with -client"},
