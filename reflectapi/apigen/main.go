@@ -41,11 +41,15 @@ func complain(stderr io.Writer, err error) {
 
 // generate does all the work, from reading the folder to writing the file.
 func generate(ctx context.Context, wanted request, dir string) error {
-	if err := mayWrite(dir, wanted.output); err != nil {
+	before, err := writtenFor(dir, wanted.output)
+	if err != nil {
 		return err
 	}
 	source, err := load(ctx, dir, wanted.output)
 	if err != nil {
+		return err
+	}
+	if err := source.mayReplace(before, wanted.typeName); err != nil {
 		return err
 	}
 	found, err := source.api(wanted.typeName)
