@@ -34,11 +34,26 @@ func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		b.name = regexp.MustCompile(`synctest bubble \d+`).FindString(stacks(false))
+		b.name = bubbleName()
 		time.AfterFunc(farAhead, func() { b.giveUp(t.Name()) })
 		test(t)
 	})
 	return nil
+}
+
+// refuseBubble fails the test if it is in a bubble that is not that of [Virtual]: what is closed there hands timers of the
+// bubble to the whole process, and crashes another test.
+func refuseBubble(t testing.TB) {
+	t.Helper()
+	if bubbleName() != "" {
+		t.Fatal("bustest: this is a synctest bubble, where a bus of bustest.New would crash other tests: use bustest.Virtual instead of bustest.New and synctest.Test")
+	}
+}
+
+// bubbleName returns the name of the bubble that the goroutine is in, "" for none.
+func bubbleName() string {
+	head := make([]byte, 128) // "goroutine 7 [running, synctest bubble 3]:"
+	return string(regexp.MustCompile(`synctest bubble \d+`).Find(head[:runtime.Stack(head, false)]))
 }
 
 // kept says what the test has left behind, and what to do. The goroutines of an open connection are not listed, and
@@ -80,7 +95,7 @@ func (b *bubble) goroutines(leaveOut ...string) (found []string) {
 	if len(b.open) > 0 {
 		silent = append(silent, "github.com/busline/busline/bus.")
 	}
-	for stack := range strings.SplitSeq(strings.TrimSpace(stacks(true)), "\n\n") {
+	for stack := range strings.SplitSeq(strings.TrimSpace(stacks()), "\n\n") {
 		head, calls, _ := strings.Cut(stack, "\n")
 		left := slices.ContainsFunc(leaveOut, func(text string) bool { return strings.Contains(stack, text) })
 		if strings.Contains(head, b.name+"]") && !left && !isAllOf(calls, silent) {
@@ -109,11 +124,11 @@ func isAllOf(calls string, packages []string) bool {
 	return true
 }
 
-// stacks returns the stack of this goroutine, or those of all.
-func stacks(all bool) string {
+// stacks returns the stacks of all goroutines.
+func stacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		buffer := make([]byte, size)
-		if used := runtime.Stack(buffer, all); used < size {
+		if used := runtime.Stack(buffer, true); used < size {
 			return string(buffer[:used])
 		}
 	}

@@ -48,8 +48,15 @@ type Bus struct {
 }
 
 // New starts a broker in this process, which is stopped when the test ends. The options are those of the broker, say
-// broker.JetStream(t.TempDir()).
+// broker.JetStream(t.TempDir()). In a testing/synctest bubble it fails the test: [Virtual] is for that.
 func New(t testing.TB, options ...broker.Option) *Bus {
+	t.Helper()
+	refuseBubble(t)
+	return start(t, options...)
+}
+
+// start starts the broker of a test.
+func start(t testing.TB, options ...broker.Option) *Bus {
 	t.Helper()
 	started, err := broker.Start(options...)
 	if err != nil {
@@ -69,6 +76,9 @@ func (b *Bus) CheckShortCircuit() { b.checks = true }
 // run for more than 10 s fail the test. The options are applied after those of the test, and win.
 func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 	b.t.Helper()
+	if b.provider == bus.InProcessBroker(b.broker) {
+		refuseBubble(b.t)
+	}
 	conn, err := bus.Connect(b.t.Context(), host, append(b.Options(), options...)...)
 	if err != nil {
 		b.t.Fatalf("bustest: %v", err)

@@ -37,7 +37,7 @@ func Virtual(t *testing.T, test func(t *testing.T, b *Bus), options ...broker.Op
 	t.Helper()
 	inside := new(bubble)
 	err := inside.run(t, func(t *testing.T) {
-		b := New(t, options...)
+		b := start(t, options...)
 		if b.broker.Stores() {
 			t.Fatal("bustest: JetStream does not work in virtual time, as it uses the clock of the whole process; test stored events with bustest.New")
 		}

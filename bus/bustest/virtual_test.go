@@ -212,6 +212,26 @@ func TestVirtualStoresNothing(t *testing.T) {
 	}, "bustest: JetStream does not work in virtual time, as it uses the clock of the whole process; test stored events with bustest.New")
 }
 
+// TestOtherBubbles fails where the test would crash another one, which happens to get a timer of the bubble.
+func TestOtherBubbles(t *testing.T) {
+	t.Parallel()
+	const told = "bustest: this is a synctest bubble, where a bus of bustest.New would crash other tests: use bustest.Virtual instead of bustest.New and synctest.Test"
+	for name, test := range map[string]func(t *testing.T){
+		"new": func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { bustest.New(t) })
+		},
+		"connect": func(t *testing.T) {
+			b := bustest.New(t)
+			synctest.Test(t, func(*testing.T) { b.Connect("caller.example") })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			failsInChild(t, test, "virtual_test.go:", told)
+		})
+	}
+}
+
 // TestVirtualExplainsHangs runs tests that fail in processes of their own, and reads what these say.
 func TestVirtualExplainsHangs(t *testing.T) {
 	t.Parallel()
