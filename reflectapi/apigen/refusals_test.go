@@ -260,7 +260,8 @@ func TestRefusedSource(t *testing.T) {
 				"apigen: api.go:6: undefined: Missing\napigen: part.go:3: undefined: Missing2\napigen: part.go:5: undefined: Missing3"},
 		"twice": {"-type T", files("package p\n\ntype T interface {\n\tAdd(x int) error\n\tAdd(y int) error\n}\n"),
 			"api.go:4: other declaration of method Add\napigen: api.go:5: duplicate method Add"},
-		"syntax": {"-type T", files("package p\n\ntype T interface {\n\tAdd(x int) error\n\nfunc {\n"), "api.go:6: expected '(', found '{'"},
+		"endless instances": {"-type T", files("package p\n\ntype Box[V any] struct{ Boxes []Box[[]V] }\n\ntype T interface {\n\tAdd(x Box[int]) error\n}\n"), "api.go:3: instantiation cycle:\napigen: api.go:3: V instantiated as []V"},
+		"syntax":            {"-type T", files("package p\n\ntype T interface {\n\tAdd(x int) error\n\nfunc {\n"), "api.go:6: expected '(', found '{'"},
 		"broken import": {"-type T", map[string]string{
 			"api.go": "package p\n\nimport \"example.com/cases/refused/q\"\n\ntype T interface{ q.I }\n",
 			"q/q.go": "package q\n\ntype I interface{ Add(x Missing) error }\n",

@@ -21,7 +21,7 @@ type standIns struct {
 	qualifier types.Qualifier
 	done      map[types.Type]reflect.Type
 	whole     map[types.Type]reflect.Type // structs with all fields
-	trail     []types.Type                // named types on the path to the current one
+	trail     []*types.Named              // named types on the path to the current one
 	barrier   int                         // length of the trail at the last field or element
 	texts     map[string]string           // name of a stand-in in this program → name of the type, or field, in source
 	opaques   int                         // interfaces so far
@@ -92,15 +92,27 @@ func realType(t types.Type) reflect.Type {
 	return nil
 }
 
+// maxNested is how many instances of a generic type may be nested. One that leads to ever larger instances of itself does
+// not compile.
+const maxNested = 100
+
 // named returns the stand-in for a named type. Recursion is cut off: faults of the type are found on the first pass.
 func (s *standIns) named(t *types.Named) reflect.Type {
 	if stand := s.done[t]; stand != nil {
 		return stand
 	}
+	nested := 0
 	for i, outer := range s.trail {
 		if types.Identical(outer, t) { // a generic type may have several identical instances
 			return s.cut(t, i)
 		}
+		if outer.Origin() == t.Origin() {
+			nested++
+		}
+	}
+	if nested == maxNested {
+		s.invalid = true
+		return reflect.TypeFor[any]()
 	}
 	s.reached = append(s.reached, t.Obj())
 	s.trail = append(s.trail, t)
