@@ -12,6 +12,7 @@ func forms(v *visit) error {
 		v.clicks(`section[aria-label="Arguments"] summary.member`), v.sees(".schema .schema", "customer"),
 		v.clicks(`.schema .schema summary.member`), v.sees(".schema .schema .schema", "at most 1000"),
 		v.clicks(".example summary"), v.sees(".example pre", `"street"`),
+		v.awaits("a place within a place ends the example", `JSON.stringify(JSON.parse(document.querySelector(".example pre").innerText).wanted.to.next) === "{}"`),
 		v.fills(`[name="customer"]`, "Ada"), v.chooses(`[name="size"]`, `"large"`), v.chooses(`[name="gift"]`, "true"),
 		sent("what is empty is left out", `{"wanted":{"customer":"Ada","gift":true,"size":"large"}}`),
 		v.clicks(`.body .inputs fieldset fieldset:nth-of-type(1) > button`), v.fills(`[name="product"]`, "Tea"), v.fills(`[name="count"]`, "2"),
@@ -25,6 +26,11 @@ func forms(v *visit) error {
 		v.fills(`[name="count"]`, "many"), v.clicks(sends), v.sees(".response .status", "400"),
 		v.awaits("the field in the row is marked", `document.querySelector('[name="count"]').getAttribute("aria-invalid") === "true"`),
 		v.clicks(".trial .plain"), v.awaits("all is empty", `document.querySelector('[name="customer"]').value === ""`),
+		// an array and a map of themselves
+		v.opens("#/shop.example:443/POST/plan"), v.sees(".schema .type", "aisle"), v.sees(".schema .type", "section"),
+		v.clicks(`.body .inputs > fieldset:nth-of-type(1) > button`), v.fills(".row textarea", "[[]]"), v.clicks(sends),
+		v.awaits("the aisles are back", `JSON.stringify(JSON.parse(document.querySelector(".response pre").innerText).walk) === "[[[]]]"`),
+		v.clicks(`.snippets .mode:nth-child(2)`), v.sees(".snippets code", "Walk []any; Stock map[string]any"),
 		// a handler takes any text
 		v.opens("#/shop.example:443/PUT/files/{name}"), v.fills(`[name="name"]`, "a/b"), v.clicks(sends), v.sees(".response pre", `a/b: "" of`),
 		v.fills(".body textarea", "<p>"), v.fills(".body input", "text/html"), v.clicks(sends),

@@ -31,11 +31,20 @@ type place struct {
 	Lat    float64 `json:"lat"`
 }
 
+// aisle is a list of itself, and section a map of itself.
+type (
+	aisle   []aisle
+	section map[string]section
+)
+
 // shop takes orders.
 type shop struct{}
 
 // Place takes an order, and gives it back.
 func (shop) Place(wanted order, urgent bool) (placed order, express bool) { return wanted, urgent }
+
+// Plan takes types without an end, and gives them back.
+func (shop) Plan(aisles aisle, sections section) (walk aisle, stock section) { return aisles, sections }
 
 func (s *stage) startShop() error {
 	conn, err := s.join("shop.example")

@@ -87,7 +87,11 @@ function fieldName(name) {
   return /^\p{Ll}/u.test(cleaned) ? cleaned[0].toUpperCase() + cleaned.slice(1) : `X${cleaned}`.replace(/^X(?=\p{Lu})/u, '');
 }
 
-function goType({schema, follow}) {
+/** A type in Go; what is an array of itself ends in any. */
+function goType({name, schema, follow}, within = []) {
+  if (name && within.includes(name)) {
+    return 'any';
+  }
   switch (schema.type) {
     case 'integer':
       return schema.format === 'int32' ? 'int32' : 'int64';
@@ -98,7 +102,7 @@ function goType({schema, follow}) {
     case 'boolean':
       return 'bool';
     case 'array':
-      return `[]${goType(follow(schema.items))}`;
+      return `[]${goType(follow(schema.items), [...within, name])}`;
     case 'object':
       return 'map[string]any';
     default:

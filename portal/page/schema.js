@@ -2,7 +2,7 @@
 
 import {many} from './element.js';
 
-const deepest = 4; // for examples; schemas may contain themselves
+const deepest = 4; // for examples
 
 /**
  * The properties of an object's schema. Those named in a signature such as "Add(x int, y int) (sum int)" come in its
@@ -65,13 +65,15 @@ export function limits({schema}) {
   return said.filter(Boolean);
 }
 
-/** A value that fits the schema, as a start for editing. */
-export function example({schema, follow}, signature = '', depth = 0) {
+/** A value that fits the schema, as a start for editing. What is within itself, or too deep, is left empty. */
+export function example({name, schema, follow}, signature = '', within = []) {
   for (const given of [schema.example, schema.default, schema.enum?.[0]]) {
     if (given !== undefined) {
       return given;
     }
   }
+  const ends = within.length >= deepest || (name && within.includes(name));
+  const inner = [...within, name];
   switch (schema.type) {
     case 'integer':
     case 'number':
@@ -81,17 +83,17 @@ export function example({schema, follow}, signature = '', depth = 0) {
     case 'string':
       return schema.format === 'date-time' ? '2000-01-01T00:00:00Z' : '';
     case 'array':
-      return depth < deepest ? [example(follow(schema.items), '', depth + 1)] : [];
+      return ends ? [] : [example(follow(schema.items), '', inner)];
     default:
-      return exampleObject({schema, follow}, signature, depth);
+      return ends ? {} : exampleObject({schema, follow}, signature, inner);
   }
 }
 
-function exampleObject({schema, follow}, signature, depth) {
+function exampleObject({schema, follow}, signature, within) {
   const choice = schema.oneOf?.[0] || schema.anyOf?.[0];
-  if (choice && depth < deepest) {
-    return example(follow(choice), signature, depth + 1);
+  if (choice) {
+    return example(follow(choice), signature, within);
   }
-  const members = depth < deepest ? fields({schema, follow}, signature) : [];
-  return Object.fromEntries(members.map(({name, schema: property}) => [name, example(property, '', depth + 1)]));
+  const members = fields({schema, follow}, signature);
+  return Object.fromEntries(members.map(({name, schema: property}) => [name, example(property, '', within)]));
 }

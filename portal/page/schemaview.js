@@ -42,7 +42,12 @@ export function memberView({name, place, required, schema}) {
 function inside(schema, named) {
   let within = schema;
   let deeper = named; // the whole has shown its own members already
+  const passed = new Set(); // a type may be an array or a map of itself
   while (within.schema.type === 'array' || (within.schema.type === 'object' && isMap(within.schema))) {
+    if (passed.has(within.schema)) {
+      return null;
+    }
+    passed.add(within.schema);
     within = within.follow(within.schema.items || within.schema.additionalProperties);
     deeper = true;
   }
