@@ -30,6 +30,7 @@ func scenarios() []scenario {
 		{"portal lost", portalLost},
 		{"empty bus", emptyBus},
 		{"hundred services", hundred},
+		{"tablet", tablet},
 		{"phone", phone},
 		{"accessibility", accessible},
 	}

@@ -17,10 +17,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// The sizes of a desktop and a phone, in CSS pixels.
+// The sizes of a desktop, a tablet and a phone, in CSS pixels. A desktop at 200 % has that of a tablet.
 const (
-	deskWidth, deskHeight   = 1280, 800
-	phoneWidth, phoneHeight = 390, 844
+	deskWidth, deskHeight     = 1280, 800
+	tabletWidth, tabletHeight = 768, 1024
+	phoneWidth, phoneHeight   = 390, 844
 )
 
 // waitTimeout is how long a page may take to do what is expected.

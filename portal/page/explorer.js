@@ -42,8 +42,8 @@ export class Explorer {
     this.#draw();
     if (moved && route.host) {
       this.#middle.scrollTop = 0;
+      window.scrollTo(0, 0);
       if (this.#list.node.offsetParent === null) { // on a phone the operation has replaced the list
-        window.scrollTo(0, 0);
         this.#middle.querySelector('h2')?.focus({preventScroll: true});
       }
     }
