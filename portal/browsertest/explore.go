@@ -28,6 +28,7 @@ func scenarios() []scenario {
 		{"changes on the bus", changes},
 		{"broker lost", brokerLost},
 		{"portal lost", portalLost},
+		{"portal silent", portalSilent},
 		{"empty bus", emptyBus},
 		{"hundred services", hundred},
 		{"tablet", tablet},

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
@@ -79,6 +80,18 @@ func (t *tab) reload() error { return chromedp.Do(t.ctx, chromedp.Reload()) }
 
 // back goes back in the history.
 func (t *tab) back() error { return chromedp.Do(t.ctx, chromedp.NavigateBack()) }
+
+// silence leaves requests without an answer, whose addresses match a pattern, until hears is called.
+func (t *tab) silence(pattern string) error {
+	_, err := chromedp.Call(t.ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern}}})
+	return err
+}
+
+// hears answers all requests again.
+func (t *tab) hears() error {
+	_, err := chromedp.Call(t.ctx, fetch.Disable, cdp.Empty{})
+	return err
+}
 
 // press types keys into the focused element. A printing key is one event with its text, as from a keyboard: if the page
 // handles the key itself, that also keeps the text from being typed.

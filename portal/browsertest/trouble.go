@@ -101,6 +101,16 @@ func portalLost(v *visit) error {
 	)
 }
 
+// portalSilent has requests that are never answered, as after a sleep of the computer.
+func portalSilent(v *visit) error {
+	falls := func() error { return v.silence("*/portal/openapi.json") }
+	return do(v.startExamples, v.opens(addHash), v.sees(".operation", "Add"), falls,
+		v.sees(".banner", "The portal is out of reach. What you see is as of"), v.hears, v.clicks(".banner button"),
+		v.awaits("it is heard again", `document.querySelector(".banner").innerText === ""`), falls,
+		v.reload, v.sees(".state", "the portal does not answer in time"),
+	)
+}
+
 func emptyBus(v *visit) error {
 	return do(v.opens(""), v.sees(".state", "Nothing here yet"), v.sees(".state", "go run ./examples/hello"),
 		v.startCalculator, v.sees(".state", "What is on the bus"), v.sees(".services", "calculator.example"))

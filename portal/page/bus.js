@@ -2,6 +2,7 @@ import {readServices} from './document.js';
 
 const interval = 4000; // milliseconds between polls, while the page is visible
 const longestInterval = 15_000; // after failed polls
+const patience = 12_000; // for one response; the portal takes less, even if it waits for services
 
 /**
  * The bus as one caller sees it. It polls while the page is visible, and passes what it finds to all listeners: {phase,
@@ -123,12 +124,13 @@ export class Bus {
 
   async #fetch(name) {
     let response;
+    let text;
     try {
-      response = await fetch(name, {headers: {Accept: 'application/json', ...this.#caller.headers}});
-    } catch {
-      throw new Fault(0, 'the portal does not answer');
+      response = await fetch(name, {headers: {Accept: 'application/json', ...this.#caller.headers}, signal: AbortSignal.timeout(patience)});
+      text = await response.text();
+    } catch (error) {
+      throw new Fault(0, `the portal does not answer${error.name === 'TimeoutError' ? ' in time' : ''}`);
     }
-    const text = await response.text().catch(() => '');
     if (response.ok) {
       return text;
     }
