@@ -12,6 +12,7 @@ func scenarios() []scenario {
 		{"deep links", deepLinks},
 		{"schemas and forms", forms},
 		{"trying", trying},
+		{"bodies", bodies},
 		{"slow call stopped", stopping},
 		{"bad token", badToken},
 		{"token expires", expiring},

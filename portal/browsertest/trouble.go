@@ -97,7 +97,7 @@ func brokerLost(v *visit) error {
 func portalLost(v *visit) error {
 	return do(v.startExamples, v.opens(addHash), v.sees(".operation", "Add"),
 		func() error { return v.stop() },
-		v.sees(".banner", "The portal is out of reach"), v.clicks(sends), v.sees(".output", "No answer: the portal is out of reach."),
+		v.sees(".banner", "The portal is out of reach"), v.clicks(sends), v.sees(".output", "No answer: the portal is out of reach"),
 	)
 }
 

@@ -19,12 +19,11 @@ export function answersView({answers, complete, milliseconds}) {
 }
 
 function answerView({host, id, msgId, status, header, body, length, cut, binary, failure, milliseconds}) {
-  const type = header?.['Content-Type'] || '';
   return element('li', {},
     element('p', {className: 'outcome'}, statusView(status), ' ',
       element('code', {className: 'instance', title: `${host}, message ${msgId}`}, id), ' ', timeView(milliseconds)),
     failure && element('p', {className: 'notice bad'}, failure),
     headersView(Object.entries(header || {})),
-    binary ? element('p', {className: 'quiet'}, `${length} bytes that are no text.`) : !failure && bodyView(body || '', type, `Answer of ${id}`),
+    binary ? element('p', {className: 'quiet'}, `${length} bytes that are no text.`) : !failure && bodyView(body || '', `Answer of ${id}`),
     cut && element('p', {className: 'quiet'}, `… cut, of ${length} bytes.`));
 }

@@ -12,24 +12,31 @@ export function compact(text) {
   return isJSON(text) ? tokens(text).join('') : text;
 }
 
-/** Formats JSON on many lines; other text stays as it is. */
-export function indent(text) {
+/** Formats JSON on many lines, up to some more characters than most; other text stays as it is. */
+export function indent(text, most = Infinity) {
   if (!isJSON(text)) {
     return text;
   }
   const written = []; // joined once: a body may have some megabytes
   let depth = 0;
   let before = '';
-  for (const next of tokens(text)) {
+  let length = 0; // without separators
+  for (const [next] of text.matchAll(token)) {
     const opened = before === '{' || before === '[';
     const closes = next === '}' || next === ']';
     depth += closes ? -1 : 0;
     if (opened !== closes || before === ',') { // "{}" stays together
-      written.push('\n', '  '.repeat(depth));
+      const line = `\n${'  '.repeat(depth)}`;
+      written.push(line);
+      length += line.length;
     }
     written.push(next === ':' ? ': ' : next);
     depth += next === '{' || next === '[' ? 1 : 0;
     before = next;
+    length += next.length;
+    if (length > most) {
+      break;
+    }
   }
   return written.join('').trimStart();
 }

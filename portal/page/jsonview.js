@@ -7,8 +7,8 @@ const longestColoured = 40_000; // elements need more memory than text
 /** Shows a text, JSON indented and coloured, up to a reasonable length. */
 export function textView(text, label) {
   const json = isJSON(text);
-  const whole = json ? indent(text) : text;
-  const shown = whole.length > longest ? `${whole.slice(0, longest)}\n… (${whole.length - longest} more characters)` : whole;
+  const whole = json ? indent(text, longest) : text;
+  const shown = whole.length > longest ? `${whole.slice(0, longest)}\n… (cut, of ${text.length} characters)` : whole;
   const view = element('pre', {tabIndex: 0, role: 'group', 'aria-label': label});
   view.append(...(json && shown.length <= longestColoured ? coloured(shown) : [shown]));
   return view;

@@ -54,7 +54,8 @@ function destination({host, port, path, query}) {
  * Makes the call.
  * @throws {NotSent}
  * @param {Caller} caller for whom
- * @returns {{status, statusText, headers, text, milliseconds, instance}}
+ * @returns {{status, statusText, headers, url, redirected, bytes, text, milliseconds, answered}} text is null if the
+ *   body is none
  */
 export async function send(request, caller, signal) {
   const started = performance.now();
@@ -66,9 +67,25 @@ export async function send(request, caller, signal) {
     credentials: 'omit',
     signal,
   });
-  const text = await response.text();
-  const {status, statusText, headers} = response;
-  return {status, statusText, headers, text, milliseconds: performance.now() - started, answered: whoAnswered(headers, text)};
+  return read(response, started);
+}
+
+async function read(response, started) {
+  const bytes = await response.arrayBuffer();
+  const {status, statusText, headers, url, redirected} = response;
+  const text = textOf(bytes, headers.get('content-type') || '');
+  const milliseconds = performance.now() - started;
+  return {status, statusText, headers, url, redirected, bytes, text, milliseconds, answered: whoAnswered(headers, text)};
+}
+
+/** Decodes a text, UTF-8 unless its type says otherwise; null if it is none. */
+function textOf(bytes, type) {
+  const [, charset = 'utf-8'] = type.match(/;\s*charset="?([^\s;"]+)/i) || [];
+  try {
+    return new TextDecoder(charset, {fatal: true}).decode(bytes);
+  } catch {
+    return null;
+  }
 }
 
 /**
@@ -84,13 +101,8 @@ export async function multicast(request, caller, signal) {
     credentials: 'omit',
     signal,
   });
-  const text = await response.text();
-  const milliseconds = performance.now() - started;
-  if (response.ok) {
-    return {...JSON.parse(text), milliseconds};
-  }
-  const {status, statusText, headers} = response;
-  return {status, statusText, headers, text, milliseconds, answered: whoAnswered(headers, text)};
+  const result = await read(response, started);
+  return response.ok ? {...JSON.parse(result.text), milliseconds: result.milliseconds} : result;
 }
 
 /** Which instance responded, and the message ID: from the ingress's header, or from the body of an error. */

@@ -1,6 +1,7 @@
 import {copyButton} from './copy.js';
-import {element} from './element.js';
+import {element, many} from './element.js';
 import {textView} from './jsonview.js';
+import {saveButton} from './save.js';
 
 const ofInterest = ['allow', 'cache-control', 'content-disposition', 'content-type', 'etag', 'location', 'retry-after', 'www-authenticate'];
 
@@ -18,20 +19,33 @@ function reason(error) {
       return 'Stopped. The call may have run.';
     case 'NotSent':
       return error.message;
+    case 'TypeError': // of fetch, which does not tell the reasons apart
+      return 'No answer: the portal is out of reach, or the service redirects to another host, which the page never calls.';
     default:
-      return 'No answer: the portal is out of reach.';
+      return `The answer cannot be shown: ${error.message}.`;
   }
 }
 
-/** Shows a response: the status, the duration, the instance, some headers and the body. */
-export function responseView({status, statusText, headers, text, milliseconds, answered}) {
+/** Shows a response: the status, the duration, the instance, the headers and the body. */
+export function responseView({status, statusText, headers, url, redirected, bytes, text, milliseconds, answered}) {
+  const type = headers.get('content-type') || '';
   const told = ofInterest.filter((name) => headers.has(name)).map((name) => [name, headers.get(name)]);
+  const others = [...headers].filter(([name]) => !ofInterest.includes(name));
   return element('div', {className: 'response'},
-    element('p', {className: 'outcome'}, statusView(status, statusText), ' ', timeView(milliseconds)),
+    element('p', {className: 'outcome'}, statusView(status, statusText), ' ', timeView(milliseconds),
+      bytes.byteLength > 0 && saveButton(bytes, type, fileName(headers, url))),
+    redirected && element('p', {className: 'quiet'}, 'After a redirect to ', element('code', {}, new URL(url).pathname)),
     answered && whoView(answered),
     problemView(status, text),
     headersView(told),
-    bodyView(text, headers.get('content-type') || '', 'Body of the response'));
+    others.length > 0 && element('details', {}, element('summary', {className: 'quiet'}, many(others.length, 'other header')), headersView(others)),
+    text === null ? element('p', {className: 'quiet'}, `${bytes.byteLength} bytes that are no text.`) : bodyView(text, 'Body of the response'));
+}
+
+/** The name that the service gives to the body, otherwise the end of its address. */
+function fileName(headers, url) {
+  const [, given] = headers.get('content-disposition')?.match(/filename="([^"]+)"/) || [];
+  return given || new URL(url).pathname.split('/').at(-1) || 'body';
 }
 
 export function statusView(status, text = '') {
@@ -65,10 +79,7 @@ export function headersView(told) {
   return told.length > 0 && element('dl', {}, ...told.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]));
 }
 
-export function bodyView(text, type, label) {
-  if (/^(image|audio|video|font)\/|octet-stream/.test(type)) {
-    return element('p', {className: 'quiet'}, `${text.length} characters of ${type}, which are not shown.`);
-  }
+export function bodyView(text, label) {
   if (text === '') {
     return element('p', {className: 'quiet'}, 'The body is empty.');
   }

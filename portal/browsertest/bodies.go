@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// photo is no text: it ends in half a character.
+const photo = "\x89PNG\xc3"
+
+// bodies looks at responses that are no short JSON.
+func bodies(v *visit) error {
+	gets := func(name string) step {
+		return inTurn(v.opens("#/bodies.example:443/GET/"+name), v.sees("#operation-title", name), v.clicks(sends), v.sees(".response .status", "200"))
+	}
+	return do(v.startBodies,
+		gets("photo"), v.sees(".response", "5 bytes that are no text."), v.saves("me.png", len(photo)),
+		v.clicks(".response summary"), v.sees(".response dl", "x-taken-by"),
+		gets("latin"), v.sees(".response pre", "café"),
+		gets("deep"), v.sees(".response pre", "(cut, of 40000 characters)"), v.saves("deep", 2*depth),
+		gets("moved"), v.sees(".response", "After a redirect to /bodies.example/latin"),
+	)
+}
+
+// depth is of nested JSON.
+const depth = 20_000
+
+func (s *stage) startBodies() error {
+	conn, err := s.join("bodies.example")
+	if err != nil {
+		return err
+	}
+	for path, handle := range map[string]http.HandlerFunc{
+		"/photo": func(w http.ResponseWriter, _ *http.Request) {
+			header := w.Header()
+			header.Set("Content-Type", "image/png")
+			header.Set("Content-Disposition", `attachment; filename="me.png"`)
+			header.Set("X-Taken-By", "Ada")
+			fmt.Fprint(w, photo)
+		},
+		"/latin": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=iso-8859-1")
+			fmt.Fprint(w, "caf\xe9")
+		},
+		"/deep": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, strings.Repeat("[", depth)+strings.Repeat("]", depth))
+		},
+		"/moved": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/bodies.example/latin", http.StatusFound)
+		},
+	} {
+		if err := conn.Handle(http.MethodGet, path, handle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saves saves the body of the response, as a file that the page makes.
+func (v *visit) saves(name string, size int) step {
+	return inTurn(
+		func() error {
+			return v.run(`{
+				let saved;
+				URL.createObjectURL = (blob) => { saved = blob.size; return "#"; };
+				HTMLAnchorElement.prototype.click = function () { document.title = this.download + " " + saved; };
+			}`)
+		},
+		v.clicks(".response .outcome button"), v.awaits("the file", `document.title === %s`, fmt.Sprint(name, " ", size)),
+	)
+}
