@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -28,7 +29,26 @@ func accessible(v *visit) error {
 			}
 		}
 	}
-	return nil
+	return v.contrasted()
+}
+
+// contrasted asserts that what is selected differs from what is not where the user has chosen all colours.
+func (v *visit) contrasted() error {
+	differ := func(property, one, other string) step {
+		const script = `getComputedStyle(document.querySelector(%s))[%s] !== getComputedStyle(document.querySelector(%s))[%s]`
+		return v.awaits(one+" is not like "+other, script, one, property, other, property)
+	}
+	_, err := chromedp.Call(v.tab.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}},
+	})
+	if err != nil {
+		return err
+	}
+	return do(v.opens(addHash), v.sees(".operation", "Add"), v.reload, v.sees(".operation", "Add"),
+		differ("borderLeftColor", `.services a[aria-current]`, `.services ul a:not([aria-current])`),
+		differ("backgroundColor", `.body .mode[aria-pressed="true"]`, `.body .mode[aria-pressed="false"]`),
+		differ("textDecorationLine", `.views a[aria-current]`, `.views a:not([aria-current])`),
+	)
 }
 
 // named looks for controls without a name.

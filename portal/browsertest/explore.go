@@ -32,6 +32,7 @@ func scenarios() []scenario {
 		{"portal silent", portalSilent},
 		{"empty bus", emptyBus},
 		{"hundred services", hundred},
+		{"paper", paper},
 		{"tablet", tablet},
 		{"phone", phone},
 		{"accessibility", accessible},

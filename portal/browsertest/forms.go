@@ -28,6 +28,7 @@ func forms(v *visit) error {
 		v.clicks(".trial .plain"), v.awaits("all is empty", `document.querySelector('[name="customer"]').value === ""`),
 		// an array and a map of themselves
 		v.opens("#/shop.example:443/POST/plan"), v.sees(".schema .type", "aisle"), v.sees(".schema .type", "section"),
+		v.awaits("code is indented", `document.querySelector(".description").innerText.includes("aisle {\n\t\twalk")`),
 		v.clicks(`.body .inputs > fieldset:nth-of-type(1) > button`), v.fills(".row textarea", "[[]]"), v.clicks(sends),
 		v.awaits("the aisles are back", `JSON.stringify(JSON.parse(document.querySelector(".response pre").innerText).walk) === "[[[]]]"`),
 		v.clicks(`.snippets .mode:nth-child(2)`), v.sees(".snippets code", "Walk []any; Stock map[string]any"),

@@ -43,7 +43,11 @@ type shop struct{}
 // Place takes an order, and gives it back.
 func (shop) Place(wanted order, urgent bool) (placed order, express bool) { return wanted, urgent }
 
-// Plan takes types without an end, and gives them back.
+// Plan takes types without an end, and gives them back:
+//
+//	for each aisle {
+//		walk it
+//	}
 func (shop) Plan(aisles aisle, sections section) (walk aisle, stock section) { return aisles, sections }
 
 func (s *stage) startShop() error {

@@ -65,6 +65,14 @@ func (t *tab) prefer(scheme string) error {
 	return err
 }
 
+// prints shows the page as on paper, to somebody who prefers dark screens.
+func (t *tab) prints() error {
+	_, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},
+	})
+	return err
+}
+
 // resize sets the size of the page.
 func (t *tab) resize(width, height int64) error {
 	return chromedp.Do(t.ctx, chromedp.EmulateViewport(width, height))
