@@ -1,5 +1,7 @@
 package main
 
+import "github.com/chromedp/chromedp/kb"
+
 // callsOn makes the page call some services repeatedly, so that the map has something to show.
 const callsOn = `setInterval(() => {
 	for (const path of ["messaging.example/home", "calculator.example/add?x=1&y=2", "calculator.example/arithmetic?x=1&op=/&y=0",
@@ -17,6 +19,8 @@ func watching(v *visit) error {
 		v.awaits("some that are refused", `document.querySelector(".map-tables .refused")`),
 		v.awaits("lines between them", `document.querySelectorAll(".map-body svg path").length >= 5`),
 		v.takes("map"),
+		v.picks("calculator.example", kb.Enter), v.sees(".map-figures strong", "calculator.example"),
+		v.picks("calculator.example", " "), v.sees(".map-figures strong", "5 services"),
 		v.fills(`.map-filter input`, "payroll"), v.awaits("one row", `document.querySelectorAll(".map-tables table:first-of-type tbody tr").length >= 1`),
 		v.awaits("others are gone", `!document.querySelector(".map-tables").innerText.includes("calculator.example")`),
 		v.fills(`.map-filter input`, ""), v.sees(".map-tables", "calculator.example"),
@@ -24,6 +28,16 @@ func watching(v *visit) error {
 		v.useToken(""), v.sees(".map-tables", "calculator.example"),
 		func() error { v.broker.Close(); return nil },
 		v.sees(".map-state", "Lost since"), v.awaits("the last picture stays", `document.querySelector(".map-body.stale")`),
+	)
+}
+
+// picks presses a key at a service in the picture, and leaves it.
+func (v *visit) picks(host, key string) step {
+	return inTurn(
+		func() error {
+			return v.run(`document.querySelector('.map-node[aria-label^="' + %s + '"]').focus()`, host)
+		},
+		v.presses(key), func() error { return v.run(`document.activeElement.blur()`) },
 	)
 }
 
@@ -37,5 +51,6 @@ func emptyMap(v *visit) error {
 func crowdedMap(v *visit) error {
 	const services = 100
 	return do(func() error { return v.startMany(services) }, v.opens("#/map"), v.sees(".map-view", "100 services, 100 instances"),
-		v.awaits("the tables come first", `document.querySelector(".map-body.many")`))
+		v.awaits("the tables come first", `document.querySelector(".map-body.many")`),
+		v.awaits("the picture is not far", `document.querySelector(".map-picture").getBoundingClientRect().top < 1.5 * innerHeight`))
 }

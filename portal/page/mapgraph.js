@@ -107,7 +107,7 @@ export class MapGraph {
     const rect = svg('rect', {width, height, rx: 8});
     const title = svg('text', {x: 12, y: 19});
     const sub = svg('text', {x: 12, y: 36, class: 'map-sub'});
-    const group = svg('g', {tabindex: 0, role: 'img'}, rect, title, sub);
+    const group = svg('g', {tabindex: 0, role: 'button'}, rect, title, sub);
     this.#listen(group, name);
     return {group, title, sub};
   }
@@ -138,6 +138,12 @@ export class MapGraph {
     group.addEventListener('focus', () => this.#choose(key, false));
     group.addEventListener('blur', () => this.#choose('', false));
     group.addEventListener('click', () => this.#choose(key, true));
+    group.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' || event.key === ' ') {
+        event.preventDefault(); // a blank would scroll
+        this.#choose(key, true);
+      }
+    });
   }
 }
 
