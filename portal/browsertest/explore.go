@@ -87,6 +87,8 @@ func keyboard(v *visit) error {
 		v.awaits("the focus stays in the list", `document.activeElement.getAttribute("aria-current") === "page"`),
 		v.presses("/"), v.presses(kb.Escape), v.presses("x"), // leaves the search, and then goes nowhere
 		v.awaits("nothing typed", `document.getElementById("search").value === ""`),
+		v.opens("#/map"), v.sees(".map-view", "Map"), v.presses("/"), v.at("#/"), v.presses("add"),
+		v.awaits("searched from the map", `document.getElementById("search").value === "add"`),
 	)
 }
 
@@ -98,6 +100,7 @@ func deepLinks(v *visit) error {
 		v.reload, v.sees(".operation", "Read returns a product."),
 		v.opens("#/nobody.example:443/GET/nothing"), v.sees(".state", "Not on the bus"), v.sees(".state", "nobody.example:443/nothing"),
 		v.opens("#/nobody.example/"), v.sees(".state", "Not on the bus"),
+		v.opens("#/messaging.example"), v.sees(".operation", "3 instances"),
 		v.opens("#/a-view-that-is-not-there"), v.sees(".state", "What is on the bus"),
 		v.opens("#/%E0%A4%A"), v.sees(".state", "What is on the bus"),
 	)

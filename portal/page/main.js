@@ -61,6 +61,12 @@ document.querySelector('.skip').addEventListener('click', (event) => {
   (document.getElementById('operation-title') || main).focus();
 });
 addEventListener('hashchange', navigate);
-onKey('/', () => explorer.node.isConnected ? explorer.focusSearch() : (location.hash = '#/'));
+onKey('/', () => {
+  if (!explorer.node.isConnected) {
+    location.hash = '#/';
+    navigate(); // at once, so that the search can have the focus
+  }
+  explorer.focusSearch();
+});
 bus.wake();
 navigate();

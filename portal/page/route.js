@@ -1,9 +1,9 @@
 // Routes of the page, which are the part of its address after "#":
 //
 //   #/                              what is on the bus
-//   #/calculator.example/           a service
+//   #/calculator.example/           a service; the last slash may be missing, as when it was typed
 //   #/calculator.example:443/POST/add  an operation
-//   #/compare                       another view, by its name; names have no slash after them
+//   #/compare                       another view, by its name; names have no dot, and no slash after them
 
 /** Parses an address: {view, host, port, method, path}; what does not apply is "". */
 export function readRoute(hash) {
@@ -14,7 +14,7 @@ export function readRoute(hash) {
     const [, host, port, method, path] = operation;
     return {...none, host, port, method: method.toLowerCase(), path: decodePath(path)};
   }
-  const service = text.match(/^([^/:]+)\/$/);
+  const service = text.match(/^([^/:]+)\/$/) || text.match(/^([^/:]+\.[^/:]+)$/);
   return service ? {...none, host: service[1]} : {...none, view: text};
 }
 
