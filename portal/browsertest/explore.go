@@ -85,6 +85,8 @@ func keyboard(v *visit) error {
 		v.presses(kb.ArrowRight), v.presses(kb.ArrowDown), v.presses(kb.Enter), v.at(addHash),
 		v.awaits("where one is", `document.querySelector('.services [aria-current="page"]').innerText.includes("/add")`),
 		v.awaits("the focus stays in the list", `document.activeElement.getAttribute("aria-current") === "page"`),
+		v.awaits("and is visible", `getComputedStyle(document.activeElement).outlineStyle === "solid"`),
+		v.presses(kb.Tab), v.awaits("the list is one stop", `document.activeElement.closest(".operation")`),
 		v.presses("/"), v.presses(kb.Escape), v.presses("x"), // leaves the search, and then goes nowhere
 		v.awaits("nothing typed", `document.getElementById("search").value === ""`),
 		v.opens("#/map"), v.sees(".map-view", "Map"), v.presses("/"), v.at("#/"), v.presses("add"),

@@ -26,6 +26,7 @@ export class List {
     this.#search.addEventListener('input', () => this.#draw());
     this.#search.addEventListener('keydown', (event) => this.#searchKey(event));
     this.#list.addEventListener('keydown', (event) => this.#listKey(event));
+    this.#list.addEventListener('focusin', ({target}) => target.matches('a') && this.#enterAt(target));
     this.node = element('nav', {className: 'list', 'aria-label': 'Services'},
       element('div', {className: 'search'},
         element('label', {htmlFor: 'search', className: 'unseen'}, 'Search services and operations'), this.#search,
@@ -68,8 +69,18 @@ export class List {
     const rows = words.length > 0 ? this.#foundRows(words) : this.#allRows();
     this.#list.replaceChildren(...rows);
     this.node.scrollTop = scrolled;
-    if (focused) {
-      this.#list.querySelector(`[data-at="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
+    const same = focused && this.#list.querySelector(`[data-at="${CSS.escape(focused)}"]`);
+    this.#enterAt(same || this.#list.querySelector('[aria-current]') || this.#list.querySelector('a'));
+    if (same) {
+      same.focus({preventScroll: true});
+    }
+  }
+
+  /** Lets the Tab key enter the list at a link. It is one stop, however long: in it, arrow keys move. */
+  #enterAt(link) {
+    this.#list.querySelectorAll('a[tabindex="0"]').forEach((other) => { other.tabIndex = -1; });
+    if (link) {
+      link.tabIndex = 0;
     }
   }
 
@@ -108,7 +119,7 @@ export class List {
     const toggle = button('', () => this.#toggle(host, !open), {
       className: 'toggle', tabIndex: -1, 'aria-expanded': String(open), 'aria-label': `Operations of ${host}`,
     });
-    const link = element('a', {href: serviceHash(host), className: 'host', 'aria-current': here ? 'page' : undefined},
+    const link = element('a', {href: serviceHash(host), className: 'host', tabIndex: -1, 'aria-current': here ? 'page' : undefined},
       host, open ? '' : element('span', {className: 'quiet'}, ` ${service.operations.length}`));
     link.dataset.at = link.dataset.host = host;
     const row = element('li', {className: 'service'}, element('div', {className: 'service-row'}, toggle, link));
@@ -122,7 +133,7 @@ export class List {
     const {host, port, path, method} = operation;
     const at = this.#current;
     const here = at.method === method && at.path === path && at.host === host && at.port === port;
-    const link = element('a', {href: operationHash(operation), 'aria-current': here ? 'page' : undefined},
+    const link = element('a', {href: operationHash(operation), tabIndex: -1, 'aria-current': here ? 'page' : undefined},
       element('span', {className: `method ${method}`}, method.toUpperCase()),
       element('span', {className: 'path'}, (port === '443' ? '' : `:${port}`) + path),
       operation.secured && element('span', {className: 'lock', title: 'asks for a token', role: 'img', 'aria-label': 'asks for a token'}));
