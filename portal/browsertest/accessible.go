@@ -14,7 +14,9 @@ func accessible(v *visit) error {
 	for _, scheme := range []string{"light", "dark"} {
 		places := []step{
 			inTurn(v.opens(""), v.sees(".count", "5 services")),
-			inTurn(v.opens(arithmeticHash), v.fills(`[name="op"]`, "?"), v.clicks(sends), v.sees(".response .status", "400")),
+			inTurn(v.opens(arithmeticHash), v.fills(`[name="op"]`, "?"), v.clicks(sends), v.sees(".response .status", "400"),
+				v.awaits("the outcome is told", `document.querySelector('.try > [role="status"]').textContent.startsWith("400 Bad Request. ")`),
+				v.awaits("the body is not", `!document.querySelector(".response pre").closest("[aria-live], [role=status], [role=alert]")`)),
 			inTurn(v.opens(noQueueHash), v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers")),
 			inTurn(v.opens("#/compare"), v.sees(".compare", "A sees")),
 			inTurn(v.opens("#/map"), v.sees(".map-tables", "calculator.example")),

@@ -42,6 +42,12 @@ export function responseView({status, statusText, headers, url, redirected, byte
     text === null ? element('p', {className: 'quiet'}, `${bytes.byteLength} bytes that are no text.`) : bodyView(text, 'Body of the response'));
 }
 
+/** What a screen reader says of an answer at once: its outcome, not a body of any length. */
+export function spokenOf(view) {
+  const parts = [view.querySelector('.outcome strong'), view.querySelector('.notice')].filter(Boolean);
+  return parts.length > 0 ? parts.map(({textContent}) => textContent).join('. ') : view.textContent;
+}
+
 /** The name that the service gives to the body, otherwise the end of its address. */
 function fileName(headers, url) {
   const [, given] = headers.get('content-disposition')?.match(/filename="([^"]+)"/) || [];

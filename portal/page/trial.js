@@ -4,7 +4,7 @@ import {button, element, newID} from './element.js';
 import {parameterField} from './parameters.js';
 import {RawBody} from './rawbody.js';
 import {allInstances, anyInstance, buildRequest, multicast, send} from './request.js';
-import {failureView, pendingView, responseView} from './response.js';
+import {failureView, pendingView, responseView, spokenOf} from './response.js';
 import {SnippetsView} from './snippetsview.js';
 
 /**
@@ -22,7 +22,8 @@ export class Trial {
   #to = element('select', {id: newID('to')});
   #inputs = element('div', {className: 'inputs'});
   #send = element('button', {type: 'submit'}, 'Send');
-  #output = element('div', {className: 'output', role: 'region', 'aria-label': 'Answer', 'aria-live': 'polite'});
+  #output = element('div', {className: 'output', role: 'region', 'aria-label': 'Answer'});
+  #spoken = element('p', {className: 'unseen', role: 'status'}); // by screen readers, of the output
   #snippets = new SnippetsView();
   #running = null;
 
@@ -47,7 +48,7 @@ export class Trial {
       }
     });
     this.node = element('section', {className: 'try', 'aria-labelledby': 'try-title'},
-      element('h2', {id: 'try-title'}, 'Try it'), form, this.#output, this.#snippets.node);
+      element('h2', {id: 'try-title'}, 'Try it'), form, this.#spoken, this.#output, this.#snippets.node);
     this.#build(operation);
     this.#showInstances();
   }
@@ -76,7 +77,7 @@ export class Trial {
   /** Removes the answers, which were for another caller. */
   forget() {
     this.#running?.abort();
-    this.#output.replaceChildren();
+    this.#show();
     this.#showSnippets();
   }
 
@@ -92,7 +93,12 @@ export class Trial {
 
   #reset() {
     this.#build(this.#operation);
-    this.#output.replaceChildren();
+    this.#show();
+  }
+
+  #show(...views) {
+    this.#output.replaceChildren(...views);
+    this.#spoken.textContent = views.map(spokenOf).join('');
   }
 
   /** Offers the running instances; a selected one that has gone stays, and is marked as gone. */
@@ -128,7 +134,7 @@ export class Trial {
     const running = new AbortController();
     this.#running = running;
     this.#send.textContent = 'Stop';
-    this.#output.replaceChildren(pendingView());
+    this.#show(pendingView());
     let view;
     try {
       view = await this.#call(running.signal);
@@ -137,7 +143,7 @@ export class Trial {
     }
     this.#running = null;
     this.#send.textContent = 'Send';
-    this.#output.replaceChildren(view);
+    this.#show(view);
   }
 
   async #call(signal) {
