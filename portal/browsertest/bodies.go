@@ -58,7 +58,7 @@ func (s *stage) startBodies() error {
 	return nil
 }
 
-// saves saves the body of the response, as a file that the page makes.
+// saves has the page make a file of the body, instead of a download.
 func (v *visit) saves(name string, size int) step {
 	return inTurn(
 		func() error {

@@ -2,7 +2,7 @@ package main
 
 // tablet picks services from a list that is longer than the screen.
 func tablet(v *visit) error {
-	const services = 100
+	const services = 60
 	inSight := func(selector string) step {
 		return v.awaits(selector+" is in sight", `(() => {
 			const {top, bottom} = document.querySelector(%s).getBoundingClientRect();
@@ -11,9 +11,9 @@ func tablet(v *visit) error {
 	}
 	last := `.services > li:last-child .host`
 	return do(func() error { return v.startMany(services) }, func() error { return v.resize(tabletWidth, tabletHeight) },
-		v.opens(""), v.sees(".count", "100 services"),
-		func() error { return v.run(`document.querySelector(%s).click()`, last) }, v.sees("#operation-title", "node-099.search.example"), inSight("#operation-title"), inSight(last),
-		v.opens("#/node-098.identity.example:443/POST/store"), v.sees(".operation", "Store keeps a value."), inSight("#operation-title"),
+		v.opens(""), v.sees(".count", "60 services"),
+		func() error { return v.run(`document.querySelector(%s).click()`, last) }, v.sees("#operation-title", "node-059.search.example"), inSight("#operation-title"), inSight(last),
+		v.opens("#/node-058.identity.example:443/POST/store"), v.sees(".operation", "Store keeps a value."), inSight("#operation-title"),
 		inSight(`.services [aria-current="page"]`),
 	)
 }
