@@ -251,6 +251,7 @@ func TestSchemaRoundTrip(t *testing.T) {
 		`{"type":"object","additionalProperties": true }`:      `{"type":"object","additionalProperties":{"nullable":true}}`,
 		`{"type":"string","default":"","x-order":1,"xml":{}}`:  `{"type":"string","default":""}`,
 		`{"items":{"$ref":"#/components/schemas/A"},"min":[]}`: `{"items":{"$ref":"#/components/schemas/A"}}`,
+		`{"default":9007199254740993,"example":{"a":[9007199254740995,1.50,2e1]},"enum":[-9223372036854775808,18446744073709551615,1,null]}`: `{"default":9007199254740993,"example":{"a":[9007199254740995,1.5,20]},"enum":[-9223372036854775808,18446744073709551615,1,null]}`,
 	} {
 		var schema reflectapi.Schema
 		if err := json.Unmarshal([]byte(in), &schema); err != nil || text(t, schema) != want {

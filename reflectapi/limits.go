@@ -97,8 +97,8 @@ func typed(value any, s *Schema) any {
 // plainJSON returns a value after a round trip through JSON, or the value itself if that fails.
 func plainJSON(value any) (plain any) {
 	data, err := json.Marshal(value)
-	if err != nil || json.Unmarshal(data, &plain) != nil {
+	if err != nil || unmarshalExact(data, &plain) != nil {
 		return value
 	}
-	return plain
+	return exact(plain)
 }

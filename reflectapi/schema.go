@@ -1,9 +1,6 @@
 package reflectapi
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "bytes"
 
 // Schema is an OpenAPI 3.0.0 Schema Object, as far as Go types need one. A Reference Object is a Schema in which only
 // Ref is set.
@@ -63,7 +60,14 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	type plain Schema // without this method
-	return json.Unmarshal(data, (*plain)(s))
+	if err := unmarshalExact(data, (*plain)(s)); err != nil {
+		return err
+	}
+	s.Default, s.Example = exact(s.Default), exact(s.Example)
+	for i := range s.Enum {
+		s.Enum[i] = exact(s.Enum[i])
+	}
+	return nil
 }
 
 // anything returns a schema for every value, including null, which some readers do not accept for {}.

@@ -32,6 +32,11 @@ func forms(v *visit) error {
 		v.clicks(`.body .inputs > fieldset:nth-of-type(1) > button`), v.fills(".row textarea", "[[]]"), v.clicks(sends),
 		v.awaits("the aisles are back", `JSON.stringify(JSON.parse(document.querySelector(".response pre").innerText).walk) === "[[[]]]"`),
 		v.clicks(`.snippets .mode:nth-child(2)`), v.sees(".snippets code", "Walk []any; Stock map[string]any"),
+		// large numbers of the description
+		v.opens("#/shop.example:443/POST/pay"), v.sees(".trial", "9007199254740995 | 9007199254740997"),
+		v.chooses(`[name="limit"]`, "9007199254740997"), v.clicks(sends),
+		v.sees(".response pre", `"card": 9007199254740993`), v.sees(".response pre", `"limit": 9007199254740997`),
+		v.clicks(".example summary"), v.sees(".example pre", `"card": 9007199254740993`),
 		// a handler takes any text
 		v.opens("#/shop.example:443/PUT/files/{name}"), v.fills(`[name="name"]`, "a/b"), v.clicks(sends), v.sees(".response pre", `a/b: "" of`),
 		v.fills(".body textarea", "<p>"), v.fills(".body input", "text/html"), v.clicks(sends),

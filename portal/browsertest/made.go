@@ -37,6 +37,12 @@ type (
 	section map[string]section
 )
 
+// payment has numbers with more digits than those of JavaScript.
+type payment struct {
+	Card  int64 `json:"card" jsonschema:"example=9007199254740993"`
+	Limit int64 `json:"limit" jsonschema:"enum=9007199254740995,enum=9007199254740997"`
+}
+
 // shop takes orders.
 type shop struct{}
 
@@ -49,6 +55,9 @@ func (shop) Place(wanted order, urgent bool) (placed order, express bool) { retu
 //		walk it
 //	}
 func (shop) Plan(aisles aisle, sections section) (walk aisle, stock section) { return aisles, sections }
+
+// Pay takes a payment, and gives it back.
+func (shop) Pay(with payment) (paid payment) { return with }
 
 func (s *stage) startShop() error {
 	conn, err := s.join("shop.example")

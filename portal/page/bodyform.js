@@ -1,6 +1,6 @@
 import {button, element, newID} from './element.js';
 import {fieldFor, membersOf} from './fields.js';
-import {compact, indent} from './json.js';
+import {compact, indent, write} from './json.js';
 import {parseTree} from './jsontree.js';
 import {example, fields, isMap} from './schema.js';
 
@@ -24,7 +24,7 @@ export class BodyForm {
     const whole = members.length === 0 && !none && fieldFor('', schema, {required: true});
     const nodes = none ? [element('p', {className: 'quiet'}, 'There is nothing to fill in: the body is {}.')] : members.map(([, field]) => field.node);
     this.#form = whole ? {...whole, node: [whole.node]} : {...membersOf(members, true), node: nodes};
-    const sample = JSON.stringify(example(schema, signature));
+    const sample = write(example(schema, signature));
     this.#text = element('textarea', {
       rows: 8, spellcheck: false, hidden: true, 'aria-label': `Body, ${type}`, placeholder: indent(sample), id: newID('body'),
     });

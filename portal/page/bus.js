@@ -1,4 +1,5 @@
 import {readServices} from './document.js';
+import {read} from './json.js';
 
 const interval = 4000; // milliseconds between polls, while the page is visible
 const longestInterval = 15_000; // after failed polls
@@ -119,7 +120,7 @@ export class Bus {
     if (both === this.#text) {
       return {text: both};
     }
-    return {text: both, description: JSON.parse(text), list: JSON.parse(listText)};
+    return {text: both, description: read(text), list: JSON.parse(listText)};
   }
 
   async #fetch(name) {

@@ -1,5 +1,7 @@
 // Reads an OpenAPI document: services, by host, with their operations.
 
+import {write} from './json.js';
+
 const methods = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options', 'trace'];
 
 /**
@@ -82,13 +84,13 @@ export function resolve(description, schema) {
 
 /** A text that changes if the operation, or a schema that it uses, changes. */
 function fingerprint(description, operation) {
-  const texts = [JSON.stringify(operation)];
+  const texts = [write(operation)];
   const known = new Set();
   for (const text of texts) { // grows during the loop
     for (const [, name] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       if (!known.has(name)) {
         known.add(name);
-        texts.push(JSON.stringify(description.components?.schemas?.[name]) || '');
+        texts.push(write(description.components?.schemas?.[name]) || '');
       }
     }
   }

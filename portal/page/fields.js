@@ -1,5 +1,5 @@
 import {element, newID} from './element.js';
-import {isJSON} from './json.js';
+import {isJSON, write} from './json.js';
 import {objectText, treeText} from './jsontree.js';
 import {arrayField, legend, mapField} from './rows.js';
 import {example, fields, isMap, limits, typeText} from './schema.js';
@@ -38,10 +38,10 @@ export function fieldFor(name, schema, {required = false, depth = 0, within = []
 }
 
 function choiceField(name, schema, choices, required) {
-  const texts = choices.map((choice) => JSON.stringify(choice));
+  const texts = choices.map(write);
   const input = element('select', {}, element('option', {value: ''}, '(not sent)'),
     ...texts.map((text, at) => element('option', {value: text}, String(choices[at]))));
-  input.value = JSON.stringify(schema.schema.example ?? schema.schema.default) ?? '';
+  input.value = write(schema.schema.example ?? schema.schema.default) ?? '';
   input.selectedIndex = Math.max(0, input.selectedIndex);
   return oneInput(name, schema, required, input, {
     text: () => input.value || undefined,
@@ -83,7 +83,7 @@ function stringField(name, schema, required) {
 
 /** For a value of any type, or one nested too deep for a form. */
 function anyField(name, schema, required) {
-  const input = element('textarea', {rows: 2, spellcheck: false, placeholder: JSON.stringify(example(schema))});
+  const input = element('textarea', {rows: 2, spellcheck: false, placeholder: write(example(schema))});
   return oneInput(name, schema, required, input, {
     hint: 'as JSON',
     text: () => {

@@ -41,6 +41,19 @@ export function indent(text, most = Infinity) {
   return written.join('').trimStart();
 }
 
+/**
+ * Parses JSON; whole numbers that JavaScript would round become a BigInt, if the browser tells their digits.
+ */
+export function read(text) {
+  return JSON.parse(text, (_, value, context) => (
+    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source) ? BigInt(context.source) : value));
+}
+
+/** Writes as JSON what read returns. */
+export function write(value) {
+  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? JSON.rawJSON(String(part)) : part));
+}
+
 export function isJSON(text) {
   try {
     JSON.parse(text);

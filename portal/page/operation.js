@@ -1,5 +1,6 @@
 import {copyButton} from './copy.js';
 import {element} from './element.js';
+import {write} from './json.js';
 import {textView} from './jsonview.js';
 import {operationHash, serviceHash} from './route.js';
 import {example} from './schema.js';
@@ -77,7 +78,7 @@ function responseView({signature}, {status, description, contents}) {
 function exampleView(title, schema, signature) {
   const details = element('details', {className: 'example'}, element('summary', {}, title));
   details.addEventListener('toggle', () => {
-    details.append(textView(JSON.stringify(example(schema, signature)), title));
+    details.append(textView(write(example(schema, signature)), title));
   }, {once: true});
   return details;
 }

@@ -1,6 +1,7 @@
 // Describes schemas for people: a value's type in words, and an example.
 
 import {many} from './element.js';
+import {write} from './json.js';
 
 const deepest = 4; // for examples
 
@@ -19,7 +20,7 @@ export function fields({schema, follow}, signature = '') {
 /** Says what a value is: "integer (int64)", "array of Point". */
 export function typeText({name, schema, follow}) {
   if (schema.enum) {
-    return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
+    return schema.enum.map(write).join(' | ');
   }
   if (name) { // it may contain itself
     return name;
@@ -57,7 +58,7 @@ export function limits({schema}) {
     schema.minItems !== undefined && `at least ${many(schema.minItems, 'item')}`,
     schema.maxItems !== undefined && `at most ${many(schema.maxItems, 'item')}`,
     schema.uniqueItems && 'no item twice',
-    schema.default !== undefined && `default ${JSON.stringify(schema.default)}`,
+    schema.default !== undefined && `default ${write(schema.default)}`,
     schema.readOnly && 'only in results',
     schema.writeOnly && 'only in arguments',
     schema.deprecated && 'deprecated',

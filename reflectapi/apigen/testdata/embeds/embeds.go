@@ -64,7 +64,6 @@ type (
 	}
 	Pointers struct {
 		*Inner
-		*inner
 		*Said
 	}
 	Named struct {
