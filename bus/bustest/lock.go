@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -84,7 +85,7 @@ func (l lock) compare(t testing.TB, locked []byte, now *openapi.Document) {
 // refresh says how to rewrite a lock.
 func refresh(t testing.TB) string {
 	t.Helper()
-	how := "run BUSLINE_UPDATE=1 go test -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$'"
+	how := "run BUSLINE_UPDATE=1 go test -run '^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$'"
 	if flag.Lookup("update") != nil {
 		how += ", or go test -update,"
 	}

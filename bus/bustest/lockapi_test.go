@@ -52,6 +52,13 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 	if got := told(asBefore); !strings.Contains(got, "the lock "+path+" does not exist yet; run BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' to write it") {
 		t.Errorf("without a lock: %s", got)
 	}
+	t.Run("1.2 (old)", func(t *testing.T) { //nolint:paralleltest // told by its name
+		record := &recordingT{TB: t}
+		bustest.LockAPI(bustest.Reporter(record), path, lender{}, names()...)
+		if got, _ := record.seen(); !strings.Contains(strings.Join(got, "\n"), `-run '^TestLockAPI$/^1\.2_\(old\)$'`) {
+			t.Errorf("without a lock: %s", got)
+		}
+	})
 	t.Setenv("BUSLINE_UPDATE", "1")
 	if got := told(asBefore); got != "" {
 		t.Errorf("writing the lock: %s", got)
