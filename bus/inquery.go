@@ -2,7 +2,6 @@ package bus
 
 import (
 	"encoding/json"
-	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -43,7 +42,15 @@ func isVague(t reflect.Type) bool {
 
 // holds says whether a query can hold all members as they are: plain texts, numbers and booleans, or none.
 func (in inQuery) holds(members map[string]json.RawMessage) bool {
-	return !in.vague && !slices.ContainsFunc(slices.Collect(maps.Values(members)), isContainer)
+	if in.vague {
+		return false
+	}
+	for _, value := range members {
+		if isContainer(value) {
+			return false
+		}
+	}
+	return true
 }
 
 // add writes members into a query, instead of what that says of them. It returns the name of one that would lose something,

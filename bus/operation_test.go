@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -49,6 +50,21 @@ func (shelf) Delete(id string) error { return nil }
 // Kinds takes what no query can hold.
 func (shelf) Kinds(lists [][]int, books []book, text any, missing *int) (told string) {
 	return fmt.Sprintf("%v %v %q %v", lists, books, text, missing)
+}
+
+// Store takes in the query what belongs into a body, because its body is the book.
+func (shelf) Store(httpRequestBody book, lists [][]int, books []book, pair *[2]int, text []any, raw json.RawMessage, mark initials) (told string) {
+	return fmt.Sprintf("%s %v %v %v %q %s %c", httpRequestBody.Title, lists, books, *pair, text, raw, mark)
+}
+
+// initials are an array that is written as a text.
+type initials [2]byte
+
+func (i initials) MarshalText() ([]byte, error) { return i[:], nil }
+
+func (i *initials) UnmarshalText(text []byte) error {
+	copy(i[:], text)
+	return nil
 }
 
 func (s shelf) Who(fail bool) (id string, err error) {
@@ -106,6 +122,15 @@ type (
 		Text    any     `json:"text"`
 		Missing *int    `json:"missing"`
 	}
+	storeArguments struct {
+		Book  book            `json:"httpRequestBody"`
+		Lists [][]int         `json:"lists"`
+		Books []book          `json:"books"`
+		Pair  *[2]int         `json:"pair"`
+		Text  []any           `json:"text"`
+		Raw   json.RawMessage `json:"raw"`
+		Mark  initials        `json:"mark"`
+	}
 	idArguments struct {
 		ID string `json:"id"`
 	}
@@ -144,6 +169,10 @@ func TestOperationsSortTheirArguments(t *testing.T) {
 		call(t, caller, "GET "+shelfURL+"/books", listArguments{"", []string{"", "a", "null", "[1]"}, new(int)}, 200, []string{"", "false", "", "a", "null", "[1]"})
 		call(t, caller, "GET "+shelfURL+"/kinds?missing=1", kindsArguments{[][]int{{1}, {}}, []book{{Title: "Emma", Tags: []string{}}}, "5", nil}, 200,
 			toldResults{`[[1] []] [{Emma []}] "5" <nil>`})
+		for _, books := range [][]book{{{Title: "Emma", Tags: []string{}}}, {{Title: "A", Tags: []string{"b"}}, {Title: "C", Tags: []string{"d"}}}} {
+			call(t, caller, "POST "+shelfURL+"/store", storeArguments{book{Title: "Emma"}, [][]int{{1}, {2, 3}}, books, &[2]int{4, 5}, []any{"6"}, json.RawMessage(`"7"`), initials{'J', 'A'}}, 200,
+				toldResults{fmt.Sprintf(`Emma [[1] [2 3]] %v [4 5] ["6"] "7" [J A]`, books)})
+		}
 		call(t, caller, "DELETE "+shelfURL+"/books/{id}", idArguments{"7"}, 200, struct{}{})
 		call(t, caller, "POST "+shelfURL+"/books", bookArguments{}, 201, none{})
 	})
