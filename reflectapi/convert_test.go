@@ -80,7 +80,7 @@ func TestConvertFaults(t *testing.T) {
 		"default at limit": {`{"type":"integer","exclusiveMaximum":5,"default":5}`, `the default 5 breaks its own schema: it expects less than 5`},
 		"default fraction": {`{"type":"integer","default":1.5}`, `the default 1.5 breaks its own schema: it expects an integer`},
 		"default multiple": {`{"type":"integer","multipleOf":2,"default":3}`, `the default 3 breaks its own schema: it expects a multiple of 2`},
-		"default int32":    {`{"type":"integer","format":"int32","default":3000000000}`, `the default 3e+09 breaks its own schema: it expects a 32-bit integer`},
+		"default int32":    {`{"type":"integer","format":"int32","default":3000000000}`, `the default 3000000000 breaks its own schema: it expects a 32-bit integer`},
 		"default type":     {`{"type":"boolean","default":"perhaps"}`, `the default perhaps breaks its own schema: it expects a boolean`},
 		"default number":   {`{"type":"string","default":1}`, `the default 1 breaks its own schema: it expects a string`},
 		"default boolean":  {`{"type":"string","default":true}`, `the default true breaks its own schema: it expects a string`},
