@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel"
@@ -70,6 +71,7 @@ func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trac
 	attributes := []attribute.KeyValue{
 		attribute.String("http.request.method", x.Method),
 		attribute.Int("server.port", x.Port),
+		attribute.String("url.scheme", scheme),
 		attribute.String("url.path", x.Path),
 	}
 	if x.Side == ServerSide {
@@ -106,6 +108,7 @@ func finish(span trace.Span, x *Exchange, err error) {
 		span.SetAttributes(attribute.String("messaging.message.id", x.Response.MsgID), attribute.String("network.peer.address", x.Response.FromID+"."+x.Response.FromHost))
 	}
 	if status >= http.StatusInternalServerError || x.Side == ClientSide && status >= http.StatusBadRequest {
+		span.SetAttributes(attribute.String("error.type", strconv.Itoa(status)))
 		span.SetStatus(codes.Error, http.StatusText(status)) // not the detail, which may be the caller's secret
 	}
 }

@@ -105,6 +105,13 @@ func TestTraceOfError(t *testing.T) {
 				if span.Status.Code != statuses[i] {
 					t.Errorf("%s: %s span has status %v", path, span.SpanKind, span.Status)
 				}
+				wrong := ""
+				if statuses[i] == codes.Error {
+					wrong = attributeOf(span, "http.response.status_code")
+				}
+				if got := attributeOf(span, "error.type"); got != wrong || attributeOf(span, "url.scheme") != "https" {
+					t.Errorf("%s: %s span has error.type %q, want %q", path, span.SpanKind, got, wrong)
+				}
 				if strings.Contains(span.Status.Description, "disk") {
 					t.Errorf("%s: a span tells %q", path, span.Status.Description)
 				}

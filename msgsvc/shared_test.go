@@ -333,6 +333,6 @@ func ask(t *testing.T, replica instance, endpoint string, arguments bus.Args, an
 	t.Helper()
 	address := "https://" + replica.conn.ID() + "." + host + ":444" + endpoint
 	if err := bus.Call(t.Context(), replica.conn, address, arguments, answer); err != nil {
-		t.Fatal(err)
+		t.Error(err) // not Fatal: handlers ask, too
 	}
 }
