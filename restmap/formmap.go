@@ -44,7 +44,7 @@ func (d *formDecoding) begin(argument string, field formField) {
 
 // memberOf parses a key and a value of a map.
 func memberOf(t reflect.Type, argument, key string, texts []string) (index, value reflect.Value, err error) {
-	plain := isText(t.Elem()) || isTextList(t.Elem()) || t.Elem().Kind() == reflect.Interface
+	plain := IsText(t.Elem()) || t.Elem().Kind() == reflect.Interface
 	switch {
 	case key == "":
 		return index, value, errors.New("needs a key after the dot")

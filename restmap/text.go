@@ -176,7 +176,7 @@ func inside(t reflect.Type, data []byte, err error) error {
 
 // onlyKnown refuses members that a type does not have, if its text is JSON.
 func onlyKnown(t reflect.Type, text string) error {
-	if text == "" || isText(t) || isTextList(t) || readsJSON(pointed(t)) {
+	if text == "" || IsText(t) || readsJSON(pointed(t)) {
 		return nil
 	}
 	scanned, err := strictjson.Scan([]byte(text))

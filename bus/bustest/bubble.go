@@ -50,10 +50,12 @@ func refuseBubble(t testing.TB) {
 	}
 }
 
+var inBubble = regexp.MustCompile(`synctest bubble \d+`)
+
 // bubbleName returns the name of the bubble that the goroutine is in, "" for none.
 func bubbleName() string {
 	head := make([]byte, 128) // "goroutine 7 [running, synctest bubble 3]:"
-	return string(regexp.MustCompile(`synctest bubble \d+`).Find(head[:runtime.Stack(head, false)]))
+	return string(inBubble.Find(head[:runtime.Stack(head, false)]))
 }
 
 // kept says what the test has left behind, and what to do. The goroutines of an open connection are not listed, and
