@@ -47,6 +47,7 @@ export class Explorer {
         this.#middle.querySelector('h2')?.focus({preventScroll: true});
       }
     }
+    this.#list.reveal(); // last, as what scrolls the page moves the list as well
   }
 
   focusSearch() {

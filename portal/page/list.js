@@ -40,22 +40,34 @@ export class List {
     this.#services = services;
     this.#leftOut.textContent = leftOut.length > 0 ? `${many(leftOut.length, 'document')} cannot be shown` : '';
     this.#leftOut.hidden = leftOut.length === 0;
+    const known = this.#currentLink();
     this.#draw();
+    if (!known) {
+      this.reveal();
+    }
   }
 
-  /** Marks the current route, and expands its service. */
+  /** Marks the current route, and expands its service; reveal brings it in sight. */
   show(route) {
     if (route.host && route.host !== this.#current.host && !this.#words().length) {
       this.#open.set(route.host, true);
     }
     this.#current = route;
     this.#draw();
-    this.#list.querySelector('[aria-current]')?.scrollIntoView({block: 'nearest'});
+  }
+
+  /** Brings the current route in sight, if it is in the list. */
+  reveal() {
+    this.#currentLink()?.scrollIntoView({block: 'nearest'});
   }
 
   focusSearch() {
     this.#search.focus();
     this.#search.select();
+  }
+
+  #currentLink() {
+    return this.#list.querySelector('[aria-current]');
   }
 
   #words() {
@@ -70,7 +82,7 @@ export class List {
     this.#list.replaceChildren(...rows);
     this.node.scrollTop = scrolled;
     const same = focused && this.#list.querySelector(`[data-at="${CSS.escape(focused)}"]`);
-    this.#enterAt(same || this.#list.querySelector('[aria-current]') || this.#list.querySelector('a'));
+    this.#enterAt(same || this.#currentLink() || this.#list.querySelector('a'));
     if (same) {
       same.focus({preventScroll: true});
     }
@@ -187,7 +199,11 @@ export class List {
   #clear() {
     if (this.#search.value) {
       this.#search.value = '';
+      if (this.#current.host) {
+        this.#open.set(this.#current.host, true);
+      }
       this.#draw();
+      this.reveal();
     } else {
       this.#search.blur();
     }
