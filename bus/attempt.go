@@ -44,7 +44,7 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 func tooLate(ctx context.Context, left time.Duration) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return newError(http.StatusServiceUnavailable, NotExecuted, errCancelled(ctx), "the caller stopped waiting before the call was sent")
+		return newError(http.StatusServiceUnavailable, NotExecuted, errEnded(ctx), "the caller stopped waiting before the call was sent")
 	case left <= 0:
 		return newError(http.StatusGatewayTimeout, NotExecuted, errTimeBudget(), "the time budget was spent before the call was sent")
 	default:
@@ -55,12 +55,13 @@ func tooLate(ctx context.Context, left time.Duration) error {
 // errTimeBudget is the cause of errors that say that the time budget ended.
 func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExceeded) }
 
-// errCancelled is the cause of errors that say that the caller stopped waiting. A context may have a cause of its own.
-func errCancelled(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return errors.Join(context.Canceled, cause)
+// errEnded is the cause of errors that say that a context has ended: what every context says, and the cause that it may have
+// of its own.
+func errEnded(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return errors.Join(ctx.Err(), cause)
 	}
-	return context.Canceled
+	return ctx.Err()
 }
 
 // await returns the response, or why there is none.

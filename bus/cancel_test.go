@@ -79,7 +79,8 @@ func TestCancelEndsTheHandler(t *testing.T) {
 	})
 }
 
-// TestCancelTellsItsCause has callers go away, before a call and during it, with contexts that have a cause of their own.
+// TestCancelTellsItsCause has callers go away, before a call or an event and during it, with contexts that have a cause
+// of their own.
 func TestCancelTellsItsCause(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -105,6 +106,12 @@ func TestCancelTellsItsCause(t *testing.T) {
 					t.Errorf("%s, cancelled %s it: %v", what, when, err)
 				}
 			}
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		err := bus.Fire(ctx, caller, "https://caller.example:417/on-closed", nil)
+		if bus.StatusOf(err) != 503 || !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
+			t.Errorf("the event: %v", err)
 		}
 	})
 }

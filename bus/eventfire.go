@@ -68,7 +68,7 @@ func (c *Conn) storeEvent(ctx context.Context, event *outgoing, store eventStore
 // have a whole time budget, and share only the depth, the actor and the trace of the chain.
 func (c *Conn) sealEvent(ctx context.Context, event *outgoing) error {
 	if ctx.Err() != nil {
-		return newError(statusOfContext(ctx.Err()), NotExecuted, context.Cause(ctx), "the context ended before the event was fired")
+		return newError(statusOfContext(ctx.Err()), NotExecuted, errEnded(ctx), "the context ended before the event was fired")
 	}
 	if err := c.seal(ctx, event); err != nil {
 		return err

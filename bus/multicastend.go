@@ -29,7 +29,7 @@ func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why endi
 func (s *multicastSlot) gaveUp(ctx context.Context) error {
 	why := ErrClosed
 	if ctx.Err() != nil {
-		why = errCancelled(ctx)
+		why = errEnded(ctx)
 	}
 	failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.address.Host)
 	failed.MsgID = s.call.MsgID

@@ -161,7 +161,7 @@ func (s *unicastSlot) lose(gone peer) (last bool) {
 // gaveUp says why a caller stopped waiting.
 func (s *unicastSlot) gaveUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errCancelled(ctx), "the caller stopped waiting for %s", s.host)
+		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errEnded(ctx), "the caller stopped waiting for %s", s.host)
 	}
 	takers := s.owing()
 	if len(takers) == 0 {

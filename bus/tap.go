@@ -178,7 +178,7 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	case <-timer.C:
 	case <-t.closed:
 	case <-ctx.Done():
-		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, context.Cause(ctx), "the caller stopped waiting")
+		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, errEnded(ctx), "the caller stopped waiting")
 	}
 	calls, next, missed, _ = t.read(after)
 	return calls, next, missed, nil
