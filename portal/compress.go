@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/andybalholm/brotli"
 )
 
 // minCompressed is the size in bytes below which compression saves nothing: a smaller body fits into one packet.
@@ -22,11 +20,12 @@ func newResponseBody(w http.ResponseWriter, r *http.Request, response *http.Resp
 		return plainBody(w, length)
 	}
 	header.Add("Vary", "Accept-Encoding")
-	compressor := brotli.HTTPCompressor(w, r)
-	if header.Get("Content-Encoding") == "" { // the client accepts neither
+	coding := preferredCoding(r.Header)
+	if coding == nil {
 		return plainBody(w, length)
 	}
-	return compressor
+	header.Set("Content-Encoding", coding.name)
+	return coding.compress(w)
 }
 
 // worthCompressing says whether a body is text, large enough, not encoded yet, and may be in other bytes.

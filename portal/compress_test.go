@@ -41,6 +41,12 @@ func TestCompression(t *testing.T) {
 		{"/", "", "", "Accept-Encoding"},
 		{"/", "deflate", "", "Accept-Encoding"},
 		{"/", "gzip;q=0", "", "Accept-Encoding"},
+		{"/", "gzip;q=0.5, br;q=0.4", "gzip", "Accept-Encoding"},
+		{"/", "br;q=0, *", "gzip", "Accept-Encoding"},
+		{"/", "*;q=0.1, gzip ; Q=0.2", "gzip", "Accept-Encoding"},
+		{"/", "*, br;q=0.1, gzip;q=0", "br", "Accept-Encoding"},
+		{"/", "GZIP", "gzip", "Accept-Encoding"},
+		{"/", "gzip;q=much, br;q", "", "Accept-Encoding"},
 		{"/?Vary=Cookie", "gzip", "gzip", "Cookie, Accept-Encoding"},
 		{"/?Content-Type=application/json", "gzip", "gzip", "Accept-Encoding"},
 		{"/?Content-Type=application/problem%2Bjson", "gzip", "gzip", "Accept-Encoding"},
@@ -81,6 +87,30 @@ func TestCompression(t *testing.T) {
 			if text := decompress(t, got); method == "GET" && test.path != "/short" && text != long {
 				t.Errorf("%s: the body is %.100q", name, text)
 			}
+		}
+	}
+}
+
+// TestCompressorsAreUsedAgain has many clients, each of which gets a text of its own.
+func TestCompressorsAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	text := func(number string) string { return strings.Repeat("This is for "+number+". ", 1000) }
+	door.serve("text.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprint(w, text(r.URL.RawQuery))
+	})
+	for number := range 20 {
+		for _, coding := range []string{"br", "gzip"} {
+			number := fmt.Sprint(coding, number)
+			t.Run(number, func(t *testing.T) {
+				t.Parallel()
+				request := "GET /text.example/?" + number + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: " + coding + "\r\n\r\n"
+				got := sendTo(t, door.server.Listener.Addr().String(), request, http.MethodGet)
+				if got.Header.Get("Content-Encoding") != coding || decompress(t, got) != text(number) {
+					t.Errorf("in %q: %.40q", got.Header.Get("Content-Encoding"), decompress(t, got))
+				}
+			})
 		}
 	}
 }
