@@ -76,19 +76,19 @@ func (c *contentCoding) compress(w io.Writer) io.WriteCloser {
 		taken = c.make()
 	}
 	taken.Reset(w)
-	return &compressedBody{taken, c}
+	return &takenCompressor{taken, c}
 }
 
-type compressedBody struct {
+type takenCompressor struct {
 	compressor
 
 	of *contentCoding
 }
 
 // Close ends the body, and gives the compressor back.
-func (b *compressedBody) Close() error {
-	err := b.compressor.Close()
-	b.Reset(io.Discard) // or it would keep the response in memory
-	b.of.free.Put(b.compressor)
+func (t *takenCompressor) Close() error {
+	err := t.compressor.Close()
+	t.Reset(io.Discard) // or it would keep the response in memory
+	t.of.free.Put(t.compressor)
 	return err
 }

@@ -15,16 +15,24 @@ const minCompressed = 1400
 // accepts br or gzip. It completes the header, which has to be written next. A response from the bus always has a
 // Content-Length.
 func newResponseBody(w http.ResponseWriter, r *http.Request, response *http.Response) io.WriteCloser {
-	header, length := w.Header(), response.Header.Get("Content-Length")
-	if !worthCompressing(response.Header, response.StatusCode, length) {
-		return plainBody(w, length)
+	length := response.Header.Get("Content-Length")
+	if worthCompressing(response.Header, response.StatusCode, length) {
+		if body := compressedBody(w, r); body != nil {
+			return body
+		}
 	}
-	header.Add("Vary", "Accept-Encoding")
+	w.Header().Set("Content-Length", length)
+	return plainBody{w}
+}
+
+// compressedBody returns a writer that compresses a body in the way that the client likes best, nil if it accepts none.
+func compressedBody(w http.ResponseWriter, r *http.Request) io.WriteCloser {
+	w.Header().Add("Vary", "Accept-Encoding")
 	coding := preferredCoding(r.Header)
 	if coding == nil {
-		return plainBody(w, length)
+		return nil
 	}
-	header.Set("Content-Encoding", coding.name)
+	w.Header().Set("Content-Encoding", coding.name)
 	return coding.compress(w)
 }
 
@@ -74,11 +82,26 @@ func isText(kind string) bool {
 	}
 }
 
-type uncompressed struct{ io.Writer }
+type plainBody struct{ io.Writer }
 
-func (uncompressed) Close() error { return nil }
+func (plainBody) Close() error { return nil }
 
-func plainBody(w http.ResponseWriter, length string) io.WriteCloser {
-	w.Header().Set("Content-Length", length)
-	return uncompressed{w}
+// compressing is a response whose body is compressed.
+type compressing struct {
+	http.ResponseWriter
+
+	body io.Writer
+}
+
+func (c compressing) Write(text []byte) (int, error) { return c.body.Write(text) }
+
+// compressed makes a handler compress its responses, which have to be long texts.
+func compressed(handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if body := compressedBody(w, r); body != nil {
+			defer func() { _ = body.Close() }() // fails only if the client has gone
+			w = compressing{w, body}
+		}
+		handle(w, r)
+	}
 }

@@ -43,6 +43,11 @@ func TestMetricsOfTheIngress(t *testing.T) {
 		if head := door.send("HEAD "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", http.MethodHead); head.StatusCode != 200 || head.text != "" {
 			t.Errorf("HEAD %s: %d %q", path, head.StatusCode, head.text)
 		}
+		compressed := door.get(path, "Accept-Encoding: gzip")
+		if compressed.text = decompress(t, compressed); compressed.Header.Get("Content-Encoding") != "gzip" || compressed.Header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s: %v", path, compressed.Header)
+		}
+		checkExposition(t, compressed)
 		if post := post(door, path, 1, false); post.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("POST %s: %d", path, post.StatusCode)
 		}
