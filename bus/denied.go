@@ -84,6 +84,9 @@ func (d *denials) forget() {
 	d.seen = nil
 }
 
+// everySubject stands in a denial for all further subscriptions, whatever their subject.
+const everySubject = ">"
+
 // deny handles a report on a connection of our own: calls to that subject end at once.
 func (l *link) deny(denied denial) {
 	if l.services.expects(denied) {
@@ -167,10 +170,22 @@ func (c *Conn) checkSubscriptions() error {
 	defer c.mu.Unlock()
 	news := last != c.examined //nolint:errorlint // the very same report may still stand there
 	c.examined = last
+	if errors.Is(last, nats.ErrMaxSubscriptionsExceeded) { // always the same error, so that it may be news: rather too strict
+		return c.link.tooManySubscriptions(last)
+	}
 	denied, ok := denialOf(last)
-	mine := slices.ContainsFunc(c.subscriptions, func(each *listening) bool { return each.subject == denied.subject && !each.optional })
-	if !ok || !news || denied.publish || !mine {
+	if !ok || !news || denied.publish || !c.needs(denied.subject) {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", c.link.denied(denied), nats.ErrPermissionViolation)
+}
+
+// needs says whether there is a subscription to a subject, and not an optional one. The lock is held.
+func (c *Conn) needs(subject string) bool {
+	return slices.ContainsFunc(c.subscriptions, func(each *listening) bool { return each.subject == subject && !each.optional })
+}
+
+// tooManySubscriptions is the error when the broker has refused some because of their number. It does not say which.
+func (l *link) tooManySubscriptions(err error) error {
+	return fmt.Errorf("the broker takes no more subscriptions of %s, so that some are missing: raise max_subscriptions of the broker, or the limit of the account: %w", l.user(), err)
 }

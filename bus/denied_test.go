@@ -108,6 +108,45 @@ func TestDeniedSubscriptionFails(t *testing.T) {
 	}
 }
 
+// TestTooManySubscriptions connects to a broker that takes a few of each connection: what it refuses is not served in silence.
+func TestTooManySubscriptions(t *testing.T) {
+	t.Parallel()
+	const want = "the broker takes no more subscriptions of this connection, so that some are missing: raise max_subscriptions of the broker"
+	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config("max_subscriptions: 10"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Close)
+	g := &guarded{t: t, url: started.URL(), log: new(lines)}
+	given, err := nats.Connect(started.URL(), nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(given.Close)
+	for name, option := range map[string]bus.ConnectOption{"our own": bus.WithURL(started.URL()), "given": bus.WithNATS(given)} {
+		conn, err := g.connectWith(calculatorHost, option)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := conn.NATS().NumSubscriptions()
+		for range 2 {
+			err := bus.Serve(conn, calculator{})
+			if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
+				t.Errorf("%s: Serve: %v", name, err)
+			}
+		}
+		if after := conn.NATS().NumSubscriptions(); after != before {
+			t.Errorf("%s: %d subscriptions, and %d after an error", name, before, after)
+		}
+		if _, err := g.connectWith("other.example", option); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: Connect: %v", name, err)
+		}
+	}
+	if told := g.log.count(want); told != 1 { // and of the given one nothing
+		t.Errorf("told %d times: %s", told, g.log)
+	}
+}
+
 // TestDeniedCallEndsAtOnce calls what the broker does not let through. Of a connection that was given it is known when no
 // ack has come.
 func TestDeniedCallEndsAtOnce(t *testing.T) {

@@ -69,6 +69,12 @@ func (l *link) report(_ *nats.Conn, subscription *nats.Subscription, err error) 
 		l.deny(denied)
 		return
 	}
+	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) { // which is told of each
+		if l.denials.add(denial{subject: everySubject}) {
+			l.logger.Error().Msg(l.tooManySubscriptions(err).Error())
+		}
+		return
+	}
 	if errors.Is(err, nats.ErrSlowConsumer) {
 		for _, member := range l.members() {
 			member.lookForOverflow()
