@@ -69,7 +69,7 @@ func (g *guarded) mustConnect(user, host string, options ...bus.ConnectOption) *
 // given returns a connection of the application's own.
 func (g *guarded) given(user string) bus.ConnectOption {
 	g.t.Helper()
-	made, err := nats.Connect(g.as(user), nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	made, err := nats.Connect(g.as(user), nats.ReconnectBufSize(-1), nats.ReconnectWait(time.Millisecond), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -144,6 +144,41 @@ func TestTooManySubscriptions(t *testing.T) {
 	}
 	if told := g.log.count(want); told != 1 { // and of the given one nothing
 		t.Errorf("told %d times: %s", told, g.log)
+	}
+}
+
+// TestGivenConnectionIsDeniedLater comes back to a broker that denies what another has allowed. Its callbacks are not ours, and
+// yet it is not healthy.
+func TestGivenConnectionIsDeniedLater(t *testing.T) {
+	t.Parallel()
+	allow := func(permissions string) broker.Option {
+		return broker.Config(fmt.Sprintf("authorization { users: [ { user: guest, password: secret, permissions: { %s } } ] }", permissions))
+	}
+	before, err := broker.Start(broker.Listen("127.0.0.1:0"), allow(`subscribe: ">"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &guarded{t: t, url: before.URL(), log: new(lines)}
+	conn, err := g.connectWith(calculatorHost, g.given("guest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, conn, calculator{})
+	if !conn.Healthy() {
+		t.Error("not healthy at first")
+	}
+	back := conn.NATS().StatusChanged(nats.CONNECTED)
+	defer conn.NATS().RemoveStatusListener(back)
+	before.Close()
+	after, err := broker.Start(broker.Listen(strings.TrimPrefix(before.URL(), "nats://")), allow(`subscribe: { deny: "bus.443.>" }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(after.Close)
+	await(t, "a connection", back)
+	flush(t, conn.NATS())
+	if conn.Healthy() {
+		t.Error("healthy, and nobody can call it")
 	}
 }
 

@@ -13,10 +13,15 @@ func (c *Conn) Healthy() bool {
 	return !overflowing && c.Connected() && !c.isDenied()
 }
 
-// isDenied says whether the broker has denied a subscription, which it can do when the connection is made again.
+// isDenied says whether the broker has denied a subscription, which it can do when the connection is made again. Of one that was
+// given all that is known is the last report.
 func (c *Conn) isDenied() bool {
+	last := c.link.givenReport()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if denied, ok := denialOf(last); ok && last != c.examined && !denied.publish && c.needs(denied.subject) { //nolint:errorlint // the very same report
+		return true
+	}
 	for _, each := range c.subscriptions {
 		if !each.optional && c.link.denials.has(denial{subject: each.subject}) {
 			return true
