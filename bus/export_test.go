@@ -41,19 +41,30 @@ func (c *Conn) BrokerUser() string { return c.link.user() }
 // Knowledge is what a caller knows of those who answer a multicast.
 type Knowledge struct{ responders *responders }
 
+// MaxKnownSubjects is at how many subjects it knows them.
+const MaxKnownSubjects = maxKnownSubjects
+
 // NewKnowledge returns an empty one.
 func NewKnowledge() *Knowledge { return &Knowledge{newResponders()} }
 
 // Call begins a multicast with an id and returns its end, which says who answered.
-func (k *Knowledge) Call(id string) (end func(names ...string)) {
-	before := k.responders.begin("host", "subject", id)
+func (k *Knowledge) Call(id string) (end func(names ...string)) { return k.CallAt("subject", id) }
+
+// CallAt is Call at another subject of the host.
+func (k *Knowledge) CallAt(subject, id string) (end func(names ...string)) {
+	before := k.responders.begin("host", subject, id)
 	return func(names ...string) {
 		answered := make(map[string]struct{})
 		for _, name := range names {
 			answered[name+".host"] = struct{}{}
 		}
-		k.responders.learn("subject", before, answered)
+		k.responders.learn(subject, before, answered)
 	}
+}
+
+// Subjects returns at how many subjects somebody is expected, and how many of them the host has.
+func (k *Knowledge) Subjects() (known, ofHost int) {
+	return len(k.responders.known), len(k.responders.hosts["host"].subjects)
 }
 
 // Late takes an ack that nobody waits for any more.

@@ -27,6 +27,7 @@ type responders struct {
 
 // roster is who has answered at a subject: queue names, numbered from 0.
 type roster struct {
+	host  *acquaintance // which has the subject, too
 	names map[string]int
 	lent  bool // a call uses the names: they must not be changed any more
 }
@@ -133,10 +134,11 @@ func (r *responders) replace(subject string, before memory, names map[string]int
 	if before.host.greetings != before.greetings {
 		return
 	}
-	for other := range r.known {
+	for other, known := range r.known {
 		if len(r.known) < maxKnownSubjects {
 			break
 		}
+		delete(known.host.subjects, other)
 		delete(r.known, other)
 	}
 	if now := r.known[subject]; now != nil {
@@ -146,7 +148,7 @@ func (r *responders) replace(subject string, before memory, names map[string]int
 			}
 		}
 	}
-	r.known[subject] = &roster{names: names}
+	r.known[subject] = &roster{host: before.host, names: names}
 	before.host.subjects[subject] = struct{}{}
 }
 

@@ -62,3 +62,20 @@ func TestKnowledgeOfResponders(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownSubjectsAreBounded holds for a caller that multicasts to ever new paths of one host.
+func TestKnownSubjectsAreBounded(t *testing.T) {
+	t.Parallel()
+	k := bus.NewKnowledge()
+	for i := range 3 * bus.MaxKnownSubjects {
+		path := strconv.Itoa(i)
+		k.CallAt(path, path)("a")
+	}
+	if known, ofHost := k.Subjects(); known != bus.MaxKnownSubjects || ofHost != known {
+		t.Errorf("%d subjects are known, and %d of the host; want %d of both", known, ofHost, bus.MaxKnownSubjects)
+	}
+	k.Forget()
+	if known, ofHost := k.Subjects(); known != 0 || ofHost != 0 {
+		t.Errorf("%d subjects are known after a greeting, and %d of the host", known, ofHost)
+	}
+}
