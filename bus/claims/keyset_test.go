@@ -135,7 +135,7 @@ func TestKeyTool(t *testing.T) {
 	must(t, err)
 	verifier := open(t, claims.Config{KeySet: path})
 	for _, key := range []*claimstest.Key{key, same} {
-		token, err := key.Sign(claims.Claims{"exp": 4102444800, "roles": []string{"admin"}})
+		token, err := key.Sign(claims.Claims{"exp": int64(4102444800), "roles": []string{"admin"}})
 		must(t, err)
 		if got := accepts(t, verifier, token); fmt.Sprint(got["roles"]) != "[admin]" {
 			t.Errorf("claims %v", got)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -234,7 +235,7 @@ func TestAppendRequestCuts(t *testing.T) {
 		want   []string
 	}{
 		"too little":      {-time.Second, -1, []string{"Bus-Time-Budget: 0\r\n", "Bus-Call-Depth: 1\r\n"}},
-		"too much":        {time.Hour, 1 << 31, []string{"Bus-Time-Budget: 600000\r\n", "Bus-Call-Depth: 999999999\r\n"}},
+		"too much":        {time.Hour, math.MaxInt32, []string{"Bus-Time-Budget: 600000\r\n", "Bus-Call-Depth: 999999999\r\n"}},
 		"nothing said":    {0, 0, []string{"Bus-Time-Budget: 0\r\n", "Bus-Call-Depth: 1\r\n"}},
 		"part of a tick":  {1999 * time.Microsecond, 64, []string{"Bus-Time-Budget: 1\r\n", "Bus-Call-Depth: 64\r\n"}},
 		"the whole range": {wire.MaxTimeBudget, 2, []string{"Bus-Time-Budget: 600000\r\n", "Bus-Call-Depth: 2\r\n"}},

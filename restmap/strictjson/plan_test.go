@@ -139,7 +139,7 @@ func TestPlanWrites(t *testing.T) {
 	seven, zone := 7, time.FixedZone("", -5400)
 	for _, value := range []any{
 		flat{}, &flat{}, (*flat)(nil), struct{}{}, 5, "a", true, 1.5, []byte("a"), time.Unix(0, 1).In(zone), []string(nil), []string{}, []string{"a", "b"},
-		flat{X: math.MinInt64, Small: -128, Count: math.MaxUint64, Tiny: 255, Flag: true, Bytes: []byte{1, 2}, Wait: time.Second, Pointer: &seven, Tags: []string{"", "b"}},
+		flat{X: math.MinInt, Small: -128, Count: math.MaxUint64, Tiny: 255, Flag: true, Bytes: []byte{1, 2}, Wait: time.Second, Pointer: &seven, Tags: []string{"", "b"}},
 		flat{Name: "\x00\x01\b\t\n\f\r\x1f\"\\/<&>\x7fäöü😀\u2028\ufffd", Points: []point{{}, {1, 2}}, At: &point{3, 4}, Rows: [][]int{nil, {1, 2}}},
 		flat{Shelf: shelf{Number: 1, Ratio: math.Copysign(0, -1), Label: "a", Books: []string{"b"}, Next: &point{}, Any: 0, Map: map[string]any{"a": nil}, Open: true}},
 		flat{When: time.Date(2024, 5, 6, 7, 8, 9, 5, time.UTC), Open: flat{}, Attrs: map[string]any{"b": 1, "a": []any{1.5, "c", nil}, "": map[string]any{}}},
