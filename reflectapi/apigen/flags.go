@@ -33,7 +33,7 @@ Flags:
 	                which fires them. It is called Source, unless -client names it
 	-host host      the host that the client calls, "host" or "host:port", or that
 	                fires the events. Default: the package's constant Host if it has
-	                one, else the type's name in kebab-case
+	                one, else for a client the type's name in kebab-case
 	-resource path  the collection of a REST interface whose methods are bare verbs,
 	                as bus.Resource sets it in the server. Default: from the type's name
 	-output file    the file to write. Default: the type's name in lower case, and _gen.go

@@ -9,16 +9,17 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// host is the host that a client calls.
+// host is the host that a client calls, or that a source fires events for.
 type host struct {
 	expression string // in Go: "Host", `"calculator.example"`
 	address    string // its value
 }
 
-// host returns the host of the flags, otherwise the package's constant Host, otherwise one named like the interface.
-func (d *description) host(wanted string) host {
-	if wanted != "" {
-		return host{strconv.Quote(wanted), wanted}
+// host returns the host of the flags, otherwise the package's constant Host, otherwise one named like the interface. There
+// is no such default for events: those of a wrong host reach nobody, which is no error when they are fired.
+func (d *description) host(wanted request) host {
+	if wanted.host != "" {
+		return host{strconv.Quote(wanted.host), wanted.host}
 	}
 	declared := d.source.pkg.Scope().Lookup("Host")
 	switch declared := declared.(type) {
@@ -27,6 +28,10 @@ func (d *description) host(wanted string) host {
 		return host{}
 	case *types.Const:
 		return d.constantHost(declared)
+	}
+	if wanted.events {
+		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("nothing says which host fires the events of %s: declare a constant Host, or name it with -host", d.api.named.Name())})
+		return host{}
 	}
 	address := restmap.Kebab(d.api.named.Name())
 	if checkHost(address) != nil {

@@ -38,7 +38,7 @@ func plan(source *sources, found *api, wanted request) (*output, error) {
 	switch {
 	case wanted.client != noClient:
 		d.checkClient(namesFor(wanted))
-		calls = d.host(wanted.host)
+		calls = d.host(wanted)
 		if wanted.events && strings.Contains(calls.address, ":") {
 			d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("the host %s has a port, but events have a port of their own: give the host without a port, with -host", calls.address)})
 		}

@@ -90,7 +90,9 @@ func TestRefusedEvents(t *testing.T) {
 		"no client": {"-type E -events -client none", of("OnX() (y int, err error)"), "api.go:10: method OnX: returns y, but nobody waits for results of an event: it may return only an error"},
 		"a port": {"-type E -events", files("package p\n\nconst Host = \"h:443\"\n\ntype E interface{ OnX() error }\n"),
 			"api.go:5: the host h:443 has a port, but events have a port of their own: give the host without a port, with -host"},
-		"a name": {"-type E -events", files("package p\n\ntype Source int\n\ntype E interface{ OnX() error }\n"),
+		"no host": {"-type E -events", files("package p\n\ntype E interface{ OnX() error }\n"),
+			"api.go:3: nothing says which host fires the events of E: declare a constant Host, or name it with -host"},
+		"a name": {"-type E -events -host h", files("package p\n\ntype Source int\n\ntype E interface{ OnX() error }\n"),
 			"api.go:3: Source is declared here, but the client needs the name: rename it, or the client with -client"},
 	})
 }
@@ -244,7 +246,7 @@ func TestRefusedRoutes(t *testing.T) {
 		"at the end":     {"-type T", files("package p\n\ntype T interface {\n\tAdd(id int) error\n\t//busline:route GET /a\n}\n"), "api.go:5: " + unread},
 		"of the type":    {"-type T", files("package p\n\n// T is.\n//busline:route GET /a\ntype T interface {\n\tAdd(id int) error\n}\n"), "api.go:4: " + unread},
 		"of an embedded": {"-type T", files("package p\n\ntype B interface{ Add(id int) error }\n\ntype T interface {\n\t//busline:route GET /a\n\tB\n}\n"), "api.go:6: " + unread},
-		"of an event": {"-type T -events", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tOnSub(id int) error\n}\n"),
+		"of an event": {"-type T -events -host h", files("package p\n\ntype T interface {\n\t//busline:route POST /sub\n\tOnSub(id int) error\n}\n"),
 			"api.go:5: method OnSub: declares the route POST /sub, but events have paths of their own: leave out //busline:route"},
 	})
 }
