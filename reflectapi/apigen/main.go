@@ -49,11 +49,11 @@ func generate(ctx context.Context, wanted request, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := source.mayReplace(before, wanted.typeName); err != nil {
-		return err
-	}
 	found, err := source.api(wanted.typeName)
 	if err != nil {
+		return err
+	}
+	if err := source.mayReplace(before, wanted.typeName); err != nil {
 		return err
 	}
 	made, err := plan(source, found, wanted)
