@@ -96,7 +96,11 @@ func noBroker(config linkConfig, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w before the broker was reached", err)
 	}
-	return fmt.Errorf("no broker at %s: %w; start one, or set BUS_NATS_URL", config.address(), err)
+	remedy := "start one, or set BUS_NATS_URL or bus.WithURL"
+	if config.provider != nil {
+		remedy = "start it first, and close it last"
+	}
+	return fmt.Errorf("no broker at %s: %w; %s", config.address(), err, remedy)
 }
 
 // mayPass says whether trying again can help: it does when nothing listens yet.

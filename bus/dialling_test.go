@@ -63,7 +63,7 @@ func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
 		t.Error("the patient one gave up with the others")
 	}
 	cancel()
-	if err := await(t, "the patient one", patient); err == nil || !strings.Contains(err.Error(), "connect one.example: no broker at the broker of this process") {
+	if err := await(t, "the patient one", patient); err == nil || !strings.Contains(err.Error(), "connect one.example: no broker at the broker of this process: ") || !strings.HasSuffix(err.Error(), "; start it first, and close it last") {
 		t.Errorf("the patient one got %v", err)
 	}
 }
