@@ -1,17 +1,20 @@
 // Payroll puts the service of payrollsvc on the bus: endpoints that require claims.
 //
-// Make a key set and a token in one terminal, and start a bus that knows the keys; start the service in another, with the
-// same keys; call it from a third:
+// Make a key set and a token in one terminal; start a bus that knows the keys in another, and the service, with the same keys,
+// in a third:
 //
 //	TOKEN=$(go run ./bus/cmd/busline token --claims '{"roles":["hr"],"level":2}')
 //	BUS_JWKS=dev.jwks go run ./examples/showcase
 //	BUS_JWKS=dev.jwks go run ./examples/payroll
+//
+// Call it from the first, which has the token:
+//
 //	curl localhost:8080/payroll.example/headcount
 //	curl 'localhost:8080/payroll.example/salary?employee=ada'
 //	curl -H "Authorization: Bearer $TOKEN" 'localhost:8080/payroll.example/salary?employee=ada'
 //	curl -H "Authorization: Bearer $TOKEN" 'localhost:8080/payroll.example/raise?employee=ada&percent=10'
 //
-// The last four print:
+// This prints:
 //
 //	{"count":2}
 //	{…"status":401,"detail":"a token is required; send it as Authorization: Bearer …",…}

@@ -3,7 +3,7 @@
 //
 // Start a broker in one terminal, the service in a second and a third, and an ingress in a fourth:
 //
-//	go run github.com/nats-io/nats-server/v2@latest -js
+//	go run github.com/nats-io/nats-server/v2@latest -js -a 127.0.0.1
 //	go run ./examples/products
 //	go run ./examples/products
 //	BUS_NATS_URL=nats://127.0.0.1:4222 go run ./examples/showcase
