@@ -67,10 +67,16 @@ func (c *Conn) closeVerifier() {
 // VerifyToken returns the claims of a token, a bare JWT, verified as the services of this connection do it: by the key
 // set of BUS_JWKS or [WithVerifier]. Any error is a 401.
 func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, error) {
+	return c.verify(ctx, token, "")
+}
+
+// verify is VerifyToken for a caller of the endpoint of that name, "" for none.
+func (c *Conn) verify(ctx context.Context, token, endpoint string) (claims.Claims, error) {
 	verified, err := c.verifier.Verify(ctx, token)
 	if err == nil {
 		return verified, nil
 	}
+	c.warnOfMissingKeys(endpoint)
 	detail := "the token cannot be verified"
 	if known, ok := errors.AsType[*claims.Error](err); ok {
 		detail = known.Error()
@@ -94,27 +100,24 @@ func checkClaims(e *endpoint) Interceptor {
 // asks. It says nothing of the endpoint that the caller does not know.
 func (c *Conn) authorize(s *serving, e *endpoint) (err error) {
 	if s.request.Actor == "" {
-		err = tokenMissing(s.request, e)
-	} else {
-		s.claims, err = c.identify(s, s.request.Actor, e)
+		return c.tokenMissing(s.request, e)
 	}
-	if err != nil {
-		c.warnOfMissingKeys(e)
-	}
+	s.claims, err = c.identify(s, s.request.Actor, e)
 	return err
 }
 
 // tokenMissing refuses a request without a token for an endpoint that asks for one.
-func tokenMissing(request *wire.Request, e *endpoint) error {
+func (c *Conn) tokenMissing(request *wire.Request, e *endpoint) error {
 	if request.Actor != "" || e.allows(nil) {
 		return nil
 	}
+	c.warnOfMissingKeys(e.Name)
 	return newError(http.StatusUnauthorized, NotExecuted, nil, "a token is required; %s", howToSendToken(request))
 }
 
 // identify returns the claims of a token, and refuses one that is bad or does not give access to the endpoint.
 func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.Claims, error) {
-	verified, err := c.VerifyToken(ctx, token)
+	verified, err := c.verify(ctx, token, e.Name)
 	if err == nil && !e.allows(verified) {
 		err = newError(http.StatusForbidden, NotExecuted, nil, "the claims of the token do not give access")
 	}
@@ -146,13 +149,17 @@ func (e *endpoint) compileClaims() (err error) {
 	return err
 }
 
-// warnOfMissingKeys warns once, when a caller is refused, that this is so for all: nobody can prove any claim.
-func (c *Conn) warnOfMissingKeys(e *endpoint) {
+// warnOfMissingKeys warns once, when a caller is refused, that this is so for all who have a token or need one: nobody can
+// prove any claim. The endpoint is that of the first one, "" for none.
+func (c *Conn) warnOfMissingKeys(endpoint string) {
 	if c.verifier != nil || c.keyless.Swap(true) {
 		return
 	}
-	c.logger.Warn().Str("endpoint", e.Name).
-		Msg("claims are required, and this connection has no keys, so every call is refused; set BUS_JWKS, or use bus.WithVerifier")
+	line := c.logger.Warn()
+	if endpoint != "" {
+		line.Str("endpoint", endpoint)
+	}
+	line.Msg("this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier")
 }
 
 // actFor gives a request the token of whom it is made for. What the framework asks on its own port it asks everybody, and

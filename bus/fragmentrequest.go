@@ -54,7 +54,7 @@ func (u *unfinished) begin(in *incoming, fault error) error {
 }
 
 func (u *unfinished) beginGood(in *incoming) error {
-	if err := tokenMissing(in.Request, in.endpoint); err != nil {
+	if err := u.conn.tokenMissing(in.Request, in.endpoint); err != nil {
 		return err
 	}
 	parts, err := newAssembly(in.Request.Fragment, in.Request.Body, min(u.limit, in.endpoint.bodyLimit))

@@ -2,12 +2,15 @@ package bus_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
 )
+
+const missingKeys = `"message":"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier"`
 
 // TestMissingKeysAreTold has whoever serves what nobody can call told so, once, when the first caller is refused.
 func TestMissingKeysAreTold(t *testing.T) {
@@ -32,9 +35,34 @@ func TestMissingKeysAreTold(t *testing.T) {
 			for _, token := range []string{"", "a.b.c"} {
 				_ = bus.Call(bus.ActAs(t.Context(), token), caller, "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler
 			}
-			const want = `"endpoint":"GET /x","message":"claims are required, and this connection has no keys, so every call is refused; set BUS_JWKS, or use bus.WithVerifier`
-			if told := log.count(want); told != each.told {
+			if told := log.count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
 				t.Errorf("%s: %d warnings, want %d:\n%s", each.host, told, each.told, log)
+			}
+		}
+	})
+}
+
+// TestMissingKeysAreToldOfWhatReachesNoHandler refuses a token that the connection verifies for others, as an ingress does, and
+// the first part of a request in parts.
+func TestMissingKeysAreToldOfWhatReachesNoHandler(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const inParts = `"endpoint":"POST /echo",` + missingKeys
+		for name, each := range map[string]struct {
+			refuse func(*bus.Conn)
+			want   string
+		}{
+			"verified": {func(conn *bus.Conn) { _, _ = conn.VerifyToken(t.Context(), "a.b.c") }, `"id":"$",` + missingKeys},
+			"in parts": {func(conn *bus.Conn) { checkRefusedAtOnce(t, b, conn, "a token", "a.b.c", "401 ") }, inParts},
+			"no token": {func(conn *bus.Conn) { checkRefusedAtOnce(t, b, conn, "no token", "", "401 ") }, inParts},
+		} {
+			log := new(lines)
+			conn := b.connect("bytes.example", bus.WithLogger(zerolog.New(log)))
+			handleBytes(t, conn, bus.Claims("true"))
+			each.refuse(conn)
+			each.refuse(conn)
+			if told := log.count(strings.ReplaceAll(each.want, "$", conn.ID())); told != 1 {
+				t.Errorf("%s: %d warnings, want 1:\n%s", name, told, log)
 			}
 		}
 	})
