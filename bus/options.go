@@ -131,7 +131,8 @@ func WithShortCircuitCheck(report func(difference error)) ConnectOption {
 	return func(c *connectConfig) { c.checkCircuit = report }
 }
 
-// WithVerifier sets the verifier of tokens. The caller closes it, after the connection. nil stands for the default.
+// WithVerifier sets the verifier of tokens. The caller closes it, after the connection. nil stands for the default, and
+// new(claims.Verifier) for none: a connection that serves nothing needs no keys, whatever BUS_JWKS says.
 // Default: one of the connection's own if BUS_JWKS names a key set, with BUS_JWT_ISSUER and BUS_JWT_AUDIENCE; else
 // none, and no token is accepted.
 func WithVerifier(verifier *claims.Verifier) ConnectOption {

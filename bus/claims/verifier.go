@@ -26,7 +26,7 @@ type Config struct {
 }
 
 // Verifier accepts tokens that a key of its key set has signed and that are valid now. It keeps the key set fresh until
-// it is closed. It may be used by many goroutines at once. A nil *Verifier accepts no token.
+// it is closed. It may be used by many goroutines at once. One that was not opened, nil or the zero value, accepts no token.
 type Verifier struct {
 	config  Config
 	source  source
@@ -58,7 +58,7 @@ func Open(ctx context.Context, config Config) (*Verifier, error) {
 // ends. An accepted token is remembered, so that verifying it again costs little.
 func (v *Verifier) Verify(ctx context.Context, token string) (Claims, error) {
 	switch {
-	case v == nil:
+	case !v.opened():
 		return nil, refuse("token: no token is accepted here, since no key set is configured")
 	case token == "":
 		return nil, refuse("token: missing")
@@ -119,11 +119,13 @@ func (v *Verifier) check(claims Claims) (expiry time.Time, err error) {
 }
 
 // Close stops the verifier and waits until none of its goroutines runs. No token is accepted afterwards. It may be
-// called again, and on nil.
+// called again, and on a verifier that was not opened.
 func (v *Verifier) Close() {
-	if v == nil {
+	if !v.opened() {
 		return
 	}
 	v.refresh.stop()
 	v.keys.Store(nil)
 }
+
+func (v *Verifier) opened() bool { return v != nil && v.source != nil }

@@ -217,9 +217,10 @@ func TestNumbers(t *testing.T) {
 
 func TestNoVerifier(t *testing.T) {
 	t.Parallel()
-	var verifier *claims.Verifier
-	refuses(t, verifier, ed25519Key(t, "k1").good(t), "no token is accepted here, since no key set is configured")
-	verifier.Close()
+	for _, verifier := range []*claims.Verifier{nil, new(claims.Verifier)} {
+		refuses(t, verifier, ed25519Key(t, "k1").good(t), "no token is accepted here, since no key set is configured")
+		verifier.Close()
+	}
 }
 
 func TestClosed(t *testing.T) {

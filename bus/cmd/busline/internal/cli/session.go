@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
 )
 
 // ownHost is the host of this command on the bus. It is the same for all users, so that a broker can have one user for
@@ -38,7 +39,8 @@ func (s *session) join(ctx context.Context) (*bus.Conn, error) {
 	if s.conn != nil {
 		return s.conn, nil
 	}
-	options := s.Connect
+	// It serves nobody, and so needs no keys.
+	options := append([]bus.ConnectOption{bus.WithVerifier(new(claims.Verifier))}, s.Connect...)
 	if s.Getenv("BUS_LOG_LEVEL") == "" { // users of the command need only its own messages
 		options = append([]bus.ConnectOption{bus.WithLogger(zerolog.Nop())}, options...)
 	}

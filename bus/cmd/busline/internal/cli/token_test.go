@@ -67,3 +67,11 @@ func TestTokenRefused(t *testing.T) {
 		t.Error("a key was left behind")
 	}
 }
+
+// TestNoKeysAreNeeded runs the command where BUS_JWKS is meant for services that are started elsewhere.
+func TestNoKeysAreNeeded(t *testing.T) {
+	e := newTerminal(t)
+	e.serveCalculator()
+	t.Setenv("BUS_JWKS", filepath.Join(t.TempDir(), "none.jwks"))
+	e.says(`{"sum":11}`+"\n", "call", "calculator.example/add", "x=5", "y=6")
+}
