@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/busline/busline/bus/claims"
 )
@@ -57,11 +59,12 @@ identity provider.`,
 	}
 }
 
-// parseClaims parses the claims of a token, and adds the required ones.
+// parseClaims parses the claims of a token, and adds the required ones. Each is signed as it is written: a large integer has all
+// its digits.
 func parseClaims(text, subject string, life time.Duration) (claims.Claims, error) {
-	var spoken claims.Claims
-	err := json.Unmarshal([]byte(text), &spoken)
-	if err == nil && spoken == nil {
+	var said map[string]jsontext.Value
+	err := json.Unmarshal([]byte(text), &said)
+	if err == nil && said == nil {
 		err = errors.New("it is null")
 	}
 	if err != nil {
@@ -70,11 +73,9 @@ func parseClaims(text, subject string, life time.Duration) (claims.Claims, error
 	if life <= 0 {
 		return nil, misuse("--expires %s: choose a time such as 1h; for an expired token, give the claim exp", life)
 	}
-	if _, said := spoken["sub"]; !said {
-		spoken["sub"] = subject
-	}
-	if _, said := spoken["exp"]; !said {
-		spoken["exp"] = time.Now().Add(life).Unix()
+	spoken := claims.Claims{"sub": subject, "exp": time.Now().Add(life).Unix()}
+	for name, value := range said {
+		spoken[name] = value
 	}
 	return spoken, nil
 }

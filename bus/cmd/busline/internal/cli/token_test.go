@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -40,8 +41,9 @@ func TestToken(t *testing.T) {
 	if expires := time.Unix(int64(said["exp"].(float64)), 0); time.Until(expires) > 5*time.Minute {
 		t.Errorf("the token expires at %s", expires)
 	}
-	second := e.busline(0, append(files, "--claims", `{"sub":"ada","exp":4102444800}`)...)
-	if said = verify(second.stdout); second.stderr != "" || said["sub"] != "ada" || said["exp"] != 4102444800.0 {
+	second := e.busline(0, append(files, "--claims", `{"sub":"ada","exp":4102444800,"org":{"id":9007199254740993}}`)...)
+	org := map[string]any{"id": json.Number("9007199254740993")}
+	if said = verify(second.stdout); second.stderr != "" || said["sub"] != "ada" || said["exp"] != 4102444800.0 || !reflect.DeepEqual(said["org"], org) {
 		t.Errorf("the second token says %v, and it notes %q", said, second.stderr)
 	}
 	info, err := os.Stat(private)
@@ -61,6 +63,11 @@ func TestTokenRefused(t *testing.T) {
 		}
 	}
 	e.refuses(1, "orphan.jwks exists, but its private key ", "token", "--key", file("none.key"), "--jwks", file("orphan.jwks"))
+	for text, want := range map[string]string{
+		`null`: "it is null", `[]`: "JSON array", `{"org":{"a":1,"a":2}}`: `duplicate object member name "a"`, `{"a":"\ud800"}`: "surrogate",
+	} {
+		e.refuses(2, want, "token", "--key", file("none.key"), "--jwks", file("none.jwks"), "--claims", text)
+	}
 	e.refuses(1, "broken.key: parse a key: ", "token", "--key", file("broken.key"))
 	e.refuses(1, "write a key set: ", "token", "--key", file("none.key"), "--jwks", file("none/dev.jwks"))
 	if _, err := os.Stat(file("none.key")); err == nil {
