@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
@@ -21,8 +22,8 @@ type arguments struct {
 }
 
 // parseArguments parses name=value and name:=json, whose values may be @file, and at most one whole body: @file, - or
-// JSON.
-func parseArguments(operands []string, stdin io.Reader) (given arguments, err error) {
+// JSON. It stops reading when ctx ends.
+func parseArguments(ctx context.Context, operands []string, stdin io.Reader) (given arguments, err error) {
 	from := &files{stdin: stdin}
 	for _, operand := range operands {
 		name, value, isNamed := strings.Cut(operand, "=")
@@ -31,7 +32,7 @@ func parseArguments(operands []string, stdin io.Reader) (given arguments, err er
 			if given.body != nil {
 				return given, misuse("the body is given twice; the second is %.40q", operand)
 			}
-			if given.body, err = readBody(operand, from); err != nil {
+			if given.body, err = readBody(ctx, operand, from); err != nil {
 				return given, err
 			}
 		case strings.HasPrefix(operand, "https://") || strings.HasPrefix(operand, "http://"):
@@ -41,7 +42,7 @@ func parseArguments(operands []string, stdin io.Reader) (given arguments, err er
 		default:
 			var one argument
 			one.name, one.json = strings.CutSuffix(name, ":")
-			if err := one.readValue(value, from); err != nil {
+			if err := one.readValue(ctx, value, from); err != nil {
 				return given, err
 			}
 			if one.json && !json.Valid([]byte(one.value)) {
@@ -55,13 +56,13 @@ func parseArguments(operands []string, stdin io.Reader) (given arguments, err er
 
 // readBody reads a body from a file, from standard input, or from the command line itself. It never returns nil without
 // an error.
-func readBody(operand string, from *files) (body []byte, err error) {
+func readBody(ctx context.Context, operand string, from *files) (body []byte, err error) {
 	path, isFile := strings.CutPrefix(operand, "@")
 	switch {
 	case operand == "-":
-		body, err = from.read(operand)
+		body, err = from.read(ctx, operand)
 	case isFile:
-		body, err = from.read(path)
+		body, err = from.read(ctx, path)
 	default:
 		body = []byte(operand)
 	}

@@ -130,6 +130,34 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
+// typist calls begins when somebody reads what is typed.
+type typist struct {
+	io.Reader
+	begins func()
+}
+
+func (t typist) Read(into []byte) (int, error) {
+	t.begins()
+	return t.Reader.Read(into)
+}
+
+// TestInterruptedWhileReading waits for a body, or a value, that is never typed to the end.
+func TestInterruptedWhileReading(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	for _, operand := range []string{"-", "x=@-", "@-"} {
+		typed, typing := io.Pipe()
+		ctx, interrupt := context.WithCancel(t.Context())
+		got := e.run(ctx, func(environment *cli.Environment) { environment.Stdin = typist{typed, interrupt} }, "call", "calculator.example/add", operand)
+		if got != (result{status: 130}) {
+			t.Errorf("busline call … %s: %+v", operand, got)
+		}
+		if err := typing.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	elsewhere := func(environment *cli.Environment) { environment.Connect = nil }

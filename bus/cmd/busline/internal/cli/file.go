@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"io"
@@ -20,29 +21,48 @@ type files struct {
 	stdinRead bool
 }
 
-// read reads the file whose path follows @, or standard input for -, which can be read once.
-func (f *files) read(path string) ([]byte, error) {
+// read reads the file whose path follows @, or standard input for -, which can be read once. It returns when
+// ctx ends.
+func (f *files) read(ctx context.Context, path string) ([]byte, error) {
 	switch {
 	case path == "":
 		return nil, errors.New("@ has to be followed by the path of a file")
 	case path != "-":
-		return os.ReadFile(path)
+		return abandonable(ctx, func() ([]byte, error) { return os.ReadFile(path) })
 	case f.stdinRead:
 		return nil, errors.New("standard input is already used for something else")
 	}
 	f.stdinRead = true
-	return io.ReadAll(f.stdin)
+	return abandonable(ctx, func() ([]byte, error) { return io.ReadAll(f.stdin) })
+}
+
+// abandonable reads, and returns without the content when ctx ends. Reading goes on, as long as the process does: nothing ends
+// that of a terminal, or of a pipe, but what writes to it.
+func abandonable(ctx context.Context, read func() ([]byte, error)) (content []byte, err error) {
+	ended := make(chan struct{})
+	var text []byte
+	var fault error
+	go func() {
+		defer close(ended)
+		text, fault = read()
+	}()
+	select {
+	case <-ended:
+		return text, fault
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // readValue returns the value after name=, which is literal unless it begins with @. @@ stands for a literal @ at the
 // beginning.
-func (a *argument) readValue(text string, from *files) error {
+func (a *argument) readValue(ctx context.Context, text string, from *files) error {
 	path, isFile := strings.CutPrefix(text, "@")
 	if !isFile || strings.HasPrefix(path, "@") {
 		a.value = path
 		return nil
 	}
-	content, err := from.read(path)
+	content, err := from.read(ctx, path)
 	if err != nil {
 		return misuse("argument %s: %w; for a text that begins with @, write %s=@%.40s", a.name, err, a.name, text)
 	}

@@ -51,7 +51,7 @@ func (t *target) prepare(ctx context.Context, s *session, operands []string) (*p
 	if method != "" && subject.ValidMethod(method) != nil {
 		return nil, misuse("-X %s: a method is a word such as GET", t.method)
 	}
-	given, err := parseArguments(operands[1:], s.Stdin)
+	given, err := parseArguments(ctx, operands[1:], s.Stdin)
 	if err != nil {
 		return nil, err
 	}
