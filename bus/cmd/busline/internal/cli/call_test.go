@@ -124,5 +124,14 @@ func TestCallInstances(t *testing.T) {
 	if got := e.busline(1, "call", "--all", "messaging.example/cache-load"); !strings.Contains(got.stdout, "  400  {\"type\"") || !strings.Contains(got.stderr, "1 of 1 answers report a failure") {
 		t.Errorf("--all that fails: %+v", got)
 	}
+	const queued = "busline: messaging.example has 3 instances, of which one answered: a queue gives each call of this endpoint to one of them; --instance chooses it\n"
+	if got := e.busline(0, "call", "--all", "messaging.example/default-queue"); got.stderr != queued {
+		t.Errorf("--all of an endpoint with a queue says %q", got.stderr)
+	}
+	for _, address := range []string{ids[0] + ".messaging.example/default-queue", "messaging.example/no-queue"} {
+		if got := e.busline(0, "call", "--all", address); got.stderr != "" {
+			t.Errorf("--all of %s says %q", address, got.stderr)
+		}
+	}
 	e.refuses(3, "messaging.example has no instance nobody; it has "+strings.Join(ids, ", "), "call", "--instance", "nobody", "messaging.example/home")
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,12 +15,13 @@ import (
 
 // callAll makes a multicast call, and prints the responses as they arrive.
 func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) error {
-	answered, bad := 0, 0
+	answered, bad, queued := 0, 0, false
 	for response, err := range conn.Publish(request) {
 		if err != nil && !isOfInstance(err) {
 			return err
 		}
 		answered++
+		queued = response != nil && response.Header.Get("Bus-Queue") == request.URL.Hostname() // else each is a queue of its own
 		var (
 			text string
 			good bool
@@ -46,6 +48,9 @@ func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) e
 			return err
 		}
 	}
+	if queued && answered == 1 {
+		s.noteQueue(request.Context(), request.URL.Hostname())
+	}
 	switch {
 	case answered == 0:
 		return &failure{status: absent, err: fmt.Errorf("nobody answers at %s%s", request.URL.Host, request.URL.Path)}
@@ -53,6 +58,14 @@ func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) e
 		return &failure{status: failed, err: fmt.Errorf("%d of %d answers report a failure", bad, answered)}
 	}
 	return nil
+}
+
+// noteQueue says that one instance has answered for all, if there are others.
+func (s *session) noteQueue(ctx context.Context, host string) {
+	instances, err := s.discover(ctx, host)
+	if err == nil && len(instances) > 1 { // otherwise there is nothing to say
+		s.notef("%s has %d instances, of which one answered: a queue gives each call of this endpoint to one of them; --instance chooses it", host, len(instances))
+	}
 }
 
 // answerOfOne is a line of the output of --all.
