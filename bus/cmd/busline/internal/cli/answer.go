@@ -22,7 +22,7 @@ func (s *session) printHead(response *http.Response) error {
 }
 
 // printBody prints the body of a response: JSON indented for people, or on one line for programs; anything else as it
-// is.
+// is, but on a terminal without what would control it.
 func (s *session) printBody(f *callFlags, body []byte) error {
 	pretty := s.StdoutTerminal && !s.settings.json
 	switch {
@@ -31,6 +31,8 @@ func (s *session) printBody(f *callFlags, body []byte) error {
 		body = []byte(clean(string(indent(body))))
 	case json.Valid(body):
 		body = append(compact(body), '\n')
+	case s.StdoutTerminal:
+		body = []byte(clean(string(body)))
 	}
 	if s.StdoutTerminal && len(body) > 0 && !bytes.HasSuffix(body, []byte("\n")) {
 		body = append(body, '\n')

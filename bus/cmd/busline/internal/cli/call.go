@@ -36,9 +36,9 @@ A path that is in no document, such as a hidden one, is called if the host serve
 
 If a path has several methods, GET is called unless only another one takes the arguments; -X chooses the method.
 
-The answer goes to standard output: JSON indented on a terminal, else on one line. An answer of status 400 or above goes
-to standard error, as a few lines, or unchanged with --json. With --all each instance answers, in any order,
-unless a queue gives the calls of this endpoint to one of them.`,
+The answer goes to standard output: JSON indented on a terminal, else on one line; anything else as it is, on a terminal
+without its control characters. An answer of status 400 or above goes to standard error, as a few lines, or unchanged with
+--json. With --all each instance answers, in any order, unless a queue gives the calls of this endpoint to one of them.`,
 		examples: []string{
 			"busline call calculator.example/add x=5 y=6",
 			"busline call calculator.example/distance p1.x=0 p1.y=0 p2:='{\"x\":3,\"y\":4}'",

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -43,6 +44,9 @@ func (Wily) Steer() error {
 	return &bus.Error{Status: 400, Type: "urn:\x1b[2Jx", Detail: "\x1b[2Jgone\u009b2J"}
 }
 
+// Text is no JSON.
+func (Wily) Text(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("\x1b[2J\xff\n")) }
+
 func TestClean(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
@@ -54,7 +58,14 @@ func TestClean(t *testing.T) {
 	if !strings.Contains(all, "\n  type     urn:") {
 		t.Errorf("the type is not shown: %q", all)
 	}
+	onTerminal := func(environment *cli.Environment) { environment.StdoutTerminal = true }
+	all += e.run(t.Context(), onTerminal, "call", "wily.example/text").stdout
 	if strings.ContainsAny(all, "\x1b\a\u009b") {
 		t.Errorf("control characters reach the terminal: %q", all)
+	}
+	for _, unchanged := range []result{e.busline(0, "call", "wily.example/text"), e.run(t.Context(), onTerminal, "call", "--raw", "wily.example/text")} {
+		if unchanged.stdout != "\x1b[2J\xff\n" {
+			t.Errorf("the text of a service is %q", unchanged.stdout)
+		}
 	}
 }
