@@ -38,7 +38,7 @@ const importTable = `
 	bus/bustest:        bus bus/broker restmap/openapi restmap/openapi/compare
 	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi
 	msgsvc:             bus
-	bus/cmd/busline/internal/cli: bus bus/claims bus/claims/claimstest bus/subject reflectapi restmap restmap/openapi
+	bus/cmd/busline/internal/cli: bus bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi restmap restmap/openapi
 	bus/cmd/busline:    bus/cmd/busline/internal/cli
 	examples/calculator/calculatorapi: bus reflectapi
 	examples/checkout/checkoutapi:     bus reflectapi

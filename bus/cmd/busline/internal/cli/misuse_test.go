@@ -65,7 +65,10 @@ func TestMisuse(t *testing.T) {
 		{[]string{"call", "calculator.example/add", "--instance", "A!"}, `--instance: instance ID "A!"`},
 		{[]string{"call", "calculator.example/add", "--instance", "abc", "--all"}, "cannot be combined: call every instance, or one"},
 		{[]string{"call", "calculator.example/add", "-X", "G T"}, "-X G T: a method is a word such as GET"},
-		{[]string{"call", "calculator.example/add", "-H", "nothing"}, `-H: "nothing" is not valid; write a header such as Accept: text/plain`},
+		{[]string{"call", "calculator.example/add", "-H", "nothing"}, `-H: "nothing" is not valid; write a header that is for callers to set, such as Accept: text/plain`},
+		{[]string{"call", "calculator.example/add", "-H", "A B: c"}, `-H: "A B: c" is not valid; write a header that`},
+		{[]string{"call", "calculator.example/add", "-H", "host: other.example"}, `-H: "host: other.example" is not valid; write a header that`},
+		{[]string{"bench", "calculator.example/add", "-H", "Bus-Time-Budget: 1"}, `-H: "Bus-Time-Budget: 1" is not valid; write a header that`},
 
 		// arguments
 		{[]string{"call", "calculator.example/add", "5"}, `"5" is not an argument; write name=value or name:=json`},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // target has the flags that say what is called.
@@ -21,13 +22,14 @@ func (t *target) register(set *flag.FlagSet) {
 	set.StringVar(&t.instance, "instance", "", "`id` of the instance to call, as busline ls shows it")
 	set.Func("H", "`header` to send, 'Name: value'; may be repeated", func(text string) error {
 		name, value, ok := strings.Cut(text, ":")
-		if !ok || strings.TrimSpace(name) == "" {
-			return errors.New("a header such as Accept: text/plain")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || len(wire.FromHTTP(http.Header{name: {value}})) == 0 { // it would be left out
+			return errors.New("a header that is for callers to set, such as Accept: text/plain")
 		}
 		if t.header == nil {
 			t.header = make(http.Header)
 		}
-		t.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+		t.header.Add(name, value)
 		return nil
 	})
 }
