@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -73,12 +74,15 @@ func (a *argument) readValue(ctx context.Context, text string, from *files) erro
 // textOf returns the text of an argument in the form of the schema: the content of a file becomes base64 if bytes are
 // expected.
 func (d schemas) textOf(schema *reflectapi.Schema, name string, given argument) (string, error) {
+	what := "the file"
+	if !given.file {
+		what = fmt.Sprintf("%.40q", given.value)
+	}
 	switch {
-	case !given.file:
-	case d.takesBytes(schema):
+	case given.file && d.takesBytes(schema):
 		return base64.StdEncoding.EncodeToString([]byte(given.value)), nil
 	case !utf8.ValidString(given.value):
-		return "", misuse("argument %s is %s, but the file is not text", name, withArticle(d.text(schema)))
+		return "", misuse("argument %s is %s, but %s is not text", name, withArticle(d.text(schema)), what)
 	}
 	return given.value, nil
 }

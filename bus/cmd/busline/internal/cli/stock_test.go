@@ -195,6 +195,8 @@ func TestFiles(t *testing.T) {
 		"argument draft is a string, but the file is not":       "draft=@" + bytes,
 		"extra: the value after := has to be JSON":              "extra:=@" + text,
 		"argument count is an integer, not \"a b":               "count=@" + text,
+		`argument draft is a string, but "a\xff" is not text`:   "draft=a\xff",
+		`argument photo is a string (byte), but "\xff" is not`:  "photo=\xff",
 	} {
 		e.refuses(2, want, "call", "-X", "PUT", "stock.example/items/A?draft=1", argument)
 	}
