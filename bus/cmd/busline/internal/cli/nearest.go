@@ -19,9 +19,9 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// didYouMean returns "; did you mean add?", or nothing.
+// didYouMean returns "; did you mean add?", or nothing, also for a name that is among them.
 func didYouMean(name string, names []string) string {
-	if meant := nearest(name, names); meant != "" {
+	if meant := nearest(name, names); meant != "" && meant != name {
 		return fmt.Sprintf("; did you mean %s?", meant)
 	}
 	return ""

@@ -64,6 +64,7 @@ func TestParked(t *testing.T) {
 	}
 	e.says("no event of orders.example is parked\n", "parked", "orders.example", "mailer.example", "--retry")
 	e.refuses(3, "ordrs.example has no stored events in plane "+e.bus.Plane()+"; did you mean orders.example?", "parked", "ordrs.example", "--remove")
+	e.refuses(3, "mailer.example has no stored events in plane "+e.bus.Plane()+"\n", "parked", "mailer.example")
 	e.fireParked(source, 1, 2, 3)
 	listed := strings.Split(e.busline(0, "parked", "orders.example").stdout, "\n")
 	if len(listed) != 5 || strings.Join(strings.Fields(listed[0]), " ") != "PARKED SERVICE EVENT ATTEMPTS REASON" ||
