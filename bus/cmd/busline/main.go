@@ -25,6 +25,7 @@ func main() {
 		Stdin:  os.Stdin,
 		Stdout: os.Stdout, StdoutTerminal: isTerminal(os.Stdout),
 		Stderr: os.Stderr, StderrTerminal: isTerminal(os.Stderr),
+		Height: height,
 		Getenv: os.Getenv,
 	}, os.Args[1:]))
 }

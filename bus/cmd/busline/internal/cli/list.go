@@ -22,7 +22,7 @@ func newList() *command {
 		about: `
 Asks every instance on the plane who it is, and lists the answers. A host may be a pattern, '*.example'. An instance
 without ports serves nothing: it only calls, or subscribes to events. With --watch the list is repeated, and on a
-terminal replaces the last one.`,
+terminal replaces the last one, as far as it fits.`,
 		examples: []string{"busline ls", "busline ls 'calc*'", "busline ls --watch", "busline ls --json | jq -r '.[].host'"},
 		flags: func(set *flag.FlagSet) {
 			set.BoolVar(&watch, "watch", false, "repeat until interrupted")

@@ -95,6 +95,34 @@ func answerPings(t *testing.T, b *bustest.Bus, body string) {
 	}
 }
 
+// TestWatchOnSmallTerminal lists more than a terminal shows.
+func TestWatchOnSmallTerminal(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		e := &terminal{t, b, map[string]string{"NO_COLOR": "1"}}
+		for i := range 7 {
+			b.Connect(fmt.Sprintf("caller%d.example", i))
+		}
+		for height, want := range map[int]string{
+			0:  "7 instances; Ctrl-C ends",
+			11: "7 instances; Ctrl-C ends",
+			10: "7 instances, the first 6 shown: name hosts to see others; Ctrl-C ends",
+			6:  "7 instances, the first 2 shown: name hosts to see others; Ctrl-C ends",
+			1:  "7 instances, the first 0 shown: name hosts to see others; Ctrl-C ends",
+		} {
+			ctx, interrupt := context.WithCancel(t.Context())
+			time.AfterFunc(5*time.Second, interrupt)
+			got := e.run(ctx, func(environment *cli.Environment) {
+				environment.StdoutTerminal, environment.Height = true, func() int { return height }
+			}, "ls", "--watch", "--every", "10s")
+			lines := strings.Split(got.stdout, "\x1b[K\n")
+			if !strings.Contains(lines[0], "HOST") || lines[len(lines)-2] != want || height > 2 && len(lines) > height {
+				t.Errorf("a terminal of %d lines shows %d\n%s", height, len(lines), got.stdout)
+			}
+		}
+	})
+}
+
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {

@@ -16,6 +16,8 @@ type Environment struct {
 	Stdout, Stderr io.Writer
 	// StdoutTerminal and StderrTerminal say whether the output is a terminal. Default: it is not.
 	StdoutTerminal, StderrTerminal bool
+	// Height returns how many lines the terminal of Stdout has now, 0 if that is unknown. Default: unknown.
+	Height func() int
 	// Getenv returns environment variables: BUS_TOKEN, BUS_LOG_LEVEL, NO_COLOR, TERM. bus.Connect reads its variables
 	// itself.
 	Getenv func(name string) string

@@ -85,6 +85,14 @@ func (s *session) token() string {
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(token), "Bearer "))
 }
 
+// height returns how many lines the terminal has, 0 if that is unknown.
+func (s *session) height() int {
+	if s.Height == nil {
+		return 0
+	}
+	return s.Height()
+}
+
 // print writes to standard output. An error ends the command: a closed pipe, a full disk.
 func (s *session) print(format string, values ...any) error {
 	_, err := fmt.Fprintf(s.Stdout, format, values...)

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,7 +35,7 @@ func (s *session) watch(ctx context.Context, patterns []string, every time.Durat
 			if err != nil {
 				text = cleanLine(err.Error()) + "\n"
 			}
-			err = s.print("%s", inPlace(text, found))
+			err = s.print("%s", inPlace(text, found, s.height()))
 		case text != before:
 			err = s.print("%s", text)
 		}
@@ -59,9 +61,18 @@ func (s *session) look(ctx context.Context, patterns []string) (text string, fou
 	return text, len(instances), err
 }
 
-// inPlace overwrites the terminal, line by line so that nothing flickers.
-func inPlace(text string, instances int) string {
+// inPlace overwrites a terminal of so many lines, 0 if that is unknown, line by line so that nothing flickers. Whatever does not
+// fit is left out: it would push the list off the screen, again and again.
+func inPlace(text string, instances, height int) string {
 	const home, restOfLine, restOfScreen = "\x1b[H", "\x1b[K", "\x1b[J"
-	text += "\n" + plural(instances, "instance") + "; Ctrl-C ends\n"
-	return home + strings.ReplaceAll(text, "\n", restOfLine+"\n") + restOfScreen
+	const cutLines, wrapLines = "\x1b[?7l", "\x1b[?7h"
+	const below = 3 // an empty line, the number of instances, and the line of the cursor
+	count := plural(instances, "instance")
+	lines := slices.Collect(strings.Lines(text))
+	if fit := max(height-below, 1); height > 0 && len(lines) > fit {
+		count += fmt.Sprintf(", the first %d shown: name hosts to see others", fit-1)
+		text = strings.Join(lines[:fit], "")
+	}
+	text += "\n" + count + "; Ctrl-C ends\n"
+	return home + cutLines + strings.ReplaceAll(text, "\n", restOfLine+"\n") + restOfScreen + wrapLines
 }
