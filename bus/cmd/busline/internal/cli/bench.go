@@ -109,9 +109,9 @@ func callOnce(ctx context.Context, conn *bus.Conn, made *prepared, timeout time.
 	if response.StatusCode < http.StatusBadRequest {
 		return response.StatusCode, ""
 	}
-	const enough = 300
-	body, _ := io.ReadAll(io.LimitReader(response.Body, enough)) // it is in memory
-	return response.StatusCode, string(body)
+	body, _ := io.ReadAll(response.Body) // it is in memory
+	told, _ := problemIn(response, body)
+	return response.StatusCode, fmt.Sprintf("%.300s", told.Detail)
 }
 
 // showProgress shows the progress of the bench on a terminal, until it is stopped.

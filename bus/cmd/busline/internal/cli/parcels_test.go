@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,8 +110,12 @@ func TestHandlers(t *testing.T) {
 	e.says("PUT /files/a application/json [5]", "call", "-X", "PUT", "parcels.example/files/a", "[5]")
 	e.says("PUT /files/a text/csv [5", "call", "-X", "PUT", "-H", "Content-Type: text/csv", "parcels.example/files/a", "[5")
 	e.says("PUT /files/a text/plain; charset=utf-8 [5", "call", "-X", "PUT", "parcels.example/files/a", "[5")
-	e.refuses(1, "418 I'm a teapot: GET /files/bad\n  who  parcels.example ", "call", "parcels.example/files/bad")
-	e.refuses(1, `"detail":"GET /files/bad"`, "call", "--json", "parcels.example/files/bad")
+	e.refuses(1, "418 I'm a teapot: GET /files/bad\n  who      parcels.example ", "call", "parcels.example/files/bad")
+	e.refuses(1, `"detail":"GET /files/bad","host":"parcels.example","id":"`, "call", "--json", "parcels.example/files/bad")
+	e.refuses(1, `"msgId":"`, "call", "--json", "parcels.example/files/bad")
+	if got := e.busline(1, "bench", "-n", "2", "parcels.example/files/bad"); !strings.HasSuffix(got.stdout, "\n418    2  GET /files/bad\n") {
+		t.Errorf("a bench of what fails prints\n%s", got.stdout)
+	}
 	e.refuses(2, "argument path is missing: it is part of the path", "call", "parcels.example/files/{path}")
 	e.refuses(2, "the body is given as a whole, but x=… is part of it", "call", "-X", "PUT", "parcels.example/files/a", "x=5", "{}")
 }

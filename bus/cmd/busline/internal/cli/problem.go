@@ -16,20 +16,27 @@ import (
 // answerFailed returns the error for a response of status 400 or above. The response is printed at once for people, or
 // kept unchanged for --json.
 func (s *session) answerFailed(response *http.Response, body []byte) error {
-	told := restmap.Problem{Status: response.StatusCode, Host: response.Header.Get("Bus-From-Host"), ID: response.Header.Get("Bus-From-Id")}
-	isProblem := strings.HasPrefix(response.Header.Get("Content-Type"), restmap.ProblemType) && json.Unmarshal(body, &told) == nil
+	told, isProblem := problemIn(response, body)
 	if s.settings.json {
 		if !isProblem {
-			told.Title, told.Detail = http.StatusText(told.Status), strings.TrimSpace(string(body))
 			body = jsonOf(told)
 		}
 		return &failure{status: failed, err: errors.New(told.Detail), json: compact(body)}
 	}
-	if !isProblem { // perhaps a web page
-		told.Detail = strings.TrimSpace(string(body))
-	}
-	s.writeProblem(&told)
+	s.writeProblem(told)
 	return &failure{status: failed}
+}
+
+// problemIn returns the problem that is the body of a response; of any other body, perhaps a web page, it makes one, and returns
+// false.
+func problemIn(response *http.Response, body []byte) (told *restmap.Problem, is bool) {
+	header := response.Header
+	told = &restmap.Problem{Status: response.StatusCode, Host: header.Get("Bus-From-Host"), ID: header.Get("Bus-From-Id"), MsgID: header.Get("Bus-Msg-Id")}
+	if strings.HasPrefix(header.Get("Content-Type"), restmap.ProblemType) && json.Unmarshal(body, told) == nil {
+		return told, true
+	}
+	told.Title, told.Detail = http.StatusText(told.Status), strings.TrimSpace(string(body))
+	return told, false
 }
 
 // problemOf converts an error of the bus to a problem.
