@@ -145,10 +145,15 @@ func at(all []operation, path string) (found []operation) {
 
 // writeHost writes the description of the whole host.
 func (s *session) writeHost(text *strings.Builder, to address, instances []instance, documents []portDocument) {
-	about := []string{plural(len(instances), "instance")}
-	if version := instances[0].Version; version != "" {
-		about = append([]string{"version " + cleanLine(version)}, about...)
+	var about []string
+	switch versions := versionsOf(instances); len(versions) {
+	case 0:
+	case 1:
+		about = append(about, "version "+versions[0])
+	default: // as during an upgrade
+		about = append(about, "versions "+strings.Join(versions, " and "))
 	}
+	about = append(about, plural(len(instances), "instance"))
 	var ports []string
 	for _, each := range documents {
 		ports = append(ports, strconv.Itoa(each.port))
@@ -169,6 +174,17 @@ func (s *session) writeHost(text *strings.Builder, to address, instances []insta
 			writeIndented(text, "", about)
 		}
 	}
+}
+
+// versionsOf returns the versions of instances, sorted.
+func versionsOf(instances []instance) (versions []string) {
+	for _, each := range instances {
+		if version := cleanLine(each.Version); version != "" {
+			versions = append(versions, version)
+		}
+	}
+	slices.Sort(versions)
+	return slices.Compact(versions)
 }
 
 func plural(count int, noun string) string {

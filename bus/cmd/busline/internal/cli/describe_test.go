@@ -80,8 +80,11 @@ func TestDescribeDifferent(t *testing.T) {
 	if got := e.busline(0, "describe", "grades.example").stdout; strings.Contains(got, "different") {
 		t.Errorf("two of a kind:\n%s", got)
 	}
-	other := e.serve("grades.example", func(conn *bus.Conn) error { return bus.Serve(conn, Stock{}) }).ID()
+	other := e.serve("grades.example", func(conn *bus.Conn) error { return bus.Serve(conn, Stock{}) }, bus.WithVersion("0.9")).ID()
 	got := e.busline(0, "describe", "grades.example").stdout
+	if !strings.HasPrefix(got, "grades.example  versions 0.9 and 1, 3 instances, port 443,") {
+		t.Errorf("two versions:\n%s", got)
+	}
 	slices.Sort(instances)
 	same := strings.Join(instances, ", ")
 	shown := "\n2 different documents of port 443: %s / %s (busline describe "
