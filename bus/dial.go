@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,17 @@ func (l *link) dialOwn(ctx context.Context, name string, config *connectConfig) 
 		return nil, err
 	}
 	l.owned = true
-	l.redial = func() (*nats.Conn, error) { return nats.Connect(config.linkConfig.url, options...) }
-	return dialUntil(ctx, config.linkConfig, options)
+	timeout := config.linkConfig.attemptTimeout()
+	l.redial = func(ctx context.Context) (*nats.Conn, error) {
+		return config.linkConfig.connect(ctx, timeout, options)
+	}
+	return dialUntil(ctx, config.linkConfig, l.redial)
+}
+
+// attemptTimeout is how long one broker may take to answer, so that each has its turn before the time to connect is up.
+func (c linkConfig) attemptTimeout() time.Duration {
+	each := c.connectTimeout / time.Duration(max(1, len(c.addresses())))
+	return max(1, min(dialTimeout, each))
 }
 
 // usable says what is wrong with a connection that was handed over. One that is on its way to the broker is waited for.
@@ -71,12 +81,17 @@ func (l *link) inboxes() string {
 
 // dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started
 // before its broker.
-func dialUntil(ctx context.Context, config linkConfig, options []nats.Option) (*nats.Conn, error) {
+func dialUntil(ctx context.Context, config linkConfig, try func(context.Context) (*nats.Conn, error)) (*nats.Conn, error) {
+	var before error // of an attempt that was not cut short
 	for {
-		connection, err := nats.Connect(config.url, options...)
+		connection, err := try(ctx)
 		if err == nil {
 			return connection, nil
 		}
+		if ctx.Err() != nil {
+			return nil, noBroker(config, cmp.Or(before, err))
+		}
+		before = err
 		if config.provider == nil && !mayPass(err) {
 			return nil, fmt.Errorf("connect to %s: %w; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables", config.address(), err)
 		}

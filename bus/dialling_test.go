@@ -6,13 +6,16 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 )
 
 // unreachable is a broker that does not answer; whoever tries is told of.
@@ -146,6 +149,98 @@ func TestConnectionWithoutEcho(t *testing.T) {
 	if _, err := bus.Connect(t.Context(), "one.example", bus.WithNATS(app)); err == nil || !strings.Contains(err.Error(), "nats.NoEcho") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestSilentBroker connects to one that says nothing: that ends with the context.
+func TestSilentBroker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := bus.Connect(ctx, "one.example", bus.WithBroker(silentBroker{}), bus.WithLogger(zerolog.Nop()))
+		if err == nil || err.Error() != "connect one.example: no broker at the broker of this process: context deadline exceeded; start it first, and close it last" {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(began); took != 100*time.Millisecond {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// TestSilentBrokers listen, and say nothing: the time is up for all of them.
+func TestSilentBrokers(t *testing.T) {
+	t.Parallel()
+	var urls []string
+	accepted := make(chan net.Conn, 8) // and kept
+	for range 2 {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+		go func() {
+			for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+				accepted <- conn
+			}
+		}()
+		urls = append(urls, listener.Addr().String())
+	}
+	for name, options := range map[string][]bus.ConnectOption{"batched": nil, "unbatched": {bus.WithoutBatching()}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := bus.Connect(ctx, "one.example", append(options, bus.WithURL(strings.Join(urls, ",")), bus.WithLogger(zerolog.Nop()))...)
+			ended <- err
+		}()
+		await(t, "an attempt", accepted)
+		cancel()
+		if err := await(t, "the error", ended); err == nil || err.Error() != "connect one.example: context canceled before the broker was reached" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCloseWhileDialling closes a connection that is being replaced, from a broker that says nothing any more.
+func TestCloseWhileDialling(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		broker := &hushedBroker{InProcessBroker: b.Broker()}
+		conn, err := bus.Connect(t.Context(), "one.example", append(b.Options(), bus.WithBroker(broker), bus.WithoutSharing())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // until its greeting has come back
+		broker.hushed.Store(true)
+		conn.NATS().Close()
+		synctest.Wait()
+		began := time.Now()
+		closeConn(t, conn)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("Close took %s", took)
+		}
+	})
+}
+
+// silentBroker takes connections, and no notice of them.
+type silentBroker struct{}
+
+func (silentBroker) InProcessConn() (net.Conn, error) {
+	conn, _ := net.Pipe()
+	return conn, nil
+}
+
+// hushedBroker becomes a silent one.
+type hushedBroker struct {
+	bus.InProcessBroker
+	hushed atomic.Bool
+}
+
+func (b *hushedBroker) InProcessConn() (net.Conn, error) {
+	if b.hushed.Load() {
+		return silentBroker{}.InProcessConn()
+	}
+	return b.InProcessBroker.InProcessConn()
 }
 
 // lateBroker is out of reach until it comes.

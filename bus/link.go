@@ -29,7 +29,7 @@ type link struct {
 	denying  sync.RWMutex // held while subscriptions are checked for denials; for writing if some are expected
 	logger   zerolog.Logger
 
-	redial   func() (*nats.Conn, error) // tries once
+	redial   func(context.Context) (*nats.Conn, error) // tries once
 	relinked atomic.Int64
 	unwatch  context.CancelFunc // ends watch; nil unless it was dialled
 	watched  chan struct{}      // closed when watch has ended

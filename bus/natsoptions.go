@@ -9,18 +9,14 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
-
-	"github.com/busline/busline/bus/batch"
 )
 
 // natsOptions returns the settings that were measured to suit calls: never give up reconnecting, try often,
 // notice a dead peer in seconds, and keep nothing for later: a request in a reconnect buffer would run long
 // after its caller gave up.
 func (l *link) natsOptions(name string, config *connectConfig) ([]nats.Option, error) {
-	timeout := min(dialTimeout, config.linkConfig.connectTimeout)
 	options := []nats.Option{
 		nats.Name(name),
-		nats.Timeout(timeout),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // or two refusals in a row would end it for good
 		nats.CustomReconnectDelay(l.reconnectDelay),
@@ -35,9 +31,6 @@ func (l *link) natsOptions(name string, config *connectConfig) ([]nats.Option, e
 			l.logger.Info().Str("url", connection.ConnectedUrlRedacted()).Msg("broker is back")
 		}),
 		nats.LameDuckModeHandler(func(*nats.Conn) { l.logger.Info().Msg("broker is about to shut down") }),
-	}
-	if !config.linkConfig.unbatched {
-		options = append(options, nats.SetCustomDialer(&batch.Dialer{Timeout: timeout}), nats.SkipHostLookup())
 	}
 	credentials, err := config.linkConfig.credentialOptions()
 	return append(options, credentials...), err
@@ -100,7 +93,7 @@ func logDisconnect(logger zerolog.Logger, err error) {
 
 func (c linkConfig) credentialOptions() (options []nats.Option, err error) {
 	if c.provider != nil { // what the environment says is about another broker
-		return []nats.Option{nats.InProcessServer(c.provider)}, nil
+		return nil, nil
 	}
 	if err := c.checkFiles(); err != nil {
 		return nil, err

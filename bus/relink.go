@@ -68,13 +68,16 @@ func (l *link) follow(ctx context.Context) (closed bool) {
 func (l *link) relink(ctx context.Context) error {
 	l.logger.Error().Err(l.conn().LastError()).Msg("the broker connection was closed; opening a new one")
 	for pause := firstRedial; ; pause = min(2*pause, longestRedial) {
-		made, err := l.redial()
+		made, err := l.redial(ctx)
 		if err == nil {
 			if err = l.move(ctx, made); err == nil {
 				l.intake.sweep(ctx)
 				return nil
 			}
 			made.Close()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		l.logger.Warn().Err(err).Msg("no new broker connection yet; trying again")
 		select {

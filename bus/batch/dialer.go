@@ -20,7 +20,11 @@ type Dialer struct {
 // Dial connects to an address such as "nats.example:4222", as nats.go itself would: it tries the addresses of the name
 // in random order, each for its share of the time, and returns the last error if all fail.
 func (d *Dialer) Dial(network, address string) (net.Conn, error) {
-	ctx := context.Background() // nats.go passes none
+	return d.DialContext(context.Background(), network, address) // nats.go passes none
+}
+
+// DialContext is Dial until ctx ends. What it returns is not affected by ctx.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d.Timeout)

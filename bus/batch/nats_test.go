@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -159,4 +160,14 @@ func clientTLS(t *testing.T) nats.Option {
 	roots := x509.NewCertPool()
 	roots.AddCert(known.Certificate())
 	return nats.Secure(&tls.Config{RootCAs: roots})
+}
+
+// TestDialContext ends when its context does.
+func TestDialContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := new(batch.Dialer).DialContext(ctx, "tcp", "localhost:4222"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -1,0 +1,81 @@
+package bus
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/batch"
+)
+
+// dialling is one nats.Connect, which takes no context. While it goes on, the end of its context closes what was dialled. It
+// remains the dialer of the connection that was made, for the times when that is made again by itself.
+type dialling struct {
+	provider InProcessBroker // nil: it is dialled
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu     sync.Mutex      // protects all below
+	ctx    context.Context // Background once nats.Connect has returned
+	unhook func() bool     // has the end of ctx leave the latest connection alone
+}
+
+// connect is nats.Connect for as long as ctx allows. If that ends it, the error is that of ctx.
+func (c linkConfig) connect(ctx context.Context, timeout time.Duration, options []nats.Option) (*nats.Conn, error) {
+	d := &dialling{provider: c.provider, ctx: ctx, unhook: func() bool { return true }}
+	made, err := nats.Connect(c.url, slices.Concat(options, d.options(timeout, c.unbatched))...)
+	d.over()
+	if ctx.Err() == nil {
+		return made, err
+	}
+	if err == nil {
+		made.Close()
+	}
+	return nil, ctx.Err()
+}
+
+func (d *dialling) options(timeout time.Duration, unbatched bool) []nats.Option {
+	options := []nats.Option{nats.Timeout(timeout), nats.SetCustomDialer(d)}
+	if d.provider != nil {
+		options = append(options, nats.InProcessServer(d))
+	}
+	if unbatched {
+		d.dial = (&net.Dialer{Timeout: timeout}).DialContext
+		return options
+	}
+	d.dial = (&batch.Dialer{Timeout: timeout}).DialContext
+	return append(options, nats.SkipHostLookup())
+}
+
+// Dial is for [nats.SetCustomDialer].
+func (d *dialling) Dial(network, address string) (net.Conn, error) {
+	d.mu.Lock()
+	ctx := d.ctx
+	d.mu.Unlock()
+	return d.hook(d.dial(ctx, network, address))
+}
+
+// InProcessConn is for [nats.InProcessServer].
+func (d *dialling) InProcessConn() (net.Conn, error) { return d.hook(d.provider.InProcessConn()) }
+
+func (d *dialling) hook(conn net.Conn, err error) (net.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unhook()
+	d.unhook = context.AfterFunc(d.ctx, func() { _ = conn.Close() })
+	return conn, nil
+}
+
+// over says that nats.Connect has returned.
+func (d *dialling) over() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unhook()
+	d.ctx = context.Background()
+}
