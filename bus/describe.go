@@ -11,9 +11,8 @@ import (
 
 // DocumentOf returns the OpenAPI 3.0.0 document, in JSON, of what [Serve] would serve on a host: all ports, regardless
 // of what a caller may do, without hidden endpoints. It is meant for the authors of the service: unlike published
-// documents it shows the expressions of [Claims], as x-claims, and as x-also under which other HTTP methods than the listed one
-// an endpoint is served. It takes what Serve takes, registers nothing, and has
-// the same errors.
+// documents it shows the expressions of [Claims], as x-claims, and as x-also under which other HTTP methods than the
+// listed one an endpoint is served. It takes what Serve takes, registers nothing, and has the same errors.
 func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, error) {
 	endpoints, service, err := plan(interfaceOf[T](), impl, newServiceConfig(options))
 	if err != nil {
