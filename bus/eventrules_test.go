@@ -3,11 +3,14 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
@@ -212,6 +215,33 @@ func TestEventsOfAChain(t *testing.T) {
 	for response, err := range ordered.Outcomes(bus.ActAs(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{3}) {
 		if response.Status != http.StatusForbidden {
 			t.Errorf("a cook: %+v, %v", response, err)
+		}
+	}
+}
+
+// TestEventsWithATokenThatCannotBeVerified are refused, by a subscriber that has no keys and by one that finds it expired, though
+// neither asks for claims; each says so in its log.
+func TestEventsWithATokenThatCannotBeVerified(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	expired := i.token(claims.Claims{"exp": time.Now().Add(-time.Hour).Unix()})
+	for token, want := range map[string]map[string]int{
+		"":           {"unkeyed.example": 200, "keyed.example": 200},
+		i.token(nil): {"unkeyed.example": 401, "keyed.example": 200},
+		expired:      {"unkeyed.example": 401, "keyed.example": 401},
+	} {
+		b, log := bustest.New(t), new(lines)
+		told := bus.WithLogger(zerolog.New(log))
+		subscribe(t, b.Connect("unkeyed.example", told), newSink())
+		subscribe(t, b.Connect("keyed.example", i.trust(), told), newSink())
+		statuses, refused := make(map[string]int), 0
+		for response, err := range newOrdered(t, b.Connect(ordersHost)).Outcomes(bus.ActAs(t.Context(), token), orderedArguments{1}) {
+			if statuses[response.Host] = response.Status; err != nil {
+				refused++
+			}
+		}
+		if warned := log.count(`"message":"request failed"`); !maps.Equal(statuses, want) || warned != refused {
+			t.Errorf("%v, want %v, in the log:\n%s", statuses, want, log)
 		}
 	}
 }
