@@ -149,7 +149,7 @@ func (s *session) nobody(ctx context.Context, host string, cause error) error {
 			text += didYouMean(host, hosts)
 		}
 	case slices.Contains(hosts, service): // an instance that is not there
-		text = fmt.Sprintf("%s has no instance %s; it has %s", service, id, strings.Join(idsOf(instances, service), ", "))
+		text = fmt.Sprintf("%s has no instance %s; it has %s", service, id, enumerated(idsOf(instances, service)))
 	case slices.Contains(hosts, host): // on another port, or it has just come back
 		text = fmt.Sprintf("nobody answered for %s, although it is on the bus now", host)
 	case len(hosts) == 0:
@@ -157,9 +157,18 @@ func (s *session) nobody(ctx context.Context, host string, cause error) error {
 	case nearest(host, hosts) != "":
 		text += didYouMean(host, hosts)
 	default:
-		text += "; there are " + strings.Join(hosts, ", ")
+		text += "; there are " + enumerated(hosts)
 	}
 	return &failure{status: absent, err: errors.New(text)}
+}
+
+// enumerated lists names in a sentence: of many the first ones, and how many there are besides.
+func enumerated(names []string) string {
+	const many = 20
+	if len(names) <= many {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:many], ", "), len(names)-many)
 }
 
 // unacked says what it means that somebody may have received a call, and did not ack it.

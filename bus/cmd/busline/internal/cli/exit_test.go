@@ -14,6 +14,7 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/cmd/busline/internal/cli"
+	"github.com/busline/busline/examples/calculator/calculatorsvc"
 	"github.com/busline/busline/examples/trouble/troublesvc"
 )
 
@@ -30,6 +31,16 @@ func TestNobody(t *testing.T) {
 	e.refuses(3, "; there are calculator.example, trouble.example", "call", "x/y")
 	e.refuses(3, `{"error":"nobody serves x in plane `+e.bus.Plane()+`; there are calculator.example, trouble.example","exit":3}`, "call", "--json", "x/y")
 	e.refuses(3, "nobody answers at calculator.example:888/nothing", "call", "--all", "calculator.example:888/nothing")
+}
+
+// TestNobodyAmongMany has more hosts than anybody reads in a sentence.
+func TestNobodyAmongMany(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	for i := range 22 {
+		e.serve(fmt.Sprintf("host%02d.example", i), calculatorsvc.Serve)
+	}
+	e.refuses(3, ", host18.example, host19.example and 2 more\n", "call", "x/y")
 }
 
 // TestNobodyOnPort asks for a port of a host that serves others.

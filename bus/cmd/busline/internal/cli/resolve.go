@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // plan is what is known of a call before its arguments are considered.
@@ -140,7 +139,7 @@ func (s *session) unknownPath(to address, known []operation) error {
 	if len(paths) == 0 {
 		return misuse("%s, and shows no other paths%s", text, s.withoutToken())
 	}
-	return misuse("%s; its paths are %s%s%s", text, strings.Join(paths, ", "), s.withoutToken(), didYouMean(to.path, paths))
+	return misuse("%s; its paths are %s%s%s", text, enumerated(paths), s.withoutToken(), didYouMean(to.path, paths))
 }
 
 // withoutToken is a reminder that some operations are shown only with a token.
