@@ -49,10 +49,11 @@ terminal replaces the last one, as far as it fits.`,
 
 // list prints the instances once.
 func (s *session) list(ctx context.Context, patterns []string) error {
-	found, err := s.matching(ctx, patterns)
+	all, err := s.discover(ctx, "all")
 	if err != nil {
 		return err
 	}
+	found := selected(all, patterns)
 	if len(found) > 0 || s.settings.json {
 		text, err := s.listing(found)
 		if err == nil {
@@ -62,22 +63,21 @@ func (s *session) list(ctx context.Context, patterns []string) error {
 			return err
 		}
 	}
-	who := "nobody is"
+	who, meant := "nobody is", ""
 	if len(patterns) > 0 {
-		who = "no host matches " + strings.Join(patterns, " or ")
+		who, meant = "no host matches "+strings.Join(patterns, " or "), didYouMean(patterns[0], hostsIn(all))
 	}
-	return &failure{status: absent, err: fmt.Errorf("%s on plane %s of %s", who, s.conn.Plane(), s.conn.NATS().ConnectedUrlRedacted())}
+	return &failure{status: absent, err: fmt.Errorf("%s on plane %s of %s%s", who, s.conn.Plane(), s.conn.NATS().ConnectedUrlRedacted(), meant)}
 }
 
-// matching discovers the instances whose host matches one of the patterns; all of them without patterns.
-func (s *session) matching(ctx context.Context, patterns []string) ([]instance, error) {
-	found, err := s.discover(ctx, "all")
-	if err != nil || len(patterns) == 0 {
-		return found, err
+// selected returns the instances whose host matches one of the patterns; all of them without patterns.
+func selected(all []instance, patterns []string) []instance {
+	if len(patterns) == 0 {
+		return all
 	}
-	return slices.DeleteFunc(found, func(each instance) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(each instance) bool {
 		return !matchesAny(patterns, each.Host)
-	}), nil
+	})
 }
 
 // listing formats instances as a table, or as JSON.

@@ -36,6 +36,7 @@ messaging.example   %s  1        443 444
 `, calculator.ID(), caller.ID(), messaging.ID()), "ls")
 	e.says(fmt.Sprintf("HOST                INSTANCE    VERSION  PORTS\ncalculator.example  %s  1        443\n", calculator.ID()), "ls", "calc*", "x", "--timeout", "10m")
 	e.refuses(3, "no host matches x or y on plane "+e.bus.Plane(), "ls", "x", "y")
+	e.refuses(3, "; did you mean calculator.example?\n", "ls", "calculatr.example")
 	var listed []struct {
 		Host, ID, Version string
 		Ports             []int

@@ -53,10 +53,11 @@ func (s *session) watch(ctx context.Context, patterns []string, every time.Durat
 
 // look lists the running instances.
 func (s *session) look(ctx context.Context, patterns []string) (text string, found int, err error) {
-	instances, err := s.matching(ctx, patterns)
+	instances, err := s.discover(ctx, "all")
 	if err != nil {
 		return "", 0, err
 	}
+	instances = selected(instances, patterns)
 	text, err = s.listing(instances)
 	return text, len(instances), err
 }
