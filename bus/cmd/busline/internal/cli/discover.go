@@ -31,6 +31,9 @@ type instance struct {
 	Ports   []int  `json:"ports"` // on which it serves something; none for a mere caller
 }
 
+// name returns what calls this instance, and no other, go to.
+func (i *instance) name() string { return i.ID + "." + i.Host }
+
 // discover asks all instances on the plane, or those of a host, and returns those that answer, without this process,
 // sorted.
 func (s *session) discover(ctx context.Context, host string) ([]instance, error) {

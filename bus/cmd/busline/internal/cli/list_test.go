@@ -60,7 +60,7 @@ func TestListOfForeignInstances(t *testing.T) {
 	} {
 		e := newTerminal(t)
 		e.serveCalculator() // a list of nobody is an error
-		answerPings(t, e.bus, body)
+		answerForeign(t, e.bus, "ping", "200 OK", body)
 		_, listed, _ := strings.Cut(e.busline(0, "ls", "foreign.example", "calculator.example").stdout, "foreign.example")
 		line, _, _ := strings.Cut(listed, "\n")
 		if want != "" {
@@ -72,26 +72,28 @@ func TestListOfForeignInstances(t *testing.T) {
 	}
 }
 
-// answerPings is foreign.example, instance f1aaaaaaaa, as far as pings are concerned.
-func answerPings(t *testing.T, b *bustest.Bus, body string) {
+// answerForeign is foreign.example, instance f1aaaaaaaa, as far as GET of a path on port 888 is concerned.
+func answerForeign(t *testing.T, b *bustest.Bus, path, status, body string) {
 	t.Helper()
 	conn := b.Connect("helper.example").NATS()
-	for _, host := range []string{"all", "example.foreign"} {
-		_, err := conn.Subscribe(b.Plane()+".888."+host+".|.GET.ping", func(asked *nats.Msg) {
+	for _, host := range []string{"all", "example.foreign", "example.foreign.f1aaaaaaaa"} {
+		_, err := conn.Subscribe(b.Plane()+".888."+host+".|.GET."+path, func(asked *nats.Msg) {
 			request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(asked.Data)))
 			if err != nil {
 				return // nobody is answered, which fails the test
 			}
 			id := request.Header.Get("Bus-Msg-Id")
 			to, _ := strings.CutSuffix(asked.Reply, "."+id)
-			_ = conn.Publish(to, fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nBus-From-Host: foreign.example\r\n"+
-				"Bus-From-Id: f1aaaaaaaa\r\nBus-Msg-Id: %s\r\nBus-Op-Code: Res\r\n\r\n%s", len(body), id, body))
+			_ = conn.Publish(to, fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Length: %d\r\nBus-From-Host: foreign.example\r\n"+
+				"Bus-From-Id: f1aaaaaaaa\r\nBus-Msg-Id: %s\r\nBus-Op-Code: Res\r\n\r\n%s", status, len(body), id, body))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := conn.Flush(); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := conn.FlushWithContext(ctx); err != nil {
 		t.Fatal(err)
 	}
 }

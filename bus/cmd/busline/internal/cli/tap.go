@@ -67,7 +67,7 @@ const newcomersEvery = 3 * time.Second
 func (s *session) tap(ctx context.Context, options tapOptions) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	taps := &taps{session: s, calls: make(chan []bus.CallRecord), gone: make(chan instance), tapped: make(map[string]bool)}
+	taps := newTaps(s)
 	defer taps.asking.Wait()
 	defer stop()
 	there, err := taps.look(ctx)
@@ -96,7 +96,7 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 				}
 			}
 		case one := <-taps.gone:
-			delete(taps.tapped, one.ID+"."+one.Host)
+			taps.leave(ctx, one)
 		case <-newcomers.C:
 			if _, err := taps.look(ctx); err != nil && ctx.Err() == nil {
 				s.complain(err) // such as a broker that is away for a moment

@@ -1,13 +1,16 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 )
 
 // tapped runs tap until it ends, while somebody calls.
@@ -74,4 +77,20 @@ func TestTapFindsNewcomers(t *testing.T) {
 	if got.status != 0 || !strings.Contains(got.stdout, "calculator.example") || !strings.Contains(got.stderr, "no host is called calculator.example yet; waiting for one") {
 		t.Errorf("tap: %s", fmt.Sprint(got))
 	}
+}
+
+// TestTapRefused taps an instance that does not let itself be asked, and says so once.
+func TestTapRefused(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		e := &terminal{t, b, map[string]string{}}
+		answerForeign(t, b, "ping", "200 OK", "{}")
+		answerForeign(t, b, "tap", "403 Forbidden", "not you")
+		ctx, interrupt := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Second, interrupt) // after some searches for newcomers
+		got := e.run(ctx, nil, "tap")
+		if got.status != 130 || strings.Count(got.stderr, "busline: f1aaaaaaaa.foreign.example: 403 Forbidden") != 1 {
+			t.Errorf("tap: %+v", got)
+		}
+	})
 }

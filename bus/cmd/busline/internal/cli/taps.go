@@ -14,9 +14,20 @@ import (
 type taps struct {
 	session *session
 	calls   chan []bus.CallRecord
-	gone    chan instance   // instances that cannot be asked any more
-	tapped  map[string]bool // by ID and host
+	gone    chan departure    // instances that cannot be asked any more
+	tapped  map[string]bool   // by ID and host
+	said    map[string]string // why an instance could not be asked, by ID and host
 	asking  sync.WaitGroup
+}
+
+// departure is an instance that cannot be asked any more, and why.
+type departure struct {
+	instance
+	err error
+}
+
+func newTaps(s *session) *taps {
+	return &taps{session: s, calls: make(chan []bus.CallRecord), gone: make(chan departure), tapped: make(map[string]bool), said: make(map[string]string)}
 }
 
 // look taps the running instances that are not tapped yet, and returns all that run.
@@ -25,8 +36,8 @@ func (t *taps) look(ctx context.Context) (there []instance, err error) {
 		return nil, err
 	}
 	for _, one := range there {
-		if name := one.ID + "." + one.Host; !t.tapped[name] {
-			t.tapped[name] = true
+		if !t.tapped[one.name()] {
+			t.tapped[one.name()] = true
 			t.asking.Go(func() { t.ask(ctx, one) })
 		}
 	}
@@ -38,13 +49,7 @@ const longestTapWait = 5 * time.Second
 
 // ask asks one instance repeatedly, until it has gone or ctx ends.
 func (t *taps) ask(ctx context.Context, at instance) {
-	defer func() {
-		select {
-		case t.gone <- at:
-		case <-ctx.Done():
-		}
-	}()
-	address := fmt.Sprintf("GET https://%s.%s:%d/tap", at.ID, at.Host, controlPort)
+	address := fmt.Sprintf("GET https://%s:%d/tap", at.name(), controlPort)
 	wait := min(longestTapWait, t.session.settings.timeout/2)
 	after := int64(-1)
 	for {
@@ -57,12 +62,15 @@ func (t *taps) ask(ctx context.Context, at instance) {
 		err := bus.Call(limited, t.session.conn, address, bus.Args{"after": after, "wait": wait}, &told)
 		cancel()
 		if err != nil {
-			t.explain(ctx, at, err)
+			select {
+			case t.gone <- departure{at, err}:
+			case <-ctx.Done():
+			}
 			return
 		}
 		after = told.Next
 		if told.Missed > 0 {
-			t.session.notef("%s.%s had %d more calls than it keeps; they are not shown", at.ID, at.Host, told.Missed)
+			t.session.notef("%s had %d more calls than it keeps; they are not shown", at.name(), told.Missed)
 		}
 		if len(told.Calls) == 0 {
 			continue
@@ -75,9 +83,15 @@ func (t *taps) ask(ctx context.Context, at instance) {
 	}
 }
 
-// explain says why an instance cannot be asked, unless it has just left.
-func (t *taps) explain(ctx context.Context, at instance, err error) {
-	if ctx.Err() == nil && !errors.Is(err, bus.ErrNoResponder) && !errors.Is(err, bus.ErrInstanceLost) && !errors.Is(err, bus.ErrDisconnected) {
-		t.session.notef("%s.%s: %s", at.ID, at.Host, cleanLine(err.Error()))
+// leave forgets an instance that cannot be asked, so that it is asked again if it is still there, and says why, unless it has just
+// left or this was said before.
+func (t *taps) leave(ctx context.Context, one departure) {
+	delete(t.tapped, one.name())
+	if ctx.Err() != nil || errors.Is(one.err, bus.ErrNoResponder) || errors.Is(one.err, bus.ErrInstanceLost) || errors.Is(one.err, bus.ErrDisconnected) {
+		return
+	}
+	if why := cleanLine(one.err.Error()); t.said[one.name()] != why {
+		t.said[one.name()] = why
+		t.session.notef("%s: %s", one.name(), why)
 	}
 }
