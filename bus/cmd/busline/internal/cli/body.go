@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"unicode/utf8"
 )
 
@@ -20,11 +21,16 @@ func (p *plan) prepareBody(made *prepared, whole []byte, members *value) error {
 	case p.operation.takesMembers():
 		made.body = []byte("{}")
 	default:
-		d := schemas{p.operation.document}
-		return misuse("%s %s takes %s as its body: give it as @file, as - for standard input, or as JSON",
-			p.method, p.to, withArticle(d.text(p.operation.body())))
+		return misuse("%s", p.asksForBody())
 	}
 	return p.setType(made)
+}
+
+// asksForBody says what is to be given to an operation whose body has no members.
+func (p *plan) asksForBody() string {
+	d := schemas{p.operation.document}
+	return fmt.Sprintf("%s %s takes %s as its body: give it as @file, as - for standard input, or as JSON",
+		p.method, p.to, withArticle(d.text(p.operation.body())))
 }
 
 // setType sets the content type of a body, unless the command line has.

@@ -59,6 +59,8 @@ func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest 
 		return places, rest, nil
 	case len(all) > 0:
 		return nil, nil, misuse("argument %s: its value is already in the path", name)
+	case len(known) == 0 && p.operation.isUnlisted(p.operation.body()):
+		return nil, nil, misuse("there is no argument %s: %s", name, p.asksForBody())
 	}
 	return nil, nil, unknownArgument(p.to, name, parameterNames(known))
 }

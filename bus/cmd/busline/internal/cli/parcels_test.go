@@ -93,7 +93,7 @@ func TestTypes(t *testing.T) {
 		"argument lines is an array of Line":                          {"send", `lines:=[{"count":"x"}]`},
 		"there is no argument inside.kinds: inside has":               {"send", "inside.kinds=box"},
 		"takes an array of integer as its body: give it as @file":     {"count"},
-		"there is no argument x: parcels.example/count takes none":    {"count", "x=5"},
+		"there is no argument x: POST parcels.example/count takes an": {"count", "x=5"},
 		`lines is an array: repeat it, write lines.0=…, or lines:='[`: {"send", "lines.5000=x"},
 	} {
 		e.refuses(2, want, append([]string{"call", "parcels.example/" + arguments[0]}, arguments[1:]...)...)
