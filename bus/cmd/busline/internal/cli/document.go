@@ -24,6 +24,9 @@ type fetched struct {
 // claims.
 var errUndescribed = errors.New("has no document for this caller")
 
+// errUnreadable says that the document of a host is none, or one that is not valid. Busline does not write such, others may.
+var errUnreadable = errors.New("cannot be read")
+
 // fetch asks a host, or one of its instances, for the document of a port, with the actor of ctx.
 func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, error) {
 	conn, err := s.join(ctx)
@@ -56,7 +59,7 @@ func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, e
 	}
 	document, err := openapi.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("the document of %s cannot be read: %w", where, err)
+		return nil, fmt.Errorf("the document of %s %w: %w", where, errUnreadable, err)
 	}
 	own := document.Filter(func(path, _ string, _ *openapi.Operation) bool {
 		named, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), ":")

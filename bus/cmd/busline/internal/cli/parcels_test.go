@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -98,6 +99,31 @@ func TestTypes(t *testing.T) {
 	} {
 		e.refuses(2, want, append([]string{"call", "parcels.example/" + arguments[0]}, arguments[1:]...)...)
 	}
+}
+
+// TestUnreadableDocument calls a service whose document is not valid, as that of another framework may be.
+func TestUnreadableDocument(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serve("broken.example", func(conn *bus.Conn) error { return bus.Serve(conn, Parcels{}) },
+		bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				err := next(ctx, call)
+				if call.Side == bus.ServerSide && call.Path == "/openapi.json" {
+					call.Response.Body = []byte(`{"openapi":"3.1.0"}`)
+				}
+				return err
+			}
+		}))
+	const why = "the document of broken.example:443 cannot be read: OpenAPI document: its version is not 3.0"
+	got := e.busline(0, "call", "-X", "POST", "broken.example/secret", "x=5")
+	if want := (result{stdout: `{"y":5}` + "\n", stderr: "busline: " + why + "; arguments are sent as text\n"}); got != want {
+		t.Errorf("a call prints %+v, want %+v", got, want)
+	}
+	if got := e.busline(2, "call", "broken.example/secrets"); !strings.HasSuffix(got.stderr, "broken.example serves nothing at /secrets, and shows no other paths (seen without a token)\n") {
+		t.Errorf("what is not there: %+v", got)
+	}
+	e.refuses(1, why, "describe", "broken.example")
 }
 
 func TestHandlers(t *testing.T) {

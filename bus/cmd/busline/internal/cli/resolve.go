@@ -21,8 +21,8 @@ type plan struct {
 	inPath    map[string]string // values in the address for {parameters}
 }
 
-// resolve finds out which operation is called: from the document of the host, or, if that does not have the path, by
-// asking the host whether it serves the path nevertheless. A method from the command line takes precedence.
+// resolve finds out which operation is called: from the document of the host, or, if that does not have the path or cannot be
+// read, by asking the host whether it serves the path nevertheless. A method from the command line takes precedence.
 func (s *session) resolve(ctx context.Context, to address, method string, given arguments) (*plan, error) {
 	if to.host == "all" || to.port == controlPort || to.path == "/openapi.json" {
 		return &plan{to: to, method: method}, nil // no document describes these
@@ -30,6 +30,9 @@ func (s *session) resolve(ctx context.Context, to address, method string, given 
 	known, err := s.fetch(ctx, to.host, to.port)
 	switch {
 	case errors.Is(err, errUndescribed):
+		return s.undescribed(ctx, to, method, nil)
+	case errors.Is(err, errUnreadable): // which is no reason not to call
+		s.notef("%s; arguments are sent as text", cleanLine(err.Error()))
 		return s.undescribed(ctx, to, method, nil)
 	case err != nil:
 		return nil, err
