@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,12 +21,13 @@ type address struct {
 
 // parseAddress parses an address; https:// may be omitted.
 func parseAddress(text string) (address, error) {
+	whole := text
 	if !strings.Contains(text, "://") {
-		text = "https://" + text
+		whole = "https://" + text
 	}
-	parsed, err := url.Parse(text)
-	if err != nil {
-		return address{}, misuse("%q is not an address such as calculator.example/add", text)
+	parsed, err := url.Parse(whole)
+	if err != nil { // it begins with the whole text
+		return address{}, misuse("%q is not an address such as calculator.example/add: %w", text, cmp.Or(errors.Unwrap(err), err))
 	}
 	to, err := subject.FromURL(http.MethodGet, parsed)
 	if err != nil {

@@ -67,6 +67,9 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	if f.all && f.instance != "" {
 		return misuse("--all and --instance cannot be combined: call every instance, or one")
 	}
+	if f.all && f.raw && !f.include {
+		return misuse("--raw does not go with --all, which has a line for each answer: add -i for the head and the body of each")
+	}
 	made, err := f.prepare(ctx, s, operands)
 	if err != nil {
 		return err

@@ -118,6 +118,9 @@ func TestCallInstances(t *testing.T) {
 	if got := e.busline(0, "call", "--all", "-i", "messaging.example/no-queue").stdout; strings.Count(got, "HTTP/1.1 200 OK\n") != 3 {
 		t.Errorf("-i prints\n%s", got)
 	}
+	if got := e.busline(0, "call", "--all", "-i", "--raw", "messaging.example/no-queue").stdout; strings.Count(got, "HTTP/1.1 200 OK\n") != 3 {
+		t.Errorf("-i --raw prints\n%s", got)
+	}
 	if got := e.busline(0, "call", "--all", "all:888/ping").stdout; strings.Count(got, `"host":"messaging.example"`) != 3 {
 		t.Errorf("all answer a ping:\n%s", got)
 	}

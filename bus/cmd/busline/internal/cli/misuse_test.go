@@ -54,7 +54,8 @@ func TestMisuse(t *testing.T) {
 
 		// addresses
 		{[]string{"call"}, "name what to call, as in: "},
-		{[]string{"call", "calc_x/add"}, `"https://calc_x/add" is not an address such as calculator.example/add: host "calc_x"`},
+		{[]string{"call", "calc_x/add"}, `"calc_x/add" is not an address such as calculator.example/add: host "calc_x"`},
+		{[]string{"call", "calculator.example:x/add"}, `"calculator.example:x/add" is not an address such as calculator.example/add: invalid port`},
 		{[]string{"call", "ftp://calculator.example/add"}, "neither https nor http"},
 		{[]string{"call", "calculator.example:0/add"}, `port "0": not from 1 to 65535`},
 		{[]string{"call", "calculator.example/%zz"}, "is not an address"},
@@ -65,6 +66,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"call", "calculator.example/add", "--instance", "A!"}, `--instance: instance ID "A!"`},
 		{[]string{"call", "calculator.example/add", "--instance", "abc", "--all"}, "cannot be combined: call every instance, or one"},
 		{[]string{"call", "calculator.example/add", "-X", "G T"}, "-X G T: a method is a word such as GET"},
+		{[]string{"call", "calculator.example/add", "--raw", "--all"}, "--raw does not go with --all, which has a line for each answer: add -i"},
 		{[]string{"call", "calculator.example/add", "-H", "nothing"}, `-H: "nothing" is not valid; write a header that is for callers to set, such as Accept: text/plain`},
 		{[]string{"call", "calculator.example/add", "-H", "A B: c"}, `-H: "A B: c" is not valid; write a header that`},
 		{[]string{"call", "calculator.example/add", "-H", "host: other.example"}, `-H: "host: other.example" is not valid; write a header that`},
