@@ -26,6 +26,9 @@ func TestDescribe(t *testing.T) {
 	e.env["BUS_TOKEN"] = e.token(keys, `{"roles":["hr"],"level":3}`)
 	golden(t, "describe-payroll-hr.txt", e.busline(0, "describe", "payroll.example").stdout)
 	e.says(`{"amount":5200}`+"\n", "call", "payroll.example/salary", "employee=ada")
+	for _, scheme := range []string{"Bearer ", " bearer  "} {
+		e.says(`{"amount":5200}`+"\n", "--token", scheme+e.env["BUS_TOKEN"]+"\n", "call", "payroll.example/salary", "employee=ada")
+	}
 	e.refuses(1, "401 Unauthorized: a token is required; send it as", "--token", " ", "call", "payroll.example/salary", "employee=ada")
 	e.refuses(1, "hint      a service accepts only tokens signed by a key in its BUS_JWKS; busline token makes both for tests", "--token", "Bearer x", "describe", "payroll.example")
 

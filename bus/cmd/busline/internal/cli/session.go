@@ -82,7 +82,11 @@ func (s *session) token() string {
 	if token == "" {
 		token = s.Getenv("BUS_TOKEN")
 	}
-	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(token), "Bearer "))
+	token = strings.TrimSpace(token)
+	if scheme, bare, found := strings.Cut(token, " "); found && strings.EqualFold(scheme, "Bearer") { // copied from a header
+		return strings.TrimSpace(bare)
+	}
+	return token
 }
 
 // height returns how many lines the terminal has, 0 if that is unknown.
