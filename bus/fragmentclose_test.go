@@ -14,6 +14,8 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // TestReplacedInstanceLosesNoLargeCall replaces instances while they are sent requests in parts.
@@ -47,6 +49,34 @@ func TestReplacedInstanceLosesNoLargeCall(t *testing.T) {
 	stop.Store(true)
 	calls.Wait()
 	checkNothingLeft(t, caller)
+}
+
+// TestLargeCallOutlivesTheInstancesThatTakeIt has each instance leave when it has the first part, and together they take far
+// longer than a host may be away.
+func TestLargeCallOutlivesTheInstancesThatTakeIt(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, next := b.connect("caller.example"), b.connect("bytes.example")
+		requests := b.listen(subject.Subscription(b.Plane(), "443", "bytes.example", "POST", "echo"))
+		leaves := &scripted{host: "bytes.example", id: scriptedID, plane: b.Plane(), raw: rawClient(t, b.world), script: []wire.OpCode{ack}}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			checkEcho(t, caller, 3<<20)
+		}()
+		for range 3 {
+			select {
+			case first := <-requests:
+				time.Sleep(time.Second)
+				leaves.receive(first) // it is not there for the others
+			case <-ended:
+				t.Fatal("the call has not waited for the next instance")
+			}
+		}
+		handleBytes(t, next)
+		<-ended
+		checkNothingLeft(t, caller, next)
+	})
 }
 
 // TestCloseDoesNotWaitForParts closes an instance that has the first part of a request.

@@ -24,6 +24,9 @@ func newPatience() *patience {
 	return &patience{next: firstPause, until: time.Now().Add(replaceWindow)}
 }
 
+// renew gives the host all the time again, as somebody was there until now. The pauses stay as long as they have become.
+func (p *patience) renew() { p.until = time.Now().Add(replaceWindow) }
+
 // pause waits before the next attempt; false when there is none. Known says whether the host has been heard of by now.
 func (p *patience) pause(ctx context.Context, known bool, ends time.Time) bool {
 	pause := min(p.next, time.Until(p.until))

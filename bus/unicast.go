@@ -41,8 +41,11 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 		if !left && !errors.Is(err, errAbsent) {
 			return response, err
 		}
-		if retry == nil {
+		switch {
+		case retry == nil:
 			retry = newPatience()
+		case left:
+			retry.renew()
 		}
 		if !left && mayTell { // else it is served, or was
 			allowed, by, err := c.askAllowed(ctx, request.address, ends)
