@@ -410,8 +410,8 @@ func TestChainGoesDeeperWithLessTime(t *testing.T) {
 
 func TestTimeBudgetEndsTheCall(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
-		caller, _ := newCalculator(t, w)
+	inBubble(t, func(t *testing.T, b *bubble) {
+		caller, _ := newCalculator(t, b.world)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		err := bus.Call(ctx, caller, calculatorURL+"/wait", nil, nil)
@@ -429,8 +429,8 @@ func TestTimeBudgetEndsTheCall(t *testing.T) {
 
 func TestEndpointTimeBudget(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
-		conn := w.connect(calculatorHost)
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn := b.connect(calculatorHost)
 		serve(t, conn, calculator{}, bus.Method("Wait", bus.TimeBudget(20*time.Millisecond)))
 		err := bus.Call(t.Context(), conn, calculatorURL+"/wait", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)

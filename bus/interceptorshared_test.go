@@ -46,10 +46,10 @@ func TestInterceptorsShareNoRequest(t *testing.T) {
 // adds fields. It is for the race detector.
 func TestInterceptorsOutliveTheirCaller(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, b *bubble) {
 		var ended sync.WaitGroup
 		ended.Add(1)
-		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		callee := b.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				if call.Side == bus.ServerSide {
 					defer ended.Done()
@@ -60,7 +60,7 @@ func TestInterceptorsOutliveTheirCaller(t *testing.T) {
 			}
 		}))
 		serve(t, callee, calculator{callee.ID()})
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				err := next(ctx, call)
 				_ = call.TraceID()
@@ -136,11 +136,11 @@ func (s *stuckOnce) Take(x int) (number int) {
 // for the race detector.
 func TestInterceptorCallsAgainBesideTheFirst(t *testing.T) {
 	t.Parallel()
-	overBoth(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, b *bubble) {
 		impl := &stuckOnce{let: make(chan struct{})}
-		callee := w.connect(calculatorHost)
+		callee := b.connect(calculatorHost)
 		serve(t, callee, impl)
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 				defer cancel()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/busline/busline/bus"
@@ -18,7 +19,11 @@ import (
 // start puts trouble on a bus of its own. What it logs is trouble that is asked for.
 func start(t *testing.T) (caller *bus.Conn) {
 	t.Helper()
-	b := bustest.New(t)
+	return startOn(t, bustest.New(t))
+}
+
+func startOn(t *testing.T, b *bustest.Bus) (caller *bus.Conn) {
+	t.Helper()
 	if err := troublesvc.Serve(b.Connect(troubleapi.Host, bus.WithLogger(zerolog.Nop()))); err != nil {
 		t.Fatal(err)
 	}
@@ -55,26 +60,27 @@ func TestEchoIsLarge(t *testing.T) {
 // TestOutOfTime gives calls less time than they take.
 func TestOutOfTime(t *testing.T) {
 	t.Parallel()
-	caller := start(t)
-	for address, ms := range map[string]int{
-		"https://trouble.example/sleep": 600_000, // notices
-		"https://trouble.example/hang":  500,     // does not, and is waited for when the test ends
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		err := bus.Call(ctx, caller, address, bus.Args{"ms": ms}, nil)
-		if cancel(); bus.StatusOf(err) != http.StatusGatewayTimeout {
-			t.Errorf("%s: %v", address, err)
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		caller := startOn(t, b)
+		for address, ms := range map[string]int{
+			"https://trouble.example/sleep": 600_000, // notices
+			"https://trouble.example/hang":  5000,    // does not, and is waited for when the test ends
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			err := bus.Call(ctx, caller, address, bus.Args{"ms": ms}, nil)
+			if cancel(); bus.StatusOf(err) != http.StatusGatewayTimeout {
+				t.Errorf("%s: %v", address, err)
+			}
 		}
-	}
-	var cancelled struct{ Count int }
-	for cancelled.Count == 0 { // until Sleep has noticed
+		synctest.Wait() // until Sleep has noticed
+		var cancelled struct{ Count int }
 		if err := bus.Call(t.Context(), caller, "https://trouble.example/cancelled", nil, &cancelled); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if cancelled.Count != 1 {
-		t.Errorf("%d calls were cut short, want that of Sleep alone", cancelled.Count)
-	}
+		if cancelled.Count != 1 {
+			t.Errorf("%d calls were cut short, want that of Sleep alone", cancelled.Count)
+		}
+	})
 }
 
 func TestNames(t *testing.T) {
