@@ -156,7 +156,7 @@ func RunningRequests(c *Conn) int {
 func HeldByParts(c *Conn) int {
 	c.unfinished.memory.mu.Lock()
 	defer c.unfinished.memory.mu.Unlock()
-	return c.unfinished.memory.held
+	return int(c.unfinished.memory.held)
 }
 
 // UnfinishedMessages returns of how many requests and responses parts are still to come.

@@ -133,6 +133,15 @@ func TestMessageLimit(t *testing.T) {
 	}
 }
 
+// TestLargestMessageLimit holds that there is room for messages in parts, also where an int has 32 bits.
+func TestLargestMessageLimit(t *testing.T) {
+	t.Parallel()
+	w := transports()["broker"](newBus(t, broker.MaxPayload(8192)))
+	callee, caller := w.connect("bytes.example", bus.WithMessageLimit(512<<20)), w.connect("caller.example", bus.WithMessageLimit(512<<20))
+	handleBytes(t, callee)
+	checkEcho(t, caller, 100_000)
+}
+
 func checkFailed(t *testing.T, what string, err error, status int, executed bus.Executed) {
 	t.Helper()
 	failed, _ := errors.AsType[*bus.Error](err)

@@ -20,37 +20,36 @@ const (
 
 // partsMemory bounds the bytes that messages in parts hold.
 type partsMemory struct {
-	ofAll, ofSender int // bounds, in bytes
+	ofAll, ofSender int64 // bounds, in bytes: more than an int holds on a 32-bit platform
 
 	mu      sync.Mutex // protects all below
-	held    int
-	senders map[string]int // by instance, "k3f9x2m7qp.calculator.example"; nobody who holds nothing
+	held    int64
+	senders map[string]int64 // by instance, "k3f9x2m7qp.calculator.example"; nobody who holds nothing
 }
 
 func newPartsMemory(messageLimit int) *partsMemory {
-	return &partsMemory{
-		ofAll: memoryOfAll * messageLimit, ofSender: memoryOfSender * messageLimit, senders: make(map[string]int),
-	}
+	limit := int64(messageLimit)
+	return &partsMemory{ofAll: memoryOfAll * limit, ofSender: memoryOfSender * limit, senders: make(map[string]int64)}
 }
 
 // holding is the memory of one message. It is not safe for concurrent use.
 type holding struct {
 	memory *partsMemory
 	sender string // "" for a response
-	bytes  int
+	bytes  int64
 }
 
 // grow asks for the memory of a part that has come as so many bytes.
 func (h *holding) grow(bytes int) error {
 	h.memory.mu.Lock()
 	defer h.memory.mu.Unlock()
-	bytes += partCost
-	if h.memory.held+bytes > h.memory.ofAll || (h.sender != "" && h.memory.senders[h.sender]+bytes > h.memory.ofSender) {
+	more := int64(bytes) + partCost
+	if h.memory.held+more > h.memory.ofAll || (h.sender != "" && h.memory.senders[h.sender]+more > h.memory.ofSender) {
 		return tooBusy(NotExecuted, "too busy: too many large messages are under way")
 	}
-	h.memory.held += bytes
-	h.memory.senders[h.sender] += bytes
-	h.bytes += bytes
+	h.memory.held += more
+	h.memory.senders[h.sender] += more
+	h.bytes += more
 	return nil
 }
 
