@@ -35,7 +35,7 @@ const importTable = `
 	bus:                bus/wire bus/subject bus/batch bus/claims bus/metrics reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
 	restmap/openapi/compare: reflectapi restmap restmap/openapi
-	bus/bustest:        bus bus/broker restmap/openapi restmap/openapi/compare
+	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest restmap/openapi restmap/openapi/compare
 	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi
 	msgsvc:             bus
 	bus/cmd/busline/internal/cli: bus bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi restmap restmap/openapi

@@ -13,7 +13,7 @@ func TestTokensAtTheDoor(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openFor(t, i)
-	door.keep("vault.example", i.trust())
+	door.keep("vault.example", i.Trust())
 	keeper := i.in("keeper")
 	token := strings.TrimPrefix(keeper, "Authorization: Bearer ")
 	for _, test := range []struct {
@@ -71,7 +71,7 @@ func TestAuthorizationOnTheBus(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openFor(t, i)
-	conn := door.bus.Connect("echo.example", i.trust())
+	conn := door.bus.Connect("echo.example", i.Trust())
 	if err := conn.Handle("*", "/{rest+}", http.HandlerFunc(echo)); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestDoorWithoutKeys(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := open(t)
-	door.keep("vault.example", i.trust())
+	door.keep("vault.example", i.Trust())
 	for header, status := range map[string]int{"X: y": 200, "Authorization: Basic YTpi": 200, i.in("keeper"): 401} {
 		got := door.get("/vault.example/stones", header)
 		if got.StatusCode != status {

@@ -15,7 +15,7 @@ import (
 func openPortal(t *testing.T, i *issuer) *door {
 	t.Helper()
 	door := openFor(t, i)
-	if err := portal.Register(door.bus.Connect("portal", i.trust()), patient()...); err != nil {
+	if err := portal.Register(door.bus.Connect("portal", i.Trust()), patient()...); err != nil {
 		t.Fatal(err)
 	}
 	return door
@@ -26,8 +26,8 @@ func TestDocumentForEach(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openPortal(t, i)
-	door.keep("vault.example", i.trust())
-	err := bus.Serve(door.bus.Connect("canary.example", i.trust()), calculator{}, bus.Claims(`"keeper" in roles && "canary" in roles`))
+	door.keep("vault.example", i.Trust())
+	err := bus.Serve(door.bus.Connect("canary.example", i.Trust()), calculator{}, bus.Claims(`"keeper" in roles && "canary" in roles`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestHiddenIsNowhereOnThePortal(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openPortal(t, i)
-	door.keep("vault.example", i.trust())
+	door.keep("vault.example", i.Trust())
 	for header, seen := range map[string]bool{"X: nobody": false, i.in("cook"): false, i.in("keeper"): true} {
 		text := door.get("/portal/openapi.json", header).text
 		for _, canary := range []string{"gold", "Gold", "canary", "for keepers"} {
@@ -100,10 +100,10 @@ func TestCallersAreNotMixedUp(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 		return now
 	}
-	if err := portal.Register(door.bus.Connect("portal", i.trust()), append(patient(), portal.WithClock(clock))...); err != nil {
+	if err := portal.Register(door.bus.Connect("portal", i.Trust()), append(patient(), portal.WithClock(clock))...); err != nil {
 		t.Fatal(err)
 	}
-	door.keep("vault.example", i.trust())
+	door.keep("vault.example", i.Trust())
 	var readers sync.WaitGroup
 	for range 4 {
 		for header, want := range map[string]bool{"X: nobody": false, i.in("keeper"): true, i.in("cook"): false} {

@@ -35,7 +35,7 @@ func TestInstances(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openFor(t, i)
-	if err := portal.Register(door.bus.Connect("portal", i.trust()), patient()...); err != nil {
+	if err := portal.Register(door.bus.Connect("portal", i.Trust()), patient()...); err != nil {
 		t.Fatal(err)
 	}
 	door.calculate("calculator.example")
@@ -49,7 +49,7 @@ func TestInstances(t *testing.T) {
 	if err := both.Handle("GET", "/x", http.HandlerFunc(echo), bus.Port(444)); err != nil {
 		t.Fatal(err)
 	}
-	secret := door.bus.Connect("secret.example", i.trust())
+	secret := door.bus.Connect("secret.example", i.Trust())
 	if err := bus.Serve(secret, calculator{}, bus.Claims(`"keeper" in roles`)); err != nil {
 		t.Fatal(err)
 	}

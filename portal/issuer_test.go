@@ -3,65 +3,38 @@ package portal_test
 import (
 	"context"
 	"maps"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
-	"github.com/busline/busline/bus/claims/claimstest"
 	"github.com/busline/busline/portal"
 )
 
-// issuer signs tokens, and has a verifier for them.
+// issuer makes the headers of callers.
 type issuer struct {
-	t        testing.TB
-	key      *claimstest.Key
-	verifier *claims.Verifier
+	*bustest.Issuer
 }
 
 func newIssuer(t testing.TB) *issuer {
 	t.Helper()
-	key, err := claimstest.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	keySet := filepath.Join(t.TempDir(), "keys.json")
-	if err := claimstest.WriteKeySet(keySet, key); err != nil {
-		t.Fatal(err)
-	}
-	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: keySet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(verifier.Close)
-	return &issuer{t, key, verifier}
+	return &issuer{bustest.NewIssuer(t)}
 }
-
-func (i *issuer) trust() bus.ConnectOption { return bus.WithVerifier(i.verifier) }
 
 // bearer returns the header of a caller whose token is valid for an hour and has the given claims, among others.
 func (i *issuer) bearer(more claims.Claims) string {
-	i.t.Helper()
-	payload := claims.Claims{"sub": "ada", "exp": time.Now().Add(time.Hour).Unix()}
-	maps.Copy(payload, more)
-	token, err := i.key.Sign(payload)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	return "Authorization: Bearer " + token
+	said := claims.Claims{"sub": "ada"}
+	maps.Copy(said, more)
+	return "Authorization: Bearer " + i.Token(said)
 }
 
 // in returns the header of a caller with roles.
-func (i *issuer) in(roles ...string) string {
-	i.t.Helper()
-	return i.bearer(claims.Claims{"roles": roles})
-}
+func (i *issuer) in(roles ...string) string { return i.bearer(claims.Claims{"roles": roles}) }
 
 // openFor starts an ingress that verifies tokens.
 func openFor(t *testing.T, i *issuer, options ...portal.IngressOption) *door {
 	t.Helper()
-	return openWith(t, []bus.ConnectOption{i.trust()}, options...)
+	return openWith(t, []bus.ConnectOption{i.Trust()}, options...)
 }
 
 // vault is a service that asks who calls.

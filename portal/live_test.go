@@ -306,16 +306,16 @@ func TestLiveIsFiltered(t *testing.T) {
 func checkFilter(t *testing.T, b *bustest.Bus) {
 	t.Helper()
 	i := newIssuer(t)
-	w := watch(t, b, i.trust())
-	payroll := b.Connect("payroll.example", i.trust(), bus.WithVersion("canary-version"))
+	w := watch(t, b, i.Trust())
+	payroll := b.Connect("payroll.example", i.Trust(), bus.WithVersion("canary-version"))
 	if err := payrollsvc.Serve(payroll); err != nil {
 		t.Fatal(err)
 	}
-	hidden := b.Connect("canary.example", i.trust())
+	hidden := b.Connect("canary.example", i.Trust())
 	serveCounter(t, hidden, bus.Claims(`"keeper" in roles`))
 	internal := b.Connect("canary-internal.example")
 	serveCounter(t, internal, bus.Port(444))
-	web := b.Connect("web.example", i.trust())
+	web := b.Connect("web.example", i.Trust())
 	for route, options := range map[string][]bus.HandleOption{
 		"* /open": nil, "GET /hidden-canary": {bus.Hidden()}, "GET /both": {bus.Claims(`"keeper" in roles`)}, "* /both": nil,
 		"GET /files/{name}": {bus.Claims(`"keeper" in roles`)}, "GET /files/{path+}": nil,

@@ -156,10 +156,10 @@ func TestMulticastAsCaller(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	door := openFor(t, i)
-	if err := portal.Register(door.bus.Connect("portal", i.trust()), patient()...); err != nil {
+	if err := portal.Register(door.bus.Connect("portal", i.Trust()), patient()...); err != nil {
 		t.Fatal(err)
 	}
-	door.keep("vault.example", i.trust())
+	door.keep("vault.example", i.Trust())
 	for _, test := range []struct {
 		header string
 		status int

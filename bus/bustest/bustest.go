@@ -14,8 +14,8 @@
 // with a bus of their own may run in parallel.
 //
 // [Virtual] gives a test a bus in virtual time, in which time-outs cost no time. [Reporter] receives the reports of mocks on
-// the bus, also late ones, [MaxCalls] limits the calls that a handler makes, and [Bus.CheckShortCircuit] finds calls that only
-// work while both sides are in one process.
+// the bus, also late ones, [MaxCalls] limits the calls that a handler makes, [NewIssuer] makes tokens for callers with claims,
+// and [Bus.CheckShortCircuit] finds calls that only work while both sides are in one process.
 package bustest
 
 import (

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/claims"
-	"github.com/busline/busline/bus/claims/claimstest"
 	"github.com/busline/busline/examples/internal/exampletest"
 	"github.com/busline/busline/examples/payroll/payrollapi"
 	"github.com/busline/busline/examples/payroll/payrollsvc"
@@ -21,44 +18,23 @@ import (
 // office is a bus with a payroll on it, and with whom to ask for tokens.
 type office struct {
 	*bustest.Bus
-	t        *testing.T
-	key      *claimstest.Key
-	verifier *claims.Verifier
+	t      *testing.T
+	issuer *bustest.Issuer
 }
 
 func open(t *testing.T) *office {
 	t.Helper()
-	key, err := claimstest.NewKey()
-	if err != nil {
+	issuer := bustest.NewIssuer(t)
+	b := bustest.New(t)
+	b.CheckShortCircuit()
+	if err := payrollsvc.Serve(b.Connect(payrollapi.Host, issuer.Trust())); err != nil {
 		t.Fatal(err)
 	}
-	keySet := filepath.Join(t.TempDir(), "keys.json")
-	if err := claimstest.WriteKeySet(keySet, key); err != nil {
-		t.Fatal(err)
-	}
-	verifier, err := claims.Open(t.Context(), claims.Config{KeySet: keySet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(verifier.Close)
-	o := &office{bustest.New(t), t, key, verifier}
-	o.CheckShortCircuit()
-	if err := payrollsvc.Serve(o.Connect(payrollapi.Host, bus.WithVerifier(verifier))); err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return &office{b, t, issuer}
 }
 
 // as returns a context whose calls are made for somebody with these claims.
-func (o *office) as(said claims.Claims) context.Context {
-	o.t.Helper()
-	said["exp"] = time.Now().Add(time.Hour).Unix()
-	token, err := o.key.Sign(said)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return bus.ActAs(o.t.Context(), token)
-}
+func (o *office) as(said claims.Claims) context.Context { return o.issuer.ActAs(o.t.Context(), said) }
 
 func (o *office) head() context.Context {
 	return o.as(claims.Claims{"roles": []string{"hr"}, "level": 3})

@@ -1,0 +1,59 @@
+package bustest_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/claims"
+)
+
+// Safe asks who calls.
+type Safe struct{}
+
+// Open is for keepers.
+func (Safe) Open(ctx context.Context) (name string) {
+	said, _ := bus.ClaimsOf(ctx)
+	name, _ = said["sub"].(string)
+	return name
+}
+
+// TestIssuer calls for several people, also when an hour has gone by.
+func TestIssuer(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		issuer, stranger := bustest.NewIssuer(t), bustest.NewIssuer(t)
+		if err := bus.Serve(b.Connect("safe.example", issuer.Trust()), Safe{}, bus.Claims(`"keeper" in roles`)); err != nil {
+			t.Fatal(err)
+		}
+		caller, keeper := b.Connect("caller.example"), claims.Claims{"sub": "ada", "roles": []string{"keeper"}}
+		open := func(ctx context.Context) (name string, status int) {
+			var out struct{ Name string }
+			err := bus.Call(ctx, caller, "https://safe.example/open", nil, &out)
+			return out.Name, bus.StatusOf(err)
+		}
+		good := issuer.ActAs(t.Context(), keeper)
+		for ctx, want := range map[context.Context]int{
+			good:        200,
+			t.Context(): 401,
+			issuer.ActAs(t.Context(), claims.Claims{"roles": []string{"cook"}}): 403,
+			stranger.ActAs(t.Context(), keeper):                                 401,
+			issuer.ActAs(t.Context(), claims.Claims{"exp": 1}):                  401,
+		} {
+			if name, status := open(ctx); status != want || (status == 200) != (name == "ada") {
+				t.Errorf("%q, status %d, want %d", name, status, want)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if _, status := open(good); status != 401 {
+			t.Errorf("status %d with a token of two hours ago", status)
+		}
+		if len(keeper) != 2 {
+			t.Errorf("the claims became %v", keeper)
+		}
+	})
+}
