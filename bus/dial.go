@@ -65,10 +65,14 @@ func usable(ctx context.Context, given *nats.Conn) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("the connection given with bus.WithNATS is not connected (%s): %w", given.Status(), ctx.Err())
+			return notConnected(given, ctx.Err())
 		}
 	}
 	return nil
+}
+
+func notConnected(given *nats.Conn, err error) error {
+	return fmt.Errorf("the connection given with bus.WithNATS is not connected (%s): %w", given.Status(), err)
 }
 
 // inboxes is what the subjects begin with on which the client of NATS, and so JetStream, is answered.
@@ -110,6 +114,9 @@ func dialUntil(ctx context.Context, config linkConfig, try func(context.Context)
 func noBroker(config linkConfig, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w before the broker was reached", err)
+	}
+	if config.nats != nil {
+		return notConnected(config.nats, err)
 	}
 	remedy := "start one, or set BUS_NATS_URL or bus.WithURL"
 	if config.provider != nil {

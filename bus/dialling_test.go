@@ -151,6 +151,43 @@ func TestConnectionWithoutEcho(t *testing.T) {
 	}
 }
 
+// TestConnectWaitsForABrokerThatIsAway joins those of the process that wait for it to come back.
+func TestConnectWaitsForABrokerThatIsAway(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	broker := &lateBroker{InProcessBroker: w.Broker(), tried: make(chan struct{}, 1), here: true}
+	app, err := nats.Connect("", nats.InProcessServer(broker), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(app.Close)
+	for want, option := range map[string]bus.ConnectOption{
+		"no broker at the broker of this process: context deadline exceeded":                                bus.WithBroker(broker),
+		"the connection given with bus.WithNATS is not connected (RECONNECTING): context deadline exceeded": bus.WithNATS(app),
+	} {
+		options := []bus.ConnectOption{option, bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop())}
+		one, err := bus.Connect(t.Context(), "one.example", options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broker.leave()
+		if err := one.NATS().ForceReconnect(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "an attempt", broker.tried)
+		if _, err := bus.Connect(t.Context(), "other.example", append(options, bus.WithConnectTimeout(10*time.Millisecond))...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		broker.come()
+		other, err := bus.Connect(t.Context(), "other.example", append(options, bus.WithConnectTimeout(time.Hour))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeConn(t, other)
+		closeConn(t, one)
+	}
+}
+
 // TestSilentBroker connects to one that says nothing: that ends with the context.
 func TestSilentBroker(t *testing.T) {
 	t.Parallel()
@@ -252,10 +289,14 @@ type lateBroker struct {
 	here bool
 }
 
-func (b *lateBroker) come() {
+func (b *lateBroker) come() { b.be(true) }
+
+func (b *lateBroker) leave() { b.be(false) }
+
+func (b *lateBroker) be(here bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.here = true
+	b.here = here
 }
 
 func (b *lateBroker) InProcessConn() (net.Conn, error) {

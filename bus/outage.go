@@ -126,17 +126,12 @@ func outlasted(host string) *Error {
 
 // awaitBroker waits while the broker is away, as long as ctx allows.
 func (l *link) awaitBroker(ctx context.Context) error {
-	for {
-		news := l.outage.news()
-		if l.conn().IsConnected() && !l.outage.isDown() { // the outage ends a moment after there is a connection
-			return nil
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return ctx.Err()
+	for !l.isOpen() {
+		if err := l.awaitChange(ctx); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // awaitReturn waits until all have had the time to come back from the latest outage, as long as ctx allows.

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -142,18 +141,34 @@ func (l *link) members() []*Conn {
 	return slices.Clone(l.joined)
 }
 
-// awaitOpen waits while a connection of our own is being replaced.
+// awaitOpen waits until the connection of a link that was dialled can be used: the broker may be away, and a connection of our
+// own may be being replaced.
 func (l *link) awaitOpen(ctx context.Context) error {
-	for l.owned && l.err == nil && l.conn().IsClosed() {
-		news := l.outage.news()
-		if !l.conn().IsClosed() {
-			break
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return errors.Join(nats.ErrConnectionClosed, ctx.Err())
+	for !l.failed() && !l.isOpen() {
+		if err := l.awaitChange(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// isOpen says whether the broker is there. An outage ends a moment after there is a connection.
+func (l *link) isOpen() bool { return l.conn().IsConnected() && !l.outage.isDown() }
+
+// awaitChange returns when isOpen may say something else.
+func (l *link) awaitChange(ctx context.Context) error {
+	news, connection := l.outage.news(), l.conn()
+	changed := connection.StatusChanged(nats.CONNECTED) // there is no news of an outage that was too short to be noticed
+	defer connection.RemoveStatusListener(changed)
+	if l.isOpen() {
+		return nil
+	}
+	select {
+	case <-news:
+		return nil
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
