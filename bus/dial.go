@@ -127,8 +127,11 @@ func noBroker(config linkConfig, err error) error {
 
 // mayPass says whether trying again can help: it does when nothing listens yet.
 func mayPass(err error) bool {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return false // a file of certificates or credentials
+	if _, isFile := errors.AsType[*fs.PathError](err); isFile {
+		return false // of certificates or credentials, which cannot be read
+	}
+	if told, ok := errors.AsType[*net.OpError](err); ok && told.Op == "remote error" {
+		return false // the broker is there, and does not take our certificate
 	}
 	_, isNetwork := errors.AsType[net.Error](err)
 	return isNetwork || errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout)

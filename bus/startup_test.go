@@ -119,6 +119,37 @@ func TestStartupOverTLS(t *testing.T) {
 	}
 }
 
+// TestStartupWithCertificate is refused at once by a broker that asks clients for a certificate. The environment belongs to the
+// process, so it does not run beside others.
+func TestStartupWithCertificate(t *testing.T) {
+	here, authority := net.IPv4(127, 0, 0, 1), certify(t, nil)
+	as := certify(t, authority, here)
+	started, err := broker.Start(broker.Listen("127.0.0.1:0"), broker.Config(fmt.Sprintf(
+		"tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }", as.file, as.keyIn, authority.file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Close)
+	mine, strange := certify(t, authority, here), certify(t, certify(t, nil), here)
+	t.Setenv("BUS_NATS_CA", authority.file)
+	for _, test := range []struct{ cert, key, want string }{
+		{mine.file, mine.keyIn, ""},
+		{"", "", "remote error: tls: certificate required; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables"},
+		{strange.file, strange.keyIn, "remote error: tls: unknown certificate authority; check BUS_NATS_URL"},
+		{mine.file, filepath.Dir(mine.keyIn), "is a directory; check BUS_NATS_URL"},
+	} {
+		t.Setenv("BUS_NATS_CERT", test.cert)
+		t.Setenv("BUS_NATS_KEY", test.key)
+		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(started.URL()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(10*time.Second))
+		if err == nil {
+			closeConn(t, conn)
+		}
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v\nwant … %s", err, test.want)
+		}
+	}
+}
+
 // TestStartupWithWrongPassword fails at once, and names the broker and not the password.
 func TestStartupWithWrongPassword(t *testing.T) {
 	t.Parallel()
