@@ -50,7 +50,8 @@ func WithURL(url string) ConnectOption {
 // WithBroker connects to a broker in this process, without a socket. Default: none.
 func WithBroker(broker InProcessBroker) ConnectOption {
 	return func(c *connectConfig) {
-		if broker == nil || !reflect.TypeOf(broker).Comparable() {
+		value := reflect.ValueOf(broker)
+		if broker == nil || !value.Type().Comparable() || value.Kind() == reflect.Pointer && value.IsNil() {
 			c.faults = append(c.faults, errors.New("bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns"))
 			return
 		}
