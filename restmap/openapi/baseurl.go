@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 )
@@ -14,6 +15,9 @@ func CheckBaseURL(baseURL string) error {
 	parsed, err := url.Parse(baseURL)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.RawQuery != "" {
 		return fmt.Errorf("%q is not an address such as https://api.example.com", baseURL)
+	}
+	if parsed.User != nil { // not to be shown in this error, either
+		return errors.New("it has a login, which all documents would show: leave it out")
 	}
 	return nil
 }
