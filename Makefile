@@ -7,6 +7,9 @@ SHELL       := bash
 
 .PHONY: help check format build tidy lint generate generated words test race browser bench compare fuzz faults
 
+# What a developer has set for other work, such as BUS_NATS_URL, is nothing to the tests.
+$(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
+
 # How much each fuzz target runs: a number of inputs, a few seconds. A duration
 # works too, but before Go 1.27 a target can fail just because its time is up
 # (go.dev/issue/75804).

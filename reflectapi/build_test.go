@@ -106,7 +106,7 @@ func awayFrom(t *testing.T, source string) string {
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return "sh " + script
+	return "sh '" + script + "'" // a TMPDIR may have blanks
 }
 
 // command runs a program and returns what it prints. Flags and workspace of whoever runs the

@@ -79,7 +79,8 @@ _busline 2>/dev/null
 echo "${COMPREPLY[*]}$nospace"
 `
 		bash := exec.CommandContext(t.Context(), "bash", "--norc", "-c", test)
-		bash.Env = append(bash.Environ(), "LINE="+row.line, "ASKED="+row.asked, "ANSWERS="+row.answers)
+		// of a locale that is not installed, bash would complain
+		bash.Env = append(bash.Environ(), "LC_ALL=C", "LINE="+row.line, "ASKED="+row.asked, "ANSWERS="+row.answers)
 		got, err := bash.CombinedOutput()
 		if err != nil || strings.TrimSpace(string(got)) != row.want {
 			t.Errorf("%q becomes %q, want %q; %v", row.line, got, row.want, err)
