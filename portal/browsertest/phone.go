@@ -20,7 +20,7 @@ func phone(v *visit) error {
 		v.opens(noQueueHash), v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers"), fits,
 		v.opens("#/compare"), v.sees(".compare", "A sees"), fits,
 		v.opens("#/map"), v.sees(".map-tables", "calculator.example"), fits,
-		func() error { return v.run(failsAndRefuses) },
+		func() error { return v.run(again(failsAndRefuses)) },
 		v.awaits("both kinds of errors", `[...document.querySelectorAll(".map-table .failed")].some((one) => one.innerText.includes("refused"))`),
 		v.awaits("no figure lies over another", `[...document.querySelectorAll(".map-table td")].every((one) => one.scrollWidth <= one.clientWidth)`),
 		v.clicks("#caller"), v.sees("dialog", "Who calls"), fits,
@@ -31,10 +31,7 @@ func phone(v *visit) error {
 }
 
 // failsAndRefuses makes the page call a service that fails, and with what it refuses.
-const failsAndRefuses = `setInterval(() => {
-	fetch("../trouble.example/panic", {method: "POST"});
-	fetch("../trouble.example/sleep?ms=long");
-}, 200)`
+const failsAndRefuses = `[fetch("../trouble.example/panic", {method: "POST"}), fetch("../trouble.example/sleep?ms=long")]`
 
 // Names that are too long for a line on a phone, and contain no space.
 const (

@@ -78,9 +78,17 @@ func (t *tab) resize(width, height int64) error {
 	return chromedp.Do(t.ctx, chromedp.EmulateViewport(width, height))
 }
 
-// open goes to a route of the portal's page, such as "#/compare".
+// open goes to a route of the portal's page, such as "#/compare", and waits until the page has heard of it: before, it shows
+// what it did, which may have the same fields and buttons. A page that was loaded has heard of nothing else.
 func (t *tab) open(hash string) error {
-	return chromedp.Do(t.ctx, chromedp.Navigate(t.baseURL+"/portal/"+hash))
+	const hears = `globalThis.heard = location.href; addEventListener("hashchange", () => { heard = location.href; });`
+	if err := t.run(hears); err != nil {
+		return err
+	}
+	if err := chromedp.Do(t.ctx, chromedp.Navigate(t.baseURL+"/portal/"+hash)); err != nil {
+		return err
+	}
+	return t.until("the page has heard of "+hash, `!globalThis.heard || heard === location.href`)
 }
 
 // reload loads the page again.
@@ -142,8 +150,12 @@ func (t *tab) fill(selector, text string) error {
 	return err
 }
 
-// choose selects an option of a select by its value.
+// choose selects an option of a select by its value, once it is there.
 func (t *tab) choose(selector, value string) error {
+	const offers = `[...document.querySelector(%s).options].some((option) => option.value === %s)`
+	if err := t.until("an option "+value+" of "+selector, offers, selector, value); err != nil {
+		return err
+	}
 	return t.run(`{const field = document.querySelector(%s); field.value = %s; field.dispatchEvent(new Event("input", {bubbles: true}));}`, selector, value)
 }
 
