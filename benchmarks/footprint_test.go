@@ -28,8 +28,9 @@ func idleServices(b *testing.B, count int, options ...bus.ConnectOption) {
 			serve(b, conns[i])
 		}
 	}, func() {
-		for _, conn := range conns {
+		for i, conn := range conns {
 			leave(b, conn)
+			conns[i] = nil // or it would be there before the next round, too
 		}
 	})
 }
@@ -41,7 +42,10 @@ func idleEndpoints(b *testing.B, count int, options ...bus.ConnectOption) {
 	footprint(b, count, func() {
 		conn = open(b, serviceHost, options...)
 		serveMany(b, conn, count)
-	}, func() { leave(b, conn) })
+	}, func() {
+		leave(b, conn)
+		conn = nil // or it would be there before the next round, too
+	})
 }
 
 // footprint reports what is there between begin and end and was not before, by one of so many things.
