@@ -168,21 +168,28 @@ func (c *Conn) checkSubscriptions() error {
 	last := c.link.conn().LastError()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	news := last != c.examined //nolint:errorlint // the very same report may still stand there
+	denied, isNew := c.newlyDenied(last)
 	c.examined = last
-	if errors.Is(last, nats.ErrMaxSubscriptionsExceeded) { // always the same error, so that it may be news: rather too strict
+	switch {
+	case errors.Is(last, nats.ErrMaxSubscriptionsExceeded): // always the same error, so that it may be news: rather too strict
 		return c.link.tooManySubscriptions(last)
-	}
-	denied, ok := denialOf(last)
-	if !ok || !news || denied.publish || !c.needs(denied.subject) {
+	case isNew:
+		return fmt.Errorf("%w: %w", c.link.denied(denied), nats.ErrPermissionViolation)
+	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %w", c.link.denied(denied), nats.ErrPermissionViolation)
 }
 
-// needs says whether there is a subscription to a subject, and not an optional one. The lock is held.
-func (c *Conn) needs(subject string) bool {
-	return slices.ContainsFunc(c.subscriptions, func(each *listening) bool { return each.subject == subject && !each.optional })
+// newlyDenied returns which subscription of this connection, and not an optional one, the last report denies, unless that report
+// was there at the last check. The lock is held.
+func (c *Conn) newlyDenied(last error) (denied denial, isNew bool) {
+	denied, isDenial := denialOf(last)
+	if !isDenial || denied.publish || last == c.examined { //nolint:errorlint // the very same report may still stand there
+		return denied, false
+	}
+	return denied, slices.ContainsFunc(c.subscriptions, func(each *listening) bool {
+		return each.subject == denied.subject && !each.optional
+	})
 }
 
 // tooManySubscriptions is the error when the broker has refused some because of their number. It does not say which.

@@ -19,7 +19,7 @@ func (c *Conn) isDenied() bool {
 	last := c.link.givenReport()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if denied, ok := denialOf(last); ok && last != c.examined && !denied.publish && c.needs(denied.subject) { //nolint:errorlint // the very same report
+	if _, isNew := c.newlyDenied(last); isNew {
 		return true
 	}
 	for _, each := range c.subscriptions {
