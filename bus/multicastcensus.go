@@ -7,7 +7,8 @@ import (
 )
 
 // census lists the instances that are known to be there: those that acked the greeting of this connection, which goes to
-// every instance of the plane, and those that have greeted since. Each takes eight bytes, as a connection may meet thousands
+// every instance of the plane, and those that have greeted since. One that does not ack a multicast within a long silence is
+// taken for dead, until it is heard again. Each takes eight bytes, as a connection may meet thousands
 // and call few; two with the same mark are taken for one.
 type census struct {
 	seed  maphash.Seed
@@ -46,22 +47,40 @@ func (c *census) remove(at peer) {
 
 // covered says whether the host has known instances, and all of them are among these.
 func (c *census) covered(host string, by []peer) bool {
-	sameHost := func(mark, host uint64) int { return cmp.Compare(mark>>32<<32, host) }
-	first, found := slices.BinarySearchFunc(c.marks, c.markHost(host), sameHost)
-	if !found {
-		return false
-	}
-	seen := make(map[uint64]struct{}, len(by))
-	for _, each := range by {
-		seen[c.mark(each)] = struct{}{}
-	}
-	for _, mark := range c.marks[first:] {
-		if mark>>32<<32 != c.markHost(host) {
-			break
-		}
+	first, last := c.section(host)
+	seen := c.markAll(by)
+	for _, mark := range c.marks[first:last] {
 		if _, ok := seen[mark]; !ok {
 			return false
 		}
 	}
-	return true
+	return first < last
+}
+
+// reduce forgets the instances of the host that are not among these.
+func (c *census) reduce(host string, to []peer) {
+	first, last := c.section(host)
+	seen := c.markAll(to)
+	rest := slices.DeleteFunc(c.marks[first:last], func(mark uint64) bool {
+		_, ok := seen[mark]
+		return !ok
+	})
+	c.marks = slices.Delete(c.marks, first+len(rest), last)
+}
+
+// section returns where the marks of a host begin and end.
+func (c *census) section(host string) (first, last int) {
+	hosts := func(mark, host uint64) int { return cmp.Compare(mark>>32, host) }
+	host32 := c.markHost(host) >> 32
+	first, _ = slices.BinarySearchFunc(c.marks, host32, hosts)
+	last, _ = slices.BinarySearchFunc(c.marks, host32+1, hosts)
+	return first, last
+}
+
+func (c *census) markAll(instances []peer) map[uint64]struct{} {
+	marks := make(map[uint64]struct{}, len(instances))
+	for _, each := range instances {
+		marks[c.mark(each)] = struct{}{}
+	}
+	return marks
 }

@@ -22,6 +22,7 @@ const (
 type haste struct {
 	hasty bool
 	lag   time.Duration // by how much this process, or the broker, was late when the caller looked at the clock
+	long  bool          // it has been quiet for [multicastQuiet], and everything that came until then has been looked at
 }
 
 // silence is how long no new ack must have come. As long as there is none at all, it is what a unicast call waits: the broker
@@ -48,12 +49,15 @@ func (s *multicastSlot) quietFrom() time.Time {
 // looked at again.
 func (s *multicastSlot) believes(ctx context.Context) bool {
 	due := s.quietFrom()
-	trusted := s.catchUp(ctx) && s.conn.responders.areAll(s.host, s.instances())
+	caughtUp := s.catchUp(ctx)
+	trusted := caughtUp && s.conn.responders.areAll(s.host, s.instances())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hasty = s.hasty && trusted
 	s.lag = max(s.lag, time.Since(due))
-	return !time.Now().Before(s.lastAck.Add(s.silence()))
+	quiet := !time.Now().Before(s.lastAck.Add(s.silence()))
+	s.long = quiet && caughtUp && !s.hasty
+	return quiet
 }
 
 // catchUp returns when everything that had reached the broker has been looked at; false if that takes too long.
@@ -67,10 +71,26 @@ func (s *multicastSlot) catchUp(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// instances returns who has acked.
-func (s *multicastSlot) instances() (acked []peer) {
+// everybody returns the instances of the host that seem to be there; nil if the call has not listened for long, or cannot
+// tell, as one instance acks for a queue.
+func (s *multicastSlot) everybody() []peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, queued := s.find([]byte(s.host)); queued || !s.long {
+		return nil
+	}
+	return s.heardFrom()
+}
+
+// instances returns who has acked.
+func (s *multicastSlot) instances() []peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heardFrom()
+}
+
+// heardFrom is instances with the lock held.
+func (s *multicastSlot) heardFrom() (acked []peer) {
 	for _, each := range s.members {
 		if each.acked {
 			acked = append(acked, each.ack)

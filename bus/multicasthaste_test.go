@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,17 +22,18 @@ const otherHost = "other.example"
 // slow is an instance that is not ours, and takes its time before it acks and answers.
 type slow struct {
 	host, id string
+	path     string // "who" if empty
 	takes    time.Duration
 	greets   bool // it acks greetings, at once
 }
 
-// serve serves GET /who.
+// serve serves GET at the path.
 func (s slow) serve(t *testing.T, raw *nats.Conn, plane string) {
 	t.Helper()
 	answers := &scripted{host: s.host, id: s.id, plane: plane, raw: raw, script: []wire.OpCode{ack, res}}
 	greets := &scripted{host: s.host, id: s.id, plane: plane, raw: raw, script: []wire.OpCode{ack}}
 	receivers := map[string]nats.MsgHandler{
-		subject.Subscription(plane, "443", s.host, "GET", "who"): func(message *nats.Msg) {
+		subject.Subscription(plane, "443", s.host, "GET", cmp.Or(s.path, "who")): func(message *nats.Msg) {
 			time.AfterFunc(s.takes, func() { answers.receive(message) })
 		},
 		subject.Response(plane, s.host, s.id): func(*nats.Msg) {}, // it is alive

@@ -125,6 +125,9 @@ func (r *responders) conclude(call *multicastSlot, before memory) bool {
 	if names != nil {
 		r.replace(call.call.subject, before, names)
 	}
+	if there := call.everybody(); ended && len(there) > 0 {
+		r.census.reduce(call.host, there)
+	}
 	return ended
 }
 
