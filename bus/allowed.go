@@ -72,10 +72,13 @@ func (c *Conn) absentResponse(request *outgoing, methods []string, by peer) *wir
 	return response
 }
 
-// noResponder is the error of a request that nobody takes.
-func (c *Conn) noResponder(request *outgoing) *Error {
+// noResponder is the error of a request that nobody takes, as the last attempt has found.
+func (c *Conn) noResponder(request *outgoing, last error) *Error {
 	failed := newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
 		"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
+	if gone, left := errors.AsType[leftError](last); left {
+		failed.Detail = gone.Error()
+	}
 	failed.MsgID = request.MsgID
 	return failed
 }

@@ -166,10 +166,15 @@ func TestTheFirstPartIsTaken(t *testing.T) {
 			made.Body = io.NopCloser(bytes.NewReader(someBytes(3 << 20)))
 			return caller.Do(made)
 		}
+		begun := time.Now()
 		_, err := request() //nolint:bodyclose // there is no response
 		checkFailed(t, "nobody takes the second", err, 503, bus.NotExecuted)
-		if !errors.Is(err, bus.ErrNoResponder) {
+		if !errors.Is(err, bus.ErrNoResponder) || !strings.Contains(err.Error(), scriptedID+"."+scriptedHost+" took the first part of the request") ||
+			!strings.Contains(err.Error(), "does not subscribe to its instance subject") {
 			t.Errorf("got %v", err)
+		}
+		if waited := time.Since(begun); waited > time.Second {
+			t.Errorf("waited %s for one that is never there, and sent the first part %d times", waited, gone.requests.Load())
 		}
 		// with one that does among them, the call arrives
 		sub, err := gone.raw.Subscribe(subject.Instance(b.Plane(), scriptedHost, scriptedID), func(*nats.Msg) {})
@@ -177,7 +182,7 @@ func TestTheFirstPartIsTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		flush(t, gone.raw)
-		begun := time.Now()
+		begun = time.Now()
 		_, err = request() //nolint:bodyclose // there is no response
 		checkFailed(t, "it takes all and says nothing", err, 504, bus.ExecutedUnknown)
 		if waited := time.Since(begun); waited != 20*time.Second {

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,13 +59,14 @@ func TestLargeCallOutlivesTheInstancesThatTakeIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, next := b.connect("caller.example"), b.connect("bytes.example")
 		requests := b.listen(subject.Subscription(b.Plane(), "443", "bytes.example", "POST", "echo"))
-		leaves := &scripted{host: "bytes.example", id: scriptedID, plane: b.Plane(), raw: rawClient(t, b.world), script: []wire.OpCode{ack}}
+		raw := rawClient(t, b.world)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			checkEcho(t, caller, 3<<20)
 		}()
-		for range 3 {
+		for n := range 3 {
+			leaves := &scripted{host: "bytes.example", id: fmt.Sprintf("s%daaaaaaaa", n), plane: b.Plane(), raw: raw, script: []wire.OpCode{ack}}
 			select {
 			case first := <-requests:
 				time.Sleep(time.Second)

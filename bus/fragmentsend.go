@@ -157,11 +157,14 @@ func (s *unicastSlot) taker() <-chan peer {
 	return s.departing.taken
 }
 
-// taken says whether an instance has taken the first part of a request, so that it gets the others.
-func (s *unicastSlot) taken() bool {
+// firstTaker is the instance that has taken the first part of a request, so that it gets the others; the zero value for none.
+func (s *unicastSlot) firstTaker() peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.departing != nil && s.departing.taker != (peer{})
+	if s.departing == nil {
+		return peer{}
+	}
+	return s.departing.taker
 }
 
 // ackedWhole says whether somebody has taken the request, and not just a part of it. The lock is held.

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -18,14 +19,20 @@ type patience struct {
 	next  time.Duration
 	until time.Time // when the last attempt is made
 	tried time.Time // when the latest attempt began; zero: there was none
+	left  []peer    // who has taken the first part of a request, and was not there for the others
 }
 
 func newPatience() *patience {
 	return &patience{next: firstPause, until: time.Now().Add(replaceWindow)}
 }
 
-// renew gives the host all the time again, as somebody was there until now. The pauses stay as long as they have become.
-func (p *patience) renew() { p.until = time.Now().Add(replaceWindow) }
+// renew gives the host all the time again, as an instance was there until now. The pauses stay as long as they have become. An
+// instance that takes a first part once more has not left: it will not be there for the others the next time, either.
+func (p *patience) renew(left peer) {
+	if !slices.Contains(p.left, left) {
+		p.left, p.until = append(p.left, left), time.Now().Add(replaceWindow)
+	}
+}
 
 // pause waits before the next attempt; false when there is none. Known says whether the host has been heard of by now.
 func (p *patience) pause(ctx context.Context, known bool, ends time.Time) bool {

@@ -101,8 +101,8 @@ func (s *unicastSlot) respond(response *wire.Response) {
 
 // absent believes that nobody is there, unless somebody has acked the whole request.
 func (s *unicastSlot) absent() {
-	if s.taken() {
-		s.reachesNobody(errLeft)
+	if taker := s.firstTaker(); taker != (peer{}) {
+		s.reachesNobody(leftError{taker})
 	} else {
 		s.reachesNobody(errAbsent)
 	}

@@ -14,9 +14,16 @@ import (
 // it. Nothing has run.
 var (
 	errAbsent = errors.New("nobody subscribes")
-	errLeft   = errors.New("the instance that had taken the first part has left")
 	errDenied = errors.New("the broker does not take the request")
 )
+
+// leftError says the same of the instance that has taken the first part of a request.
+type leftError struct{ taker peer }
+
+func (e leftError) Error() string {
+	return e.taker.id + "." + e.taker.host + " took the first part of the request, and was not there for the others: " +
+		"it has left, or does not subscribe to its instance subject"
+}
 
 // roundTrip makes one unicast call: it sends, waits for the ack and the response, and finds out why when nobody
 // is there. Only a request that has provably reached no one is sent again.
@@ -37,15 +44,15 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 		if err == nil {
 			c.responders.heard(response.FromHost)
 		}
-		left := errors.Is(err, errLeft)
+		gone, left := errors.AsType[leftError](err)
 		if !left && !errors.Is(err, errAbsent) {
 			return response, err
 		}
-		switch {
-		case retry == nil:
+		if retry == nil {
 			retry = newPatience()
-		case left:
-			retry.renew()
+		}
+		if left {
+			retry.renew(gone.taker)
 		}
 		if !left && mayTell { // else it is served, or was
 			allowed, by, err := c.askAllowed(ctx, request.address, ends)
@@ -58,7 +65,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 			mayTell = err == nil || errors.Is(err, errAbsent) // who was asked and does not say is not asked again
 		}
 		if !retry.pause(ctx, left || c.responders.heardOf(request.address.Host), ends) {
-			return nil, c.noResponder(request)
+			return nil, c.noResponder(request, err)
 		}
 		request.reusable = false
 		again := *request // the one that has left is not changed any more, nor used again
