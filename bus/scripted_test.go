@@ -182,3 +182,19 @@ func TestOnlyWhoAckedIsBelieved(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoAcksTwiceIsOne has an instance ack twice and never answer: the error names it, and it is asked once to stop.
+func TestWhoAcksTwiceIsOne(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		newScripted(t, b.world, scriptedHost, ack, ack)
+		cancels := b.listen(b.Plane() + ".888.example.scripted." + scriptedID + ".|.POST.cancel")
+		err := bus.Call(t.Context(), b.connect("caller.example"), scriptedURL, nil, nil)
+		if failed := asBusError(t, err); failed.Status != 504 || failed.Host != scriptedHost || failed.ID != scriptedID {
+			t.Errorf("%v is of instance %q of %q", err, failed.ID, failed.Host)
+		}
+		if synctest.Wait(); len(cancels) != 1 {
+			t.Errorf("%d cancels", len(cancels))
+		}
+	})
+}

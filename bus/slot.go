@@ -67,8 +67,8 @@ func (s *unicastSlot) expects(response *wire.Response) bool {
 func (s *unicastSlot) acknowledge(ack *wire.Response) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.acks) < maxAcks {
-		s.acks = append(s.acks, senderOf(ack))
+	if from := senderOf(ack); len(s.acks) < maxAcks && !slices.Contains(s.acks, from) {
+		s.acks = append(s.acks, from)
 	}
 	if s.departing != nil {
 		s.departing.offer(senderOf(ack))
