@@ -42,13 +42,18 @@ func newAnswerer(t *testing.T, w *world, parts []*wire.Response) *answerer {
 }
 
 func (a *answerer) receive(message *nats.Msg) {
+	ack := answerPart(0, 0, "")
+	ack.Status, ack.OpCode = 202, wire.OpAck
+	a.send(message, append([]*wire.Response{ack}, a.parts...)...)
+}
+
+// send answers a request with these messages.
+func (a *answerer) send(message *nats.Msg, parts ...*wire.Response) {
 	var request wire.Request
 	if err := wire.ParseRequest(message.Data, &request); err != nil {
 		return // nothing is answered, which fails whoever waits for it
 	}
-	ack := answerPart(0, 0, "")
-	ack.Status, ack.OpCode = 202, wire.OpAck
-	for _, part := range append([]*wire.Response{ack}, a.parts...) {
+	for _, part := range parts {
 		part.MsgID = request.MsgID
 		_ = a.raw.Publish(subject.Response(a.plane, request.FromHost, request.FromID), wire.AppendResponse(nil, part))
 	}
@@ -152,6 +157,30 @@ func TestAnotherStartsMeanwhile(t *testing.T) {
 		if err := <-answered; err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// TestAPartIsAsGoodAsAnAck has an instance answer in parts, slowly, without an ack before them.
+func TestAPartIsAsGoodAsAnAck(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		server := &answerer{raw: newScripted(t, b.world, scriptedHost).raw, plane: b.Plane()}
+		caller := b.connect("caller.example", bus.WithAckWait(time.Second))
+		requests := b.listen(subject.Subscription(b.Plane(), "443", scriptedHost, "GET", "who"))
+		go func() {
+			request := <-requests
+			server.send(request, answerPart(1, 2, "a"))
+			time.Sleep(5 * time.Second)
+			server.send(request, answerPart(2, 2, "b"))
+		}()
+		response, err := caller.Do(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET ")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := bodyOf(t, response); body != "ab" {
+			t.Errorf("the body is %q", body)
+		}
+		checkNothingLeft(t, caller)
 	})
 }
 

@@ -42,6 +42,8 @@ func (p *pending) takePart(part *wire.Response, size int) bool {
 		s.respond(p.lost(part, err))
 	case response != nil:
 		s.respond(response)
+	default:
+		s.acknowledge(part) // who has begun to answer is there, even if it has not acked
 	}
 	return true
 }
