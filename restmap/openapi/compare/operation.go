@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -20,18 +19,7 @@ func (c *comparison) operation(before, after *located) {
 	c.claims(key, old, now)
 	c.parameters(key, old, now, c.renamed(before, after))
 	c.body(key, bodyOf(old), bodyOf(now))
-	for _, status := range slices.Sorted(maps.Keys(old.Responses)) {
-		answer := now.Responses[status]
-		if answer == nil {
-			c.addf(true, "%s: the response with status %s is no longer described", key, status)
-			continue
-		}
-		if before, after := schemaOf(old.Responses[status].Content), schemaOf(answer.Content); before != nil && after != nil {
-			c.walk(answers, key, "the result", before, after)
-		} else if before != nil {
-			c.addf(true, "%s: the response with status %s no longer has a body: callers that read it find nothing", key, status)
-		}
-	}
+	c.responses(key, old, now)
 }
 
 // methods compares under which HTTP methods an operation is served beside the one that it is listed under.
@@ -166,22 +154,20 @@ func bodyOf(o *openapi.Operation) *reflectapi.Schema {
 	if o.RequestBody == nil {
 		return nil
 	}
-	return schemaOf(o.RequestBody.Content)
+	return schemaIn(o.RequestBody.Content, jsonType)
 }
 
 func parameterSchema(p *openapi.Parameter) *reflectapi.Schema {
 	if p.Schema != nil {
 		return p.Schema
 	}
-	return schemaOf(p.Content)
+	return schemaIn(p.Content, jsonType)
 }
 
-// schemaOf returns the schema of the JSON in a content, that of a problem if there is no other.
-func schemaOf(content map[string]*openapi.MediaType) *reflectapi.Schema {
-	for _, media := range []string{jsonType, restmap.ProblemType} {
-		if found := content[media]; found != nil {
-			return found.Schema
-		}
+// schemaIn returns the schema of one content type, nil if there is none.
+func schemaIn(content map[string]*openapi.MediaType, media string) *reflectapi.Schema {
+	if found := content[media]; found != nil {
+		return found.Schema
 	}
 	return nil
 }

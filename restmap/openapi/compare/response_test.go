@@ -1,0 +1,54 @@
+package compare_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/restmap/openapi"
+	"github.com/busline/busline/restmap/openapi/compare"
+)
+
+// Below are ways to answer one request: with a result, with its status, too, with another result, and as an http.Handler does.
+type (
+	Makes       struct{}
+	MakesStatus struct{}
+	MakesText   struct{}
+)
+
+func (Makes) CreateThing(httpRequestBody Item) (id int)                           { return }
+func (MakesStatus) CreateThing(httpRequestBody Item) (id int, httpStatusCode int) { return }
+func (MakesText) CreateThing(httpRequestBody Item) (id string)                    { return }
+
+func TestResponses(t *testing.T) {
+	t.Parallel()
+	makes := document(t, Makes{}, bus.Names("CreateThing", "httpRequestBody", "id"))
+	status := document(t, MakesStatus{}, bus.Names("CreateThing", "httpRequestBody", "id, httpStatusCode"))
+	text := document(t, MakesText{}, bus.Names("CreateThing", "httpRequestBody", "id"))
+	nothing := document(t, Makes{}, bus.Names("CreateThing", "httpRequestBody", "id"))
+	for _, response := range nothing.Paths["/shop.example:443/things"].Post.Responses {
+		response.Content = nil
+	}
+	for name, test := range map[string]struct {
+		before, after *openapi.Document
+		want          []compare.Change
+	}{
+		"a status": {makes, status, []compare.Change{
+			{Breaks: true, Text: "POST /things: the result may now have another status than 200: callers that take others for errors have to expect that"},
+		}},
+		"no status": {status, makes, []compare.Change{
+			{Breaks: true, Text: "POST /things: the result now always has the status 200: callers that wait for another have to expect that"},
+		}},
+		"another result": {makes, text, []compare.Change{
+			{Breaks: true, Text: "POST /things: the result's id is now string, was integer (int64): callers that read the old type fail"},
+		}},
+		"no body": {makes, nothing, []compare.Change{
+			{Breaks: true, Text: "POST /things: the response with status 200 no longer has a body: callers that read it find nothing"},
+			{Breaks: true, Text: "POST /things: the response with status default no longer has a body: callers that read it find nothing"},
+		}},
+	} {
+		if got := compare.Documents(test.before, test.after); !slices.Equal(got, test.want) {
+			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
+		}
+	}
+}
