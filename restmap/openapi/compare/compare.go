@@ -25,11 +25,12 @@ type Change struct {
 	Text   string // one sentence: what has changed and whom it affects
 }
 
-// Documents returns the differences between two documents of one service, sorted by path; host names, descriptions and
-// examples are ignored. It does not change the documents.
+// Documents returns the differences between two documents, sorted by path; descriptions and examples are ignored, and so is
+// the name of the host where each document has a single one. It does not change the documents.
 func Documents(before, after *openapi.Document) []Change {
 	c := &comparison{before: before, after: after, known: make(map[string]bool)}
-	old, now := operations(before), operations(after)
+	c.hosts = severalHosts(before) || severalHosts(after)
+	old, now := c.operations(before), c.operations(after)
 	for _, shape := range slices.Sorted(maps.Keys(old)) {
 		if other := now[shape]; other != nil {
 			c.operation(old[shape], other)
@@ -52,6 +53,7 @@ type comparison struct {
 	before, after *openapi.Document
 	changes       []Change
 	known         map[string]bool // operations of after with another address or method before, by shape
+	hosts         bool            // paths are those of several hosts, as in the document of a portal
 }
 
 func (c *comparison) addf(breaks bool, format string, arguments ...any) {
@@ -65,7 +67,7 @@ func (c *comparison) addf(breaks bool, format string, arguments ...any) {
 type located struct {
 	*openapi.Operation
 
-	key   string   // "GET /things/{id}", with the port if it is not 443
+	key   string   // "GET /things/{id}", with the port if it is not 443, and with the host if there are several
 	names []string // of the arguments in the path, in order
 }
 
@@ -74,11 +76,11 @@ var parameterPattern = regexp.MustCompile(`\{[^/{}]*\}`)
 
 // operations returns those of a document by what callers send: "GET /things/{}", as nobody sends the name of an argument
 // in the path.
-func operations(d *openapi.Document) map[string]*located {
+func (c *comparison) operations(d *openapi.Document) map[string]*located {
 	all := make(map[string]*located)
 	for path, item := range d.Paths {
 		for method, operation := range item.Operations() {
-			found := &located{Operation: operation, key: method + " " + withoutHost(path)}
+			found := &located{Operation: operation, key: method + " " + c.address(path)}
 			for _, name := range parameterPattern.FindAllString(path, -1) {
 				found.names = append(found.names, strings.Trim(name, "{}"))
 			}
@@ -88,13 +90,34 @@ func operations(d *openapi.Document) map[string]*located {
 	return all
 }
 
-// withoutHost returns /add for /calculator.example:443/add, and :444/add for one on port 444.
-func withoutHost(path string) string {
-	host, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	if _, port, found := strings.Cut(host, ":"); found && port != "443" {
-		return ":" + port + "/" + rest
+// address returns /add for /calculator.example:443/add, and :444/add for one on port 444; both behind the host if there are
+// several.
+func (c *comparison) address(path string) string {
+	host, port, rest := split(path)
+	if !c.hosts {
+		host = ""
 	}
-	return "/" + rest
+	if port != "" && port != "443" {
+		host += ":" + port
+	}
+	return host + "/" + rest
+}
+
+// severalHosts says whether the paths of a document are those of more than one host.
+func severalHosts(d *openapi.Document) bool {
+	hosts := make(map[string]bool)
+	for path := range d.Paths {
+		host, _, _ := split(path)
+		hosts[host] = true
+	}
+	return len(hosts) > 1
+}
+
+// split splits the path of a document, /calculator.example:443/add.
+func split(path string) (host, port, rest string) {
+	authority, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	host, port, _ = strings.Cut(authority, ":")
+	return host, port, rest
 }
 
 // gone reports that an operation does not exist any more, or has moved. What is hidden is in no document, but answers.

@@ -422,3 +422,43 @@ func eventsOf[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.
 	}
 	return parsed
 }
+
+// TestHosts compares documents of several services, such as those of a portal, where the host is a part of each address.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	serving := func(hosts ...string) *openapi.Document {
+		var members []openapi.Member
+		for _, host := range hosts {
+			data, err := bus.DocumentOf(host, Paths{}, bus.Resource("things"), bus.Without("Convert", "Find", "Look"), bus.Names("ReadThing", "id", "httpResponseBody"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed, err := openapi.Parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			members = append(members, openapi.Member{Host: host, Port: 443, Document: parsed})
+		}
+		return openapi.Merge(openapi.Info{Title: "portal"}, "http://127.0.0.1:8080", members)
+	}
+	one, both := serving("a.example"), serving("a.example", "b.example")
+	for name, test := range map[string]struct {
+		before, after *openapi.Document
+		want          []compare.Change
+	}{
+		"the same": {both, serving("a.example", "b.example"), nil},
+		"a host less": {both, one, []compare.Change{
+			{Breaks: true, Text: "GET b.example/things/{id} (b.example_443_ReadThing) is gone: unless it is only hidden, callers get 404 or 405"},
+		}},
+		"a host more":  {one, both, []compare.Change{{Text: "GET b.example/things/{id} (b.example_443_ReadThing) is new"}}},
+		"another host": {one, serving("b.example"), nil},
+		"another of two": {both, serving("a.example", "c.example"), []compare.Change{
+			{Breaks: true, Text: "GET b.example/things/{id} (b.example_443_ReadThing) is gone: unless it is only hidden, callers get 404 or 405"},
+			{Text: "GET c.example/things/{id} (c.example_443_ReadThing) is new"},
+		}},
+	} {
+		if got := compare.Documents(test.before, test.after); !slices.Equal(got, test.want) {
+			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
+		}
+	}
+}
