@@ -23,12 +23,17 @@ func (w *walker) bounds(path, requires string, wide, narrow *reflectapi.Schema) 
 	if narrow.Pattern != "" && narrow.Pattern != wide.Pattern {
 		l.stricter("text that matches " + narrow.Pattern)
 	}
-	if narrow.MultipleOf != nil && (wide.MultipleOf == nil || *wide.MultipleOf != *narrow.MultipleOf) {
+	if narrow.MultipleOf != nil && (wide.MultipleOf == nil || !isMultiple(*wide.MultipleOf, *narrow.MultipleOf)) {
 		l.stricter("a multiple of " + number(*narrow.MultipleOf))
 	}
 	if narrow.UniqueItems && !wide.UniqueItems {
 		l.stricter("no duplicate elements")
 	}
+}
+
+// isMultiple allows for the rounding of decimal fractions, so that multiples of 0.3 are multiples of 0.1.
+func isMultiple(n, of float64) bool {
+	return math.Abs(math.Remainder(n, of)) <= n*0x1p-51
 }
 
 // limits are those of one place.

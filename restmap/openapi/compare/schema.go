@@ -231,7 +231,7 @@ func accepts(wide, narrow string) bool {
 func (w *walker) enum(path string, old, now *reflectapi.Schema) {
 	missing := func(from, in []any) []any {
 		return slices.DeleteFunc(slices.Clone(from), func(v any) bool {
-			return slices.ContainsFunc(in, func(other any) bool { return same(v, other) })
+			return v == nil || slices.ContainsFunc(in, func(other any) bool { return same(v, other) })
 		})
 	}
 	narrows := w.direction.narrows()

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/restmap/openapi"
 	"github.com/busline/busline/restmap/openapi/compare"
@@ -32,7 +34,20 @@ type (
 		B *Point
 	}
 	Named struct{ Color string }
+
+	Colored[T any] struct{ Color T }
+	Hundredths     struct {
+		Price float64 `jsonschema:"multipleOf=0.01"`
+	}
+	Thousandths struct {
+		Price float64 `jsonschema:"multipleOf=0.001"`
+	}
 )
+
+// Color is one of two, which are also those of a pointer to it, beside null.
+type Color string
+
+func (Color) JSONSchemaExtend(s *jsonschema.Schema) { s.Enum = []any{"", "red"} }
 
 func TestSchemas(t *testing.T) {
 	t.Parallel()
@@ -76,6 +91,12 @@ func TestSchemas(t *testing.T) {
 		}](t), gives[struct {
 			N int `json:"n"`
 		}](t), nil},
+
+		"an enum or null": {takes[Colored[*Color]](t), takes[Colored[Color]](t), []string{
+			"POST /do: the argument p.Color may no longer be null: null counts as missing, for which callers may get 422"}},
+		"multiples": {takes[Hundredths](t), takes[Thousandths](t), nil},
+		"other multiples": {takes[Thousandths](t), takes[Hundredths](t), []string{
+			"POST /do: the argument p.Price now requires a multiple of 0.01: callers that send anything else get 422"}},
 
 		"text to JSON": {finds[string](t), finds[any](t), []string{"GET /do: the argument p is now written as JSON, was text: callers that write it as text get 400"}},
 		"JSON to text": {finds[[2]int](t), finds[[]int](t), []string{"GET /do: the argument p is now written as text, was JSON: callers that write it as JSON get 400"}},
