@@ -195,12 +195,19 @@ func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
 		}
 		return true
 	}
-	w.sayf(path, w.effects.kind, "is now %s, was %s", after, before)
+	effect := w.effects.kind
+	if from == base64 && to == "string" {
+		effect = "base64 is taken for the text"
+	}
+	w.sayf(path, effect, "is now %s, was %s", after, before)
 	return false
 }
 
-// anyValue is the name of no type in particular.
-const anyValue = "any value"
+// Names of types: of none in particular, and of bytes, whose text is another one than theirs.
+const (
+	anyValue = "any value"
+	base64   = "string (byte)"
+)
 
 // typeOf names the type of a value.
 func typeOf(s *reflectapi.Schema) string {
@@ -216,7 +223,6 @@ func typeOf(s *reflectapi.Schema) string {
 
 // accepts says whether every value of the narrow type is one of the wide type.
 func accepts(wide, narrow string) bool {
-	base := func(s string) string { name, _, _ := strings.Cut(s, " ("); return name }
 	switch {
 	case wide == anyValue || wide == narrow:
 		return true
@@ -225,7 +231,13 @@ func accepts(wide, narrow string) bool {
 	case base(wide) == "integer":
 		return base(narrow) == "integer" && wide != "integer (int32)" && (wide == "integer" || narrow != "integer")
 	}
-	return wide == base(wide) && base(narrow) == wide // only the format is gone
+	return wide == base(wide) && base(narrow) == wide && narrow != base64 // only the format is gone
+}
+
+// base returns the name of a type without its format.
+func base(name string) string {
+	name, _, _ = strings.Cut(name, " (")
+	return name
 }
 
 func (w *walker) enum(path string, old, now *reflectapi.Schema) {

@@ -3,6 +3,7 @@ package compare_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/invopop/jsonschema"
 
@@ -91,6 +92,12 @@ func TestSchemas(t *testing.T) {
 		}](t), gives[struct {
 			N int `json:"n"`
 		}](t), nil},
+
+		"bytes to text": {takes[[]byte](t), takes[string](t), []string{
+			"POST /do: the argument p is now string, was string (byte): base64 is taken for the text"}},
+		"a result of text to bytes": {gives[string](t), gives[[]byte](t), []string{
+			"POST /do: the result's p is now string (byte), was string: base64 is taken for the text"}},
+		"a time to text": {takes[time.Time](t), takes[string](t), nil},
 
 		"an enum or null": {takes[Colored[*Color]](t), takes[Colored[Color]](t), []string{
 			"POST /do: the argument p.Color may no longer be null: null counts as missing, for which callers may get 422"}},
