@@ -111,7 +111,10 @@ func (c *comparison) parameters(key string, old, now *openapi.Operation, renamed
 			c.addf(true, "%s: the argument %s is now a single segment of the path: callers that send several get 404", key, name)
 		}
 		c.notation(key, name, before, after)
-		c.walk(arguments, key, "the argument "+name, parameterSchema(before), parameterSchema(after))
+		from, to := parameterSchema(before), parameterSchema(after)
+		w := c.walker(arguments, key, "the argument "+name, from, to)
+		w.text = before.Schema != nil && after.Schema != nil
+		w.compare("", from, to)
 	}
 	for _, after := range now.Parameters {
 		switch {

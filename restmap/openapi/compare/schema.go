@@ -69,9 +69,13 @@ type step struct{ before, after *reflectapi.Schema }
 
 // walk compares two schemas and all schemas in them.
 func (c *comparison) walk(d direction, key, what string, before, after *reflectapi.Schema) {
+	c.walker(d, key, what, before, after).compare("", before, after)
+}
+
+func (c *comparison) walker(d direction, key, what string, before, after *reflectapi.Schema) *walker {
 	w := &walker{comparison: c, direction: d, effects: d.effects(), key: key, what: what, seen: make(map[step]bool), any: &reflectapi.Schema{Nullable: true}}
 	w.written = (d == fired || d == stored) && before.Ref == after.Ref && strings.HasSuffix(after.Ref, "/"+key+"_in")
-	w.compare("", before, after)
+	return w
 }
 
 // walker compares the schemas of one argument or result.
@@ -82,6 +86,7 @@ type walker struct {
 	effects   effects
 	key, what string
 	any       *reflectapi.Schema // the only one for any value, so that a comparison with it ends where the other side contains itself
+	text      bool               // values are written as text, in a path or a query: 5 is also the text 5
 	written   bool               // the members of the whole are the arguments of an event, all of which a source writes
 	seen      map[step]bool
 }
@@ -189,7 +194,7 @@ func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
 	if !w.direction.narrows() {
 		from, to = after, before
 	}
-	if accepts(to, from) {
+	if accepts(to, from) || w.text && to == "string" && isScalar(from) {
 		if w.direction != stored { // then it was said of what is fired
 			w.addf(false, "%s: %s is now %s, was %s", w.key, w.at(path), after, before)
 		}
@@ -232,6 +237,11 @@ func accepts(wide, narrow string) bool {
 		return base(narrow) == "integer" && wide != "integer (int32)" && (wide == "integer" || narrow != "integer")
 	}
 	return wide == base(wide) && base(narrow) == wide && narrow != base64 // only the format is gone
+}
+
+// isScalar says whether a type is written as text without quotes, where there is no JSON.
+func isScalar(name string) bool {
+	return slices.Contains([]string{"number", "integer", "boolean"}, base(name))
 }
 
 // base returns the name of a type without its format.

@@ -105,6 +105,15 @@ func TestSchemas(t *testing.T) {
 		"other multiples": {takes[Thousandths](t), takes[Hundredths](t), []string{
 			"POST /do: the argument p.Price now requires a multiple of 0.01: callers that send anything else get 422"}},
 
+		"a number to text": {finds[int](t), finds[string](t), nil},
+		"numbers to texts": {finds[[]float64](t), finds[[]string](t), nil},
+		"text to a number": {finds[string](t), finds[int](t), []string{
+			"GET /do: the argument p is now integer (int64), was string: callers that send the old type get 400 or 422"}},
+		"a number to a time": {finds[int](t), finds[time.Time](t), []string{
+			"GET /do: the argument p is now string (date-time), was integer (int64): callers that send the old type get 400 or 422"}},
+		"a number to text, as JSON": {takes[int](t), takes[string](t), []string{
+			"POST /do: the argument p is now string, was integer (int64): callers that send the old type get 400 or 422"}},
+
 		"text to JSON": {finds[string](t), finds[any](t), []string{"GET /do: the argument p is now written as JSON, was text: callers that write it as text get 400"}},
 		"JSON to text": {finds[[2]int](t), finds[[]int](t), []string{"GET /do: the argument p is now written as text, was JSON: callers that write it as JSON get 400"}},
 		"still JSON":   {finds[Node](t), finds[any](t), nil},
