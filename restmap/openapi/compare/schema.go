@@ -99,8 +99,8 @@ func (w *walker) sayf(path, effect, format string, arguments ...any) {
 // at names a place. Members of a request body are arguments, those of a response results.
 func (w *walker) at(path string) string {
 	switch {
-	case path == "":
-		return w.what
+	case path == "" || strings.HasPrefix(path, " "): // the whole, or an alternative of it
+		return w.what + path
 	case w.what == "the body":
 		return "the argument " + path
 	}
@@ -127,7 +127,7 @@ func (w *walker) compare(path string, before, after *reflectapi.Schema) {
 	default:
 		w.width(path, old, now)
 	}
-	w.choices(path, old, now)
+	w.alternatives(path, old, now)
 	w.properties(path, old, now)
 	w.inner(path+"[]", old.Items, now.Items)
 	w.others(path+"{}", old, now)
@@ -266,14 +266,6 @@ func (w *walker) enum(path string, old, now *reflectapi.Schema) {
 		w.sayf(path, w.effects.others, "may now be anything, was one of %s", list(old.Enum))
 	case !narrows && len(old.Enum) > 0 && len(missing(now.Enum, old.Enum)) > 0:
 		w.sayf(path, w.effects.it, "may now also be %s", list(missing(now.Enum, old.Enum)))
-	}
-}
-
-// choices compares schemas defined by other schemas. It does not look inside them.
-func (w *walker) choices(path string, old, now *reflectapi.Schema) {
-	pick := func(s *reflectapi.Schema) any { return []any{s.AllOf, s.AnyOf, s.OneOf, s.Not} }
-	if !same(pick(old), pick(now)) {
-		w.sayf(path, "who relies on the old ones may fail", "has different alternatives (allOf, anyOf, oneOf, not)")
 	}
 }
 
