@@ -163,6 +163,25 @@ func TestBuildDescribes(t *testing.T) {
 	}
 }
 
+func TestBuildSaysWhatIsDeprecated(t *testing.T) {
+	t.Parallel()
+	for description, want := range map[string]bool{
+		"Deprecated: use Sum.":                true,
+		"Adds.\n\nDeprecated: use Sum.\n\nX.": true,
+		"Adds what is\nDeprecated: no.":       false,
+		"Adds. Deprecated: no.":               false,
+		"Deprecated.":                         false,
+	} {
+		all := endpoints(t, Calculator{}, restmap.Options{})
+		all[0].Description = description
+		document := build(t, openapi.Service{Host: "h.example", Port: 443, Endpoints: all})
+		validate(t, document)
+		if got := document.Paths["/h.example:443/add"].Post.Deprecated; got != want {
+			t.Errorf("%q: deprecated is %v, want %v", description, got, want)
+		}
+	}
+}
+
 // Live returns values of many shapes.
 type Live struct{}
 

@@ -55,6 +55,7 @@ type Operation struct {
 	Parameters  []*Parameter         `json:"parameters,omitempty"`
 	RequestBody *RequestBody         `json:"requestBody,omitempty"`
 	Responses   map[string]*Response `json:"responses"` // "200", "default"
+	Deprecated  bool                 `json:"deprecated,omitempty"`
 
 	Security []map[string][]string `json:"security,omitempty"` // [{"bearer":[]}] if calls need a token
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -48,6 +49,7 @@ func (b *builder) add(endpoint *Described) error {
 	if endpoint.Method != nil {
 		operation.Description = cmp.Or(endpoint.Description, endpoint.Method.Doc)
 	}
+	operation.Deprecated = isDeprecated(operation.Description)
 	if endpoint.Style == restmap.Web {
 		describeWeb(l)
 		return nil
@@ -57,6 +59,13 @@ func (b *builder) add(endpoint *Described) error {
 		return err
 	}
 	return b.describeOutput(l)
+}
+
+// isDeprecated says whether a paragraph of a doc comment begins with what tells Go's tools that nobody should use it any more.
+func isDeprecated(doc string) bool {
+	return slices.ContainsFunc(strings.Split(doc, "\n\n"), func(paragraph string) bool {
+		return strings.HasPrefix(paragraph, "Deprecated: ")
+	})
 }
 
 func takesPost(route restmap.Route) bool {

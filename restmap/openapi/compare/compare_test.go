@@ -110,6 +110,10 @@ func TestDocuments(t *testing.T) {
 			after:  document(t, Shop{}, names, list, bus.Method("Buy", bus.Claims(`level > 2`))),
 			breaks: []string{"POST /buy: it now requires the claims level > 2: callers without a token get 401"},
 		},
+		"deprecated": {
+			after: document(t, Shop{}, names, list, bus.Method("Buy", bus.Description("Buy buys.\n\nDeprecated: use Order."))),
+			adds:  []string{"POST /buy: it is now deprecated"},
+		},
 		"stricter arguments": {
 			after: document(t, Strict{}, names, list),
 			breaks: []string{

@@ -17,6 +17,9 @@ func (c *comparison) operation(before, after *located) {
 	key, old, now := after.key, before.Operation, after.Operation
 	c.methods(before, after)
 	c.claims(key, old, now)
+	if now.Deprecated && !old.Deprecated {
+		c.addf(false, "%s: it is now deprecated", key)
+	}
 	c.parameters(key, old, now, c.renamed(before, after))
 	c.body(key, bodyOf(old), bodyOf(now))
 	c.responses(key, old, now)
