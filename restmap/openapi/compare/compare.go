@@ -31,6 +31,9 @@ func Documents(before, after *openapi.Document) []Change {
 	c := &comparison{before: before, after: after, known: make(map[string]bool)}
 	c.hosts = severalHosts(before) || severalHosts(after)
 	old, now := c.operations(before), c.operations(after)
+	for shape := range old {
+		c.known[shape] = true
+	}
 	for _, shape := range slices.Sorted(maps.Keys(old)) {
 		if other := now[shape]; other != nil {
 			c.operation(old[shape], other)
@@ -41,7 +44,7 @@ func Documents(before, after *openapi.Document) []Change {
 		}
 	}
 	for _, shape := range slices.Sorted(maps.Keys(now)) {
-		if old[shape] == nil && !c.known[shape] {
+		if !c.known[shape] {
 			c.addf(false, "%s (%s) is new", now[shape].key, now[shape].OperationID)
 		}
 	}
@@ -52,7 +55,7 @@ func Documents(before, after *openapi.Document) []Change {
 type comparison struct {
 	before, after *openapi.Document
 	changes       []Change
-	known         map[string]bool // operations of after with another address or method before, by shape
+	known         map[string]bool // operations of after that were there before, even with another address or method, by shape
 	hosts         bool            // paths are those of several hosts, as in the document of a portal
 }
 
@@ -124,7 +127,7 @@ func split(path string) (host, port, rest string) {
 func (c *comparison) gone(operation *located, now map[string]*located) {
 	for _, shape := range slices.Sorted(maps.Keys(now)) {
 		other := now[shape]
-		if other.OperationID != operation.OperationID {
+		if c.known[shape] || other.OperationID != operation.OperationID {
 			continue
 		}
 		c.known[shape] = true

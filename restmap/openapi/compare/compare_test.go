@@ -2,6 +2,7 @@ package compare_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/restmap/openapi"
 	"github.com/busline/busline/restmap/openapi/compare"
 )
@@ -464,5 +466,42 @@ func TestHosts(t *testing.T) {
 		if got := compare.Documents(test.before, test.after); !slices.Equal(got, test.want) {
 			t.Errorf("%s:\n%s\nwant:\n%s", name, lines(got), lines(test.want))
 		}
+	}
+}
+
+// First and Second are two versions of one method.
+type (
+	First  struct{}
+	Second struct{}
+)
+
+func (First) Add(x, y int) (sum int)  { return }
+func (Second) Add(xs []int) (sum int) { return }
+
+// TestVersions ends an old version beside which a new one is served already: it has not moved there.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	first, second := bus.Names("Add", "x, y", "sum"), bus.Names("Add", "xs", "sum")
+	newer := bus.Method("Add", bus.Path("/v2/add"))
+	conn := bustest.New(t).Connect("shop.example")
+	if err := errors.Join(bus.Serve(conn, First{}, first), bus.Serve(conn, Second{}, second, newer)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := conn.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := openapi.ParseOwn(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := document(t, Second{}, second, newer)
+	want := []compare.Change{{Breaks: true, Text: "POST /add (Add) is gone: unless it is only hidden, callers get 404 or 405"}}
+	if got := compare.Documents(both, alone); !slices.Equal(got, want) {
+		t.Errorf("the first ends:\n%s\nwant:\n%s", lines(got), lines(want))
+	}
+	want = []compare.Change{{Text: "POST /v2/add (Add2) is new"}}
+	if got := compare.Documents(document(t, First{}, first), both); !slices.Equal(got, want) {
+		t.Errorf("the second begins:\n%s\nwant:\n%s", lines(got), lines(want))
 	}
 }
