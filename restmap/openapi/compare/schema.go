@@ -99,10 +99,12 @@ func (w *walker) sayf(path, effect, format string, arguments ...any) {
 // at names a place. Members of a request body are arguments, those of a response results.
 func (w *walker) at(path string) string {
 	switch {
-	case path == "" || strings.HasPrefix(path, " "): // the whole, or an alternative of it
+	case path == "" || strings.ContainsAny(path[:1], "[{ "): // the whole, an element or an alternative of it
 		return w.what + path
 	case w.what == "the body":
 		return "the argument " + path
+	case w.direction == arguments: // one in a path or a query
+		return w.what + "." + path
 	}
 	return w.what + "'s " + path
 }

@@ -114,6 +114,9 @@ func TestSchemas(t *testing.T) {
 		"a number to text, as JSON": {takes[int](t), takes[string](t), []string{
 			"POST /do: the argument p is now string, was integer (int64): callers that send the old type get 400 or 422"}},
 
+		"a part of an argument in a query": {finds[Node](t), finds[Hundredths](t), []string{"GET /do: the argument p.Next is no longer read: what callers send is ignored"}},
+		"an element of one":                {finds[[]Node](t), finds[[]Point](t), []string{"GET /do: the argument p[].Next is no longer read: what callers send is ignored"}},
+
 		"text to JSON": {finds[string](t), finds[any](t), []string{"GET /do: the argument p is now written as JSON, was text: callers that write it as text get 400"}},
 		"JSON to text": {finds[[2]int](t), finds[[]int](t), []string{"GET /do: the argument p is now written as text, was JSON: callers that write it as JSON get 400"}},
 		"still JSON":   {finds[Node](t), finds[any](t), nil},
