@@ -36,6 +36,9 @@ type (
 	}
 	Named struct{ Color string }
 
+	Asked struct {
+		Color string `jsonschema:"required"`
+	}
 	Colored[T any] struct{ Color T }
 	Hundredths     struct {
 		Price float64 `jsonschema:"multipleOf=0.01"`
@@ -116,6 +119,9 @@ func TestSchemas(t *testing.T) {
 
 		"a part of an argument in a query": {finds[Node](t), finds[Hundredths](t), []string{"GET /do: the argument p.Next is no longer read: what callers send is ignored"}},
 		"an element of one":                {finds[[]Node](t), finds[[]Point](t), []string{"GET /do: the argument p[].Next is no longer read: what callers send is ignored"}},
+
+		"a result that need not be given as an argument": {gives[Asked](t), gives[Named](t), []string{
+			"POST /do: the result's p.Color may now be missing, if its json tag has omitempty: callers that read it have to expect that"}},
 
 		"text to JSON": {finds[string](t), finds[any](t), []string{"GET /do: the argument p is now written as JSON, was text: callers that write it as text get 400"}},
 		"JSON to text": {finds[[2]int](t), finds[[]int](t), []string{"GET /do: the argument p is now written as text, was JSON: callers that write it as JSON get 400"}},
