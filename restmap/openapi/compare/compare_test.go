@@ -184,6 +184,16 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("methods: %+v", got)
 	}
 	public, secured := document(t, Shop{}, names, list), document(t, Shop{}, names, list, bus.Claims(`"hr" in roles`))
+	for _, item := range secured.Paths {
+		item.Post.Claims = "" // which callers do not see
+	}
+	want = []compare.Change{
+		{Breaks: true, Text: "POST /buy: it now requires claims: callers without a token get 401"},
+		{Breaks: true, Text: "POST /list: it now requires claims: callers without a token get 401"},
+	}
+	if got := compare.Documents(public, secured); !slices.Equal(got, want) {
+		t.Errorf("claims that nobody sees: %+v", got)
+	}
 	if changes := compare.Documents(secured, public); slices.ContainsFunc(changes, func(c compare.Change) bool { return c.Breaks }) || len(changes) != 2 {
 		t.Errorf("claims that nobody asks for any more: %v", changes)
 	}

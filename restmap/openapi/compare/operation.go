@@ -56,6 +56,8 @@ func (l *located) takes(method string) bool {
 // claims compares who may call.
 func (c *comparison) claims(key string, old, now *openapi.Operation) {
 	switch before, after := len(old.Security) > 0, len(now.Security) > 0; {
+	case after && !before && now.Claims == "": // callers see no more
+		c.addf(true, "%s: it now requires claims: callers without a token get 401", key)
 	case after && !before:
 		c.addf(true, "%s: it now requires the claims %s: callers without a token get 401", key, now.Claims)
 	case before && !after:
