@@ -35,13 +35,13 @@ func ActorOf(ctx context.Context) string {
 }
 
 // ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, and outside a
-// handler. [ActAs] makes no difference to it. The claims are shared: do not change them.
+// handler. [ActAs] makes no difference to it. They are a copy, which the handler may change.
 func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 	s := servingOf(ctx)
 	if s == nil || s.claims == nil {
 		return nil, false
 	}
-	return s.claims, true
+	return s.claims.Clone(), true
 }
 
 // openVerifier makes the verifier that the environment asks for; nil if it asks for none, or an option gives one. It needs
@@ -65,12 +65,13 @@ func (c *Conn) closeVerifier() {
 }
 
 // VerifyToken returns the claims of a token, a bare JWT, verified as the services of this connection do it: by the key
-// set of BUS_JWKS or [WithVerifier]. Any error is a 401.
+// set of BUS_JWKS or [WithVerifier]. They are a copy. Any error is a 401.
 func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, error) {
-	return c.verify(ctx, token, "")
+	verified, err := c.verify(ctx, token, "")
+	return verified.Clone(), err
 }
 
-// verify is VerifyToken for a caller of the endpoint of that name, "" for none.
+// verify returns the claims of a token, which are shared, for a caller of the endpoint of that name, "" for none.
 func (c *Conn) verify(ctx context.Context, token, endpoint string) (claims.Claims, error) {
 	verified, err := c.verifier.Verify(ctx, token)
 	if err == nil {

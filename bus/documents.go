@@ -93,8 +93,7 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	config.port, config.hidden = port, true
 	document := newEndpoint(config, mapped.Name, mapped)
 	document.run = runWeb(document, func(w http.ResponseWriter, r *http.Request) error {
-		verified, _ := ClaimsOf(r.Context())
-		body, err := d.render(c, port, c.BaseURL(r), verified)
+		body, err := d.render(c, port, c.BaseURL(r), servingOf(r.Context()).claims)
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,37 @@ import (
 // an exponent; any other integer is a [encoding/json.Number], so that 9007199254740993 is not taken for
 // 9007199254740992.
 //
-// The claims of one token are shared by everybody who verifies it. Only read them; to change the map, clone it.
+// The claims that a [Verifier] returns are shared by everybody who verifies the same token. Only read them; to change them, use
+// Clone.
 type Claims map[string]any
+
+// Clone returns a copy of verified claims that shares no list and no object with them.
+func (c Claims) Clone() Claims {
+	if c == nil {
+		return nil
+	}
+	copied := make(Claims, len(c))
+	for name, claim := range c {
+		copied[name] = cloneValue(claim)
+	}
+	return copied
+}
+
+// cloneValue copies a value of JSON.
+func cloneValue(value any) any {
+	switch value := value.(type) {
+	case []any:
+		copied := make([]any, len(value))
+		for i, item := range value {
+			copied[i] = cloneValue(item)
+		}
+		return copied
+	case map[string]any:
+		return map[string]any(Claims(value).Clone())
+	default:
+		return value
+	}
+}
 
 // errNumber is the cause of a payload whose number no float64 comes near.
 var errNumber = errors.New("a number is out of range")
