@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/testcaller"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -35,13 +36,19 @@ func ActorOf(ctx context.Context) string {
 }
 
 // ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, and outside a
-// handler. [ActAs] makes no difference to it. They are a copy, which the handler may change.
+// handler. [ActAs] makes no difference to it. They are a copy, which the handler may change. So that a test can call a
+// method without a bus, Issuer.ActAs of bus/bustest sets them, outside a handler alone.
 func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
-	s := servingOf(ctx)
-	if s == nil || s.claims == nil {
-		return nil, false
+	said := claimsOf(ctx)
+	return said.Clone(), said != nil
+}
+
+// claimsOf returns the claims themselves, nil for none. In a handler only those of the request count.
+func claimsOf(ctx context.Context) claims.Claims {
+	if s := servingOf(ctx); s != nil {
+		return s.claims
 	}
-	return s.claims.Clone(), true
+	return testcaller.ClaimsIn(ctx)
 }
 
 // openVerifier makes the verifier that the environment asks for; nil if it asks for none, or an option gives one. It needs
