@@ -127,7 +127,7 @@ func (c *Conn) tokenMissing(request *wire.Request, e *endpoint) error {
 func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.Claims, error) {
 	verified, err := c.verify(ctx, token, e.Name)
 	if err == nil && !e.allows(verified) {
-		err = newError(http.StatusForbidden, NotExecuted, nil, "the claims of the token do not give access")
+		err = newError(http.StatusForbidden, NotExecuted, errClaims, "%s", errClaims)
 	}
 	return verified, err
 }

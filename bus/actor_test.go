@@ -82,8 +82,8 @@ func TestRefusedBeforeAnythingRan(t *testing.T) {
 			detail    string
 		}{
 			"":              {401, "Bearer", "a token is required; send it as Authorization: Bearer …"},
-			i.token(nil):    {403, "", "the claims of the token do not give access"},
-			"x":             {401, "Bearer", "token: not a JWT, which is three parts of base64url joined by dots"},
+			i.token(nil):    {403, `Bearer error="insufficient_scope", error_description="$"`, "the claims of the token do not give access"},
+			"x":             {401, `Bearer error="invalid_token", error_description="$"`, "token: not a JWT, which is three parts of base64url joined by dots"},
 			"Bearer x.y.z":  {401, "", "the token of the call is not a JWT: byte 7 is 0x20; pass bus.ActAs the bare token, without Bearer"},
 			"a.b.c\r\nX: y": {401, "", "the token of the call is not a JWT: byte 6 is 0x0d; pass bus.ActAs the bare token, without Bearer"},
 		} {
@@ -100,7 +100,8 @@ func TestRefusedBeforeAnythingRan(t *testing.T) {
 			if err != nil {
 				continue // it has not left
 			}
-			if got := response.Header.Get("WWW-Authenticate"); got != want.challenge || response.StatusCode != want.status {
+			challenge := strings.ReplaceAll(want.challenge, "$", want.detail)
+			if got := response.Header.Get("WWW-Authenticate"); got != challenge || response.StatusCode != want.status {
 				t.Errorf("%q: status %d, WWW-Authenticate %q", token, response.StatusCode, got)
 			}
 			_ = response.Body.Close()

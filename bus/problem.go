@@ -68,9 +68,7 @@ func (e *Error) header() wire.Header {
 	if e.allow != "" {
 		fields.Add("Allow", e.allow)
 	}
-	if e.Status == http.StatusUnauthorized {
-		fields.Add("WWW-Authenticate", "Bearer") // RFC 9110, 15.5.2
-	}
+	e.addChallenge(&fields)
 	if e.RetryAfter > 0 {
 		fields.Add("Retry-After", secondsText(e.RetryAfter))
 	}

@@ -16,8 +16,11 @@ func (i *Ingress) actor(r *http.Request) (token string, err error) {
 		return "", bus.Errorf(http.StatusBadRequest, "there are %d Authorization headers; send one", len(given))
 	}
 	token, present, err := claims.Bearer(r.Header.Get("Authorization"))
-	if err != nil || !present {
-		return "", err
+	if err != nil {
+		return "", bus.Errorf(bus.StatusOf(err), "%w", err)
+	}
+	if !present {
+		return "", nil
 	}
 	_, err = i.conn.VerifyToken(r.Context(), token)
 	return token, err

@@ -57,12 +57,27 @@ func TestTokensAtTheDoor(t *testing.T) {
 		if got.StatusCode != test.status || !strings.Contains(got.text, test.text) {
 			t.Errorf("%s with %q: %d %s", test.path, test.headers, got.StatusCode, got.text)
 		}
-		if challenge := got.Header.Get("WWW-Authenticate"); (challenge == "Bearer") != (test.status == 401) {
+		if challenge := got.Header.Get("WWW-Authenticate"); !isChallenge(challenge, test.status, test.text) {
 			t.Errorf("%s with %q: WWW-Authenticate %q", test.path, test.headers, challenge)
 		}
 		if strings.Contains(got.text, token[len(token)-20:]) {
 			t.Errorf("the token is told: %s", got.text)
 		}
+	}
+}
+
+// isChallenge tells whether a header says with which status, and why, a token was refused.
+func isChallenge(header string, status int, detail string) bool {
+	told, description, isTold := strings.Cut(header, ", error_description=")
+	switch {
+	case status == 401 && strings.HasPrefix(detail, "a token is required"):
+		return header == "Bearer"
+	case status == 401:
+		return isTold && told == `Bearer error="invalid_token"` && strings.HasPrefix(description, `"`+detail)
+	case status == 403:
+		return isTold && told == `Bearer error="insufficient_scope"` && strings.Contains(description, detail)
+	default:
+		return header == ""
 	}
 }
 
