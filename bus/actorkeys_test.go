@@ -105,6 +105,28 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 	awaitVerifiers(t, 0)
 }
 
+// TestKeysThatAreForgotten holds that a connection which would accept no token, though it is told whose, says so at once; unless
+// it is told not by the environment alone.
+func TestKeysThatAreForgotten(t *testing.T) {
+	i, w := newIssuer(t), &world{newBus(t), bus.WithShortCircuit(true)}
+	for name, value := range map[string]string{"BUS_JWT_ISSUER": issuerName, "BUS_JWT_AUDIENCE": audienceName} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, value)
+			want := "connect vault.example: " + name + " is set, and BUS_JWKS is not, without which no token is accepted: set BUS_JWKS, or unset " + name
+			if _, err := bus.Connect(t.Context(), vaultHost, w.Options()...); err == nil || err.Error() != want {
+				t.Errorf("%v", err)
+			}
+			for option, verifier := range map[string]*claims.Verifier{"keys": i.verifier, "none": new(claims.Verifier)} {
+				conn, err := bus.Connect(t.Context(), vaultHost, append(w.Options(), bus.WithVerifier(verifier))...)
+				if err != nil {
+					t.Fatalf("%s: %v", option, err)
+				}
+				_ = conn.Close(t.Context())
+			}
+		})
+	}
+}
+
 // TestKeysWithoutABroker are not kept fresh for nobody.
 func TestKeysWithoutABroker(t *testing.T) {
 	i := newIssuer(t)

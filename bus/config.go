@@ -161,7 +161,25 @@ func (c *connectConfig) validate() error {
 	if c.urlGiven && c.linkConfig.nats != nil {
 		return errors.New("bus.WithNATS and bus.WithURL say which broker to use, each in its way: leave out one of them")
 	}
+	if err := c.checkKeys(); err != nil {
+		return err
+	}
 	return c.linkConfig.validate()
+}
+
+// checkKeys refuses an environment that says whose tokens to accept, and not how to verify any: none would be accepted.
+func (c *connectConfig) checkKeys() error {
+	if c.verifier != nil || c.claimsConfig.KeySet != "" {
+		return nil
+	}
+	for _, each := range []struct{ name, value string }{
+		{"BUS_JWT_ISSUER", c.claimsConfig.Issuer}, {"BUS_JWT_AUDIENCE", c.claimsConfig.Audience},
+	} {
+		if each.value != "" {
+			return fmt.Errorf("%s is set, and BUS_JWKS is not, without which no token is accepted: set BUS_JWKS, or unset %[1]s", each.name)
+		}
+	}
+	return nil
 }
 
 // validate says what is wrong with how to reach the broker; of a connection that is given nothing else counts.
