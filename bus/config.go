@@ -44,6 +44,7 @@ type connectConfig struct {
 	bodies         bool // for them
 	linkConfig     linkConfig
 	urlGiven       bool // by an option
+	testBroker     bool // the provider is that of a test
 	ownLink        bool
 	faults         []error // of options that make no sense
 }
@@ -158,8 +159,8 @@ func (c *connectConfig) validate() error {
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s is too short: set a time above zero with bus.WithAckWait", c.ackWait)
 	}
-	if c.urlGiven && c.linkConfig.nats != nil {
-		return errors.New("bus.WithNATS and bus.WithURL say which broker to use, each in its way: leave out one of them")
+	if err := c.chooseBroker(); err != nil {
+		return err
 	}
 	if err := c.checkKeys(); err != nil {
 		return err

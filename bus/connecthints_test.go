@@ -59,25 +59,26 @@ func TestOptionsWinOverFaultyVariables(t *testing.T) { //nolint:paralleltest // 
 		t.Fatal(err)
 	}
 	defer given.Close()
+	here := bus.WithBroker(b.Broker())
 	for _, test := range []struct {
 		name, value string
-		instead     bus.ConnectOption
+		instead     []bus.ConnectOption
 	}{
-		{"BUS_SHORT_CIRCUIT", "perhaps", bus.WithShortCircuit(true)},
-		{"BUS_PLANE", "a.b", bus.WithPlane(b.Plane())},
-		{"BUS_BASE_URL", "nonsense", bus.WithBaseURL("https://api.example.com")},
-		{"BUS_NATS_CERT", "alone.pem", bus.WithNATS(given)},
-		{"BUS_NATS_URL", "two words", bus.WithNATS(given)},
-		{"BUS_LOG_LEVEL", "loud", bus.WithLogger(zerolog.Nop())},
-		{"BUS_LOG_FORMAT", "xml", bus.WithLogger(zerolog.Nop())},
+		{"BUS_SHORT_CIRCUIT", "perhaps", []bus.ConnectOption{here, bus.WithShortCircuit(true)}},
+		{"BUS_PLANE", "a.b", []bus.ConnectOption{here, bus.WithPlane(b.Plane())}},
+		{"BUS_BASE_URL", "nonsense", []bus.ConnectOption{here, bus.WithBaseURL("https://api.example.com")}},
+		{"BUS_NATS_CERT", "alone.pem", []bus.ConnectOption{bus.WithNATS(given)}},
+		{"BUS_NATS_URL", "two words", []bus.ConnectOption{bus.WithNATS(given)}},
+		{"BUS_LOG_LEVEL", "loud", []bus.ConnectOption{here, bus.WithLogger(zerolog.Nop())}},
+		{"BUS_LOG_FORMAT", "xml", []bus.ConnectOption{here, bus.WithLogger(zerolog.Nop())}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv(test.name, test.value)
-			if conn, err := bus.Connect(t.Context(), "caller.example", bus.WithBroker(b.Broker())); err == nil {
+			if conn, err := bus.Connect(t.Context(), "caller.example", here); err == nil {
 				closeConn(t, conn)
 				t.Errorf("%s=%s passes without an option", test.name, test.value)
 			}
-			conn, err := bus.Connect(t.Context(), "caller.example", bus.WithBroker(b.Broker()), test.instead)
+			conn, err := bus.Connect(t.Context(), "caller.example", test.instead...)
 			if err != nil {
 				t.Fatal(err)
 			}

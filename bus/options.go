@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/testbroker"
 )
 
 // ConnectOption configures a connection. Connection options start with With; what describes a service or an
@@ -38,7 +39,7 @@ type QuietBroker interface {
 }
 
 // WithURL sets the address of the broker, or several addresses separated by commas. An empty one stands for the default;
-// another one beside [WithNATS] is an error of Connect. Default: BUS_NATS_URL, else nats://127.0.0.1:4222.
+// another one beside [WithBroker] or [WithNATS] is an error of Connect. Default: BUS_NATS_URL, else nats://127.0.0.1:4222.
 func WithURL(url string) ConnectOption {
 	return func(c *connectConfig) {
 		if url != "" {
@@ -47,7 +48,8 @@ func WithURL(url string) ConnectOption {
 	}
 }
 
-// WithBroker connects to a broker in this process, without a socket. Default: none.
+// WithBroker connects to a broker in this process, without a socket. BUS_NATS_URL does not count then, and [WithURL] or
+// [WithNATS] beside it is an error of Connect. Default: none.
 func WithBroker(broker InProcessBroker) ConnectOption {
 	return func(c *connectConfig) {
 		value := reflect.ValueOf(broker)
@@ -55,13 +57,18 @@ func WithBroker(broker InProcessBroker) ConnectOption {
 			c.faults = append(c.faults, errors.New("bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns"))
 			return
 		}
-		c.linkConfig.provider = broker
+		yielding, isYielding := broker.(testbroker.Yielding)
+		if isYielding {
+			broker = yielding.Broker
+		}
+		c.linkConfig.provider, c.testBroker = broker, isYielding
 	}
 }
 
 // WithNATS uses a broker connection that the application already has. Its callbacks and settings are left as
 // they are, and it is never closed. Its reconnect buffer should be off (nats.ReconnectBufSize(-1)), or requests
-// made during an outage may be delivered late. BUS_NATS_URL does not count then. Default: a connection of our own.
+// made during an outage may be delivered late. BUS_NATS_URL does not count then, and [WithURL] or [WithBroker] beside it is
+// an error of Connect. Default: a connection of our own.
 func WithNATS(connection *nats.Conn) ConnectOption {
 	return func(c *connectConfig) {
 		if connection == nil {

@@ -128,9 +128,6 @@ func TestConnectFaults(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "; start one, or set BUS_NATS_URL or bus.WithURL") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("no broker: %v", err)
 	}
-	if _, err = bus.Connect(t.Context(), "x.example", bus.WithNATS(rawClient(t, &world{Bus: b})), bus.WithURL("nats://127.0.0.1:1")); err == nil || !strings.Contains(err.Error(), "bus.WithNATS and bus.WithURL") {
-		t.Errorf("two brokers: %v", err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err = bus.Connect(ctx, "x.example", bus.WithURL("nats://127.0.0.1:1")); err == nil {

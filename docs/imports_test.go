@@ -28,15 +28,16 @@ const importTable = `
 	bus/metrics:
 	bus/claims/claimstest: bus/claims
 	bus/internal/testcaller: bus/claims
+	bus/internal/testbroker:
 	reflectapi:
 	restmap/strictjson:
 	restmap:            reflectapi restmap/strictjson
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
-	bus:                bus/wire bus/subject bus/batch bus/claims bus/metrics bus/internal/testcaller reflectapi restmap restmap/strictjson restmap/openapi
+	bus:                bus/wire bus/subject bus/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
 	restmap/openapi/compare: reflectapi restmap restmap/openapi
-	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller restmap/openapi restmap/openapi/compare
+	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap/openapi restmap/openapi/compare
 	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi
 	msgsvc:             bus
 	bus/cmd/busline/internal/cli: bus bus/wire bus/claims bus/claims/claimstest bus/subject reflectapi restmap restmap/openapi

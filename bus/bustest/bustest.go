@@ -26,6 +26,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/internal/testbroker"
 	"github.com/rs/zerolog"
 )
 
@@ -94,10 +95,10 @@ func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 }
 
 // Options returns the options that Connect uses, for code under test that calls bus.Connect itself. That code has to
-// close what it opens before the test ends.
+// close what it opens before the test ends. If it passes bus.WithNATS or bus.WithURL, too, that is its broker.
 func (b *Bus) Options() []bus.ConnectOption {
 	options := []bus.ConnectOption{
-		bus.WithBroker(b.provider),
+		bus.WithBroker(testbroker.Yielding{Broker: b.provider}),
 		bus.WithPlane(b.plane),
 		bus.WithAckWait(ackWait),
 		bus.WithLogger(zerolog.New(b.log).Level(zerolog.WarnLevel)),
