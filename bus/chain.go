@@ -9,11 +9,20 @@ import (
 )
 
 // serverChain is what a request passes through to its endpoint. The order is documented at [Interceptor].
-func (c *Conn) serverChain(e *endpoint) Handler {
-	chain := []Interceptor{
-		c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, c.sendable, checkClaims(e), limitRequest(e),
+func (c *Conn) serverChain(e *endpoint) (Handler, error) {
+	inner, err := surround(e.serve, e.interceptors, "bus.Intercept")
+	if err != nil {
+		return nil, err
 	}
-	return compose(e.serve, slices.Concat(chain, c.interceptors, e.interceptors)...)
+	if inner, err = c.intercepted(inner); err != nil {
+		return nil, err
+	}
+	return compose(inner, c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, c.sendable, checkClaims(e), limitRequest(e)), nil
+}
+
+// intercepted puts the interceptors of the connection around a handler.
+func (c *Conn) intercepted(inner Handler) (Handler, error) {
+	return surround(inner, c.interceptors, "bus.WithInterceptors")
 }
 
 // controlChain is what a request of the framework itself passes through. It is the same for all connections, which share
@@ -51,9 +60,12 @@ func answered(next Handler) Handler {
 }
 
 // clientChain is what a call passes through onto the bus.
-func (c *Conn) clientChain() Handler {
-	chain := []Interceptor{addFields, c.tracing.intercept, c.logging, c.tapping, c.measureMade, answered}
-	return compose(c.leave, slices.Concat(chain, c.interceptors)...)
+func (c *Conn) clientChain() (Handler, error) {
+	inner, err := c.intercepted(c.leave)
+	if err != nil {
+		return nil, err
+	}
+	return compose(inner, addFields, c.tracing.intercept, c.logging, c.tapping, c.measureMade, answered), nil
 }
 
 // leave is the end of the chain.

@@ -114,7 +114,9 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 	conn := newConn(host, id, link, config)
 	conn.ownVerifier, conn.verifier = own, cmp.Or(config.verifier, own)
 	conn.meters, err = newMeters(config.meterProvider, host)
-	conn.calling = conn.clientChain()
+	if err == nil {
+		conn.calling, err = conn.clientChain()
+	}
 	if err == nil {
 		err = conn.open(ctx, config)
 	}

@@ -17,20 +17,26 @@ func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
 	return c.installIn(ctx, c.router, endpoints, c.subscribeAll)
 }
 
-// surround composes the chain that the requests of each endpoint pass through.
-func (c *Conn) surround(endpoints []*endpoint) {
+// chain composes what the requests of each endpoint pass through.
+func (c *Conn) chain(endpoints []*endpoint) (err error) {
 	for _, e := range endpoints {
-		if e.Port != controlPort { // whose plans all connections share
-			e.served = new(metrics.Family)
-			e.chain = c.serverChain(e)
-			e.unseen = e.mapped.Style != restmap.Web && len(c.interceptors)+len(e.interceptors) == 0
+		if e.Port == controlPort { // whose plans all connections share
+			continue
+		}
+		e.served = new(metrics.Family)
+		e.unseen = e.mapped.Style != restmap.Web && len(c.interceptors)+len(e.interceptors) == 0
+		if e.chain, err = c.serverChain(e); err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}
+	return nil
 }
 
 // installIn is install with another router, and another way to subscribe.
 func (c *Conn) installIn(ctx context.Context, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
-	c.surround(endpoints)
+	if err := c.chain(endpoints); err != nil {
+		return err
+	}
 	if err := router.add(endpoints); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 //	}
 //
 // An interceptor is composed once, at registration or at Connect; the handler that it returns is used by many
-// goroutines at once. It may refuse a call with an error (see [Errorf]) instead of calling next, answer the call
+// goroutines at once. If that is nil, the registration or Connect fails. It may refuse a call with an error (see [Errorf]) instead of calling next, answer the call
 // itself, add header fields, pass on another context or, on the caller's side, call next again after the first call of
 // it has returned. A call that it refuses without calling next is reported to the caller as not executed; one for which
 // it has called next more than once is not, if an earlier attempt may have run.
@@ -50,6 +50,17 @@ func checkInterceptors(interceptors []Interceptor, option string) error {
 		}
 	}
 	return nil
+}
+
+// surround puts the interceptors of an option around a handler, the first one outermost. It refuses one that returns no handler, as
+// each call would panic there.
+func surround(inner Handler, interceptors []Interceptor, option string) (Handler, error) {
+	for i, interceptor := range slices.Backward(interceptors) {
+		if inner = interceptor(inner); inner == nil {
+			return nil, fmt.Errorf("interceptor %d of %s returned nil in place of a handler: have it return one that calls next, or next itself", i+1, option)
+		}
+	}
+	return inner, nil
 }
 
 // compose returns a handler around which the interceptors stand, the first one outermost. Those that are nil are left out:
