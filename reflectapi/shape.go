@@ -1,7 +1,6 @@
 package reflectapi
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -59,7 +58,7 @@ func (s shape) misfits(args, results []Value) (misfits []string) {
 		if reason != "" && values[reason] == nil {
 			reasons = append(reasons, reason)
 		}
-		values[reason] = append(values[reason], kind+" "+cmp.Or(v.Name, strconv.Itoa(position+1)))
+		values[reason] = append(values[reason], valueName(kind, v.Name, position))
 	}
 	for _, reason := range reasons {
 		text := values[reason][0] + " " + reason
@@ -69,6 +68,14 @@ func (s shape) misfits(args, results []Value) (misfits []string) {
 		misfits = append(misfits, text)
 	}
 	return misfits
+}
+
+// valueName returns what a message calls a value. That a result without a name of its own is called "result" says nothing.
+func valueName(kind, name string, position int) string {
+	if name == "" || name == kind {
+		name = strconv.Itoa(position + 1)
+	}
+	return kind + " " + name
 }
 
 // isWeb reports whether a method is Name(w http.ResponseWriter, r *http.Request), with or without an error as its
