@@ -113,7 +113,6 @@ func TestHelp(t *testing.T) {
 func TestBuildConstraints(t *testing.T) {
 	t.Setenv("GOOS", "windows")
 	t.Setenv("GOARCH", "amd64")
-	t.Setenv("GOFLAGS", "")
 	t.Setenv("CGO_ENABLED", "1")
 	const clause = "\npackage p\n\n"
 	const declaration = clause + "type Adder interface{ Add(x int) error }\n"

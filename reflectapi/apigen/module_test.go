@@ -73,7 +73,6 @@ func (m module) goCommand(t *testing.T, arguments ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", arguments...)
 	command.Dir = m.dir
-	command.Env = append(command.Environ(), "GOFLAGS=", "GOWORK=")
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("go %s: %v\n%s", arguments[0], err, output)
 	}
