@@ -39,5 +39,5 @@ func addressOf(path string, open []int) (*url.URL, error) {
 	if err != nil {
 		return nil, bus.Errorf(http.StatusBadRequest, "the path has a percent sign without two hex digits")
 	}
-	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + rest}, nil
+	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + encodeStray(rest)}, nil
 }

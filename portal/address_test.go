@@ -19,3 +19,13 @@ func TestOnlyASCIIIsLowered(t *testing.T) {
 		}
 	}
 }
+
+// TestEncodedSlashesStay has bytes beside them that should have been encoded.
+func TestEncodedSlashesStay(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"/a.example/x%2Fy|": "/x%2Fy%7C", "/a.example/x%2fy\xff": "/x%2fy%FF"} {
+		if to, err := portal.Address(path); err != nil || to.EscapedPath() != want {
+			t.Errorf("%s: %v, %v, want the path %s", path, to, err, want)
+		}
+	}
+}

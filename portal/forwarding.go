@@ -96,14 +96,14 @@ func peerAddress(r *http.Request) netip.Addr {
 // requestPath returns the path as the client sent it, before an outer handler removed a prefix.
 func requestPath(r *http.Request) string {
 	if sent, err := url.ParseRequestURI(r.RequestURI); err == nil {
-		return sent.EscapedPath()
+		return sentPath(sent)
 	}
-	return r.URL.EscapedPath()
+	return sentPath(r.URL)
 }
 
 // mountPrefix returns the prefix that an outer handler such as http.StripPrefix has removed from the path, or "".
 func mountPrefix(r *http.Request) string {
-	prefix, stripped := strings.CutSuffix(requestPath(r), r.URL.EscapedPath())
+	prefix, stripped := strings.CutSuffix(requestPath(r), sentPath(r.URL))
 	if !stripped {
 		return ""
 	}

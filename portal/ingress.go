@@ -73,7 +73,7 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 		i.refuse(w, r, err)
 		return
 	}
-	path := "/" + strings.TrimPrefix(r.URL.EscapedPath(), "/") // http.StripPrefix may have removed the slash
+	path := "/" + strings.TrimPrefix(sentPath(r.URL), "/") // http.StripPrefix may have removed the slash
 	switch {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r)

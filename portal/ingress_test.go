@@ -31,6 +31,8 @@ func TestMapping(t *testing.T) {
 		{"GET /calculator.example/a/../b/./c", "calculator.example", "/a/../b/./c"},
 		{"GET /calculator.example/%2e%2e/portal/", "calculator.example", "/%2e%2e/portal/"},
 		{"GET /calculator.example/a%2Fb%20c", "calculator.example", "/a%2Fb%20c"},
+		{"GET /calculator.example/a%2Fb|c", "calculator.example", "/a%2Fb%7Cc"},
+		{"GET /calculator.example/%2F%25%7c\"#<>\\^`{|}[]!é", "calculator.example", "/%2F%25%7c%22%23%3C%3E%5C%5E%60%7B%7C%7D[]!%C3%A9"},
 		{"GET /calculator.example/é?q=é", "calculator.example", "/%C3%A9?q=é"},
 		{"GET http://elsewhere.example:888/calculator.example/add", "calculator.example", "/add"},
 		{"PUT /calculator.example/add", "calculator.example", "/add"},
@@ -88,6 +90,7 @@ func TestRefused(t *testing.T) {
 		{"GET /calculator.example:４４３/add", 404, `port "%EF%BC%94%" is not open`},
 		{"GET /calculator.example%3a443/add", 404, `is not a hostname`},
 		{"GET /calculator.example:443%2fadd", 404, `port "443%2fadd" is not open`},
+		{"GET /calculator.example%2fadd|", 404, `is not a hostname`}, // which decodes nothing
 		{"GET /user@calculator.example/add", 404, `is not a hostname`},
 		{"GET /calculator..example/add", 404, `"calculator..example" is not a hostname`},
 		{"GET /calculator.example./add", 404, `is not a hostname`},
