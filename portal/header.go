@@ -22,8 +22,8 @@ func inward(from http.Header) http.Header {
 }
 
 // outward adds the headers of a service's response that are passed on to the client. The ingress itself decides on
-// cross-origin access and what holds for its whole origin, and the length is set when the body is written. Browsers must
-// not guess the media type.
+// cross-origin access and what holds for its whole origin, and the length is set when the body is written. Nobody guesses
+// the media type, neither browsers nor net/http.
 func outward(to, from http.Header) {
 	for name, values := range from {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
@@ -35,6 +35,9 @@ func outward(to, from http.Header) {
 		}
 	}
 	to.Set("X-Content-Type-Options", "nosniff")
+	if _, typed := to["Content-Type"]; !typed {
+		to["Content-Type"] = nil
+	}
 }
 
 // ofTheOrigin says whether browsers apply a header to everything on the origin of a response, not only to the response:

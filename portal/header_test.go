@@ -72,6 +72,19 @@ func TestHeadersOutward(t *testing.T) {
 	}
 }
 
+// TestTypesAreNotGuessed has a service that gives its HTML no type, so that no browser shows it as a page.
+func TestTypesAreNotGuessed(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("web.example", 443, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = nil
+		_, _ = w.Write([]byte("<html><script>"))
+	})
+	if got := door.get("/web.example/"); got.StatusCode != http.StatusOK || got.Header.Values("Content-Type") != nil {
+		t.Errorf("status %d, Content-Type %q, want 200 and none", got.StatusCode, got.Header.Values("Content-Type"))
+	}
+}
+
 func TestForwarded(t *testing.T) {
 	t.Parallel()
 	said := []string{
