@@ -25,7 +25,8 @@ func newResponseBody(w http.ResponseWriter, r *http.Request, response *http.Resp
 	return plainBody{w}
 }
 
-// compressedBody returns a writer that compresses a body in the way that the client likes best, nil if it accepts none.
+// compressedBody returns a writer that compresses a body in the way that the client likes best, nil if it accepts none. The body
+// of a HEAD goes nowhere, so it takes no compressor.
 func compressedBody(w http.ResponseWriter, r *http.Request) io.WriteCloser {
 	w.Header().Add("Vary", "Accept-Encoding")
 	coding := preferredCoding(r.Header)
@@ -33,6 +34,9 @@ func compressedBody(w http.ResponseWriter, r *http.Request) io.WriteCloser {
 		return nil
 	}
 	w.Header().Set("Content-Encoding", coding.name)
+	if r.Method == http.MethodHead {
+		return plainBody{io.Discard}
+	}
 	return coding.compress(w)
 }
 

@@ -6,10 +6,13 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/andybalholm/brotli"
+
+	"github.com/busline/busline/portal"
 )
 
 func TestCompression(t *testing.T) {
@@ -111,6 +114,18 @@ func TestCompressorsAreUsedAgain(t *testing.T) {
 					t.Errorf("in %q: %.40q", got.Header.Get("Content-Encoding"), decompress(t, got))
 				}
 			})
+		}
+	}
+}
+
+// TestHeadTakesNoCompressor: nobody would give it back, as there is no body that ends.
+func TestHeadTakesNoCompressor(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]bool{http.MethodGet: true, http.MethodHead: false} {
+		r, w := httptest.NewRequest(method, "/", http.NoBody), httptest.NewRecorder()
+		r.Header.Set("Accept-Encoding", "gzip")
+		if takes := portal.TakesCompressor(w, r); takes != want || w.Header().Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s takes a compressor: %t, with the header %v", method, takes, w.Header())
 		}
 	}
 }

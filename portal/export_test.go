@@ -39,6 +39,12 @@ func Held(i *Ingress) int64 {
 	return i.bodies.held
 }
 
+// TakesCompressor says whether the response to a request takes a compressor for its body.
+func TakesCompressor(w http.ResponseWriter, r *http.Request) bool {
+	_, takes := compressedBody(w, r).(*takenCompressor)
+	return takes
+}
+
 // PageFiles returns the files of the page.
 var PageFiles = pageFiles
 
