@@ -77,13 +77,13 @@ func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *l
 	}
 	load.drop()
 	body, err := io.ReadAll(load.reader(http.MaxBytesReader(w, r.Body, c.bodyLimit)))
-	_, exceeded := errors.AsType[*http.MaxBytesError](err)
+	exceeded, tooMuch := errors.AsType[*http.MaxBytesError](err)
 	_, full := errors.AsType[*bus.Error](err)
 	switch {
 	case full:
 		return nil, err
-	case exceeded:
-		return nil, tooLarge(c.bodyLimit)
+	case tooMuch:
+		return nil, tooLarge(exceeded.Limit) // which may be that of an outer handler
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, bus.Errorf(http.StatusRequestTimeout, "the request body did not arrive in time; send less at once, or faster")
 	case err != nil:

@@ -3,6 +3,7 @@ package portal_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,6 +51,18 @@ func TestLimits(t *testing.T) {
 		} else if got.StatusCode != http.StatusOK && !strings.Contains(got.problem(t).Detail, test.detail) {
 			t.Errorf("%s: %s, want %s", test.name, got.text, test.detail)
 		}
+	}
+}
+
+// TestLimitOfOuterHandler has an application that allows less than its ingress.
+func TestLimitOfOuterHandler(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodPost, "/calculator.example/add", strings.NewReader("twelve bytes"))
+	http.MaxBytesHandler(open(t).ingress, 10).ServeHTTP(w, request)
+	const want = "the request body exceeds the limit of 10 bytes"
+	if got := (answer{w.Result(), w.Body.String()}); got.StatusCode != 413 || !strings.Contains(got.problem(t).Detail, want) {
+		t.Errorf("status %d: %s, want 413 and %s", got.StatusCode, got.text, want)
 	}
 }
 
