@@ -16,7 +16,7 @@ import (
 const (
 	maxURILength      = 8 << 10
 	maxHeaderBytes    = 64 << 10
-	maxHeaderFields   = 240 // a message on the bus has 256 at most, including those of the bus itself
+	maxHeaderFields   = 232 // a call has 240 at most, including up to 7 for tracing and X-Forwarded
 	defaultBodyLimit  = 32 << 20
 	defaultInFlight   = 64 << 20
 	defaultTimeBudget = 20 * time.Second
