@@ -139,6 +139,8 @@ func TestListenErrors(t *testing.T) {
 	}{
 		{portal.WithAddress(taken), []string{taken, "address already in use", "set BUS_HTTP_ADDR"}},
 		{portal.WithAddress("nowhere"), []string{"nowhere", "set BUS_HTTP_ADDR"}},
+		{portal.WithBaseURL("https://api.example.com/#bus"), []string{`"https://api.example.com/#bus" is not an address`}}, // no path can follow
+		{portal.WithBaseURL("https://api.example.com/?"), []string{`"https://api.example.com/?" is not an address`}},
 		{portal.WithBaseURL("api.example.com"), []string{`"api.example.com" is not an address`, "BUS_BASE_URL", "https://api.example.com"}},
 		{portal.WithBaseURL("ftp://api.example.com"), []string{"not an address such as"}},
 		{portal.WithGracePeriod(-time.Second), []string{"the grace period -1s is below zero", "portal.WithGracePeriod"}},

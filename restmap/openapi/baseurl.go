@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 )
 
 // CheckBaseURL returns an error unless baseURL can be the URL of a document's server, to which its paths are appended.
@@ -13,7 +14,7 @@ func CheckBaseURL(baseURL string) error {
 		return nil
 	}
 	parsed, err := url.Parse(baseURL)
-	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.RawQuery != "" {
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || strings.ContainsAny(baseURL, "?#") {
 		return fmt.Errorf("%q is not an address such as https://api.example.com", baseURL)
 	}
 	if parsed.User != nil { // not to be shown in this error, either
