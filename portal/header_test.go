@@ -109,6 +109,9 @@ func TestForwarded(t *testing.T) {
 		{"a proxy says nonsense", "192.0.2.0/24", "192.0.2.1:99", "", []string{
 			"X-Forwarded-Host", "a/b", "X-Forwarded-Proto", "javascript", "X-Forwarded-Prefix", "http://evil.example/",
 		}, "192.0.2.1|door.example|http|||"},
+		{"a proxy adds to what was said", "192.0.2.0/24", "192.0.2.1:99", "", []string{
+			"X-Forwarded-Host", "evil.example, api.example.com", "X-Forwarded-Proto", "https, http",
+		}, "192.0.2.1|door.example|http|||"},
 		{"a proxy's prefix is no other host", "192.0.2.0/24", "192.0.2.1:99", "", []string{
 			"X-Forwarded-Prefix", `//\evil.example`,
 		}, "192.0.2.1|door.example|http|/%5Cevil.example||"},

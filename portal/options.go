@@ -41,7 +41,8 @@ type ingressOption func(*ingressConfig)
 func (o ingressOption) applyToIngress(c *ingressConfig) { o(c) }
 
 // WithTrustedProxies names the networks, such as "10.0.0.0/8", of the proxies in front of the ingress. Their
-// X-Forwarded headers are kept and added to; those of anybody else are replaced. Default: none.
+// X-Forwarded headers are kept and added to: -For, and with one value each -Host, -Proto and -Prefix, which is the part of
+// the path that the proxy has removed. Those of anybody else are replaced. Default: none.
 func WithTrustedProxies(networks ...string) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.proxies = slices.Clone(networks) })
 }
