@@ -99,6 +99,11 @@ func hasFilters(config jetstream.ConsumerConfig, wanted []string) bool {
 		!slices.ContainsFunc(wanted, func(filter string) bool { return !slices.Contains(config.FilterSubjects, filter) })
 }
 
+// delivers says whether a consumer has a filter that takes a subject, or none at all.
+func delivers(config jetstream.ConsumerConfig, published string) bool {
+	return hasFilters(config, nil) || covered(published, append(config.FilterSubjects, config.FilterSubject))
+}
+
 // ensureParked makes the stream for events that could not be handled, on as many servers as that of the others.
 func (s *storedEvents) ensureParked(ctx context.Context, replicas int) error {
 	_, err := s.store().parked(ctx)

@@ -105,8 +105,8 @@ func eventName(target string) string {
 
 // Retry delivers the event again, to the service that could not handle it and to no other, with all its attempts, and removes it
 // from what is parked. It returns when JetStream has stored it; whether it is handled this time, the log and what is parked
-// later tell. It is an error (404) if the event is not parked any more, or if the service does not handle such events any more;
-// then it stays parked.
+// later tell. It is an error if the event is not parked any more (404); and if the service does not handle such events any more
+// (404), or its consumer does not take what is retried (503): then it stays parked.
 func (p ParkedEvent) Retry(ctx context.Context) error {
 	stream, err := p.stillParked(ctx)
 	if err != nil {
@@ -117,14 +117,10 @@ func (p ParkedEvent) Retry(ctx context.Context) error {
 	if err != nil {
 		return store.failed(err)
 	}
-	_, err = manager.Consumer(ctx, store.name(), consumerName(p.Service, p.token))
-	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
-		return newError(http.StatusNotFound, NotExecuted, err, "%s does not subscribe to %s of %s any more, so it stays parked", p.Service, p.Event, p.Source)
-	}
-	if err != nil {
-		return store.failed(err)
-	}
 	again := nats.NewMsg(subject.RetriedEvent(p.conn.plane, p.Source, hostToken(p.Service), p.token))
+	if err := p.stillHandled(ctx, manager, again.Subject); err != nil {
+		return err
+	}
 	again.Data = p.text
 	_, err = manager.PublishMsg(ctx, again, jetstream.WithMsgID("retry "+p.Service+" "+strconv.FormatInt(p.Parked.UnixNano(), 10)))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
@@ -134,6 +130,24 @@ func (p ParkedEvent) Retry(ctx context.Context) error {
 		return store.failed(err)
 	}
 	return p.delete(ctx, stream)
+}
+
+// stillHandled says why the service would not get the event under a subject. JetStream does not: it confirms what no consumer
+// takes, and keeps it for nobody.
+func (p ParkedEvent) stillHandled(ctx context.Context, manager jetstream.JetStream, again string) error {
+	stream, name := p.store().name(), consumerName(p.Service, p.token)
+	consumer, err := manager.Consumer(ctx, stream, name)
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+		return newError(http.StatusNotFound, NotExecuted, err, "%s does not subscribe to %s of %s any more, so it stays parked", p.Service, p.Event, p.Source)
+	case err != nil:
+		return p.store().failed(err)
+	case !delivers(consumer.CachedInfo().Config, again):
+		return newError(http.StatusServiceUnavailable, NotExecuted, nil,
+			"the consumer %s does not take %s, so it stays parked: if the stream %s does not either, add bus.a.… to its subjects, see docs/events.md; then restart an instance of %s", name, again, stream, p.Service)
+	default:
+		return nil
+	}
 }
 
 // Remove removes the event from what is parked. It is lost then. It is an error (404) if it is not parked any more.

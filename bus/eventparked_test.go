@@ -217,6 +217,49 @@ func TestStreamsOfOthers(t *testing.T) {
 	}
 }
 
+// TestRetriesNeedAFilter has the stream of others take what is retried. JetStream would confirm it, and drop it, until an instance
+// has started and its consumer takes it, too.
+func TestRetriesNeedAFilter(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	makeStream(t, b, source, ">")
+	ordered := newOrdered(t, source, bus.Durable())
+	away := b.Connect("mailer.example", quiet())
+	subscribe(t, away, newRefuser(), bus.Durable())
+	fire(t, ordered, 1)
+	eventually(t, func() bool { return len(parked(t, source)) == 1 })
+	if err := away.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	takeRetries(t, b, source)
+	err := parked(t, source)[0].Retry(t.Context())
+	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "so it stays parked: ") || !strings.Contains(err.Error(), "then restart an instance of mailer.example") {
+		t.Error(err)
+	}
+	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
+	for _, each := range parked(t, source) {
+		if err := each.Retry(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	mailer.await(t, 1)
+}
+
+// takeRetries has the stream of orders.example also take what is retried.
+func takeRetries(t *testing.T, b *bustest.Bus, source *bus.Conn) {
+	t.Helper()
+	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.Subjects = append(config.Subjects, b.Plane()+".a.example.orders.*.*")
+	if _, err := manager(t, source).UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestStreamsThatTakeOtherEvents has one made beforehand that takes another event than is fired: waiting for it would be in vain.
 func TestStreamsThatTakeOtherEvents(t *testing.T) {
 	t.Parallel()

@@ -94,7 +94,12 @@ func (s *eventStream) ensure(ctx context.Context) (jetstream.Stream, error) {
 
 // stores says whether a stream takes what is published to a subject.
 func stores(stream jetstream.Stream, published string) bool {
-	return slices.ContainsFunc(stream.CachedInfo().Config.Subjects, func(taken string) bool {
+	return covered(published, stream.CachedInfo().Config.Subjects)
+}
+
+// covered says whether one of some subjects, which may have wildcards, covers another.
+func covered(published string, by []string) bool {
+	return slices.ContainsFunc(by, func(taken string) bool {
 		return Permission{Subject: taken}.covers(Permission{Subject: published})
 	})
 }
