@@ -2,7 +2,7 @@ package bus
 
 import "time"
 
-// roomAgain is when to look again whether there is room among the handlers, if no event is done before.
+// roomAgain is when to look again whether there is room for an event that is held, if no event is done before.
 const roomAgain = 100 * time.Millisecond
 
 // heldEvent is one that waits for room.
@@ -11,8 +11,8 @@ type heldEvent struct {
 	delivery *delivery
 }
 
-// hold keeps an event for which there is no room among the handlers: calls, or other events, have taken it. Given back to
-// JetStream it would have used up an attempt without having been tried.
+// hold keeps an event for which there is no room among the handlers: calls, or other events, have taken it. Or as many of its kind
+// are handled as may be. Given back to JetStream it would have used up an attempt without having been tried.
 func (s *storedEvents) hold(in *incoming, d *delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,10 +26,10 @@ func (s *storedEvents) lookForRoom() {
 	s.ask()
 }
 
-// startHeld starts the events that are held, as long as there is room.
+// startHeld starts the events that are held, as long as there is room and it is their turn.
 func (s *storedEvents) startHeld() {
 	for {
-		next, ok := s.takeHeld(s.conn.handlers.work)
+		next, ok := s.takeHeld(func() bool { return s.hasTurn() && s.conn.handlers.work() })
 		if !ok {
 			return
 		}

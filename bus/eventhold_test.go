@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/busline/busline/bus"
@@ -62,6 +64,47 @@ func TestEventsWaitForRoom(t *testing.T) {
 		t.Errorf("%+v, %v", info, err)
 	}
 	awaitHandled(t, b, source)
+}
+
+// TestLateEventsWaitForTheirTurn has JetStream answer a request that the instance has taken for lost, as after a stall: what comes
+// too much waits here, in order.
+func TestLateEventsWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	b, source, ordered := newOrders(t)
+	var mu sync.Mutex
+	var begun []int
+	several := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(begun) > 1
+	}
+	finish := make(chan struct{})
+	mailer := newSink()
+	mailer.handle = func(_ context.Context, number int) error {
+		mu.Lock()
+		begun = append(begun, number)
+		mu.Unlock()
+		<-finish
+		return nil
+	}
+	conn := b.Connect("mailer.example")
+	subscribe(t, conn, mailer, bus.Durable(), bus.InFlight(1))
+	inbox := b.Plane() + ".r.example.mailer." + conn.ID() + ".e.orders_example.on-ordered"
+	next := "$JS.API.CONSUMER.MSG.NEXT." + b.Plane() + "_EVENTS_orders_example.mailer_example__on-ordered"
+	if err := conn.NATS().PublishRequest(next, inbox, []byte(`{"batch":4,"expires":3600000000000}`)); err != nil {
+		t.Fatal(err)
+	}
+	fire(t, ordered, 1, 2, 3, 4)
+	eventually(t, func() bool { return several() || bus.HeldEvents(conn) == 3 })
+	if several() {
+		t.Error("more than one is handled at a time")
+	}
+	close(finish)
+	mailer.await(t, 4)
+	awaitHandled(t, b, source)
+	if !slices.Equal(begun, []int{1, 2, 3, 4}) {
+		t.Errorf("they were handled in the order %v", begun)
+	}
 }
 
 // TestCloseHandlesEventsThatWait has an instance close before there is room for an event: it is handled there when there is.

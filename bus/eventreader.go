@@ -33,7 +33,7 @@ type storedEvents struct {
 	mu       sync.Mutex // protects all below
 	asked    int        // events that may still come
 	inFlight int
-	held     []heldEvent // of these, those that wait for room among the handlers
+	held     []heldEvent // of these, those that wait for room among the handlers, or for their turn
 	again    *time.Timer // asks again when a request must have been answered
 	room     *time.Timer // looks again whether there is room among the handlers
 	missing  bool        // the consumer has to be created again
@@ -128,7 +128,7 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 		}
 		return nil
 	}
-	s.arrived()
+	turn := s.arrived()
 	d := newDelivery(s, message)
 	in := s.conn.newIncoming()
 	in.Address, in.through, in.match = s.through.address, s.through, s.through.match
@@ -139,22 +139,29 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 		in.Request.TimeBudget = longest
 	}
 	d.begin()
-	taken := s.start(in, d)
+	taken := s.start(in, d, turn)
 	s.ask()
 	return taken
 }
 
-func (s *storedEvents) arrived() {
+// arrived counts an event, and says whether it is its turn. It is not if others wait here, or are in flight in its place: JetStream
+// may have answered a request that was taken for lost.
+func (s *storedEvents) arrived() (turn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	turn = len(s.held) == 0 && s.hasTurn()
 	s.asked = max(0, s.asked-1)
 	s.inFlight++
 	s.warned = false
+	return turn
 }
 
-// start admits an event to the handlers. It returns nil if there is no room for it yet, or never will be.
-func (s *storedEvents) start(in *incoming, d *delivery) *incoming {
-	switch s.conn.handlers.wait() {
+// hasTurn says whether one more may be handled beside those that are. The lock is held.
+func (s *storedEvents) hasTurn() bool { return s.inFlight-len(s.held) < s.config.inFlight }
+
+// start admits an event to the handlers. It returns nil if it is not its turn, there is no room for it yet, or never will be.
+func (s *storedEvents) start(in *incoming, d *delivery, turn bool) *incoming {
+	switch s.conn.handlers.wait(turn) {
 	case gateShut:
 		d.giveBack()
 		return nil

@@ -82,16 +82,16 @@ func (g *gate) spare() int {
 	return max(0, min(g.limit-g.working, g.share()-g.patient))
 }
 
-// wait is enter for one that can wait: if the gate is full it stays inside, and must then work, or give up. Once admitted it must
-// yield and then leave.
-func (g *gate) wait() admission {
+// wait is enter for one that can wait: if the gate is full, or it is not its turn, it stays inside, and must then work, or give up.
+// Once admitted it must yield and then leave.
+func (g *gate) wait(turn bool) admission {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.shut {
 		return gateShut
 	}
 	g.inside++
-	if g.spare() == 0 {
+	if !turn || g.spare() == 0 {
 		g.waiting++
 		return gateFull
 	}

@@ -7,7 +7,7 @@ type Gate struct{ gate *gate }
 func NewGate(limit int) Gate { return Gate{newGate(limit)} }
 
 func (g Gate) Enter() bool { return g.gate.enter() == admitted }
-func (g Gate) Wait() bool  { return g.gate.wait() == admitted }
+func (g Gate) Wait() bool  { return g.gate.wait(true) == admitted }
 func (g Gate) Work() bool  { return g.gate.work() }
 
 func (g Gate) Rest() bool {
