@@ -49,8 +49,6 @@ type Conn struct {
 	callers      *callers
 	destinations *destinations
 	untagged     table[reflect.Type, error] // by the type of arguments, or of results
-	requests     sync.Pool                  // of *outgoing, to be used again
-	givens       sync.Pool                  // of *given, the same
 	router       *router
 	events       eventSources
 	heads        [2]responseHeads // of endpoints with a queue, and without

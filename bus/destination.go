@@ -116,7 +116,7 @@ func (d *destination) unused() *outgoing {
 	if d.from == nil {
 		return new(outgoing)
 	}
-	return unused[outgoing](&d.from.requests)
+	return unused[outgoing](&d.from.link.spare.outgoing)
 }
 
 func jsonContent() wire.Header {

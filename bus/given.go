@@ -35,7 +35,7 @@ func (c *Conn) newRequest(to *destination, arguments any) (*outgoing, error) {
 	if args, ok := arguments.(Args); ok {
 		arguments = map[string]any(args)
 	}
-	request.given = unused[given](&c.givens)
+	request.given = unused[given](&c.link.spare.givens)
 	request.given.to, request.given.arguments, request.given.limit = to, arguments, c.unfinished.limit
 	return request, nil
 }

@@ -21,7 +21,7 @@ type link struct {
 	local    *locals
 	intake   *intake
 	workers  *workers
-	handled  sync.Pool // of *incoming that were answered
+	spare    spare
 	services *serviceProtocol
 	outage   *outage
 	denials  denials

@@ -3,7 +3,6 @@ package bus
 import (
 	"crypto/rand"
 	"errors"
-	"sync"
 
 	"github.com/nats-io/nats.go"
 
@@ -15,8 +14,6 @@ type natsTransport struct {
 	link     *link
 	plane    string
 	response string // the response subject of this instance
-
-	buffers sync.Pool // of *[]byte, to write messages in; the broker client copies what it is given
 }
 
 // send publishes with a reply subject of the request's own, on which the broker tells when nobody subscribes.
@@ -58,7 +55,7 @@ func (t *natsTransport) publishRequest(to, reply string, head *wire.RequestHead,
 	if t.link.refuses(len(request.Body)) { // it is not even written
 		return false, nil
 	}
-	buffer := t.buffer()
+	buffer := unused[[]byte](&t.link.spare.buffers)
 	if head != nil {
 		*buffer = head.AppendRequest((*buffer)[:0], request)
 	} else {
@@ -72,7 +69,7 @@ func (t *natsTransport) publishResponse(to string, head *wire.ResponseHead, resp
 	if t.link.refuses(len(response.Body)) {
 		return false, nil
 	}
-	buffer := t.buffer()
+	buffer := unused[[]byte](&t.link.spare.buffers)
 	if head != nil {
 		*buffer = head.AppendResponse((*buffer)[:0], response)
 	} else {
@@ -84,18 +81,11 @@ func (t *natsTransport) publishResponse(to string, head *wire.ResponseHead, resp
 // maxPooled is the largest buffer that is kept for the next message.
 const maxPooled = 1 << 20
 
-func (t *natsTransport) buffer() *[]byte {
-	if buffer, ok := t.buffers.Get().(*[]byte); ok {
-		return buffer
-	}
-	return new([]byte)
-}
-
 // publish sends the content of a buffer; fits is false if it is too large for one message of the broker.
 func (t *natsTransport) publish(to, reply string, buffer *[]byte) (fits bool, err error) {
 	err = t.link.publish(to, reply, *buffer)
 	if cap(*buffer) <= maxPooled {
-		t.buffers.Put(buffer)
+		t.link.spare.buffers.Put(buffer)
 	}
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return false, nil

@@ -28,7 +28,7 @@ func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
 	if len(message.Data) == 0 {
 		return nil // a probe of whether this instance lives: see probe.go
 	}
-	response := c.pending.newResponse()
+	response := c.link.spare.newResponse()
 	if err := c.link.intake.reader.ParseResponse(message.Data, response); err != nil {
 		c.drop(message.Subject, err)
 		return nil
@@ -43,7 +43,7 @@ func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
 	}
 	c.pending.deliver(response)
 	if response.OpCode == wire.OpAck { // which nobody keeps
-		c.pending.reuseResponse(response)
+		c.link.spare.reuseResponse(response)
 	}
 	return nil
 }

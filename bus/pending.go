@@ -17,7 +17,6 @@ type pending struct {
 	watches  map[string]func() // called when nobody is there, by the token of the probe
 
 	unused   sync.Pool            // of *unicastSlot
-	acks     sync.Pool            // of *wire.Response, to parse the next one into
 	stranger func(*wire.Response) // called with acks and responses without a slot
 	limit    int                  // of the body of a response, in bytes
 	memory   *partsMemory         // of responses that come in parts
@@ -104,31 +103,6 @@ func (p *pending) take(response *wire.Response) bool {
 		s.respond(response)
 	}
 	return true
-}
-
-// usualFields is how many header fields fit without another allocation.
-const usualFields = 2
-
-// newResponse returns memory to parse an ack or a response into.
-func (p *pending) newResponse() *wire.Response {
-	if unused, ok := p.acks.Get().(*wire.Response); ok {
-		return unused
-	}
-	made := new(struct {
-		wire.Response
-		fields [usualFields]wire.Field // of its header, unless it has more
-	})
-	made.Header = made.fields[:0]
-	return &made.Response
-}
-
-// reuseResponse takes back a response that nobody has kept, unless it is large.
-func (p *pending) reuseResponse(response *wire.Response) {
-	if cap(response.Header) > usualFields {
-		return
-	}
-	*response = wire.Response{Header: response.Header[:0]}
-	p.acks.Put(response)
 }
 
 // absent takes the broker's notice that nobody is there for a request, or for a probe.

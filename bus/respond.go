@@ -62,12 +62,12 @@ func absent(address subject.Address, methods []string) *Error {
 
 // acknowledge tells the caller that its request has arrived, before any queueing.
 func (c *Conn) acknowledge(in *incoming) {
-	ack := c.pending.newResponse()
+	ack := c.link.spare.newResponse()
 	ack.Status, ack.OpCode = http.StatusAccepted, wire.OpAck
 	if err := c.reply(in, ack); err != nil {
 		c.logLost(in, "ack", err)
 	}
-	c.pending.reuseResponse(ack) // nobody keeps it
+	c.link.spare.reuseResponse(ack) // nobody keeps it
 }
 
 // sendable is the [Interceptor] that makes an error of a response that is too large, as those that stand around have to see it as
