@@ -23,7 +23,7 @@ func (r *router) isDetour(address subject.Address, found match) bool {
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for stripped := range found.pattern.Segments() {
+	for stripped := range found.route.Pattern.Segments() {
 		cleaned := strings.Split(path.Clean("/" + strings.Join(segments[stripped:], "/"))[1:], "/")
 		file := slices.Concat(segments[:stripped], cleaned)
 		for _, straight := range [][]string{file, append(file, "")} { // a folder ends in a slash

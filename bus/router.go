@@ -17,16 +17,8 @@ import (
 // same way: from left to right, a literal segment over {name}, {name} over {name+}; then an exact method over
 // any.
 type router struct {
-	mu     sync.RWMutex // protects all below
-	ports  map[int]*node
-	exact  map[exactRoute]*spot // those with a method and without parameters: nothing is more specific
-	routes map[int]int          // by port, how many there are
-}
-
-// exactRoute identifies a route that is found without a search.
-type exactRoute struct {
-	port         int
-	method, path string
+	mu    sync.RWMutex // protects ports
+	ports map[int]*node
 }
 
 // node is one segment further down the path.
@@ -39,37 +31,34 @@ type node struct {
 
 // spot is one route of an endpoint.
 type spot struct {
-	method   string
 	endpoint *endpoint
-	pattern  restmap.Pattern
+	route    *restmap.Route
 }
 
-// spots are the routes that end at one place, one for each method.
-type spots []*spot
+func (s spot) found() bool { return s.endpoint != nil }
 
-// of returns the route of a method, nil for none.
-func (s spots) of(method string) *spot {
+// spots are the routes that end at one place, one for each method.
+type spots []spot
+
+// of returns the route of a method, the zero value for none.
+func (s spots) of(method string) spot {
 	for _, each := range s {
-		if each.method == method {
+		if each.route.Method == method {
 			return each
 		}
 	}
-	return nil
+	return spot{}
 }
 
 // match is a route that was found, with the values of its parameters in their order; the zero value is none.
 type match struct {
-	*spot
+	spot
 	values []string
 }
 
-func (m match) found() bool { return m.spot != nil }
-
 const anyMethod = "*"
 
-func newRouter() *router {
-	return &router{ports: make(map[int]*node), exact: make(map[exactRoute]*spot), routes: make(map[int]int)}
-}
+func newRouter() *router { return &router{ports: make(map[int]*node)} }
 
 // add adds all endpoints or none. It reports every pair that no path can tell apart.
 func (r *router) add(endpoints []*endpoint) error {
@@ -77,21 +66,17 @@ func (r *router) add(endpoints []*endpoint) error {
 	defer r.mu.Unlock()
 	var faults []error
 	for _, added := range endpoints {
-		for _, route := range added.mapped.Routes {
+		for i := range added.mapped.Routes {
+			route := &added.mapped.Routes[i]
 			leaf := r.leaf(added.Port, route.Pattern)
-			if taken := leaf.of(route.Method); taken != nil {
-				faults = append(faults, conflict(added, taken.endpoint, route))
+			if taken := leaf.of(route.Method); taken.found() {
+				faults = append(faults, conflict(added, taken.endpoint, *route))
 				if taken.endpoint.Name == added.Name {
 					break // its other routes are taken, too
 				}
 				continue
 			}
-			made := &spot{method: route.Method, endpoint: added, pattern: route.Pattern}
-			*leaf = append(*leaf, made)
-			if route.Method != anyMethod && !hasParameters(route.Pattern) {
-				r.exact[exactRoute{added.Port, route.Method, route.Pattern.Example()}] = made
-			}
-			r.routes[added.Port]++
+			*leaf = append(*leaf, spot{added, route})
 		}
 	}
 	if len(faults) > 0 {
@@ -160,11 +145,7 @@ func (r *router) removeAll(endpoints []*endpoint) {
 	for _, removed := range endpoints {
 		for _, route := range removed.mapped.Routes {
 			leaf := r.leaf(removed.Port, route.Pattern)
-			if at := leaf.of(route.Method); at != nil && at.endpoint == removed {
-				*leaf = slices.DeleteFunc(*leaf, func(each *spot) bool { return each == at })
-				delete(r.exact, exactRoute{removed.Port, route.Method, route.Pattern.Example()})
-				r.routes[removed.Port]--
-			}
+			*leaf = slices.DeleteFunc(*leaf, func(each spot) bool { return each.endpoint == removed })
 		}
 	}
 }
@@ -173,9 +154,9 @@ func (r *router) removeAll(endpoints []*endpoint) {
 func (r *router) servedPorts() []int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	ports := make([]int, 0, len(r.routes))
-	for port, routes := range r.routes {
-		if port != controlPort && routes > 0 {
+	ports := make([]int, 0, len(r.ports))
+	for port, root := range r.ports {
+		if port != controlPort && root.serves() {
 			ports = append(ports, port)
 		}
 	}
@@ -183,40 +164,54 @@ func (r *router) servedPorts() []int {
 	return ports
 }
 
+// serves says whether a route ends here or further down.
+func (n *node) serves() bool {
+	if n == nil {
+		return false
+	}
+	if len(n.spots)+len(n.rest) > 0 || n.param.serves() {
+		return true
+	}
+	for _, next := range n.literal {
+		if next.serves() {
+			return true
+		}
+	}
+	return false
+}
+
 // find returns the most specific route for an address. HEAD is served where GET is.
 func (r *router) find(address subject.Address) match {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if at := r.exact[exactRoute{address.Port, address.Method, address.Path}]; at != nil {
-		return match{spot: at}
-	}
-	segments, err := subject.Segments(address.Path)
+	var few [8]string // enough for most paths, and stays on the stack
+	segments, err := subject.AppendSegments(few[:0], address.Path)
 	if err != nil {
 		return match{}
 	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	return r.search(address, segments)
 }
 
 // search finds the route for the port and the method of an address, and for the segments of a path. The lock is held.
 func (r *router) search(address subject.Address, segments []string) match {
-	return r.ports[address.Port].find(segments, nil, func(at spots) *spot {
+	return r.ports[address.Port].find(segments, nil, func(at spots) spot {
 		return at.choose(address.Method)
 	})
 }
 
-// choose returns the route that serves a method, nil for none.
-func (s spots) choose(method string) *spot {
-	if exact := s.of(method); exact != nil {
+// choose returns the route that serves a method, the zero value for none.
+func (s spots) choose(method string) spot {
+	if exact := s.of(method); exact.found() {
 		return exact
 	}
-	if get := s.of(http.MethodGet); get != nil && method == http.MethodHead {
+	if get := s.of(http.MethodGet); get.found() && method == http.MethodHead {
 		return get
 	}
 	return s.of(anyMethod)
 }
 
 // find walks down the segments, most specific first, and back up if accept finds nothing.
-func (n *node) find(segments, values []string, accept func(spots) *spot) match {
+func (n *node) find(segments, values []string, accept func(spots) spot) match {
 	if n == nil {
 		return match{}
 	}
@@ -245,11 +240,11 @@ func (r *router) methods(port int, path string) []string {
 	served := make(map[string]bool)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	r.ports[port].find(segments, nil, func(at spots) *spot {
+	r.ports[port].find(segments, nil, func(at spots) spot {
 		for _, each := range at {
-			served[each.method] = true
+			served[each.route.Method] = true
 		}
-		return nil // so that less specific routes are looked at too
+		return spot{} // so that less specific routes are looked at too
 	})
 	return sortedMethods(served)
 }
@@ -277,7 +272,7 @@ func sortedMethods(served map[string]bool) []string {
 // value returns a parameter of the path, "" when there is none of that name.
 func (m match) value(name string) string {
 	at := 0
-	for _, segment := range m.pattern.Segments() {
+	for _, segment := range m.route.Pattern.Segments() {
 		if segment.Name == "" {
 			continue
 		}

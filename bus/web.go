@@ -65,8 +65,8 @@ func httpRequest(ctx context.Context, in *incoming) (*http.Request, error) {
 		Header: message.Header.HTTP(), Host: address.Host, RemoteAddr: message.FromID + "." + message.FromHost,
 		Body: io.NopCloser(bytes.NewReader(message.Body)), ContentLength: int64(len(message.Body)),
 	}
-	request.Pattern = in.pattern.String()
-	for _, segment := range in.pattern.Segments() {
+	request.Pattern = in.route.Pattern.String()
+	for _, segment := range in.route.Pattern.Segments() {
 		if segment.Name != "" {
 			request.SetPathValue(segment.Name, in.value(segment.Name))
 		}

@@ -33,11 +33,15 @@ func Unescape(token string) (string, error) {
 // Both "" and "/" are one empty segment. A path that does not begin with a slash, or contains a percent sign without
 // two hex digits, is an *Error.
 func Segments(path string) ([]string, error) {
+	return AppendSegments(make([]string, 0, 1+strings.Count(path, "/")), path)
+}
+
+// AppendSegments appends what [Segments] returns.
+func AppendSegments(segments []string, path string) ([]string, error) {
 	path, err := relative(path)
 	if err != nil {
 		return nil, err
 	}
-	segments := make([]string, 0, 1+strings.Count(path, "/"))
 	for escaped := range strings.SplitSeq(path, "/") {
 		segment, err := decode(escaped)
 		if err != nil {
