@@ -61,7 +61,7 @@ type Conn struct {
 	base context.Context    // of every handler; ends when Close gives up on them
 	stop context.CancelFunc // ends base
 
-	direct *subscription // to this very instance
+	direct subscription // to this very instance
 
 	tracing      *tracing // nil: no spans
 	meters       *meters  // nil: no metrics but ours
@@ -164,7 +164,6 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		calls:      newGate(0),
 		handlers:   newGate(config.handlerLimit),
 		controls:   newGate(0),
-		direct:     &subscription{},
 		tap:        newTap(),
 	}
 	conn.interceptors, conn.bodies, conn.opened = config.interceptors, config.bodies, time.Now()
@@ -183,16 +182,16 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	c.link.denying.RLock()
 	defer c.link.denying.RUnlock()
-	if err := c.subscribe(c.nats.response, "", c.receiveResponse); err != nil {
+	if err := c.subscribe(&listening{subject: c.nats.response, receive: c.receiveResponse}); err != nil {
 		return err
 	}
-	if err := c.subscribe(c.nats.response+".*", "", c.receiveAbsence); err != nil {
+	if err := c.subscribe(&listening{subject: c.nats.response + ".*", receive: c.receiveAbsence}); err != nil {
 		return err
 	}
-	if err := c.subscribe(subject.Instance(c.plane, c.host, c.id), "", c.direct.into(c)); err != nil {
+	if err := c.subscribe(&listening{subject: subject.Instance(c.plane, c.host, c.id), through: c.direct}); err != nil {
 		return err
 	}
-	if err := c.subscribe(everyonesSubject(c.plane), "", (&subscription{everyone: true}).into(c)); err != nil {
+	if err := c.subscribe(&listening{subject: everyonesSubject(c.plane), through: subscription{everyone: true}}); err != nil {
 		return err
 	}
 	endpoints, err := controlEndpoints()

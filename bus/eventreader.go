@@ -27,7 +27,7 @@ type storedEvents struct {
 	consumer  string
 	inbox     string
 	config    *durable
-	through   *subscription
+	through   subscription
 	unhandled atomic.Int64 // events that were parked
 
 	mu       sync.Mutex // protects all below
@@ -65,7 +65,7 @@ func newStoredEvents(c *Conn, source string, e *endpoint, config *durable) *stor
 	s := &storedEvents{
 		conn: c, source: source, event: event, consumer: consumerName(c.host, event), config: config,
 		inbox:   c.nats.response + "." + storedInbox + "." + hostToken(source) + "." + event,
-		through: &subscription{endpoint: e},
+		through: subscriptionOf(e, &e.mapped.Routes[0]),
 	}
 	s.again, s.room = time.AfterFunc(time.Hour, s.askLater), time.AfterFunc(time.Hour, s.lookForRoom)
 	s.rest()
@@ -82,8 +82,7 @@ func (s *storedEvents) rest() {
 // then on.
 func openStored(ctx context.Context, c *Conn, source string, kinds []*storedEvents) error {
 	for _, s := range kinds {
-		s.through.settle(c, source, s.through.endpoint.mapped.Routes[0])
-		if err := c.subscribe(s.inbox, "", s.receive); err != nil {
+		if err := c.subscribe(&listening{subject: s.inbox, receive: s.receive}); err != nil {
 			return err
 		}
 	}
@@ -131,7 +130,7 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 	turn := s.arrived()
 	d := newDelivery(s, message)
 	in := s.conn.newIncoming()
-	in.Address, in.through, in.match = s.through.address, s.through, s.through.match
+	in.Address, in.through, in.match = s.through.address(s.conn), &s.through, s.through.match()
 	in.size, in.back, in.backTo, in.patient = len(message.Data), d, message.Reply, true
 	d.fault = s.conn.link.intake.reader.ParseRequest(message.Data, in.Request)
 	in.Request.TimeBudget = wire.DefaultTimeBudget

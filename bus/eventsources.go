@@ -40,14 +40,6 @@ func (s *eventSources) of(source string) *router {
 	return s.routers[source]
 }
 
-// routerOf returns where an endpoint is found.
-func (c *Conn) routerOf(e *endpoint) *router {
-	if e.source == "" {
-		return c.router
-	}
-	return c.events.of(e.source)
-}
-
 // stored notes that the events of a host are stored.
 func (s *eventSources) stored(host string, store eventStore) {
 	s.mu.Lock()

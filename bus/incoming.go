@@ -3,8 +3,6 @@ package bus
 import (
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -42,14 +40,18 @@ type arrival struct {
 // subscription says why a message was delivered. The zero value stands for messages to this very instance.
 type subscription struct {
 	endpoint *endpoint
-	everyone bool            // for requests of the framework to every instance
-	subject  string          // of its address, if it has but one; else ""
-	address  subject.Address // that address
-	match    match           // what serves it
+	everyone bool           // for requests of the framework to every instance
+	route    *restmap.Route // if it has but one address, the route of the endpoint; else nil
 }
 
-func (s *subscription) into(c *Conn) receiver {
-	return func(message *nats.Msg) *incoming { return c.receiveRequest(message, s) }
+// subscriptionOf returns that to a route of an endpoint. If that has but one address, it is known what serves it: nothing that
+// is registered later can take precedence, as no path is more specific than one without parameters, and no method than one that
+// is named.
+func subscriptionOf(e *endpoint, route *restmap.Route) subscription {
+	if route.Method == anyMethod || hasParameters(route.Pattern) {
+		return subscription{endpoint: e}
+	}
+	return subscription{endpoint: e, route: route}
 }
 
 // brings says whether a message for the endpoint found is to be handled when it comes through s. Where patterns overlap,
@@ -61,23 +63,23 @@ func (s *subscription) brings(found *endpoint) bool {
 	return s.endpoint.queue && found.queue
 }
 
-// settle notes the address if there is but one, and its route. Nothing that is registered later can take precedence: no path
-// is more specific than one without parameters, and no method than one that is named.
-func (s *subscription) settle(c *Conn, host string, route restmap.Route) {
-	if route.Method == anyMethod || hasParameters(route.Pattern) {
-		return
-	}
-	address := subject.Address{Port: s.endpoint.Port, Host: host, Method: route.Method, Path: route.Pattern.Example()}
-	to, err := address.Subject(c.plane)
-	if found := c.routerOf(s.endpoint).find(address); err == nil && found.endpoint == s.endpoint {
-		s.subject, s.address, s.match = to, address, found
-	}
+// address returns the only address there is.
+func (s *subscription) address(c *Conn) subject.Address {
+	return subject.Address{Port: s.endpoint.Port, Host: s.endpoint.hostOf(c), Method: s.route.Method, Path: s.endpoint.Path}
 }
 
-// plain says whether a request is for the only address there is, spelled exactly like it.
-func (s *subscription) plain(request *wire.Request, published string) bool {
-	return s.subject != "" && published == s.subject && request.Method == s.address.Method &&
-		request.Host == s.address.Host && pathOf(request.Target) == s.address.Path
+// match returns what serves it, the zero value if there are several.
+func (s *subscription) match() match {
+	if s.route == nil {
+		return match{}
+	}
+	return match{spot: spot{s.endpoint, s.route}}
+}
+
+// plain says whether a request, which was published to the only address there is, also spells it exactly like that.
+func (s *subscription) plain(c *Conn, request *wire.Request) bool {
+	return s.route != nil && request.Method == s.route.Method &&
+		request.Host == s.endpoint.hostOf(c) && pathOf(request.Target) == s.endpoint.Path
 }
 
 // ofFramework says whether it brings only requests of the framework itself.

@@ -73,10 +73,10 @@ func (c *Conn) subscribeAll(endpoints []*endpoint) error {
 		if e.addressed {
 			continue
 		}
-		for _, route := range e.mapped.Routes {
-			through := &subscription{endpoint: e}
-			through.settle(c, e.hostOf(c), route)
-			if err := c.subscribe(e.subject(c.plane, e.hostOf(c), route), e.brokerQueue(c), through.into(c)); err != nil {
+		for i := range e.mapped.Routes {
+			route := &e.mapped.Routes[i]
+			added := &listening{subject: e.subject(c.plane, e.hostOf(c), *route), queue: e.brokerQueue(c), through: subscriptionOf(e, route)}
+			if err := c.subscribe(added); err != nil {
 				return err
 			}
 		}

@@ -65,7 +65,7 @@ func (i *intake) take(message *nats.Msg) (taken *incoming) {
 		return nil // nobody wants it any more
 	}
 	defer func() { l.conn.survive(message, recover()) }()
-	return l.receive(message)
+	return l.take(message)
 }
 
 // listening returns what is to be done with the messages of a subscription; nil once it has ended.

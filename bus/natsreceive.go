@@ -86,12 +86,12 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	switch {
 	case fault != nil:
 		in.Address.Path = pathOf(request.Target) // for the answer
-	case through.plain(request, message.Subject):
-		in.Address, in.match = through.address, through.match
+	case through.plain(c, request):
+		in.Address, in.match = through.address(c), through.match()
 	default:
 		in.Address, fault = addressOf(request, message.Subject)
 		if through.endpoint != nil && through.endpoint.source != "" { // on a host that is not ours
-			in.match = through.match
+			in.match = through.match()
 		}
 	}
 	if !c.receive(in, fault) {

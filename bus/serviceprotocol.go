@@ -157,7 +157,7 @@ func (c *Conn) appear() error {
 		return nil
 	}
 	for _, subject := range []string{c.serviceSubject(), c.serviceSubject() + "." + c.id} {
-		if err := c.listen(&listening{subject: subject, conn: c, optional: true, receive: c.receiveServiceRequest}); err != nil {
+		if err := c.listen(&listening{subject: subject, optional: true, receive: c.receiveServiceRequest}); err != nil {
 			return err
 		}
 	}

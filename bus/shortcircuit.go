@@ -39,7 +39,7 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 		return false, nil
 	}
 	in := callee.newIncoming()
-	in.Address, in.through, in.back, in.match = request.address, callee.direct, localReplier{s.caller}, found
+	in.Address, in.through, in.back, in.match = request.address, &callee.direct, localReplier{s.caller}, found
 	if request.given != nil && (callee.bodies || !in.take(request.given, callee.unfinished.limit)) {
 		if err := s.caller.write(request); err != nil {
 			return false, err

@@ -16,8 +16,9 @@ type receiver func(*nats.Msg) *incoming
 type listening struct {
 	subject, queue string
 	conn           *Conn
-	receive        receiver
-	optional       bool // the broker may deny it: see serviceprotocol.go
+	through        subscription // of requests
+	receive        receiver     // nil: they are requests
+	optional       bool         // the broker may deny it: see serviceprotocol.go
 	made           *nats.Subscription
 	dropped        int // of made, when it was last looked at
 }
@@ -38,10 +39,18 @@ func (l *listening) subscribe(on *nats.Conn) (err error) {
 // responseSubscriptions is how many subscriptions bring responses: the first ones, which Close ends last.
 const responseSubscriptions = 2
 
-func (c *Conn) subscribe(to, queue string, receive receiver) error {
+// take is the receiver of a subscription.
+func (l *listening) take(message *nats.Msg) *incoming {
+	if l.receive != nil {
+		return l.receive(message)
+	}
+	return l.conn.receiveRequest(message, &l.through)
+}
+
+func (c *Conn) subscribe(added *listening) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.listen(&listening{subject: to, queue: queue, conn: c, receive: receive})
+	return c.listen(added)
 }
 
 // listen adds a subscription. The lock is held.
@@ -49,6 +58,7 @@ func (c *Conn) listen(added *listening) error {
 	if c.closing != nil {
 		return ErrClosed
 	}
+	added.conn = c
 	if err := added.subscribe(c.link.conn()); err != nil {
 		return err
 	}

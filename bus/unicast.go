@@ -96,7 +96,7 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 	}
 	sent.local = true
 	in := c.newIncoming()
-	in.Address, in.through, in.back, in.own = sent.address, c.direct, localReplier{c}, true
+	in.Address, in.through, in.back, in.own = sent.address, &c.direct, localReplier{c}, true
 	in.copied(sent)
 	if c.receive(in, nil) {
 		c.link.workers.start(in)
