@@ -52,7 +52,7 @@ type Conn struct {
 	router       *router
 	events       eventSources
 	heads        [2]responseHeads // of endpoints with a queue, and without
-	documents    *documents
+	documents    documents
 	running      *running
 	calls        *gate // calls made by this connection
 	handlers     *gate // requests that it handles
@@ -159,7 +159,6 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		callees:    newCallees(),
 		callers:    newCallers(config.plane),
 		router:     newRouter(),
-		documents:  newDocuments(),
 		running:    new(running),
 		calls:      newGate(0),
 		handlers:   newGate(config.handlerLimit),

@@ -1,9 +1,9 @@
 package bus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/busline/busline/restmap/openapi"
@@ -18,7 +18,7 @@ func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("describe %T: %w", impl, err)
 	}
-	served, err := newDocuments().missing(nil, endpoints)
+	served, err := new(documents).missing(nil, endpoints)
 	if err == nil {
 		err = errors.Join(validOwnHost(host), validEndpoints(defaultPlane, host, endpoints), newRouter().add(slices.Concat(endpoints, served)))
 	}
@@ -80,11 +80,8 @@ func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, erro
 }
 
 // all returns the endpoints of all ports that are not hidden, by port.
-func (d *documents) all() (endpoints []*endpoint) {
+func (d *documents) all() []*endpoint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, port := range slices.Sorted(maps.Keys(d.endpoints)) {
-		endpoints = append(endpoints, d.endpoints[port]...)
-	}
-	return endpoints
+	return slices.SortedStableFunc(slices.Values(d.endpoints), func(a, b *endpoint) int { return cmp.Compare(a.Port, b.Port) })
 }

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"cmp"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,11 +17,16 @@ const (
 	defaultBaseURL = "http://127.0.0.1:8080"
 )
 
-// documents serves the OpenAPI document of each port that has a public endpoint.
+// What all documents are served by is planned once.
+//
+//nolint:gochecknoglobals // it does not change
+var documentHandler = sync.OnceValues(func() (*restmap.Endpoint, error) { return restmap.Handler(http.MethodGet, documentPath) })
+
+// documents serves the OpenAPI document of each port that has a public endpoint. The zero value has none.
 type documents struct {
 	mu        sync.Mutex // protects all below
-	docs      map[int][]typeDoc
-	endpoints map[int][]*endpoint
+	docs      []typeDoc
+	endpoints []*endpoint // that are not hidden, of all ports
 	rendered  map[renderedKey][]byte
 }
 
@@ -42,10 +46,6 @@ type typeDoc struct {
 // maxRendered bounds the documents kept for different base URLs.
 const maxRendered = 64
 
-func newDocuments() *documents {
-	return &documents{docs: make(map[int][]typeDoc), endpoints: make(map[int][]*endpoint), rendered: make(map[renderedKey][]byte)}
-}
-
 // describe adds the doc comment of a type to the documents in which its endpoints are shown.
 func (d *documents) describe(doc string, endpoints []*endpoint) {
 	if doc == "" {
@@ -53,15 +53,7 @@ func (d *documents) describe(doc string, endpoints []*endpoint) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ports := make(map[int][]*endpoint)
-	for _, e := range endpoints {
-		if !e.hidden {
-			ports[e.Port] = append(ports[e.Port], e)
-		}
-	}
-	for port, shown := range ports {
-		d.docs[port] = append(d.docs[port], typeDoc{doc, shown})
-	}
+	d.docs = append(d.docs, typeDoc{doc, endpoints})
 	clear(d.rendered)
 }
 
@@ -71,7 +63,7 @@ func (d *documents) missing(c *Conn, added []*endpoint) (endpoints []*endpoint, 
 	defer d.mu.Unlock()
 	made := make(map[int]bool)
 	for _, e := range added {
-		if e.hidden || made[e.Port] || len(d.endpoints[e.Port]) > 0 {
+		if e.hidden || made[e.Port] || slices.ContainsFunc(d.endpoints, e.sharesPort) {
 			continue
 		}
 		made[e.Port] = true
@@ -85,7 +77,7 @@ func (d *documents) missing(c *Conn, added []*endpoint) (endpoints []*endpoint, 
 }
 
 func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
-	mapped, err := restmap.Handler(http.MethodGet, documentPath)
+	mapped, err := documentHandler()
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +103,7 @@ func (d *documents) add(added []*endpoint) {
 	defer d.mu.Unlock()
 	for _, e := range added {
 		if !e.hidden {
-			d.endpoints[e.Port] = append(d.endpoints[e.Port], e)
+			d.endpoints = append(d.endpoints, e)
 		}
 	}
 	clear(d.rendered)
@@ -132,7 +124,7 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 	}
 	service := openapi.Service{
 		Host: c.host, Port: port, Version: c.version, BaseURL: baseURL,
-		Description: cmp.Or(c.description, d.description(port, visible)),
+		Description: cmp.Or(c.description, d.description(visible)),
 	}
 	for _, e := range visible {
 		service.Endpoints = append(service.Endpoints, &openapi.Described{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil})
@@ -145,18 +137,23 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 	if err != nil {
 		return nil, err
 	}
-	if len(d.rendered) >= maxRendered { // addresses and views come and go
-		clear(d.rendered)
+	if d.rendered == nil || len(d.rendered) >= maxRendered { // addresses and views come and go
+		d.rendered = make(map[renderedKey][]byte)
 	}
 	d.rendered[key] = body
 	return body, nil
 }
 
-// shown returns the endpoints of a port that are not hidden from everybody. They are not to be changed.
-func (d *documents) shown(port int) []*endpoint {
+// shown returns the endpoints of a port that are not hidden from everybody.
+func (d *documents) shown(port int) (endpoints []*endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.endpoints[port]
+	for _, e := range d.endpoints {
+		if e.Port == port {
+			endpoints = append(endpoints, e)
+		}
+	}
+	return endpoints
 }
 
 // visibleOf returns the endpoints that a caller may call, and which of all these are.
@@ -172,9 +169,9 @@ func visibleOf(all []*endpoint, verified claims.Claims) (visible []*endpoint, ma
 }
 
 // description joins the doc comments of the types that a caller sees something of. The lock is held.
-func (d *documents) description(port int, visible []*endpoint) string {
+func (d *documents) description(visible []*endpoint) string {
 	var docs []string
-	for _, of := range d.docs[port] {
+	for _, of := range d.docs {
 		seen := slices.ContainsFunc(of.endpoints, func(e *endpoint) bool { return slices.Contains(visible, e) })
 		if seen && !slices.Contains(docs, of.doc) {
 			docs = append(docs, of.doc)
@@ -187,14 +184,8 @@ func (d *documents) description(port int, visible []*endpoint) string {
 func (d *documents) descriptionOfAll() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var docs []string
-	for _, port := range slices.Sorted(maps.Keys(d.endpoints)) {
-		visible, _ := visibleOf(d.endpoints[port], nil)
-		if doc := d.description(port, visible); doc != "" && !slices.Contains(docs, doc) {
-			docs = append(docs, doc)
-		}
-	}
-	return strings.Join(docs, "\n\n")
+	visible, _ := visibleOf(d.endpoints, nil)
+	return d.description(visible)
 }
 
 // BaseURL returns the address under which people reach the ingress, without a trailing slash: that of [WithBaseURL] or

@@ -102,6 +102,8 @@ func (e *endpoint) brokerQueue(c *Conn) string {
 	return ""
 }
 
+func (e *endpoint) sharesPort(other *endpoint) bool { return other.Port == e.Port }
+
 // hostOf is the hostname that the endpoint is served on.
 func (e *endpoint) hostOf(c *Conn) string { return cmp.Or(e.source, c.host) }
 

@@ -22,6 +22,7 @@ type link struct {
 	intake   *intake
 	workers  *workers
 	spare    spare
+	server   http.Server // what web endpoints are told serves them: it does nothing
 	services *serviceProtocol
 	outage   *outage
 	denials  denials

@@ -29,10 +29,9 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 	if e.bodyLimit == 0 {
 		e.bodyLimit = webBodyLimit
 	}
-	server := new(http.Server)
 	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
 		// Without a server httputil.ReverseProxy takes itself to be in a test, and passes on half an answer as a whole one.
-		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, server), in)
+		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.serving.conn.link.server), in)
 		if err != nil {
 			return nil, err
 		}
