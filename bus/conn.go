@@ -155,7 +155,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		slog:       config.slog,
 		link:       link,
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
-		responders: newResponders(),
+		responders: newResponders(config.plane, link.census),
 		callees:    newCallees(),
 		callers:    newCallers(config.plane),
 		router:     newRouter(),

@@ -45,7 +45,7 @@ type Knowledge struct{ responders *responders }
 const MaxKnownSubjects = maxKnownSubjects
 
 // NewKnowledge returns an empty one.
-func NewKnowledge() *Knowledge { return &Knowledge{newResponders()} }
+func NewKnowledge() *Knowledge { return &Knowledge{newResponders("bus", newCensus())} }
 
 // Call begins a multicast with an id and returns its end, which says who answered.
 func (k *Knowledge) Call(id string) (end func(names ...string)) { return k.CallAt("subject", id) }

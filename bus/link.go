@@ -19,6 +19,7 @@ type link struct {
 	owned    bool                      // dialled by us, hence ours to close and to replace
 	quiet    QuietBroker               // nil unless the broker is one
 	local    *locals
+	census   *census
 	intake   *intake
 	workers  *workers
 	spare    spare
@@ -98,7 +99,7 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 		return shared, false
 	}
 	made := &link{
-		local: newLocals(), outage: newOutage(), workers: new(workers), logger: *config.logger,
+		local: newLocals(), census: newCensus(), outage: newOutage(), workers: new(workers), logger: *config.logger,
 		dialled: make(chan struct{}), watched: make(chan struct{}), users: 1,
 	}
 	made.intake = newIntake(made.workers)

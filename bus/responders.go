@@ -11,14 +11,16 @@ import (
 // responders remembers who has answered which multicast, so that the next one can end when all have answered, instead of
 // waiting for silence. A responder is a queue, or an instance if the endpoint has no queue.
 type responders struct {
+	plane  string
+	census *census
+
 	mu      sync.Mutex         // protects all below
 	known   map[string]*roster // by subject
 	hosts   map[string]*acquaintance
 	begun   map[string]multicastCall // recent ones, by message id
 	ordered []string                 // the ids in begun: a ring, once it is full
 	oldest  int                      // of the ring
-	census  census
-	patient bool // haste was wrong once, or may be: no call is hasty any more
+	patient bool                     // haste was wrong once, or may be: no call is hasty any more
 
 	latest atomic.Pointer[string] // host that was heard: most answers come from the same one as the answer before
 
@@ -54,12 +56,12 @@ const (
 	maxResponders    = 4096 // of one subject
 )
 
-func newResponders() *responders {
+func newResponders(plane string, census *census) *responders {
 	return &responders{
-		known:  make(map[string]*roster),
-		hosts:  make(map[string]*acquaintance),
-		begun:  make(map[string]multicastCall),
-		census: newCensus(),
+		plane: plane, census: census,
+		known: make(map[string]*roster),
+		hosts: make(map[string]*acquaintance),
+		begun: make(map[string]multicastCall),
 	}
 }
 
@@ -126,7 +128,7 @@ func (r *responders) conclude(call *multicastSlot, before memory) bool {
 		r.replace(call.call.subject, before, names)
 	}
 	if there := call.everybody(); ended && len(there) > 0 {
-		r.census.reduce(call.host, there)
+		r.census.reduce(r.plane, call.host, there)
 	}
 	return ended
 }
@@ -166,7 +168,7 @@ func enlist(names map[string]int, name string) {
 func (r *responders) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.census.add(senderOf(ack)) {
+	if !r.census.add(r.plane, senderOf(ack)) {
 		r.patient = true
 	}
 	call := r.begun[ack.MsgID]
@@ -192,11 +194,11 @@ func (r *responders) late(ack *wire.Response) {
 	enlist(known.names, name)
 }
 
-// areAll says whether these are all the instances of a host that this connection knows of. No instance has the host "all".
+// areAll says whether these are all the instances of a host that are known to be there. No instance has the host "all".
 func (r *responders) areAll(host string, instances []peer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.patient && r.census.covered(host, instances)
+	return !r.patient && r.census.covered(r.plane, host, instances)
 }
 
 // greeted notes that an instance came or went, and forgets what is known of the subjects of its host, and of "all".
@@ -209,8 +211,8 @@ func (r *responders) greeted(by peer, stays bool) {
 		}
 	}
 	if !stays {
-		r.census.remove(by)
-	} else if !r.census.add(by) {
+		r.census.remove(r.plane, by)
+	} else if !r.census.add(r.plane, by) {
 		r.patient = true
 	}
 }
