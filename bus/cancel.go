@@ -18,8 +18,8 @@ type peer struct{ host, id string }
 
 func senderOf(message *wire.Response) peer { return peer{message.FromHost, message.FromID} }
 
-// running holds the requests whose handlers run, to be found when their callers leave. A cancel for any other request has
-// no effect.
+// running holds the requests of all instances of a link whose handlers run, to be found when their callers leave. A cancel for
+// any other request has no effect.
 type running struct{ shards [16]runningShard } // by the last byte of the message id, so that requests do not wait for each other
 
 // runningShard is searched when a caller leaves, which is rare. Each request knows its place, so that adding and removing
@@ -66,19 +66,19 @@ func (r *running) remove(s *serving) {
 	at.requests = at.requests[:last]
 }
 
-// cancel ends the context of a handler.
-func (r *running) cancel(key requestKey) {
+// cancel ends the context of a handler of an instance.
+func (r *running) cancel(c *Conn, key requestKey) {
 	at := r.shard(key.msgID)
-	if found := at.find(key); found != nil {
+	if found := at.find(c, key); found != nil {
 		found.end(ErrCallerLeft, false)
 	}
 }
 
-func (at *runningShard) find(key requestKey) *serving {
+func (at *runningShard) find(c *Conn, key requestKey) *serving {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	for _, each := range at.requests {
-		if each.request.MsgID == key.msgID && keyOf(each.request) == key {
+		if each.conn == c && each.request.MsgID == key.msgID && keyOf(each.request) == key {
 			return each
 		}
 	}

@@ -53,7 +53,6 @@ type Conn struct {
 	events       eventSources
 	heads        [2]responseHeads // of endpoints with a queue, and without
 	documents    documents
-	running      *running
 	calls        *gate // calls made by this connection
 	handlers     *gate // requests that it handles
 	controls     *gate // requests of the framework, which are answered however busy the handlers are
@@ -159,7 +158,6 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		callees:    newCallees(),
 		callers:    newCallers(config.plane),
 		router:     newRouter(),
-		running:    new(running),
 		calls:      newGate(0),
 		handlers:   newGate(config.handlerLimit),
 		controls:   newGate(0),

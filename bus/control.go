@@ -46,7 +46,7 @@ func (control) Cancel(ctx context.Context, id string) {
 	caller, _ := CallerOf(ctx)
 	conn, key := servingOf(ctx).conn, requestKey{caller.Host, caller.ID, id}
 	if !conn.unfinished.cancel(key) {
-		conn.running.cancel(key)
+		conn.link.running.cancel(conn, key)
 	}
 }
 

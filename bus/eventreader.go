@@ -176,7 +176,7 @@ func (s *storedEvents) start(in *incoming, d *delivery, turn bool) *incoming {
 // begin prepares an event that was admitted to be handled.
 func (s *storedEvents) begin(in *incoming, d *delivery) {
 	in.prepare(s.conn)
-	s.conn.running.add(&in.serving, EventPort)
+	s.conn.link.running.add(&in.serving, EventPort)
 	d.handledUntil(in.serving.deadline)
 }
 

@@ -143,10 +143,14 @@ func checkedCall() *outgoing {
 // RunningRequests returns how many requests could be cancelled.
 func RunningRequests(c *Conn) int {
 	count := 0
-	for i := range c.running.shards {
-		at := &c.running.shards[i]
+	for i := range c.link.running.shards {
+		at := &c.link.running.shards[i]
 		at.mu.Lock()
-		count += len(at.requests)
+		for _, each := range at.requests {
+			if each.conn == c {
+				count++
+			}
+		}
 		at.mu.Unlock()
 	}
 	return count

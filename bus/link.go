@@ -23,6 +23,7 @@ type link struct {
 	intake   *intake
 	workers  *workers
 	spare    spare
+	running  running
 	server   http.Server // what web endpoints are told serves them: it does nothing
 	services *serviceProtocol
 	outage   *outage

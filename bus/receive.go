@@ -63,7 +63,7 @@ func (c *Conn) takeIn(in *incoming) error {
 		return err
 	}
 	in.prepare(c)
-	c.running.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
+	c.link.running.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (c *Conn) handle(in *incoming, room *gate) {
 		if response == nil {
 			response = c.refuse(in, in.failed(crash(recover())))
 		}
-		c.running.remove(&in.serving)
+		c.link.running.remove(&in.serving)
 		in.freeParts()
 		in.rest(room) // before the caller can make its next call
 		c.awaitBroker(in)
