@@ -23,9 +23,9 @@ type endpoint struct {
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
 	chain  Handler         // ends with run
-	unseen bool            // no interceptor of the user's stands in the chain
 	served *metrics.Family // by caller; nil for what the framework itself serves
 
+	unseen    bool         // no interceptor of the user's stands in the chain
 	lastError atomic.Int32 // the status of the last request that was answered with an error
 }
 
@@ -46,14 +46,14 @@ type endpointConfig struct {
 	port        int
 	queue       bool
 	hidden      bool
-	onAll       bool // served on the host "all", by one subscription for all that is
-	addressed   bool // served only to who addresses this instance, or all of them
-	bodyLimit   int  // bytes; 0: the default of its kind
-	timeBudget  time.Duration
+	onAll       bool   // served on the host "all", by one subscription for all that is
+	addressed   bool   // served only to who addresses this instance, or all of them
+	judged      bool   // Claims or Public was used at this level: that of Serve, or of the one method or handler
 	secured     bool   // it asks for claims
 	claims      string // that satisfy this expression
-	judged      bool   // Claims or Public was used at this level: that of Serve, or of the one method or handler
 	fault       error  // what is wrong with how they were used
+	bodyLimit   int    // bytes; 0: the default of its kind
+	timeBudget  time.Duration
 	description string
 
 	interceptors []Interceptor

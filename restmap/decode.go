@@ -129,8 +129,9 @@ func (p *input) unmarshalStrictly(body []byte, into any) error {
 		return err
 	}
 	if weight > heavyWeight {
-		p.turns <- struct{}{}
-		defer func() { <-p.turns }()
+		turns := p.seldom().turns
+		turns <- struct{}{}
+		defer func() { <-turns }()
 	}
 	if p.strict {
 		return text.UnmarshalKnown(into)

@@ -1,8 +1,10 @@
 package restmap
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -51,9 +53,9 @@ type Endpoint struct {
 	Routes []Route            // at least one; all have the same path
 	Method *reflectapi.Method // nil for a plain handler
 
-	input  *input  // turns a request into arguments; nil for Web
-	output *output // turns results into a response; nil for Web
-	values values  // passes both as Go values
+	input  *input   // turns a request into arguments; nil for Web
+	output *output  // turns results into a response; nil for Web
+	values sync.Map // passes both as Go values: by the type of the caller's struct, *copiers
 }
 
 // Path returns the path that all routes of the endpoint have.
@@ -62,11 +64,11 @@ func (e *Endpoint) Path() Pattern { return e.Routes[0].Pattern }
 // Handler returns the endpoint of a plain http.Handler, for an HTTP method ("" or "*" for any) and a path, whose
 // parameters the handler reads with the request's PathValue.
 func Handler(method, path string) (*Endpoint, error) {
-	route, err := newRoute(method, path)
+	routes, err := newRoutes(path, method)
 	if err != nil {
 		return nil, err
 	}
-	return &Endpoint{Name: route.String(), Style: Web, Routes: []Route{route}}, nil
+	return &Endpoint{Name: routes[0].String(), Style: Web, Routes: routes}, nil
 }
 
 // newFunction returns the endpoint of a function, with its plans.
@@ -79,27 +81,25 @@ func newFunction(method *reflectapi.Method, style Style, routes []Route) (*Endpo
 	if err != nil {
 		return nil, err
 	}
-	return &Endpoint{
-		Name:   method.Name,
-		Style:  style,
-		Routes: routes,
-		Method: method,
-		input:  newInput(method, routes, constraints),
-		output: newOutput(method),
-	}, nil
+	e := &Endpoint{Name: method.Name, Style: style, Routes: routes, Method: method, output: newOutput(method)}
+	e.input = newInput(e, constraints)
+	return e, nil
 }
 
-// newRoute checks method and path of a route. An empty method stands for any method.
-func newRoute(method, path string) (Route, error) {
-	if method == "" {
-		method = AnyMethod
-	}
-	if method != AnyMethod && strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return Route{}, fmt.Errorf("HTTP method %q: write it in capital letters, or %q for any", method, AnyMethod)
+// newRoutes returns the routes of a path, one for each HTTP method. An empty method stands for any method.
+func newRoutes(path string, methods ...string) ([]Route, error) {
+	for _, method := range methods {
+		if method != AnyMethod && strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return nil, fmt.Errorf("HTTP method %q: write it in capital letters, or %q for any", method, AnyMethod)
+		}
 	}
 	pattern, err := ParsePattern(path)
 	if err != nil {
-		return Route{}, err
+		return nil, err
 	}
-	return Route{Method: method, Pattern: pattern}, nil
+	routes := make([]Route, len(methods))
+	for i, method := range methods {
+		routes[i] = Route{cmp.Or(method, AnyMethod), pattern}
+	}
+	return routes, nil
 }

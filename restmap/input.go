@@ -19,45 +19,35 @@ const (
 
 // input is the plan for turning requests into the arguments of one endpoint.
 type input struct {
+	endpoint   *Endpoint
 	parameters []target         // the arguments in the path
-	form       func() *form     // the arguments of a query or a form, planned on first use
 	bodyIndex  int              // index of the argument for the whole body, -1 if there is none
 	bodyForm   *formBody        // turns a form into that argument, nil if that is impossible
 	plan       *strictjson.Plan // for a JSON body
 	lightBytes int              // a JSON body below this length is never heavy
 	weights    *weights         // of the values in a JSON body
-	turns      chan struct{}    // one for each heavy body that may be parsed at the same time
 
-	strict      bool                    // what nobody reads is refused
+	preparing sync.Once // of prepared
+	prepared  *seldom
+	strict    bool // what nobody reads is refused
+
 	constraints *reflectapi.Constraints // nil if there are none
-	elsewhere   string                  // where callers should send an argument that is missing
 }
 
-// newInput plans the arguments of a method with these routes.
-func newInput(method *reflectapi.Method, routes []Route, constraints *reflectapi.Constraints) *input {
-	path := routes[0].Pattern
-	p := &input{bodyIndex: indexOf(method.Args, RequestBody), turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
-	var named []target
-	for i, argument := range method.Args {
-		t := target{argument.Name, argument.Type, []int{i}}
-		switch {
-		case i == p.bodyIndex:
-			p.bodyForm = newFormBody(argument.Type)
-		case slices.Contains(path.names, argument.Name):
-			p.parameters = append(p.parameters, t)
-		default:
-			named = append(named, t)
-		}
+// seldom is what most endpoints never need.
+type seldom struct {
+	form  *form         // the arguments of a query or a form
+	turns chan struct{} // one for each heavy body that may be parsed at the same time
+}
+
+// newInput plans the arguments of an endpoint's method.
+func newInput(e *Endpoint, constraints *reflectapi.Constraints) *input {
+	method := e.Method
+	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), constraints: constraints}
+	if p.bodyIndex >= 0 {
+		p.bodyForm = newFormBody(method.Args[p.bodyIndex].Type)
 	}
-	p.form = sync.OnceValue(func() *form {
-		planned := newForm(named)
-		planned.strict, planned.inPath = p.strict, path.names
-		return planned
-	})
-	p.constraints, p.elsewhere = constraints, inQuery
-	if slices.ContainsFunc(routes, func(r Route) bool { return r.Method == AnyMethod || hasBody(r.Method) }) {
-		p.elsewhere = inBody
-	}
+	p.parameters = p.targets(func(name string) bool { return slices.Contains(e.Path().names, name) })
 	p.weights = weightsOf(method.In)
 	if constraints != nil && !constraints.Comparable() { // then the body is also decoded to any
 		p.weights.visit(reflect.TypeFor[any](), make(map[reflect.Type]bool))
@@ -67,6 +57,37 @@ func newInput(method *reflectapi.Method, routes []Route, constraints *reflectapi
 		p.plan = strictjson.PlanOf(method.Args[p.bodyIndex].Type)
 	}
 	return p
+}
+
+// targets returns the arguments, but for the whole body, of which the names are as they should be.
+func (p *input) targets(wanted func(name string) bool) (targets []target) {
+	for i, argument := range p.endpoint.Method.Args {
+		if i != p.bodyIndex && wanted(argument.Name) {
+			targets = append(targets, target{argument.Name, argument.Type, []int{i}})
+		}
+	}
+	return targets
+}
+
+// seldom is made on first use.
+func (p *input) seldom() *seldom {
+	p.preparing.Do(func() {
+		inPath := p.endpoint.Path().names
+		planned := newForm(p.targets(func(name string) bool { return !slices.Contains(inPath, name) }))
+		planned.strict, planned.inPath = p.strict, inPath
+		p.prepared = &seldom{form: planned, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	})
+	return p.prepared
+}
+
+func (p *input) form() *form { return p.seldom().form }
+
+// elsewhere is where callers should send an argument that is missing.
+func (p *input) elsewhere() string {
+	if slices.ContainsFunc(p.endpoint.Routes, func(r Route) bool { return r.Method == AnyMethod || hasBody(r.Method) }) {
+		return inBody
+	}
+	return inQuery
 }
 
 // refuseUnknown has the endpoint refuse what it does not read.

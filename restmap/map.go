@@ -154,9 +154,9 @@ func webEndpoint(method *reflectapi.Method, options MethodOptions) ([]*Endpoint,
 	if path == "" {
 		path = "/" + Kebab(method.Name)
 	}
-	route, err := newRoute(options.HTTPMethod, path)
+	routes, err := newRoutes(path, options.HTTPMethod)
 	if err != nil {
 		return nil, err
 	}
-	return []*Endpoint{{Name: method.Name, Style: Web, Routes: []Route{route}, Method: method}}, nil
+	return []*Endpoint{{Name: method.Name, Style: Web, Routes: routes, Method: method}}, nil
 }

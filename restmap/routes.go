@@ -24,15 +24,7 @@ func (m *mapper) routes(method *reflectapi.Method, style Style, options MethodOp
 			methods = []string{options.HTTPMethod}
 		}
 	}
-	var routes []Route
-	for _, httpMethod := range methods {
-		route, err := newRoute(httpMethod, path)
-		if err != nil {
-			return nil, err
-		}
-		routes = append(routes, route)
-	}
-	return routes, nil
+	return newRoutes(path, methods...)
 }
 
 // routesREST returns the route of a REST endpoint: as the options say, otherwise by its verb and noun.
@@ -53,11 +45,7 @@ func (m *mapper) routesREST(method *reflectapi.Method, options MethodOptions) ([
 			path += "/{" + id + "}"
 		}
 	}
-	route, err := newRoute(httpMethod, path)
-	if err != nil {
-		return nil, err
-	}
-	return []Route{route}, nil
+	return newRoutes(path, httpMethod)
 }
 
 // itemArgument returns the name of the argument that identifies an item of a collection: the first that is neither

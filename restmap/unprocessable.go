@@ -53,7 +53,7 @@ func (p *input) placesOf(request *Request) func(argument string) string {
 		case queried[argument]:
 			return inQuery
 		}
-		return p.elsewhere
+		return p.elsewhere()
 	}
 }
 

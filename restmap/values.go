@@ -8,12 +8,11 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// values passes arguments and results as Go values, if both sides are in one process and the types contain no
-// references. A copy then has the same result as [Endpoint.Decode] and [Endpoint.Encode] via JSON.
-type values struct {
-	arguments sync.Map // by the caller's type, a *strictjson.Copier, nil if there is none
-	results   sync.Map // likewise
-	anyCase   sync.Map // likewise, for names in any case
+// copiers pass arguments and results as Go values, if both sides are in one process and the types contain no references. A
+// copy then has the same result as [Endpoint.Decode] and [Endpoint.Encode] via JSON. They are those for one type of a caller,
+// each made on first use, and nil if there is none.
+type copiers struct {
+	arguments, results, anyCase func() *strictjson.Copier
 }
 
 // TakeValues makes the arguments of a call from a struct or a pointer to one, a map[string]any, or nil, just as
@@ -41,12 +40,7 @@ func (e *Endpoint) takeValues(given any, limit int) (reflect.Value, bool) {
 	if !from.IsValid() {
 		return in, given == nil
 	}
-	copier := copierFor(&e.values.arguments, from.Type(), func() *strictjson.Copier {
-		if from.Kind() != reflect.Struct || hasMember(from.Type(), RequestBody) {
-			return nil
-		}
-		return strictjson.NewCopier(from.Type(), e.Method.In, false)
-	})
+	copier := e.copiersFor(from.Type()).arguments()
 	return in, copier != nil && copier.Copy(from, in, limit)
 }
 
@@ -57,23 +51,37 @@ func (e *Endpoint) GiveValues(out, into reflect.Value, anyCase bool, limit int) 
 	if e.output.statusIndex >= 0 || e.output.bodyIndex >= 0 || into.Kind() != reflect.Struct {
 		return false
 	}
-	known := &e.values.results
+	known := e.copiersFor(into.Type())
+	copier := known.results
 	if anyCase {
-		known = &e.values.anyCase
+		copier = known.anyCase
 	}
-	copier := copierFor(known, into.Type(), func() *strictjson.Copier {
-		return strictjson.NewCopier(e.Method.Out, into.Type(), anyCase)
-	})
-	return copier != nil && copier.Copy(out, into, limit)
+	made := copier()
+	return made != nil && made.Copy(out, into, limit)
 }
 
-// copierFor returns the copier for a type, made on first use.
-func copierFor(known *sync.Map, t reflect.Type, find func() *strictjson.Copier) *strictjson.Copier {
-	found, ok := known.Load(t)
+// copiersFor returns those for a type.
+func (e *Endpoint) copiersFor(t reflect.Type) *copiers {
+	found, ok := e.values.Load(t)
 	if !ok {
-		found, _ = known.LoadOrStore(t, find())
+		found, _ = e.values.LoadOrStore(t, e.newCopiers(t))
 	}
-	return found.(*strictjson.Copier) //nolint:forcetypeassert // nothing else is stored
+	return found.(*copiers) //nolint:forcetypeassert // nothing else is stored
+}
+
+func (e *Endpoint) newCopiers(t reflect.Type) *copiers {
+	results := func(anyCase bool) func() *strictjson.Copier {
+		return sync.OnceValue(func() *strictjson.Copier { return strictjson.NewCopier(e.Method.Out, t, anyCase) })
+	}
+	return &copiers{
+		arguments: sync.OnceValue(func() *strictjson.Copier {
+			if t.Kind() != reflect.Struct || hasMember(t, RequestBody) {
+				return nil
+			}
+			return strictjson.NewCopier(t, e.Method.In, false)
+		}),
+		results: results(false), anyCase: results(true),
+	}
 }
 
 // hasMember says whether the JSON of a struct may have a member of that name.
