@@ -22,6 +22,7 @@ func scenarios() []scenario {
 		{"map", watching},
 		{"empty map", emptyMap},
 		{"crowded map", crowdedMap},
+		{"map of circles", circles},
 		{"HTML in names", htmlInNames},
 		{"paths that climb", climbing},
 		{"workers for all", working},

@@ -59,3 +59,25 @@ func crowdedMap(v *visit) error {
 		v.awaits("the tables come first", `document.querySelector(".map-body.many")`),
 		v.awaits("the picture is not far", `document.querySelector(".map-picture").getBoundingClientRect().top < 1.5 * innerHeight`))
 }
+
+// places lays out services of which some call each other in circles, in columns.
+const places = `import("./maplayout.js").then(({Layout}) => {
+	const columns = (calls) => {
+		const edges = calls.map(([from, to]) => ({from, to}));
+		const names = [...new Set(calls.flat())];
+		const places = new Layout().place(names, edges);
+		return Object.fromEntries(names.map((name) => [name, places.get(name).column]));
+	};
+	const chain = columns([["web", "mail"], ["web", "shop"], ["shop", "stock"], ["stock", "mail"], ["mail", "mail"]]);
+	const circle = columns([["web", "shop"], ["shop", "stock"], ["stock", "shop"], ["stock", "mail"]]);
+	const many = columns([...Array(120).keys()].flatMap((i) => [i + 1, 2 * i + 1, i + 40].map((to) => ["s" + i, "s" + to % 120])));
+	window.placed = {chain: JSON.stringify(chain), circle: JSON.stringify(circle), columns: 1 + Math.max(...Object.values(many))};
+})`
+
+// circles are no chains: a hundred services that call each other do not stand in a row.
+func circles(v *visit) error {
+	return do(v.opens("#/map"), func() error { return v.run(places) },
+		v.awaits("callers to the left", `window.placed?.chain === '{"web":0,"mail":3,"shop":1,"stock":2}'`),
+		v.awaits("a circle between its caller and its callee", `window.placed?.circle === '{"web":0,"shop":1,"stock":2,"mail":3}'`),
+		v.awaits("a picture that can be seen", `window.placed?.columns < 30`))
+}

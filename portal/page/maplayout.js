@@ -87,31 +87,32 @@ export class Layout {
   }
 }
 
-// depthsOf returns the length of the longest chain of calls that leads to each node, by name. Cycles are cut where a
-// node is met again.
+// depthsOf returns the length of the longest chain of calls that leads to each node, by name. A circle of calls is entered at the
+// node that is farthest to the left, as if nobody to its right called it.
 function depthsOf(names, edges) {
-  const callers = new Map(names.map((name) => [name, []]));
+  const left = new Set([...names].sort()); // not placed yet
+  const callees = new Map(names.map((name) => [name, []]));
+  const callers = new Map(names.map((name) => [name, 0])); // how many of them are left
   for (const {from, to} of edges) {
-    if (from !== to) {
-      callers.get(to)?.push(from);
+    if (from !== to && left.has(from) && left.has(to)) {
+      callees.get(from).push(to);
+      callers.set(to, callers.get(to) + 1);
     }
   }
   const depths = new Map();
-  const visiting = new Set();
-  const visit = (name) => {
-    if (depths.has(name)) {
-      return depths.get(name);
+  const depth = (name) => depths.get(name) ?? Infinity;
+  while (left.size > 0) {
+    const rest = [...left];
+    const next = rest.find((name) => callers.get(name) === 0) ?? rest.reduce((best, name) => depth(name) < depth(best) ? name : best);
+    left.delete(next);
+    depths.set(next, depths.get(next) ?? 0);
+    for (const callee of callees.get(next)) {
+      callers.set(callee, callers.get(callee) - 1);
+      if (left.has(callee)) {
+        depths.set(callee, Math.max(depths.get(callee) ?? 0, depths.get(next) + 1));
+      }
     }
-    if (visiting.has(name) || !callers.has(name)) {
-      return -1;
-    }
-    visiting.add(name);
-    const depth = 1 + Math.max(-1, ...callers.get(name).map(visit));
-    visiting.delete(name);
-    depths.set(name, depth);
-    return depth;
-  };
-  [...names].sort().forEach(visit);
+  }
   return depths;
 }
 
