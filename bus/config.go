@@ -61,8 +61,11 @@ type linkConfig struct {
 	token          string
 	ca, cert, key  string // files
 	unbatched      bool
-	connectTimeout time.Duration
+	connectTimeout time.Duration // 0: one attempt, see patience
 }
+
+// patience is how long to wait for the broker; a single attempt ends by itself before that, if there is not much to try.
+func (c linkConfig) patience() time.Duration { return cmp.Or(c.connectTimeout, defaultConnectTimeout) }
 
 // Defaults, where no option and no variable says otherwise.
 const (
@@ -144,8 +147,8 @@ func (c *connectConfig) validate() error {
 	if err := openapi.CheckBaseURL(c.baseURL); err != nil {
 		return fmt.Errorf("base URL (BUS_BASE_URL or bus.WithBaseURL): %w", err)
 	}
-	if c.linkConfig.connectTimeout <= 0 {
-		return fmt.Errorf("connect timeout %s is too short: set a time above zero with bus.WithConnectTimeout", c.linkConfig.connectTimeout)
+	if c.linkConfig.connectTimeout < 0 {
+		return fmt.Errorf("connect timeout %s is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once", c.linkConfig.connectTimeout)
 	}
 	if err := checkInterceptors(c.interceptors, "bus.WithInterceptors"); err != nil {
 		return err

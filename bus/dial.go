@@ -47,7 +47,7 @@ func (l *link) dialOwn(ctx context.Context, name string, config *connectConfig) 
 
 // attemptTimeout is how long one broker may take to answer, so that each has its turn before the time to connect is up.
 func (c linkConfig) attemptTimeout() time.Duration {
-	each := c.connectTimeout / time.Duration(max(1, len(c.addresses())))
+	each := c.patience() / time.Duration(max(1, len(c.addresses())))
 	return max(1, min(dialTimeout, each))
 }
 
@@ -84,7 +84,7 @@ func (l *link) inboxes() string {
 }
 
 // dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started
-// before its broker.
+// before its broker. Who waits for nothing has one attempt.
 func dialUntil(ctx context.Context, config linkConfig, try func(context.Context) (*nats.Conn, error)) (*nats.Conn, error) {
 	var before error // of an attempt that was not cut short
 	for {
@@ -101,6 +101,9 @@ func dialUntil(ctx context.Context, config linkConfig, try func(context.Context)
 		}
 		if scheme := config.foreignScheme(); config.provider == nil && scheme != "" {
 			return nil, fmt.Errorf("connect to %s: %w; a broker's URL has the scheme nats, tls, ws or wss, not %s: change BUS_NATS_URL or bus.WithURL", config.address(), err, scheme)
+		}
+		if config.connectTimeout == 0 {
+			return nil, noBroker(config, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -137,6 +137,30 @@ func TestConnectWaitsForAGivenConnection(t *testing.T) {
 	closeConn(t, conn)
 }
 
+// TestConnectTriesOnce where nobody wants to wait.
+func TestConnectTriesOnce(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	late := &lateBroker{InProcessBroker: w.Broker(), tried: make(chan struct{}, 100)}
+	connect := func() (*bus.Conn, error) {
+		return bus.Connect(t.Context(), "one.example", bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
+	}
+	_, err := connect()
+	if err == nil || !strings.HasPrefix(err.Error(), "connect one.example: no broker at the broker of this process: ") || len(late.tried) != 1 {
+		t.Errorf("%v after %d tries", err, len(late.tried))
+	}
+	late.come()
+	conn, err := connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeConn(t, conn)
+	_, err = bus.Connect(t.Context(), "one.example", bus.WithURL("nats://127.0.0.1:1"), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
+	if err == nil || !strings.HasPrefix(err.Error(), "connect one.example: no broker at nats://127.0.0.1:1: ") || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestConnectionWithoutEcho would lose the multicasts among its hosts.
 func TestConnectionWithoutEcho(t *testing.T) {
 	t.Parallel()

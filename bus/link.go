@@ -55,7 +55,7 @@ var links = struct { //nolint:gochecknoglobals // docs/decisions/0002
 
 // acquireLink returns the link that the configuration asks for. The first to ask dials, the others wait for it.
 func acquireLink(ctx context.Context, name string, config *connectConfig) (*link, error) {
-	ctx, cancel := context.WithTimeout(ctx, config.linkConfig.connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, config.linkConfig.patience())
 	defer cancel()
 	for {
 		shared, first := joinLink(config)

@@ -97,7 +97,8 @@ func WithoutServiceProtocol() ConnectOption {
 	return func(c *connectConfig) { c.unlisted = true }
 }
 
-// WithConnectTimeout sets how long Connect tries to reach the broker. Default: 5 s.
+// WithConnectTimeout sets how long Connect tries to reach the broker, which may be started later. With 0 it tries once, for programs
+// that people wait for: where nobody listens it fails at once. Default: 5 s.
 func WithConnectTimeout(timeout time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.linkConfig.connectTimeout = timeout }
 }

@@ -113,8 +113,8 @@ func TestConnectFaults(t *testing.T) {
 	}
 	for told, option := range map[string]bus.ConnectOption{
 		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithHandlerLimit": bus.WithHandlerLimit(0), "bus.WithAckWait": bus.WithAckWait(0),
-		"connect timeout 0s is too short: set a time above zero with bus.WithConnectTimeout":             bus.WithConnectTimeout(0),
-		"message limit of 65535 bytes is out of range: set 65536 to 536870912 with bus.WithMessageLimit": bus.WithMessageLimit(64<<10 - 1),
+		"connect timeout -1ns is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once": bus.WithConnectTimeout(-1),
+		"message limit of 65535 bytes is out of range: set 65536 to 536870912 with bus.WithMessageLimit":        bus.WithMessageLimit(64<<10 - 1),
 		"message limit of 536870913 bytes": bus.WithMessageLimit(512<<20 + 1),
 		"bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns":                    bus.WithBroker((*broker.Broker)(nil)),
 		"base URL (BUS_BASE_URL or bus.WithBaseURL): it has a login, which all documents would show: leave it out": bus.WithBaseURL("https://user:secret@api.example.com"),

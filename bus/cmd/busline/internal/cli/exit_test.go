@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -191,6 +193,45 @@ func TestUnreachable(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(got.stderr), &told); err != nil || told.Exit != 5 || got.status != 5 {
 		t.Errorf("as JSON: %+v, %v", got, err)
+	}
+}
+
+// refusing is a broker where nobody listens. Whoever tries it a second time has waited for it.
+type refusing struct {
+	tries  atomic.Int64
+	waited func()
+}
+
+func (r *refusing) InProcessConn() (net.Conn, error) {
+	if r.tries.Add(1) == 2 {
+		r.waited()
+	}
+	return nil, errors.New("connection refused")
+}
+
+// TestWaitsForNoBroker holds that one who has not asked to wait is told at once that nobody listens.
+func TestWaitsForNoBroker(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	for _, test := range []struct {
+		arguments []string
+		waits     bool
+	}{
+		{[]string{"call", "x/y"}, false},
+		{[]string{"--json", "ls"}, false},
+		{[]string{"--timeout", "600s", "call", "x/y"}, true},
+		{[]string{"call", "x/y", "--timeout=20s"}, true},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		broker := &refusing{waited: cancel}
+		got := e.run(ctx, func(environment *cli.Environment) { environment.Connect = []bus.ConnectOption{bus.WithBroker(broker)} }, test.arguments...)
+		cancel()
+		if tries := broker.tries.Load(); (tries > 1) != test.waits {
+			t.Errorf("busline %v: %+v after %d tries", test.arguments, got, tries)
+		}
+		if !test.waits && (got.status != 5 || !strings.Contains(got.stderr, "no broker at the broker of this process: ")) {
+			t.Errorf("busline %v: %+v", test.arguments, got)
+		}
 	}
 }
 

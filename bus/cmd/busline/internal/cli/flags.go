@@ -13,6 +13,7 @@ import (
 type settings struct {
 	url, plane, token string
 	timeout           time.Duration
+	patient           bool // a timeout was given: the broker may be about to start
 	json              bool
 }
 
@@ -26,8 +27,21 @@ func (g *settings) register(set *flag.FlagSet) {
 	set.StringVar(&g.url, "url", g.url, "`address` of the broker, or several, separated by commas (default: BUS_NATS_URL, else nats://127.0.0.1:4222)")
 	set.StringVar(&g.plane, "plane", g.plane, "`name` of the communication plane (default: BUS_PLANE, else bus)")
 	set.StringVar(&g.token, "token", g.token, "`JWT` to call with (default: BUS_TOKEN, which other users of the machine cannot see)")
-	set.DurationVar(&g.timeout, "timeout", g.timeout, "`time` that a call may take, at most 600s; of it at most 5s to reach the broker")
+	set.DurationVar(&g.timeout, "timeout", g.timeout, "`time` that a call may take, at most 600s; if given, at most 5s of it to wait for a broker")
 	set.BoolVar(&g.json, "json", g.json, "print JSON, also for errors")
+}
+
+// noteGiven takes in which flags were given.
+func (g *settings) noteGiven(set *flag.FlagSet) {
+	set.Visit(func(given *flag.Flag) { g.patient = g.patient || given.Name == "timeout" })
+}
+
+// patience is how long to wait for a broker that is not there: unless somebody asks for it, they want to know at once.
+func (g *settings) patience() time.Duration {
+	if !g.patient {
+		return 0
+	}
+	return min(g.timeout, longestConnect)
 }
 
 // check returns what is wrong with the values.

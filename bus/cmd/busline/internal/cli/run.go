@@ -41,6 +41,7 @@ func (s *session) dispatch(ctx context.Context, arguments []string) error {
 	set, version := s.newFlags(nil), false
 	set.BoolVar(&version, "version", false, "print the version, like the command version")
 	rest, err := parseFlags(set, arguments, true)
+	s.settings.noteGiven(set)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return s.help("")
@@ -61,7 +62,9 @@ func (s *session) dispatch(ctx context.Context, arguments []string) error {
 	s.command = chosen.name
 	operands := rest[1:]
 	if chosen.name != completeName { // its operands belong to another command line
-		operands, err = parseFlags(s.newFlags(chosen), operands, false)
+		set = s.newFlags(chosen)
+		operands, err = parseFlags(set, operands, false)
+		s.settings.noteGiven(set)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		return s.help(chosen.name)

@@ -44,7 +44,7 @@ func (s *session) join(ctx context.Context) (*bus.Conn, error) {
 	if s.Getenv("BUS_LOG_LEVEL") == "" { // users of the command need only its own messages
 		options = append([]bus.ConnectOption{bus.WithLogger(zerolog.Nop())}, options...)
 	}
-	options = append(options, bus.WithConnectTimeout(min(s.settings.timeout, longestConnect)))
+	options = append(options, bus.WithConnectTimeout(s.settings.patience()))
 	if s.settings.url != "" {
 		options = append(options, bus.WithURL(s.settings.url))
 	}
