@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -172,7 +171,7 @@ func (d *delivery) park(in *incoming, reason string) error {
 	}
 	if _, err := s.store().store(ctx, parked, d.storedAs(), anew); err != nil {
 		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event could not be handled, nor be parked; it will be delivered again")
-		return errors.Join(err, d.putOff(s.config.longest))
+		return d.putOff(s.config.longest)
 	}
 	s.unhandled.Add(1)
 	line.Str("stream", s.parked()).Str("subject", parked.Subject).Msg("an event could not be handled and was parked")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
@@ -182,6 +183,38 @@ func TestParkingAnew(t *testing.T) {
 	}
 	fire(t, ordered, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
+}
+
+// TestParkingIsTriedAgain has no room for a parked event, until another one is removed.
+func TestParkingIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b, source, ordered := newOrders(t)
+	mailer, log := newSink(), new(journal)
+	mailer.handle = func(context.Context, int) error { return errors.New("the mail server is away") }
+	subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, bus.Durable(), fastRetries(2))
+	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_PARKED_orders_example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.Discard, config.MaxMsgs = jetstream.DiscardNew, 1
+	if _, err := manager(t, source).UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	fire(t, ordered, 1)
+	eventually(t, func() bool { return len(parked(t, source)) == 1 })
+	fire(t, ordered, 2)
+	log.await(t, "all attempts are used up")
+	if err := parked(t, source)[0].Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return len(parked(t, source)) == 1 })
+	if reason := parked(t, source)[0].Reason; !strings.Contains(reason, "died, did not finish in time, or could not park it, as their log says") {
+		t.Errorf("parked for the reason %q", reason)
+	}
+	if lost := log.lines("response lost"); len(lost) > 0 {
+		t.Errorf("an event has no response to lose: %s", lost)
+	}
 }
 
 // makeStream makes the stream of orders.example for some events, and nothing else, as somebody else may do.

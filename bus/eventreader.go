@@ -196,8 +196,8 @@ func runStored(run func(context.Context, *incoming) (*wire.Response, error)) fun
 		switch {
 		case ok && d.fault != nil:
 			return nil, newError(http.StatusBadRequest, NotExecuted, d.fault, "%s", d.fault)
-		case ok && d.attempt > d.from.config.attempts: // who had it before has not even put it off
-			return nil, newError(http.StatusInternalServerError, NotExecuted, nil, "all attempts are used up: the instances that handled the event died or did not finish in time")
+		case ok && d.attempt > d.from.config.attempts: // who had it before has not put it off, or could not park it
+			return nil, newError(http.StatusInternalServerError, NotExecuted, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
 		}
 		return run(ctx, in)
 	}
