@@ -57,6 +57,9 @@ func Address(path string) (*url.URL, error) {
 	return addressOf(path, config.ports)
 }
 
+// SentPath is the path of a request for a URL.
+var SentPath = sentPath
+
 // SetMember changes one member of a JSON object.
 func SetMember(data []byte, name, text string) ([]byte, error) {
 	parsed, err := parseObject(data)

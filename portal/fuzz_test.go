@@ -1,6 +1,7 @@
 package portal_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/url"
@@ -16,7 +17,7 @@ import (
 func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{
 		"/calculator.example/add?x=1", "/Calculator.example:80/a//b/", "/a:888/b", "//a/b", "/a/%2e%2e/b:888", "/a%3a888/",
-		"/a/é\"<>%2F", "/user@a/b", "/all/ping", "http://a:888/b/c", "/a:443:888/", "/", "*",
+		"/a/é\"<>%2F", "/a%2Fb|", "/a/\xff%2f%25", "/user@a/b", "/all/ping", "http://a:888/b/c", "/a:443:888/", "/", "*",
 	} {
 		f.Add(seed)
 	}
@@ -25,7 +26,11 @@ func FuzzAddress(f *testing.F) {
 		if err != nil {
 			return
 		}
-		path := asked.EscapedPath()
+		path := portal.SentPath(asked)
+		sent := cmp.Or(asked.RawPath, path)
+		if decoded, err := url.PathUnescape(path); err != nil || decoded != asked.Path || strings.Count(path, "/") != strings.Count(sent, "/") {
+			t.Fatalf("%q: the path %q is read as %q", target, sent, path)
+		}
 		called, err := portal.Address(path)
 		if err != nil {
 			return
