@@ -12,8 +12,9 @@ import (
 // errClaims is the cause of a refusal of claims that are not those which an endpoint asks for.
 var errClaims = errors.New("the claims of the token do not give access")
 
-// addChallenge adds what HTTP clients read to tell why they are refused (RFC 6750, 3). Where no token was sent, it only says that one
-// may be: there is nothing wrong with it. A 403 with which a handler answers is about something else than its token.
+// addChallenge adds what HTTP clients read to tell why they are refused (RFC 6750, 3). Where no token was sent, it
+// only says that one may be: there is nothing wrong with it. A 403 with which a handler answers is about something
+// else than its token.
 func (e *Error) addChallenge(fields *wire.Header) {
 	const name = "WWW-Authenticate"
 	invalid, isInvalid := errors.AsType[*claims.Error](e.cause)

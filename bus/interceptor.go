@@ -18,10 +18,11 @@ import (
 //	}
 //
 // An interceptor is composed once, at registration or at Connect; the handler that it returns is used by many
-// goroutines at once. If that is nil, the registration or Connect fails. It may refuse a call with an error (see [Errorf]) instead of calling next, answer the call
-// itself, add header fields, pass on another context or, on the caller's side, call next again after the first call of
-// it has returned. A call that it refuses without calling next is reported to the caller as not executed; one for which
-// it has called next more than once is not, if an earlier attempt may have run.
+// goroutines at once; if it is nil, the registration or Connect fails. An interceptor may refuse a call with an error
+// (see [Errorf]) instead of calling next, answer the call itself, add header fields, pass on another context or, on
+// the caller's side, call next again after the first call of it has returned. A call that it refuses without calling
+// next is reported to the caller as not executed; one for which it has called next more than once is not, if an
+// earlier attempt may have run.
 //
 // There is one type for both sides: see [WithInterceptors] for calls made and served, [Intercept] for calls served
 // only. It can be tested without a bus, with an Exchange and a next of the test's own.
