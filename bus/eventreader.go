@@ -24,6 +24,7 @@ type storedEvents struct {
 	conn      *Conn
 	source    string
 	event     string // the token that stands for its path, "on-ordered"
+	subject   string // under which it is fired
 	consumer  string
 	inbox     string
 	config    *durable
@@ -60,12 +61,13 @@ func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*e
 }
 
 func newStoredEvents(c *Conn, source string, e *endpoint, config *durable) *storedEvents {
-	event := tokens(e.mapped.Path())[0]
+	event, route := tokens(e.mapped.Path())[0], &e.mapped.Routes[0]
 	e.run = runStored(e.run)
 	s := &storedEvents{
 		conn: c, source: source, event: event, consumer: consumerName(c.host, event), config: config,
+		subject: e.subject(c.plane, source, *route),
 		inbox:   c.nats.response + "." + storedInbox + "." + hostToken(source) + "." + event,
-		through: subscriptionOf(e, &e.mapped.Routes[0]),
+		through: subscriptionOf(e, route),
 	}
 	s.again, s.room = time.AfterFunc(time.Hour, s.askLater), time.AfterFunc(time.Hour, s.lookForRoom)
 	s.rest()
@@ -133,6 +135,9 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 	in.Address, in.through, in.match = s.through.address(s.conn), &s.through, s.through.match()
 	in.size, in.back, in.backTo, in.patient = len(message.Data), d, message.Reply, true
 	d.fault = s.conn.link.intake.reader.ParseRequest(message.Data, in.Request)
+	if d.fault == nil {
+		d.fault = s.objection(in.Request)
+	}
 	in.Request.TimeBudget = wire.DefaultTimeBudget
 	if longest := s.through.endpoint.timeBudget; longest > 0 {
 		in.Request.TimeBudget = longest
@@ -141,6 +146,22 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 	taken := s.start(in, d, turn)
 	s.ask()
 	return taken
+}
+
+// objection says why an event must not be handled. JetStream stores whatever is published to it, and not only Busline fires.
+func (s *storedEvents) objection(event *wire.Request) error {
+	_, told := s.conn.callers.responseSubject(event, true)
+	_, contradiction := addressOf(event, s.subject)
+	switch {
+	case !told:
+		return newError(http.StatusBadRequest, NotExecuted, errNoSender, "%s", errNoSender)
+	case event.Fragment.IsPart():
+		return newError(http.StatusBadRequest, NotExecuted, nil, "header Bus-Fragment: a stored event has one part")
+	case event.CallDepth > wire.MaxCallDepth:
+		return errTooDeep()
+	default:
+		return contradiction
+	}
 }
 
 // arrived counts an event, and says whether it is its turn. It is not if others wait here, or are in flight in its place: JetStream
@@ -189,13 +210,13 @@ func (s *storedEvents) done() {
 	s.ask()
 }
 
-// runStored wraps the run of an endpoint: it refuses events that cannot be parsed, or were tried often enough.
+// runStored wraps the run of an endpoint: it refuses events that break a rule, or were tried often enough.
 func runStored(run func(context.Context, *incoming) (*wire.Response, error)) func(context.Context, *incoming) (*wire.Response, error) {
 	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
 		d, ok := in.back.(*delivery)
 		switch {
 		case ok && d.fault != nil:
-			return nil, newError(http.StatusBadRequest, NotExecuted, d.fault, "%s", d.fault)
+			return nil, unsent(d.fault)
 		case ok && d.attempt > d.from.config.attempts: // who had it before has not put it off, or could not park it
 			return nil, newError(http.StatusInternalServerError, NotExecuted, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
 		}

@@ -47,7 +47,7 @@ func (c *Conn) objection(in *incoming, fault error) error {
 	case in.Request.TimeBudget <= 0:
 		return newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the request arrived")
 	case in.Request.CallDepth > wire.MaxCallDepth:
-		return newError(http.StatusLoopDetected, NotExecuted, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
+		return errTooDeep()
 	case !in.found():
 		return c.notServed(in.Address)
 	case c.router.isDetour(in.Address, in.match):
@@ -55,6 +55,10 @@ func (c *Conn) objection(in *incoming, fault error) error {
 	default:
 		return c.limitMessage(in.Request.Body)
 	}
+}
+
+func errTooDeep() *Error {
+	return newError(http.StatusLoopDetected, NotExecuted, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
 }
 
 // takeIn admits a request to the handlers, or says why not.
