@@ -24,6 +24,9 @@ func (s *storedEvents) ask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	room := min(s.config.inFlight-s.inFlight, s.share())
+	if s.atMost > 0 {
+		room = min(room, s.atMost)
+	}
 	if s.asked > 0 || len(s.held) > 0 || room <= 0 || s.missing {
 		return
 	}
@@ -40,6 +43,13 @@ func (s *storedEvents) ask() {
 	}
 	s.asked = room
 	s.again.Reset(askExpiry + askGrace)
+}
+
+// askAtMost limits how many events are asked for at a time, as the consumer or the broker may; 0: they do not.
+func (s *storedEvents) askAtMost(events int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.atMost = events
 }
 
 // share is for how many events of this kind there is room among the handlers. It is one at least: that waits for its turn here,

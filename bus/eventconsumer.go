@@ -61,12 +61,15 @@ func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stre
 	default:
 		return err
 	}
-	wanted := s.over(existing, stream)
-	if reflect.DeepEqual(wanted, existing) {
-		return nil
+	if wanted := s.over(existing, stream); !reflect.DeepEqual(wanted, existing) {
+		made, err := stream.CreateOrUpdateConsumer(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		existing = made.CachedInfo().Config
 	}
-	_, err := stream.CreateOrUpdateConsumer(ctx, wanted)
-	return err
+	s.askAtMost(existing.MaxRequestBatch)
+	return nil
 }
 
 // over returns the configuration of a consumer with what this instance relies on.

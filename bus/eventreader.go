@@ -33,6 +33,7 @@ type storedEvents struct {
 
 	mu       sync.Mutex // protects all below
 	asked    int        // events that may still come
+	atMost   int        // of these at a time; 0: no limit
 	inFlight int
 	held     []heldEvent // of these, those that wait for room among the handlers, or for their turn
 	again    *time.Timer // asks again when a request must have been answered

@@ -332,6 +332,34 @@ func TestConsumersAreMadeAnew(t *testing.T) {
 	mailer.await(t, 1)
 }
 
+// TestSmallRequests has a consumer that hands out one event for a request, as an operator or a limit of the broker may want it.
+func TestSmallRequests(t *testing.T) {
+	t.Parallel()
+	b, source, ordered := newOrders(t)
+	away := b.Connect("mailer.example")
+	subscribe(t, away, newSink(), bus.Durable())
+	if err := away.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stream := b.Plane() + "_EVENTS_orders_example"
+	consumer, err := manager(t, source).Consumer(t.Context(), stream, "mailer_example__on-ordered")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := consumer.CachedInfo().Config
+	config.MaxRequestBatch = 1
+	if _, err := manager(t, source).UpdateConsumer(t.Context(), stream, config); err != nil {
+		t.Fatal(err)
+	}
+	log := new(journal)
+	mailer := subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
+	fire(t, ordered, 1, 2, 3)
+	eventually(t, func() bool { return len(mailer.taken()) == 3 || len(log.lines("cannot be fetched")) > 0 })
+	if wrong := log.lines("cannot be fetched"); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+}
+
 // TestClosedAskNoMore has a timer fire that nobody stopped, because the consumer was just being made anew.
 func TestClosedAskNoMore(t *testing.T) {
 	t.Parallel()
