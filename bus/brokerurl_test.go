@@ -37,6 +37,21 @@ func TestNoURLOfABroker(t *testing.T) {
 	}
 }
 
+// TestCommaInAPassword holds that a password is not told of where a comma in it looks like the end of an address.
+func TestCommaInAPassword(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"nats://one:77,sec@127.0.0.1:1":                   "nats://…, 127.0.0.1:1",
+		"one:77,sec@w,7,d@127.0.0.1:1":                    "…, …, …, 127.0.0.1:1",
+		"nats://a:1,nats://o:sec@127.0.0.1:1,127.0.0.1:1": "nats://a:1, nats://127.0.0.1:1, 127.0.0.1:1",
+	} {
+		_, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
+		if err == nil || !strings.HasPrefix(err.Error(), "connect one.example: no broker at "+want+": ") || strings.Contains(err.Error(), "sec") || strings.Contains(err.Error(), "lookup 7") {
+			t.Errorf("%q: %v, want %s", url, err, want)
+		}
+	}
+}
+
 // TestURLsOfABroker connects with all that nats.go takes for the same broker.
 func TestURLsOfABroker(t *testing.T) { //nolint:paralleltest // the environment is that of the process
 	started, err := broker.Start(broker.Listen("127.0.0.1:0"))

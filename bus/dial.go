@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,8 +126,15 @@ func noBroker(config linkConfig, err error) error {
 	if config.provider != nil {
 		remedy = "start it first, and close it last"
 	}
-	return fmt.Errorf("no broker at %s: %w; %s", config.address(), err, remedy)
+	place := config.address()
+	if _, isNetwork := errors.AsType[*net.OpError](err); isNetwork && strings.Contains(place, withheld) { // it names what was dialled
+		err = errors.New("it cannot be reached; in a password, a comma is %2C")
+	}
+	return fmt.Errorf("no broker at %s: %w; %s", place, err, remedy)
 }
+
+// withheld stands for what may be a part of a login.
+const withheld = "…"
 
 // mayPass says whether trying again can help: it does when nothing listens yet.
 func mayPass(err error) bool {
@@ -146,13 +154,19 @@ func (c linkConfig) address() string {
 		return "the broker of this process"
 	}
 	addresses := strings.Split(c.url, ",")
-	for i, address := range addresses {
+	inLogin := false // what comes before may be the beginning of a login, with a comma in the password
+	for i, address := range slices.Backward(addresses) {
 		scheme, _, hasScheme := strings.Cut(address, "://")
-		host := address[strings.LastIndexByte(address, '@')+1:]
+		login := strings.LastIndexByte(address, '@')
+		host := address[login+1:]
+		if inLogin {
+			host = withheld
+		}
 		if hasScheme && host != address {
 			host = scheme + "://" + host
 		}
 		addresses[i] = host
+		inLogin = !hasScheme && (inLogin || login >= 0)
 	}
 	return strings.Join(addresses, ", ")
 }
