@@ -9,6 +9,7 @@ type describedOperation struct {
 	Description string              `json:"description,omitempty"`
 	Token       bool                `json:"token"` // it needs one
 	Arguments   []describedArgument `json:"arguments"`
+	Results     []describedResult   `json:"results"`
 }
 
 // describedArgument is one of its arguments.
@@ -22,6 +23,25 @@ type describedArgument struct {
 	Description string   `json:"description,omitempty"`
 }
 
+// describedResult is one of its results.
+type describedResult struct {
+	Name        string   `json:"name,omitempty"` // none: it is the whole body
+	Type        string   `json:"type"`
+	Demands     []string `json:"demands,omitempty"` // that the service fulfils: "one of good, bad"
+	Description string   `json:"description,omitempty"`
+}
+
+// describeResults returns the results of an operation.
+func (o *operation) describeResults() []describedResult {
+	d, shown := schemas{o.document}, []describedResult{}
+	for _, each := range o.results() {
+		shown = append(shown, describedResult{
+			Name: each.name, Type: d.text(each.schema), Demands: d.asked(each), Description: d.description(each.schema),
+		})
+	}
+	return shown
+}
+
 // describeJSON prints operations as JSON.
 func (s *session) describeJSON(all []operation) error {
 	shown := []describedOperation{}
@@ -29,6 +49,7 @@ func (s *session) describeJSON(all []operation) error {
 		one := describedOperation{
 			Method: each.method, Address: "https://" + each.place + each.path, Path: each.path,
 			Signature: each.Summary, Description: each.Description, Token: each.needsToken(), Arguments: []describedArgument{},
+			Results: each.describeResults(),
 		}
 		for _, argument := range each.parameters() {
 			d := schemas{each.document}

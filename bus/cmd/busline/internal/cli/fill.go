@@ -42,8 +42,8 @@ func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest 
 	}
 	name, all := given, of(given)
 	if len(all) == 0 {
-		parts := strings.Split(given, ".")
-		name, rest, all = parts[0], parts[1:], of(parts[0])
+		name, rest = longestName(strings.Split(given, "."), parameterNames(known))
+		all = of(name)
 	}
 	places = p.free(all, len(rest) > 0)
 	if member, taken := p.operation.member(name); taken && len(places) == 0 {
@@ -63,6 +63,17 @@ func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest 
 		return nil, nil, misuse("there is no argument %s: %s", name, p.asksForBody())
 	}
 	return nil, nil, unknownArgument(p.to, name, parameterNames(known))
+}
+
+// longestName divides the parts of "p1.x" into a name and those after it. A name may have dots itself: the longest one that is known
+// counts, else the first part.
+func longestName(parts, known []string) (name string, rest []string) {
+	for end := len(parts); end > 1; end-- {
+		if name = strings.Join(parts[:end], "."); slices.Contains(known, name) {
+			return name, parts[end:]
+		}
+	}
+	return parts[0], parts[1:]
 }
 
 // free returns those of the parameters of one name that the address does not set. Arguments replace values in its

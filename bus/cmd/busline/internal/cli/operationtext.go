@@ -32,20 +32,30 @@ func (o *operation) table() (rows table) {
 		takes.row(parameter{name: wholeBody, schema: o.body(), in: inBody})
 	}
 	returns := listing{d, &rows, "returns"}
-	if result := o.result(); result != nil {
-		resolved := d.resolve(result)
-		for _, name := range d.propertyNames(result) {
-			returns.value(parameter{name: name, schema: resolved.Properties[name]}, []*reflectapi.Schema{resolved})
+	for _, each := range o.results() {
+		if each.name != "" {
+			returns.value(each, []*reflectapi.Schema{d.resolve(o.result())})
+			continue
 		}
-		if o.isUnlisted(result) {
-			returns.row(parameter{name: wholeBody, schema: result})
-			returns.parts("", parameter{schema: result}, nil)
-		}
+		returns.row(parameter{name: wholeBody, schema: each.schema})
+		returns.parts("", each, nil)
 	}
 	if o.isOpen() {
 		rows.add("", takes.verb, "whatever the handler takes")
 	}
 	return rows
+}
+
+// results returns the results of an operation; one without a name is the whole body.
+func (o *operation) results() (all []parameter) {
+	d, result := schemas{o.document}, o.result()
+	for _, name := range d.propertyNames(result) {
+		all = append(all, parameter{name: name, schema: d.resolve(result).Properties[name]})
+	}
+	if o.isUnlisted(result) {
+		all = append(all, parameter{schema: result})
+	}
+	return all
 }
 
 const wholeBody = "(the whole body)"

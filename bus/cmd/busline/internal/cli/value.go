@@ -60,8 +60,12 @@ func (d schemas) isItem(schema *reflectapi.Schema, given argument) bool {
 
 // putInside sets an argument in a part of a value.
 func (d schemas) putInside(into *value, schema *reflectapi.Schema, name string, rest []string, given argument) error {
-	inner := name + "." + rest[0]
-	switch d.kind(schema) {
+	kind, member, deeper := d.kind(schema), rest[0], rest[1:]
+	if kind != typeArray {
+		member, deeper = longestName(rest, d.propertyNames(schema))
+	}
+	inner := name + "." + member
+	switch kind {
 	case typeArray:
 		at, err := strconv.Atoi(rest[0])
 		if err != nil || at < 0 || at >= maxItems {
@@ -70,20 +74,20 @@ func (d schemas) putInside(into *value, schema *reflectapi.Schema, name string, 
 		for len(into.items) <= at {
 			into.items = append(into.items, new(value))
 		}
-		return d.put(into.items[at], d.resolve(schema).Items, inner, rest[1:], given)
+		return d.put(into.items[at], d.resolve(schema).Items, inner, deeper, given)
 	case typeObject, "":
-		property, known := d.property(schema, rest[0])
+		property, known := d.property(schema, member)
 		if !known {
 			names := d.propertyNames(schema)
-			return misuse("there is no argument %s: %s has %s%s", inner, name, orNothing(names), didYouMean(rest[0], names))
+			return misuse("there is no argument %s: %s has %s%s", inner, name, orNothing(names), didYouMean(member, names))
 		}
 		if into.members == nil {
 			into.members = make(map[string]*value)
 		}
-		if into.members[rest[0]] == nil {
-			into.members[rest[0]] = new(value)
+		if into.members[member] == nil {
+			into.members[member] = new(value)
 		}
-		return d.put(into.members[rest[0]], property, inner, rest[1:], given)
+		return d.put(into.members[member], property, inner, deeper, given)
 	default:
 		return misuse("argument %s: %s is %s and has no parts", inner, name, withArticle(d.text(schema)))
 	}
