@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -152,6 +153,11 @@ func (c *connectConfig) validate() error {
 	}
 	if err := checkInterceptors(c.interceptors, "bus.WithInterceptors"); err != nil {
 		return err
+	}
+	for option, text := range map[string]string{"bus.WithDescription": c.description, "bus.WithVersion": c.version} {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("%s: %.40q is not valid UTF-8, which documents are in", option, text)
+		}
 	}
 	if c.handlerLimit < 1 {
 		return fmt.Errorf("handler limit %d is too low: set at least 1 with bus.WithHandlerLimit", c.handlerLimit)
