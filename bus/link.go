@@ -23,7 +23,7 @@ type link struct {
 	intake   *intake
 	workers  *workers
 	spare    spare
-	running  running
+	running  *running
 	server   http.Server // what web endpoints are told serves them: it does nothing
 	services *serviceProtocol
 	outage   *outage
@@ -100,7 +100,7 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 		return shared, false
 	}
 	made := &link{
-		local: newLocals(), census: newCensus(), outage: newOutage(), workers: new(workers), logger: *config.logger,
+		local: newLocals(), census: newCensus(), running: new(running), outage: newOutage(), workers: new(workers), logger: *config.logger,
 		dialled: make(chan struct{}), watched: make(chan struct{}), users: 1,
 	}
 	made.intake = newIntake(made.workers)

@@ -182,14 +182,34 @@ func (n *node) serves() bool {
 
 // find returns the most specific route for an address. HEAD is served where GET is.
 func (r *router) find(address subject.Address) match {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if straight := r.ports[address.Port].at(address.Path).choose(address.Method); straight.found() {
+		return match{spot: straight}
+	}
 	var few [8]string // enough for most paths, and stays on the stack
 	segments, err := subject.AppendSegments(few[:0], address.Path)
 	if err != nil {
 		return match{}
 	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
 	return r.search(address, segments)
+}
+
+// at returns the routes of a path that has nothing escaped, and no parameter in its pattern: the most specific there are.
+func (n *node) at(path string) spots {
+	rest, more := strings.CutPrefix(path, "/")
+	if strings.IndexByte(path, '%') >= 0 {
+		return nil
+	}
+	for more && n != nil {
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		n = n.literal[segment]
+	}
+	if n == nil {
+		return nil
+	}
+	return n.spots
 }
 
 // search finds the route for the port and the method of an address, and for the segments of a path. The lock is held.
