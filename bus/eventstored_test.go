@@ -360,6 +360,24 @@ func TestSmallRequests(t *testing.T) {
 	}
 }
 
+// TestLongerKeep has a source keep events for longer: the service is remembered as long once one more instance has started.
+func TestLongerKeep(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	for _, age := range []time.Duration{time.Hour, 2 * time.Hour} {
+		newOrdered(t, source, bus.Durable(), bus.Keep(age, 1<<20))
+		subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
+		consumer, err := manager(t, source).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known := consumer.CachedInfo().Config.InactiveThreshold; known != age {
+			t.Errorf("it is forgotten after %s, while events are kept for %s", known, age)
+		}
+	}
+}
+
 // TestClosedAskNoMore has a timer fire that nobody stopped, because the consumer was just being made anew.
 func TestClosedAskNoMore(t *testing.T) {
 	t.Parallel()
