@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,6 +119,9 @@ func isTimeout(err error) bool {
 // Error codes of JetStream.
 const (
 	streamStoreFailed = 10077 // the stream is full
+	brokerFull        = 10023 // and so is what the broker may store in all
+	accountFull       = 10002 // or the account
+	storageFull       = 10047 // or what is set aside for streams
 	notAvailable      = 10008 // a leader is being chosen
 	streamOffline     = 10118 // the servers that have the stream are away
 	stillInProcess    = 10158 // a message of this id was taken, and is not stored yet
@@ -154,6 +158,8 @@ func (s *eventStream) failed(err error) *Error {
 			"nobody takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.source, s.name(), s.conn.link.user())
 	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
 		return newError(http.StatusInsufficientStorage, NotExecuted, err, "the event is not stored: the stream %s has no room: %s; see bus.Keep", s.name(), apiError.Description)
+	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
+		return newError(http.StatusInsufficientStorage, NotExecuted, err, "JetStream has no room for the stream %s: %s; give it more, or remove what is not needed", s.name(), apiError.Description)
 	case apiError != nil:
 		return newError(http.StatusServiceUnavailable, NotExecuted, err, "the stream %s: %s", s.name(), apiError.Description)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):

@@ -393,6 +393,31 @@ func TestClosedAskNoMore(t *testing.T) {
 	}
 }
 
+// TestJetStreamIsFull has a stream without a limit of its own in a broker that stores less than what is fired, and none that the
+// bus could make.
+func TestJetStreamIsFull(t *testing.T) {
+	t.Parallel()
+	b := newStored(t, broker.Config("jetstream { max_file_store: 64KB }"))
+	source := b.Connect(ordersHost)
+	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders.>"}}
+	if _, err := manager(t, source).CreateStream(t.Context(), stream); err != nil {
+		t.Fatal(err)
+	}
+	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		err = errors.Join(err, bus.NewEvent[bus.Args](events, "/on-ordered").Fire(t.Context(), bus.Args{"x": strings.Repeat("x", 10<<10)}))
+	}
+	_, unmade := bus.NewEvents(source, "other.example", bus.Durable())
+	for _, err := range []error{err, unmade} {
+		if bus.StatusOf(err) != http.StatusInsufficientStorage || !strings.Contains(err.Error(), "JetStream has no room for the stream ") {
+			t.Error(err)
+		}
+	}
+}
+
 // TestStoredEventsAreRefused says why.
 func TestStoredEventsAreRefused(t *testing.T) {
 	t.Parallel()
