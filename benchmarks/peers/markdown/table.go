@@ -27,7 +27,7 @@ func (t *Table) String() string {
 }
 
 // Number formats a figure with at most the given number of decimals, fewer if it has three digits without them. NaN
-// stands for a value that was not measured, and becomes a dash.
+// stands for a value that was not measured, and becomes a dash. What rounds to zero has no sign.
 func Number(figure float64, decimals int) string {
 	if math.IsNaN(figure) || math.IsInf(figure, 0) {
 		return "–"
@@ -35,7 +35,11 @@ func Number(figure float64, decimals int) string {
 	for limit := 10.0; decimals > 0 && math.Abs(figure) >= limit; limit *= 10 {
 		decimals--
 	}
-	return strconv.FormatFloat(figure, 'f', decimals, 64)
+	text := strconv.FormatFloat(figure, 'f', decimals, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return strings.TrimPrefix(text, "-")
+	}
+	return text
 }
 
 // Median returns the middle value, or the mean of the two middle ones; NaN if there are no values.
