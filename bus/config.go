@@ -154,10 +154,8 @@ func (c *connectConfig) validate() error {
 	if err := checkInterceptors(c.interceptors, "bus.WithInterceptors"); err != nil {
 		return err
 	}
-	for option, text := range map[string]string{"bus.WithDescription": c.description, "bus.WithVersion": c.version} {
-		if !utf8.ValidString(text) {
-			return fmt.Errorf("%s: %.40q is not valid UTF-8, which documents are in", option, text)
-		}
+	if err := cmp.Or(checkText("bus.WithDescription", c.description), checkText("bus.WithVersion", c.version)); err != nil {
+		return err
 	}
 	if c.handlerLimit < 1 {
 		return fmt.Errorf("handler limit %d is too low: set at least 1 with bus.WithHandlerLimit", c.handlerLimit)
@@ -175,6 +173,14 @@ func (c *connectConfig) validate() error {
 		return err
 	}
 	return c.linkConfig.validate()
+}
+
+// checkText refuses what an option gives to a document that is not UTF-8.
+func checkText(option, text string) error {
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("%s: %.40q is not valid UTF-8, which documents are in", option, text)
+	}
+	return nil
 }
 
 // checkKeys refuses an environment that says whose tokens to accept, and not how to verify any: none would be accepted.

@@ -218,9 +218,9 @@ func TestParkingIsTriedAgain(t *testing.T) {
 }
 
 // makeStream makes the stream of orders.example for some events, and nothing else, as somebody else may do.
-func makeStream(t *testing.T, b *bustest.Bus, source *bus.Conn, events string) {
+func makeStream(t *testing.T, b *bustest.Bus, source *bus.Conn, events string, retention jetstream.RetentionPolicy) {
 	t.Helper()
-	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders." + events}, Retention: jetstream.InterestPolicy}
+	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders." + events}, Retention: retention}
 	if _, err := manager(t, source).CreateStream(t.Context(), stream); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestStreamsOfOthers(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	makeStream(t, b, source, ">")
+	makeStream(t, b, source, ">", jetstream.InterestPolicy)
 	ordered := newOrdered(t, source, bus.Durable())
 	mailer := newSink()
 	mailer.handle = func(_ context.Context, number int) error {
@@ -256,7 +256,7 @@ func TestRetriesNeedAFilter(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	makeStream(t, b, source, ">")
+	makeStream(t, b, source, ">", jetstream.InterestPolicy)
 	ordered := newOrdered(t, source, bus.Durable())
 	away := b.Connect("mailer.example", quiet())
 	subscribe(t, away, newRefuser(), bus.Durable())
@@ -298,7 +298,7 @@ func TestStreamsThatTakeOtherEvents(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	makeStream(t, b, source, "on-paid")
+	makeStream(t, b, source, "on-paid", jetstream.InterestPolicy)
 	err := newOrdered(t, source, bus.Durable()).Fire(t.Context(), orderedArguments{1})
 	failed, _ := errors.AsType[*bus.Error](err)
 	if failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, "nobody takes the events of orders.example") {

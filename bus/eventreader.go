@@ -24,7 +24,7 @@ type storedEvents struct {
 	conn      *Conn
 	source    string
 	event     string // the token that stands for its path, "on-ordered"
-	subject   string // under which it is fired
+	subject   string // of its address, which its text has to agree with
 	consumer  string
 	inbox     string
 	config    *durable

@@ -399,10 +399,7 @@ func TestJetStreamIsFull(t *testing.T) {
 	t.Parallel()
 	b := newStored(t, broker.Config("jetstream { max_file_store: 64KB }"))
 	source := b.Connect(ordersHost)
-	stream := jetstream.StreamConfig{Name: b.Plane() + "_EVENTS_orders_example", Subjects: []string{b.Plane() + ".e.example.orders.>"}}
-	if _, err := manager(t, source).CreateStream(t.Context(), stream); err != nil {
-		t.Fatal(err)
-	}
+	makeStream(t, b, source, ">", jetstream.LimitsPolicy)
 	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"unicode/utf8"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
@@ -230,8 +229,8 @@ func (e *endpoint) faults(plane, host string) (faults []error) {
 	if e.bodyLimit < 0 || e.timeBudget < 0 {
 		faults = append(faults, errors.New("its body limit or time budget is negative; see bus.BodyLimit and bus.TimeBudget"))
 	}
-	if !utf8.ValidString(e.description) {
-		faults = append(faults, fmt.Errorf("bus.Description: %.40q is not valid UTF-8, which documents are in", e.description))
+	if err := checkText("bus.Description", e.description); err != nil {
+		faults = append(faults, err)
 	}
 	if err := checkInterceptors(e.interceptors, "bus.Intercept"); err != nil {
 		faults = append(faults, err)

@@ -67,11 +67,12 @@ func (s *unicastSlot) expects(response *wire.Response) bool {
 func (s *unicastSlot) acknowledge(ack *wire.Response) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if from := senderOf(ack); len(s.acks) < maxAcks && !slices.Contains(s.acks, from) {
+	from := senderOf(ack)
+	if len(s.acks) < maxAcks && !slices.Contains(s.acks, from) {
 		s.acks = append(s.acks, from)
 	}
 	if s.departing != nil {
-		s.departing.offer(senderOf(ack))
+		s.departing.offer(from)
 	}
 	return true
 }
