@@ -202,14 +202,20 @@ func TestDocuments(t *testing.T) {
 func document[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.Document {
 	t.Helper()
 	data, err := bus.DocumentOf("shop.example", impl, options...)
+	return parsed(t, data, err)
+}
+
+// parsed parses a document that was made without an error.
+func parsed(t *testing.T, data []byte, err error) *openapi.Document {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := openapi.ParseOwn(data)
+	read, err := openapi.ParseOwn(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parsed
+	return read
 }
 
 // Below are paths with arguments, of a service that is served in several ways.
@@ -429,14 +435,7 @@ func lines(changes []compare.Change) string {
 func eventsOf[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.Document {
 	t.Helper()
 	data, err := bus.DocumentOfEvents("source.example", impl, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := openapi.ParseOwn(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed
+	return parsed(t, data, err)
 }
 
 // TestHosts compares documents of several services, such as those of a portal, where the host is a part of each address.
@@ -498,13 +497,7 @@ func TestVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := conn.Document()
-	if err != nil {
-		t.Fatal(err)
-	}
-	both, err := openapi.ParseOwn(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := parsed(t, data, err)
 	alone := document(t, Second{}, second, newer)
 	want := []compare.Change{{Breaks: true, Text: "POST /add (Add) is gone: unless it is only hidden, callers get 404 or 405"}}
 	if got := compare.Documents(both, alone); !slices.Equal(got, want) {

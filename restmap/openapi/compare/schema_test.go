@@ -129,18 +129,22 @@ func TestSchemas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var breaks []string
-			for _, change := range compare.Documents(test.before, test.after) {
-				if change.Breaks {
-					breaks = append(breaks, change.Text)
-				}
-			}
-			slices.Sort(breaks)
-			if !slices.Equal(breaks, test.breaks) {
-				t.Errorf("got:\n%q\nwant:\n%q", breaks, test.breaks)
+			if got := breaking(test.before, test.after); !slices.Equal(got, test.breaks) {
+				t.Errorf("got:\n%q\nwant:\n%q", got, test.breaks)
 			}
 		})
 	}
+}
+
+// breaking returns what breaks between two documents, sorted.
+func breaking(before, after *openapi.Document) (texts []string) {
+	for _, change := range compare.Documents(before, after) {
+		if change.Breaks {
+			texts = append(texts, change.Text)
+		}
+	}
+	slices.Sort(texts)
+	return texts
 }
 
 func takes[T any](t *testing.T) *openapi.Document {

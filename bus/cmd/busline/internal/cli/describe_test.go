@@ -161,3 +161,29 @@ func TestDocs(t *testing.T) {
 	}
 	e.refuses(1, "the document of portal does not describe the host itself; busline docs portal prints all of it", "describe", "portal")
 }
+
+// TestDescribeResults reads them as programs do.
+func TestDescribeResults(t *testing.T) {
+	t.Parallel()
+	e := newTerminal(t)
+	e.serveCalculator()
+	e.serveTrouble()
+	e.serve("grades.example", func(conn *bus.Conn) error { return bus.Serve(conn, Grades{}) })
+	e.serveProducts()
+	for address, want := range map[string]string{
+		"calculator.example/add":      `[{"name":"sum","type":"integer"}]`,
+		"grades.example/rate":         `[{"name":"grade","type":"string"}]`,
+		"products.example/products":   `[{"type":"array of Product"}]`,
+		"trouble.example/panic":       "[]",
+		"products.example/products/7": "[]",
+	} {
+		var described []struct{ Results json.RawMessage }
+		text := e.busline(0, "describe", "--json", address).stdout
+		if err := json.Unmarshal([]byte(text), &described); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(described, func(one struct{ Results json.RawMessage }) bool { return string(one.Results) == want }) {
+			t.Errorf("%s: %s, want %s", address, text, want)
+		}
+	}
+}

@@ -1,8 +1,6 @@
 package cli_test
 
 import (
-	"encoding/json"
-	"slices"
 	"testing"
 
 	"github.com/busline/busline/bus"
@@ -39,30 +37,4 @@ func TestNamesWithDots(t *testing.T) {
 	e.says(same+"\n", "call", "-X", "PUT", "dots.example/dots/7", "a.b=1", "in.side.c.d=2", "a.c=3", "free.x.y=4")
 	e.refuses(2, "there is no argument what.in: what has a, a.b, free, in.side", "call", "dots.example/echo", "what.in.c.d=2")
 	e.refuses(2, "there is no argument what.in.side.c: what.in.side has c.d", "call", "dots.example/echo", "what.in.side.c=2")
-}
-
-// TestDescribeResults reads them as programs do.
-func TestDescribeResults(t *testing.T) {
-	t.Parallel()
-	e := newTerminal(t)
-	e.serveCalculator()
-	e.serveTrouble()
-	e.serve("grades.example", func(conn *bus.Conn) error { return bus.Serve(conn, Grades{}) })
-	e.serveProducts()
-	for address, want := range map[string]string{
-		"calculator.example/add":      `[{"name":"sum","type":"integer"}]`,
-		"grades.example/rate":         `[{"name":"grade","type":"string"}]`,
-		"products.example/products":   `[{"type":"array of Product"}]`,
-		"trouble.example/panic":       "[]",
-		"products.example/products/7": "[]",
-	} {
-		var described []struct{ Results json.RawMessage }
-		text := e.busline(0, "describe", "--json", address).stdout
-		if err := json.Unmarshal([]byte(text), &described); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.ContainsFunc(described, func(one struct{ Results json.RawMessage }) bool { return string(one.Results) == want }) {
-			t.Errorf("%s: %s, want %s", address, text, want)
-		}
-	}
 }

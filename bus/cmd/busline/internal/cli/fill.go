@@ -37,14 +37,8 @@ func (p *plan) fill(given arguments) (filled []filledParameter, err error) {
 // the query and the body share the name: one value is for all that are still free.
 func (p *plan) placesOf(given string, wholeBody bool) (places []parameter, rest []string, err error) {
 	known := p.operation.parameters()
-	of := func(name string) []parameter {
-		return slices.DeleteFunc(slices.Clone(known), func(k parameter) bool { return k.name != name })
-	}
-	name, all := given, of(given)
-	if len(all) == 0 {
-		name, rest = longestName(strings.Split(given, "."), parameterNames(known))
-		all = of(name)
-	}
+	name, rest := longestName(strings.Split(given, "."), parameterNames(known))
+	all := slices.DeleteFunc(slices.Clone(known), func(k parameter) bool { return k.name != name })
 	places = p.free(all, len(rest) > 0)
 	if member, taken := p.operation.member(name); taken && len(places) == 0 {
 		places = append(places, member)

@@ -60,14 +60,11 @@ func (d schemas) isItem(schema *reflectapi.Schema, given argument) bool {
 
 // putInside sets an argument in a part of a value.
 func (d schemas) putInside(into *value, schema *reflectapi.Schema, name string, rest []string, given argument) error {
-	kind, member, deeper := d.kind(schema), rest[0], rest[1:]
-	if kind != typeArray {
-		member, deeper = longestName(rest, d.propertyNames(schema))
-	}
+	member, deeper := longestName(rest, d.propertyNames(schema))
 	inner := name + "." + member
-	switch kind {
+	switch d.kind(schema) {
 	case typeArray:
-		at, err := strconv.Atoi(rest[0])
+		at, err := strconv.Atoi(member)
 		if err != nil || at < 0 || at >= maxItems {
 			return misuse("argument %s: %s is an array: repeat it, write %s.0=…, or %s:='[…]'", inner, name, name, name)
 		}
