@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,24 @@ func TestMerge(t *testing.T) {
 	}
 	if strings.Count(got, "# TYPE took_seconds histogram\n") != 1 {
 		t.Errorf("a metric begins more than once:\n%s", got)
+	}
+}
+
+// TestMergeOfHelp: two versions of a service may explain a metric differently; the order in which they come does not show.
+func TestMergeOfHelp(t *testing.T) {
+	t.Parallel()
+	texts := []string{"# HELP x Calls.\nx{id=\"a\"} 1\n", "# HELP x Calls made.\nx{id=\"b\"} 1\n"}
+	for range texts {
+		merger := new(metrics.Merger)
+		for _, text := range texts {
+			if err := merger.Add(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := "# HELP x Calls.\n"; !strings.HasPrefix(merger.String(), want) {
+			t.Errorf("%q does not begin with %q", merger.String(), want)
+		}
+		slices.Reverse(texts)
 	}
 }
 

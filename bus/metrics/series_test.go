@@ -26,12 +26,12 @@ func TestCounts(t *testing.T) {
 	if first, last := counts.Buckets[0], counts.Buckets[len(counts.Buckets)-1]; first != 2 || last != 1 || len(counts.Buckets) != len(metrics.Bounds())+1 {
 		t.Errorf("buckets %v", counts.Buckets)
 	}
-	if sum := counts.Plus(counts); sum.Total() != 10 || sum.Failed != 4 {
+	if sum := counts.Plus(counts); sum.Total() != 10 || sum.Refused != 2 || sum.Failed != 4 || sum.Took != 2*counts.Took {
 		t.Errorf("twice: %+v", sum)
 	}
 	earlier := counts
 	series.Observe(2*time.Millisecond, 200)
-	if since := series.Counts().Since(earlier); since.Total() != 1 || since.Took != 2*time.Millisecond || since.Failed != 0 {
+	if since := series.Counts().Since(earlier); since.Total() != 1 || since.Took != 2*time.Millisecond || since.Refused != 0 || since.Failed != 0 {
 		t.Errorf("since: %+v", since)
 	}
 	if begunAnew := earlier.Since(series.Counts()); begunAnew.Total() != 5 {
