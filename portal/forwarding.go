@@ -47,7 +47,7 @@ func (f *forwarding) believe(said http.Header) {
 		f.proto = proto
 	}
 	if prefix, err := url.ParseRequestURI(said.Get("X-Forwarded-Prefix")); err == nil && prefix.Host == "" {
-		f.prefix = cleanPrefix(prefix.EscapedPath()) + f.prefix
+		f.prefix = cleanPrefix(sentPath(prefix)) + f.prefix
 	}
 }
 

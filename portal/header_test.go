@@ -115,6 +115,9 @@ func TestForwarded(t *testing.T) {
 		{"a proxy's prefix is no other host", "192.0.2.0/24", "192.0.2.1:99", "", []string{
 			"X-Forwarded-Prefix", `//\evil.example`,
 		}, "192.0.2.1|door.example|http|/%5Cevil.example||"},
+		{"a proxy's prefix is what it has removed", "192.0.2.0/24", "192.0.2.1:99", "", []string{
+			"X-Forwarded-Prefix", "/team%2Fa/{b}",
+		}, "192.0.2.1|door.example|http|/team%2Fa/%7Bb%7D||"},
 		{"a Unix socket", "10.0.0.0/8", "@", "", said, "|door.example|http|||"},
 	}
 	for _, test := range tests {
