@@ -68,7 +68,7 @@ func (c *ingressConfig) parseProxies() error {
 	for _, network := range c.proxies {
 		parsed, err := netip.ParsePrefix(network)
 		if err != nil {
-			return fmt.Errorf("portal.WithTrustedProxies: %q is not a network such as 10.0.0.0/8", network)
+			return fmt.Errorf("portal.WithTrustedProxies: %q is not a network such as 10.0.0.0/8, or 10.0.0.1/32 for one address", network)
 		}
 		c.trusted = append(c.trusted, parsed.Masked())
 	}
