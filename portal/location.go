@@ -19,12 +19,13 @@ type servicePlace struct {
 	called string // the same in canonical form: "library.example:443"
 	from   string // the host that has responded, without the instance that may have been addressed
 	open   []int  // ports
+	bare   bool   // the path that was called ends with the name: "/library.example"
 }
 
 // placeOf returns the place to which the path of a request leads.
 func (i *Ingress) placeOf(r *http.Request, path string, to *url.URL, response *http.Response) *servicePlace {
-	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return &servicePlace{i.config.forwarding(r).prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports}
+	name, _, slash := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return &servicePlace{i.config.forwarding(r).prefix, name, to.Host, response.Header.Get("Bus-From-Host"), i.config.ports, !slash}
 }
 
 // adaptLocations rewrites the headers of a response that refer to a place within the service to what the client can
@@ -39,16 +40,26 @@ func (i *Ingress) adaptLocations(r *http.Request, path string, to *url.URL, resp
 }
 
 // outside rewrites a reference (RFC 9110, 10.2.2) for clients. It changes absolute paths, and URLs of the same service;
-// paths relative to the request and references to other places stay as they are.
+// paths relative to the request and references to other places stay as they are. The service was called at its root, "/",
+// if the path was bare; a client would leave the service with a relative path.
 func (p *servicePlace) outside(reference string) string {
 	if strings.HasPrefix(reference, "/") && !strings.HasPrefix(reference, "//") {
 		return p.below(p.name, reference)
 	}
 	name, path, ok := p.ownURL(reference)
-	if !ok {
+	switch {
+	case ok:
+		return p.below(name, path)
+	case p.bare && isRelativePath(reference):
+		return p.below(p.name, "/"+reference)
+	default:
 		return reference
 	}
-	return p.below(name, path)
+}
+
+func isRelativePath(reference string) bool {
+	parsed, err := url.Parse(reference)
+	return err == nil && parsed.Scheme == "" && parsed.Host == "" && parsed.Path != ""
 }
 
 // below returns a path of the service as clients see it. A path that already has the prefix stays: the service may know

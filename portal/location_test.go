@@ -3,6 +3,7 @@ package portal_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -84,6 +85,24 @@ func TestLocations(t *testing.T) {
 		if w.Code != http.StatusCreated || w.Header().Get("Location") != test.want || w.Header().Get("Content-Location") != test.want {
 			t.Errorf("%s under %q, %s: %d, %q and %q, want %q", test.name, test.prefix, test.to,
 				w.Code, w.Header().Get("Location"), w.Header().Get("Content-Location"), test.want)
+		}
+	}
+}
+
+// TestLocationsOfARoot calls services without the slash that a relative path would follow.
+func TestLocationsOfARoot(t *testing.T) {
+	t.Parallel()
+	door := open(t)
+	door.serve("web.example", 443, leading)
+	for to, want := range map[string]string{
+		"login": "/bus/Web.Example:443/login", "./a?b": "/bus/Web.Example:443/./a?b", "/x": "/bus/Web.Example:443/x",
+		"?q": "?q", "#f": "#f", "//elsewhere.example/x": "//elsewhere.example/x", "mailto:a": "mailto:a", "https://elsewhere.example": "https://elsewhere.example",
+	} {
+		w := httptest.NewRecorder()
+		request := httptest.NewRequest(http.MethodGet, "/bus/Web.Example:443?to="+url.QueryEscape(to), http.NoBody)
+		http.StripPrefix("/bus", door.ingress).ServeHTTP(w, request)
+		if got := w.Header().Get("Location"); got != want {
+			t.Errorf("%s: %s, want %s", to, got, want)
 		}
 	}
 }
