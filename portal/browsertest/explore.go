@@ -10,6 +10,7 @@ func scenarios() []scenario {
 		{"rendering", rendering},
 		{"search and keyboard", keyboard},
 		{"deep links", deepLinks},
+		{"deprecated", deprecation},
 		{"schemas and forms", forms},
 		{"trying", trying},
 		{"bodies", bodies},

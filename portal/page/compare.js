@@ -1,4 +1,5 @@
 import {button, element, many} from './element.js';
+import {pathView} from './path.js';
 import {operationHash} from './route.js';
 import {claimsView} from './tokenpanel.js';
 
@@ -117,6 +118,7 @@ function tableOf(operations, sides) {
   return element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows));
 }
 
-function label({method, path, port}) {
-  return [element('span', {className: `method ${method}`}, method.toUpperCase()), ' ', (port === '443' ? '' : `:${port}`) + path];
+function label(operation) {
+  const {method} = operation;
+  return [element('span', {className: `method ${method}`}, method.toUpperCase()), ' ', pathView(operation, 'unseen')];
 }

@@ -38,6 +38,7 @@ function readOperation(description, key, method, operation) {
     signature,
     web: !signature.includes('('), // "GET /home": a handler, whose arguments are unknown
     description: operation.description || '',
+    deprecated: operation.deprecated === true,
     secured: (operation.security || []).length > 0,
     parameters: (operation.parameters || []).map((parameter) => readParameter(description, parameter)),
     body: bodyOf(description, operation.requestBody),

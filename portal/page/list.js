@@ -1,5 +1,6 @@
 import {button, element, many} from './element.js';
 import {moveFocus} from './keys.js';
+import {pathView} from './path.js';
 import {operationHash, serviceHash} from './route.js';
 
 const alwaysOpen = 60; // operations; on a larger bus services are collapsed at first
@@ -147,7 +148,7 @@ export class List {
     const here = at.method === method && at.path === path && at.host === host && at.port === port;
     const link = element('a', {href: operationHash(operation), tabIndex: -1, 'aria-current': here ? 'page' : undefined},
       element('span', {className: `method ${method}`}, method.toUpperCase()),
-      element('span', {className: 'path'}, (port === '443' ? '' : `:${port}`) + path),
+      pathView(operation, 'unseen'),
       operation.secured && element('span', {className: 'lock', title: 'asks for a token', role: 'img', 'aria-label': 'asks for a token'}));
     link.dataset.at = operation.id;
     link.dataset.host = host;

@@ -2,6 +2,7 @@ import {copyButton} from './copy.js';
 import {element} from './element.js';
 import {write} from './json.js';
 import {textView} from './jsonview.js';
+import {pathView} from './path.js';
 import {operationHash, serviceHash} from './route.js';
 import {example} from './schema.js';
 import {isNothing, memberView, schemaView} from './schemaview.js';
@@ -15,7 +16,7 @@ export function operationView(operation) {
       element('a', {href: '#/', className: 'back'}, 'Services'), element('a', {href: serviceHash(host)}, host),
       copyButton(link, 'Copy the link to this operation', 'Copy link')),
     element('h2', {id: 'operation-title', tabIndex: -1},
-      element('span', {className: `method ${method}`}, method.toUpperCase()), ' ', element('span', {className: 'path'}, path)),
+      element('span', {className: `method ${method}`}, method.toUpperCase()), ' ', pathView(operation)),
     !web && element('p', {className: 'signature'}, element('code', {}, signature)),
     operation.description && element('p', {className: 'description'}, operation.description),
     element('p', {className: 'quiet'}, 'On the bus: ', element('code', {}, `https://${host}:${port}${path}`)),

@@ -1,4 +1,5 @@
 import {element, many} from './element.js';
+import {pathView} from './path.js';
 import {operationHash} from './route.js';
 
 /** Shows a service: its instances and its operations. */
@@ -28,7 +29,7 @@ function card(operation) {
   const [first] = operation.description.split('\n\n');
   return element('li', {}, element('a', {href: operationHash(operation)},
     element('span', {className: `method ${operation.method}`}, operation.method.toUpperCase()),
-    element('span', {className: 'path'}, operation.path),
+    pathView(operation),
     operation.secured && element('span', {className: 'lock', role: 'img', 'aria-label': 'asks for a token'}),
     !operation.web && element('code', {className: 'signature'}, operation.signature),
     first && element('span', {className: 'quiet'}, first)));
