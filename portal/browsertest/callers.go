@@ -19,6 +19,7 @@ func badToken(v *visit) error {
 	return do(v.startExamples, v.opens(addHash), v.sees(".operation", "Add"),
 		v.useToken("Bearer not.a.token"), v.sees(".state", "This token is refused"), v.sees(".state", "cannot be read as a JWT"),
 		v.sees("#caller", "no JWT"),
+		v.useToken("tökén → x"), v.sees(".state", "This token is refused"),
 		v.useToken(foreign), v.sees(".state", "It belongs to eve, and expires in"), v.sees("#caller", "eve, expires in"),
 		v.takes("bad-token"),
 		v.clicks(".state .plain"), v.sees(".operation", "Add"), v.sees("#caller", "nobody"),

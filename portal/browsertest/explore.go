@@ -25,6 +25,7 @@ func scenarios() []scenario {
 		{"crowded map", crowdedMap},
 		{"map of circles", circles},
 		{"HTML in names", htmlInNames},
+		{"refused by the browser", refusing},
 		{"paths that climb", climbing},
 		{"workers for all", working},
 		{"broken documents", brokenDocuments},

@@ -35,6 +35,12 @@ func climbing(v *visit) error {
 	)
 }
 
+// refusing sends what a browser does not send.
+func refusing(v *visit) error {
+	return do(v.startForeign, v.opens("#/foreign.example:443/GET/find"), v.clicks(sends),
+		v.sees(".output", "Not sent, the browser refuses it: "), v.sees(".output", "GET/HEAD"))
+}
+
 func brokenDocuments(v *visit) error {
 	const large = 10 << 20
 	release := make(chan struct{})

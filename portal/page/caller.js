@@ -13,9 +13,9 @@ export class Caller {
     this.token = this.#stored();
   }
 
-  /** The headers that identify the caller. */
+  /** The headers that identify the caller. What no token has, and no header, is encoded: services refuse it. */
   get headers() {
-    return this.token ? {Authorization: `Bearer ${this.token}`} : {};
+    return this.token ? {Authorization: `Bearer ${encodeURI(this.token.toWellFormed?.() ?? this.token)}`} : {};
   }
 
   /** Sets another token, "" for none, and notifies the listeners. */

@@ -50,6 +50,23 @@ function destination({host, port, path, query}) {
   return url;
 }
 
+/** The request for a browser, which refuses some that others can make: a GET with a body, a header that is not Latin-1. */
+function fetchable(request, caller, signal) {
+  const url = destination(request);
+  try {
+    return new Request(url, {
+      method: request.method,
+      headers: {...(request.type ? {'Content-Type': request.type} : {}), ...caller.headers},
+      body: request.body,
+      redirect: 'follow',
+      credentials: 'omit',
+      signal,
+    });
+  } catch (error) {
+    throw new NotSent(`Not sent, the browser refuses it: ${error.message}`);
+  }
+}
+
 /**
  * Makes the call.
  * @throws {NotSent}
@@ -59,14 +76,7 @@ function destination({host, port, path, query}) {
  */
 export async function send(request, caller, signal) {
   const started = performance.now();
-  const response = await fetch(destination(request), {
-    method: request.method,
-    headers: {...(request.type ? {'Content-Type': request.type} : {}), ...caller.headers},
-    body: request.body,
-    redirect: 'follow',
-    credentials: 'omit',
-    signal,
-  });
+  const response = await fetch(fetchable(request, caller, signal));
   return read(response, started);
 }
 
