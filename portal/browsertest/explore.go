@@ -13,6 +13,7 @@ func scenarios() []scenario {
 		{"deprecated", deprecation},
 		{"schemas and forms", forms},
 		{"trying", trying},
+		{"headers", headers},
 		{"bodies", bodies},
 		{"slow call stopped", stopping},
 		{"bad token", badToken},

@@ -40,7 +40,7 @@ function readOperation(description, key, method, operation) {
     description: operation.description || '',
     deprecated: operation.deprecated === true,
     secured: (operation.security || []).length > 0,
-    parameters: (operation.parameters || []).map((parameter) => readParameter(description, parameter)),
+    parameters: (operation.parameters || []).filter(counts).map((parameter) => readParameter(description, parameter)),
     body: bodyOf(description, operation.requestBody),
     responses: Object.entries(operation.responses || {}).map((entry) => readResponse(description, entry)),
     server: description.servers?.[0]?.url || '',
@@ -48,6 +48,11 @@ function readOperation(description, key, method, operation) {
   };
   read.text = [host, method, path, signature, read.description].join(' ').toLowerCase();
   return read;
+}
+
+/** OpenAPI ignores parameters for these headers; and a page cannot send cookies that it does not have. */
+function counts({name, in: place}) {
+  return place !== 'cookie' && !(place === 'header' && ['accept', 'authorization', 'content-type'].includes(name.toLowerCase()));
 }
 
 function readParameter(description, parameter) {

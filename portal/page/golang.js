@@ -5,7 +5,8 @@ import {allInstances} from './request.js';
 /** The call in Go: by the function's name if it has one, otherwise as an HTTP request over the bus. */
 export function goSnippet(operation, request, secured) {
   const body = request.body === undefined ? null : parseTree(request.body);
-  const byName = !operation.web && request.to !== allInstances && (request.body === undefined || body);
+  const headed = Object.keys(request.headers).length > 0; // which only a request can have
+  const byName = !operation.web && !headed && request.to !== allInstances && (request.body === undefined || body);
   const call = byName ? byArguments(operation, request, body) : byRequest(request);
   const who = secured ? ['ctx = bus.ActAs(ctx, token)'] : [];
   return ['conn, err := bus.Connect(ctx, "caller.example")', failure, ...who, ...call].join('\n');
@@ -115,9 +116,8 @@ function byRequest(request) {
   const address = quote(`https://${request.host}${port}${request.path}${request.query}`);
   const body = request.body === undefined ? 'http.NoBody' : `strings.NewReader(${quote(request.body)})`;
   const made = [`request, err := http.NewRequestWithContext(ctx, ${quote(request.method)}, ${address}, ${body})`, failure];
-  if (request.body !== undefined) {
-    made.push(`request.Header.Set("Content-Type", ${quote(request.type)})`);
-  }
+  const type = request.body === undefined ? [] : [['Content-Type', request.type]];
+  made.push(...[...Object.entries(request.headers), ...type].map(([name, value]) => `request.Header.Set(${quote(name)}, ${quote(value)})`));
   if (request.to === allInstances) {
     return [...made, 'for response, err := range conn.Publish(request) {', '\tif err != nil {', '\t\treturn err', '\t}',
       '\tfmt.Println(response.Header.Get("Bus-From-Id"), response.Status)', '}'];

@@ -22,6 +22,7 @@ export function natsSnippet(request, {plane, secured}) {
     `Bus-Msg-Id: ${newMessageID()}`,
     'Bus-Op-Code: Req',
     'Bus-Time-Budget: 20000',
+    ...Object.entries(request.headers).map((field) => field.join(': ')),
   ];
   const body = request.body === undefined ? '' : compact(request.body);
   if (body) {

@@ -1,5 +1,5 @@
-// A request as the form of an operation describes it: {method, host, port, path, query, target, body, type, to}. target
-// is the path at the ingress; to is "" for any instance, "*" for all of them, otherwise the id of one.
+// A request as the form of an operation describes it: {method, host, port, path, query, headers, target, body, type, to}.
+// target is the path at the ingress; to is "" for any instance, "*" for all of them, otherwise the id of one.
 
 export const anyInstance = '';
 export const allInstances = '*';
@@ -10,18 +10,21 @@ const portal = new URL('..', document.baseURI).href.replace(/\/$/, ''); // addre
 export function buildRequest(operation, values, to = anyInstance) {
   let {path} = operation;
   const query = new URLSearchParams(values.query);
+  const headers = {};
   for (const {name, place} of operation.parameters) {
     const value = values[`${place} ${name}`];
     if (place === 'path' && value !== '') {
       path = path.replace(new RegExp(`\\{${RegExp.escape?.(name) ?? name}\\+?\\}`), () => encodeURIComponent(value));
     } else if (place === 'query' && value !== '') {
       query.append(name, value);
+    } else if (place === 'header' && value !== '') {
+      headers[name] = value;
     }
   }
   const one = to === anyInstance || to === allInstances ? '' : `${to}.`;
   const search = query.size > 0 ? `?${query}` : '';
   return {
-    method: operation.method.toUpperCase(), host: one + operation.host, port: operation.port, path, query: search,
+    method: operation.method.toUpperCase(), host: one + operation.host, port: operation.port, path, query: search, headers,
     target: `/${one}${operation.host}:${operation.port}${path}${search}`,
     body: values.body, type: values.body === undefined ? '' : values.type, to,
   };
@@ -56,7 +59,7 @@ function fetchable(request, caller, signal) {
   try {
     return new Request(url, {
       method: request.method,
-      headers: {...(request.type ? {'Content-Type': request.type} : {}), ...caller.headers},
+      headers: {...request.headers, ...(request.type ? {'Content-Type': request.type} : {}), ...caller.headers},
       body: request.body,
       redirect: 'follow',
       credentials: 'omit',
@@ -103,7 +106,10 @@ function textOf(bytes, type) {
  */
 export async function multicast(request, caller, signal) {
   const started = performance.now();
-  const {method, target, body, type} = request;
+  const {method, target, headers, body, type} = request;
+  if (Object.keys(headers).length > 0) {
+    throw new NotSent('Not sent: a multicast from this page has no headers.');
+  }
   const response = await fetch('multicast', {
     method: 'POST',
     headers: {'Content-Type': 'application/json', ...caller.headers},

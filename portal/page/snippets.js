@@ -36,6 +36,7 @@ function curl(operation, request, secured) {
     words.push('-X', request.method);
   }
   words.push(shellQuote(addressOf(operation, request)));
+  words.push(...Object.entries(request.headers).flatMap(([name, value]) => ['-H', shellQuote(`${name}: ${value}`)]));
   if (request.body !== undefined) {
     words.push('-H', shellQuote(`Content-Type: ${request.type}`), '--data-raw', shellQuote(compact(request.body)));
   }
