@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"mime"
 	"net/http"
 	"strings"
 )
@@ -17,7 +18,8 @@ func bodies(v *visit) error {
 	return do(v.startBodies,
 		gets("photo"), v.sees(".response", "5 bytes that are no text."), v.saves("me.png", len(photo)),
 		v.clicks(".response summary"), v.sees(".response dl", "x-taken-by"),
-		gets("latin"), v.sees(".response pre", "café"),
+		gets("latin"), v.sees(".response pre", "café"), v.saves("café; 2.txt", len("cafe")),
+		gets("list"), v.saves("list.csv", len("a,b")),
 		gets("deep"), v.sees(".response pre", "(cut, of 40000 characters)"), v.saves("deep", 2*depth),
 		gets("moved"), v.sees(".response", "After a redirect to /bodies.example/latin"),
 	)
@@ -41,7 +43,12 @@ func (s *stage) startBodies() error {
 		},
 		"/latin": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=iso-8859-1")
+			w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "café; 2.txt"}))
 			fmt.Fprint(w, "caf\xe9")
+		},
+		"/list": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "list.csv"}))
+			fmt.Fprint(w, "a,b")
 		},
 		"/deep": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

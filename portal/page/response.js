@@ -48,10 +48,22 @@ export function spokenOf(view) {
   return parts.length > 0 ? parts.map(({textContent}) => textContent).join('. ') : view.textContent;
 }
 
-/** The name that the service gives to the body, otherwise the end of its address. */
+/** The name that the service gives to the body (RFC 6266), otherwise the end of its address. */
 function fileName(headers, url) {
-  const [, given] = headers.get('content-disposition')?.match(/filename="([^"]+)"/) || [];
-  return given || new URL(url).pathname.split('/').at(-1) || 'body';
+  const said = headers.get('content-disposition') || '';
+  const [, encoded] = said.match(/;\s*filename\*=utf-8'[^']*'([^;\s]+)/i) || [];
+  const [, quoted, bare] = said.match(/;\s*filename=(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i) || [];
+  const given = quoted?.replace(/\\(.)/g, '$1') || bare;
+  return decoded(encoded) || given || decoded(new URL(url).pathname.split('/').at(-1)) || 'body';
+}
+
+/** Text without percent encoding, "" if it has none that is UTF-8. */
+function decoded(text = '') {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return '';
+  }
 }
 
 export function statusView(status, text = '') {
