@@ -15,6 +15,7 @@ func phone(v *visit) error {
 		v.awaits("the heading has the focus", `document.activeElement.id === "operation-title"`),
 		v.fills(`[name="x"]`, "5"), v.fills(`[name="y"]`, "6"), v.clicks(sends), v.sees(".response pre", `"sum": 11`), fits,
 		func() error { return v.run(`document.querySelector(".try").scrollIntoView()`) }, v.takes("phone"),
+		v.presses("/"), v.at("#/"), v.awaits("the search has the focus", `document.activeElement.id === "search"`), v.back, v.sees(".operation", "Add"),
 		v.clicks(".back"), v.awaits("the list is back", `document.querySelector(".list").checkVisibility()`),
 		v.opens("#/messaging.example/"), v.sees(".operation", "3 instances"), fits,
 		v.opens(noQueueHash), v.chooses(".trial select", "*"), v.clicks(sends), v.sees(".response", "3 answers"), fits,

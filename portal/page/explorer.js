@@ -50,10 +50,12 @@ export class Explorer {
     this.#list.reveal(); // last, as what scrolls the page moves the list as well
   }
 
+  /** Whether the search is on the screen: on a phone an operation replaces it. */
+  get searchable() {
+    return this.#list.node.offsetParent !== null;
+  }
+
   focusSearch() {
-    if (this.#list.node.offsetParent === null) {
-      location.hash = '#/';
-    }
     this.#list.focusSearch();
   }
 

@@ -62,7 +62,7 @@ document.querySelector('.skip').addEventListener('click', (event) => {
 });
 addEventListener('hashchange', navigate);
 onKey('/', () => {
-  if (!explorer.node.isConnected) {
+  if (!explorer.searchable) {
     location.hash = '#/';
     navigate(); // at once, so that the search can have the focus
   }
