@@ -28,6 +28,12 @@ func phone(v *visit) error {
 		v.opens("#/products.example:443/POST/products"), v.sees(".operation", "at least 1 character,"), fits,
 		v.startLong, v.opens("#/"+longHost+":443/POST/"+longWord), v.sees(".operation h2", longWord), fits,
 		v.opens("#/"+longHost+"/"), v.sees(".operation", "1 instance"), fits,
+		v.opens("#/compare"), v.sees(".compare .table", longWord), fits,
+		v.awaits("no word is divided", `[...document.querySelectorAll(".sees")].every((one) => {
+			const words = document.createRange();
+			words.selectNodeContents(one);
+			return words.getClientRects().length === 1;
+		})`),
 	)
 }
 
