@@ -24,5 +24,8 @@ func tablet(v *visit) error {
 		v.reload, v.sees(".operation", "Store keeps a value."), inSight("#operation-title"), inSight(current),
 		v.fills("#search", "node-030 store"), v.sees(".count", "2 operations of 1 service found"), v.clicks(`.services a[href$="/store"]`),
 		v.at("#/node-030.billing.example:443/POST/store"), v.presses("/"), v.presses(kb.Escape), v.sees(".count", "60 services"), inSight(current),
+		// the search stays above a long list, and what it finds is shown from the first on
+		func() error { return v.run(`document.querySelector(%s).scrollIntoView()`, last) }, inSight("#search"), v.presses("e"),
+		v.sees(".count", "240 operations of 60 services found"), inSight(`.services > li:first-child .host`),
 	)
 }

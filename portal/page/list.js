@@ -24,7 +24,10 @@ export class List {
   #current = {}; // the route
 
   constructor() {
-    this.#search.addEventListener('input', () => this.#draw());
+    this.#search.addEventListener('input', () => {
+      this.#draw();
+      this.#toTop();
+    });
     this.#search.addEventListener('keydown', (event) => this.#searchKey(event));
     this.#list.addEventListener('keydown', (event) => this.#listKey(event));
     this.#list.addEventListener('focusin', ({target}) => target.matches('a') && this.#enterAt(target));
@@ -69,6 +72,14 @@ export class List {
 
   #currentLink() {
     return this.#list.querySelector('[aria-current]');
+  }
+
+  /** Shows what is found from the first on: in a list that scrolls by itself, or in a page that has scrolled. */
+  #toTop() {
+    this.node.scrollTop = 0;
+    if (this.node.getBoundingClientRect().top < 0) {
+      this.node.scrollIntoView();
+    }
   }
 
   #words() {
