@@ -47,9 +47,10 @@ func WithTrustedProxies(networks ...string) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.proxies = slices.Clone(networks) })
 }
 
-// WithOrigins names the origins, such as "https://app.example.com", whose pages may call through the ingress (CORS);
-// "*" stands for any. They are compared exactly, and credentials such as cookies are never allowed. Pages of other
-// origins can read nothing, and get 403 for all methods but GET, HEAD and OPTIONS. Default: none.
+// WithOrigins names the origins, such as "https://app.example.com", whose pages may call through the ingress (CORS) and
+// read all of a response, its headers too; "*" stands for any. They are compared exactly, and credentials such as cookies
+// are never allowed. Pages of other origins can read nothing, and get 403 for all methods but GET, HEAD and OPTIONS.
+// Default: none.
 func WithOrigins(origins ...string) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.origins = slices.Clone(origins) })
 }

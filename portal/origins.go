@@ -25,8 +25,8 @@ func (c *ingressConfig) guardOrigins(i *Ingress) http.Handler {
 			http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 		},
 		AllowedHeaders: []string{"*"},
-		ExposedHeaders: []string{"Allow", "Location", "Proxy-Status", "Retry-After"},
-		MaxAge:         600, // seconds
+		ExposedHeaders: []string{"*"}, // all, as long as no credentials are allowed; services have some of their own
+		MaxAge:         600,           // seconds
 	}
 	if slices.Contains(c.origins, anyOrigin) {
 		options.AllowedOrigins = []string{anyOrigin}

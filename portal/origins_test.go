@@ -37,6 +37,9 @@ func TestOrigins(t *testing.T) {
 		if allowed := got.Header.Get("Access-Control-Allow-Origin"); allowed != test.allowed || got.StatusCode != http.StatusOK {
 			t.Errorf("%s: status %d, allowed %q, want %q", test.origin, got.StatusCode, allowed, test.allowed)
 		}
+		if exposed := got.Header.Get("Access-Control-Expose-Headers"); (exposed == "*") != (test.allowed != "") {
+			t.Errorf("%s: the headers that pages may read are %q", test.origin, exposed)
+		}
 		if credentials := got.Header.Get("Access-Control-Allow-Credentials"); credentials != "" {
 			t.Errorf("%s: credentials are allowed: %s", test.origin, credentials)
 		}
