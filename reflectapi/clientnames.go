@@ -2,6 +2,7 @@ package reflectapi
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,11 +19,29 @@ func (s *survey) clientFaults(methods []*Method) (faults []error) {
 		if !sameMethods(iface, methods) {
 			continue // it may have these methods by chance
 		}
-		other := s.otherNames(iface, methods, fmt.Sprintf("give the interface as the type parameter, [%v], or use the same names", iface))
+		other := s.otherNames(iface, methods, asTypeParameter(iface)+", or use the same names")
 		if len(other) == 0 {
 			return nil
 		}
 		faults = append(faults, other...)
+	}
+	return faults
+}
+
+// namedByClients puts one fault in place of those of methods without names, if an interface that has clients names them: nothing is
+// missing then but the interface.
+func (s *survey) namedByClients(faults []error) []error {
+	if s.as.Kind() == reflect.Interface {
+		return faults
+	}
+	for _, iface := range registered.implementedBy(s.impl) {
+		named := func(fault error) bool {
+			missing, ok := errors.AsType[missingNamesError](fault)
+			return ok && hasMethod(iface, missing.method)
+		}
+		if others := slices.DeleteFunc(slices.Clone(faults), named); len(others) < len(faults) {
+			return append(others, fmt.Errorf("%v implements %v, which has the names: %s", s.impl, iface, asTypeParameter(iface)))
+		}
 	}
 	return faults
 }
@@ -53,6 +72,10 @@ func (s *survey) otherNames(iface reflect.Type, methods []*Method, remedy string
 		}
 	}
 	return faults
+}
+
+func asTypeParameter(iface reflect.Type) string {
+	return fmt.Sprintf("give the interface as the type parameter, [%v]", iface)
 }
 
 // sameMethods says whether an interface has these methods and no others.

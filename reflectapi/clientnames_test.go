@@ -65,6 +65,15 @@ func TestNamesOfClients(t *testing.T) {
 	}
 }
 
+// TestNamesOnlyInTheInterface forgets the interface that names what the implementation does not.
+func TestNamesOnlyInTheInterface(t *testing.T) {
+	t.Parallel()
+	_, err := reflectapi.Describe(depot{}, reflectapi.Names("OnSold", "item", ""))
+	if want := "reflectapi_test.depot implements reflectapi_test.stock, which has the names: give the interface as the type parameter, [reflectapi_test.stock]"; errorText(err) != want {
+		t.Error(err)
+	}
+}
+
 // doors has a route that its clients call.
 type doors interface{ Shut(id int) error }
 

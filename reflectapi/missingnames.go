@@ -11,6 +11,7 @@ import (
 
 // missingNamesError is the error for a method with values that no source names.
 type missingNamesError struct {
+	method string
 	reason string // "no names for 2 arguments (code: none given; …);", "argument 1 is unnamed in x.go:12:"
 	remedy string
 	gap    bool // the declaration is known, but lacks a name
@@ -40,6 +41,7 @@ func (s *nameSearch) fault(tables *tables, of *subject) error {
 		return errFaultyTable
 	}
 	return missingNamesError{
+		method: s.method.Name,
 		reason: fmt.Sprintf("no names for %s (%s);", s.method.values(), strings.Join(s.passed, "; ")),
 		remedy: sourceRemedy(s.method.Name, of),
 	}
@@ -76,6 +78,7 @@ func (s *nameSearch) unnamed(of *subject) error {
 		mock = "; serve a mock as its interface: " + serveMock
 	}
 	return missingNamesError{
+		method: s.method.Name,
 		gap:    true,
 		reason: fmt.Sprintf("%s unnamed in %s:", s.gap.where(), place),
 		remedy: fmt.Sprintf("name %s, as in %s%s, or %s%s", them, s.gap.example(of.shape, s.method.home), generate, namesOption(s.method.Name), mock),

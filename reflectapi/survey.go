@@ -75,7 +75,7 @@ func (s *survey) methods() (methods []*Method, faults []error) {
 	if len(faults) > 0 && s.mock != nil {
 		return nil, []error{s.mock}
 	}
-	return methods, faults
+	return methods, s.namedByClients(faults)
 }
 
 // comment returns the doc comment of the service's type, and its origin.
