@@ -211,7 +211,7 @@ func (*ownError) Error() string { return "" }
 
 func TestMisfits(t *testing.T) {
 	t.Parallel()
-	const web = "a web method is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result"
+	const web = "is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result"
 	const stream = ": take or return a []byte, or make it a web method (w http.ResponseWriter, r *http.Request)"
 	messages := map[string]string{
 		"Channel":         "argument 1 cannot be encoded as JSON: it is of type chan int",
@@ -229,10 +229,10 @@ func TestMisfits(t *testing.T) {
 		"EarlyError":      "result 1 is an error: it can only be the last result",
 		"ErrorArgument":   "argument 1 is an error: it can only be the last result",
 		"OwnError":        "result 1 is of type *reflectapi_test.ownError, which implements error: declare it as error, or add an error after it",
-		"Writer":          "argument 1 is of type http.ResponseWriter: " + web,
-		"Request":         "argument 1 is of type *http.Request: " + web,
-		"ContextWeb":      "argument 1 is of type http.ResponseWriter: " + web + "; argument 2 is of type *http.Request: " + web,
-		"WebResult":       "argument 1 is of type http.ResponseWriter: " + web + "; argument 2 is of type *http.Request: " + web,
+		"Writer":          "argument 1 " + web,
+		"Request":         "argument 1 " + web,
+		"ContextWeb":      "argument 1 " + web + " (also argument 2)",
+		"WebResult":       "argument 1 " + web + " (also argument 2)",
 		"NestedChannel":   "argument 1 cannot be encoded as JSON: field reflectapi_test.Order.Notify is of type chan string",
 		"NestedInterface": "argument 1 cannot be encoded as JSON: field reflectapi_test.Holder.Closer is of type reflectapi_test.closer, an interface, so it is unknown which type to decode: use a struct, or any",
 		"Keys":            "argument 1 cannot be encoded as JSON: a key of it is of type reflectapi_test.Point: use a string, an integer or a type that marshals as text",
@@ -273,7 +273,7 @@ func (Sender) Send(ctx context.Context, to chan int, at *http.Request, _ chan in
 // TestMisfitsByName: a name says more than a position, where all are known.
 func TestMisfitsByName(t *testing.T) {
 	t.Parallel()
-	const positions = "argument 1 cannot be encoded as JSON: it is of type chan int (also argument 3, result 1); argument 2 is of type *http.Request: a web method is exactly (w http.ResponseWriter, r *http.Request), " +
+	const positions = "argument 1 cannot be encoded as JSON: it is of type chan int (also argument 3, result 1); argument 2 is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), " +
 		"with an error or nothing as its result; result 2 is of type *reflectapi_test.ownError, which implements error: declare it as error, or add an error after it"
 	names := strings.NewReplacer("argument 1", "argument to", "argument 2", "argument at", "argument 3", "argument more", "result 1", "result done", "result 2", "result failed").Replace(positions)
 	for want, options := range map[string][]reflectapi.Option{

@@ -104,7 +104,7 @@ func misfit(t reflect.Type) string {
 	case reflect.TypeFor[error]():
 		return "is an error: it can only be the last result"
 	case reflect.TypeFor[http.ResponseWriter](), reflect.TypeFor[*http.Request](), reflect.TypeFor[http.Request]():
-		return fmt.Sprintf("is of type %v: a web method is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result", t)
+		return "is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result"
 	}
 	if obstacle := untransportable(t); obstacle != "" {
 		return "cannot be encoded as JSON: " + obstacle

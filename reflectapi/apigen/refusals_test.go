@@ -117,7 +117,7 @@ func TestRefusedMethods(t *testing.T) {
 		"Late(x int, ctx context.Context) error":      "argument 2 is a context.Context: it can only be the first argument" + misfit,
 		"Early() (err error, x int)":                  "result 1 is an error: it can only be the last result" + misfit,
 		"OwnError(x int) (e *ownError)":               "result 1 is of type *ownError, which implements error: declare it as error, or add an error after it" + misfit,
-		"Request(r http.Request) error":               "argument 1 is of type http.Request: a web method is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result" + misfit,
+		"Request(r http.Request) error":               "argument 1 is for a web method, which is exactly (w http.ResponseWriter, r *http.Request), with an error or nothing as its result" + misfit,
 		"Keys(m map[Point]int) error":                 "argument 1 cannot be encoded as JSON: a key of it is of type Point: use a string, an integer or a type that marshals as text" + misfit,
 		"Closed(m sync.Mutex) error":                  "argument 1 cannot be encoded as JSON: it is of type sync.Mutex, a struct without exported fields: use a string, or a type that marshals itself" + misfit,
 		"Literal(v struct{ C chan int }) error":       "argument 1 cannot be encoded as JSON: field struct{C chan int}.C is of type chan int" + misfit,
