@@ -120,9 +120,17 @@ func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (in
 		}
 	}
 	if len(documents) == 0 {
-		return nil, nil, &failure{status: failed, err: fmt.Errorf("%s has no document%s", to.place(), s.withoutToken())}
+		return nil, nil, &failure{status: failed, err: fmt.Errorf("%s has no document%s", to.place(), s.reasonForNone(ports))}
 	}
 	return instances, documents, nil
+}
+
+// reasonForNone says, in a sentence, why a host that serves on these ports has no document.
+func (s *session) reasonForNone(ports []int) string {
+	if len(ports) == 0 {
+		return ", as it serves nothing: it only calls, or subscribes to events"
+	}
+	return s.withoutToken()
 }
 
 // at returns the operations of a path, as written in the document or as called.

@@ -140,6 +140,8 @@ func TestDocs(t *testing.T) {
 	e.serve("nothing.example", e.serveNothing)
 	e.refuses(1, "nothing.example has no document (seen without a token)", "docs", "nothing.example")
 	e.refuses(1, "nothing.example has no document (seen without a token)", "describe", "nothing.example")
+	e.bus.Connect("caller.example")
+	e.refuses(1, "caller.example has no document, as it serves nothing: it only calls, or subscribes to events", "describe", "caller.example")
 	if got := e.busline(0, "docs"); !strings.Contains(got.stderr, "nothing.example is left out: nothing.example has no document") {
 		t.Errorf("what is left out: %s", got.stderr)
 	}
