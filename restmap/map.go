@@ -65,7 +65,8 @@ func (m *mapper) unknownMethods() []error {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(m.options.Methods)) {
 		if m.methods[name] == nil {
-			faults = append(faults, fmt.Errorf("method %s: has options, but the service has no such method", name))
+			known := strings.Join(slices.Sorted(maps.Keys(m.methods)), ", ")
+			faults = append(faults, fmt.Errorf("method %s: has options, but the service has no such method; it has %s", name, known))
 		}
 	}
 	return faults

@@ -217,7 +217,7 @@ func TestMapRefusesEverythingAtOnce(t *testing.T) {
 		t.Fatal("Map = nil, want errors")
 	}
 	want := strings.Join([]string{
-		`method Missing: has options, but the service has no such method`,
+		`method Missing: has options, but the service has no such method; it has ArgumentREST, Both, Fine, Get, InPath, Misplaced, Misspelt, Two, Typed, Web`,
 		`method ArgumentREST: is served as REST, but its name does not start with a CRUD verb: give it a path and an HTTP method`,
 		`method Both: a web endpoint is neither RPC nor REST; remove the option that serves it as both`,
 		`method Get: needs an argument that identifies the item of /brokens, as in /brokens/{id}; or give it a path`,
