@@ -55,7 +55,7 @@ func (s *survey) service() (*Service, error) {
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
-	service.Warnings = slices.Concat(s.warnings(), s.unreadTags(), s.oneWays(), s.namesGiven(service.Methods))
+	service.Warnings = slices.Concat(s.warnings(), s.unreadTags(), s.oneWays(), s.lostFields(), s.namesGiven(service.Methods))
 	return service, nil
 }
 
