@@ -223,6 +223,8 @@ func TestDecode(t *testing.T) {
 				embedding{Embedded: Embedded{Deep: "a"}}, []*embedding{{Plain: 1}, nil}}},
 		{name: "parts beside what embeds", method: "Bills", query: "b.n=1&b.total=::1&b.tip=::2&list.1.total=::3&list.0.n=2",
 			want: []any{bill{N: 1, Total: addr("::1"), Tip: new(addr("::2"))}, []bill{{N: 2}, {Total: addr("::3")}}, pledge{}, twins{}}},
+		{name: "empty parts", method: "Bills", query: "b.n=&b.tip=&list.1.tip=&list.0.n=2",
+			want: []any{bill{}, []bill{{N: 2}}, pledge{}, twins{}}},
 		{name: "a list of what reads text", method: "Addresses", query: "ips=1.2.3.4&ips=::1", want: []any{[]net.IP{net.ParseIP("1.2.3.4"), net.ParseIP("::1")}}},
 		{name: "a list in one text", method: "Odd", query: "kinds=1,2", want: []any{[]*int64(nil), (*[]string)(nil), []kind{1, 2}}},
 		{name: "a form as an odd type", method: "StoreOdd", contentType: formType, body: "deep=a&over=b&Plain=1&x=2&Skip=c&-=d&none=3",

@@ -101,6 +101,8 @@ func (d *formDecoding) take(name string, texts []string) {
 	switch {
 	case len(texts) > 1 && !part.list:
 		d.fault(name, "is given more than once"+remedy(part.typ, argument))
+	case dotted && part.typ.Kind() == reflect.Pointer && strings.Join(texts, "") == "":
+		// It is absent, of which gorilla/schema would make a pointer to zero.
 	case part.decodable && (dotted || texts[0] != ""):
 		d.mention(field)
 		d.values[name] = texts
