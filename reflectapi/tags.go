@@ -31,8 +31,13 @@ func tagFaults(t reflect.Type) (faults []error) {
 		if tag == "" || tag == "-" || f.Tag.Get("json") == "-" {
 			continue
 		}
-		for _, part := range tagParts(tag) {
-			if fault := tagFault(part, f); fault != "" {
+		parts := tagParts(tag)
+		for i, part := range parts {
+			fault := tagFault(part, f)
+			if fault == "" && overrides(part, parts[:i]) {
+				fault = "overrides an earlier one: keep one of them"
+			}
+			if fault != "" {
 				faults = append(faults, fmt.Errorf("field %v.%s: jsonschema %q: %s", t, f.Name, part, fault))
 			}
 		}
@@ -83,6 +88,13 @@ func tagParts(tag string) []string {
 	return parts
 }
 
+// overrides reports whether an earlier part of a tag sets the same keyword, of which only the last one counts.
+func overrides(part string, earlier []string) bool {
+	key, _, assigned := strings.Cut(part, "=")
+	isList := slices.Contains([]string{"enum", "example", "default"}, key) || strings.HasPrefix(key, "oneof_") || strings.HasPrefix(key, "anyof_")
+	return assigned && !isList && slices.ContainsFunc(earlier, func(other string) bool { return strings.HasPrefix(other, key+"=") })
+}
+
 // tagFault says what is wrong with one part of a tag, and what to do; "" if it is fine.
 func tagFault(part string, f reflect.StructField) string {
 	key, value, assigned := strings.Cut(part, "=")
@@ -95,10 +107,13 @@ func tagFault(part string, f reflect.StructField) string {
 		}
 		return "is not a keyword; write a comma inside a value as \\\\,"
 	}
+	class := classOf(f)
+	if key == "type" && class != "" && class != value && opaque(base(f.Type)) == nil {
+		return "contradicts the Go type, which is " + article(class) + " in JSON: remove it"
+	}
 	if slices.Contains(anywhere(), key) {
 		return ""
 	}
-	class := classOf(f)
 	known := keywords(class)
 	if of := elementClass(f.Type); class == "array" && slices.Contains(keywords(of), key) && !slices.Contains(known, key) {
 		class, known = of, keywords(of)

@@ -1,6 +1,7 @@
 package reflectapi_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -58,6 +59,13 @@ func TestTagFaults(t *testing.T) {
 		`enum=300`:                        {reflect.TypeFor[uint8](), "field: no value of its enum fits its own schema: change one of them"},
 		`enum=1.5`:                        {reflect.TypeFor[*int](), "field: no value of its enum fits its own schema"},
 		`pattern=^a,enum=b`:               {reflect.TypeFor[[]string](), "field: no value of its enum fits its own schema"},
+		`minimum=1,minimum=5`:             {reflect.TypeFor[int](), `"minimum=5": overrides an earlier one: keep one of them`},
+		`pattern=a,minItems=2,pattern=b`:  {reflect.TypeFor[[]string](), `"pattern=b": overrides an earlier one`},
+		`enum=1,enum=2,required,required`: {reflect.TypeFor[int](), ""},
+		`type=string`:                     {reflect.TypeFor[int](), `"type=string": contradicts the Go type, which is an integer in JSON: remove it`},
+		`type=integer`:                    {reflect.TypeFor[float64](), `"type=integer": contradicts the Go type, which is a number in JSON`},
+		`type=number`:                     {reflect.TypeFor[*float64](), ""},
+		`type=integer,minimum=1`:          {reflect.TypeFor[json.Number](), ""},
 		`maximum=10`:                      {reflect.TypeFor[[][]int](), "has no effect on an array"},
 	} {
 		structure := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: test.typ, Tag: reflect.StructTag(`json:"field" jsonschema:"` + tag + `"`)}})
