@@ -83,6 +83,9 @@ func typed(value any, s *Schema) any {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return n
 		}
+		if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+			return n
+		}
 		if f, err := strconv.ParseFloat(text, 64); err == nil {
 			return f
 		}

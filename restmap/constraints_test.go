@@ -28,6 +28,7 @@ func (Constrained) Find(limit share, who person) (n int)              { return }
 func (Constrained) Described(at seen) (n int)                         { return }
 func (Constrained) Plain(at point) (n int)                            { return }
 func (Constrained) Free(at spot) (n int)                              { return }
+func (Constrained) Mark(by long) (n int)                              { return }
 func (Constrained) Turn(to page, all []page) (n int)                  { return }
 
 type (
@@ -59,6 +60,9 @@ type (
 	page struct {
 		Size  int   `json:"size,omitempty" jsonschema:"minimum=1"`
 		Inner *page `json:"inner,omitempty"`
+	}
+	long struct {
+		ID uint64 `json:"id,omitempty" jsonschema:"enum=18446744073709551615,enum=1"`
 	}
 	invitation struct {
 		Who person         `json:"who"`
@@ -116,6 +120,8 @@ func TestConstraints(t *testing.T) {
 		{name: "zero in place of nothing", method: "Turn", query: "to.size=0&to.inner.size=0", want: "to.inner.size (query): expects at least 1; to.size (query): expects at least 1"},
 		{name: "zero in place of nothing in a list", method: "Turn", media: formType, body: "all.1.size=0", want: "all[1].size (body): expects at least 1"},
 		{name: "nothing", method: "Turn", query: "to.size=&to.inner.inner.size=1"},
+		{name: "more than an int64", method: "Mark", body: `{"by":{"id":18446744073709551615}}`},
+		{name: "another one", method: "Mark", body: `{"by":{"id":18446744073709551614}}`, want: "by.id (body): expects one of 18446744073709551615, 1"},
 		{name: "a form with parts", method: "Invite", media: formType, body: "who.email=a@b.example&by.x.y=1", want: "who.name (body): is missing"},
 		{name: "a form as a map", method: "Tell", media: formType, body: `a.b={"name":"a","email":"x"}&c=`, want: "a.b.email (body): expects the format email"},
 		{name: "alike for the method, not as JSON", method: "Once", body: `{"all":{"all":[{"x":0},{}]}}`},
