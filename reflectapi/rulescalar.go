@@ -81,7 +81,14 @@ func bound(exclusive bool, if1, if0 string) string {
 	return if0
 }
 
-func decimal(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+// decimal writes a number as JSON does: 10000000, 1e+21.
+func decimal(f float64) string {
+	format := byte('f')
+	if size := math.Abs(f); size >= 1e21 || size < 1e-6 && size > 0 {
+		format = 'e'
+	}
+	return strconv.FormatFloat(f, format, -1, 64)
+}
 
 // isNumber reports whether a value is a number in JSON; a *big.Int, which stands for a long one, is.
 func isNumber(v reflect.Value) bool {

@@ -66,6 +66,8 @@ func TestTagFaults(t *testing.T) {
 		`type=integer`:                    {reflect.TypeFor[float64](), `"type=integer": contradicts the Go type, which is a number in JSON`},
 		`type=number`:                     {reflect.TypeFor[*float64](), ""},
 		`type=integer,minimum=1`:          {reflect.TypeFor[json.Number](), ""},
+		`maximum=1e7,minimum=2e7`:         {reflect.TypeFor[float64](), "field: minimum=20000000 and maximum=10000000 leave no value that fits"},
+		`maximum=1e-7,minimum=1e21`:       {reflect.TypeFor[float64](), "field: minimum=1e+21 and maximum=1e-07 leave no value that fits"},
 		`maximum=10`:                      {reflect.TypeFor[[][]int](), "has no effect on an array"},
 	} {
 		structure := reflect.StructOf([]reflect.StructField{{Name: "Field", Type: test.typ, Tag: reflect.StructTag(`json:"field" jsonschema:"` + tag + `"`)}})

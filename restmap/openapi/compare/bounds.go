@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"math"
-	"strconv"
 
 	"github.com/busline/busline/reflectapi"
 )
@@ -24,7 +23,7 @@ func (w *walker) bounds(path, requires string, wide, narrow *reflectapi.Schema) 
 		l.stricter("text that matches " + narrow.Pattern)
 	}
 	if narrow.MultipleOf != nil && (wide.MultipleOf == nil || !isMultiple(*wide.MultipleOf, *narrow.MultipleOf)) {
-		l.stricter("a multiple of " + number(*narrow.MultipleOf))
+		l.stricter("a multiple of " + text(*narrow.MultipleOf))
 	}
 	if narrow.UniqueItems && !wide.UniqueItems {
 		l.stricter("no duplicate elements")
@@ -49,13 +48,13 @@ func (l *limits) stricter(what string) {
 
 func (l *limits) lower(what string, wide, narrow *float64, wideOpen, narrowOpen bool) {
 	if narrow != nil && (wide == nil || cmp.Compare(*narrow, *wide) > 0 || *narrow == *wide && narrowOpen && !wideOpen) {
-		l.stricter(open(narrowOpen, "more than", what) + " " + number(*narrow))
+		l.stricter(open(narrowOpen, "more than", what) + " " + text(*narrow))
 	}
 }
 
 func (l *limits) upper(what string, wide, narrow *float64, wideOpen, narrowOpen bool) {
 	if narrow != nil && (wide == nil || cmp.Compare(*narrow, *wide) < 0 || *narrow == *wide && narrowOpen && !wideOpen) {
-		l.stricter(open(narrowOpen, "less than", what) + " " + number(*narrow))
+		l.stricter(open(narrowOpen, "less than", what) + " " + text(*narrow))
 	}
 }
 
@@ -74,18 +73,16 @@ func float(n *uint64) *float64 {
 	return &f
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-
 // width compares what Go types alone imply for what callers read: an integer, or a list, that does not fit into the type into
 // which they read the old one. Other limits of answers are of no concern to them.
 func (w *walker) width(path string, old, now *reflectapi.Schema) {
 	const effect = "callers that read the old type fail"
 	if isWidth(old) {
 		if now.Minimum == nil || *now.Minimum < *old.Minimum {
-			w.sayf(path, effect, "may now be less than %s", number(*old.Minimum))
+			w.sayf(path, effect, "may now be less than %s", text(*old.Minimum))
 		}
 		if old.Maximum != nil && (now.Maximum == nil || *now.Maximum > *old.Maximum) {
-			w.sayf(path, effect, "may now be more than %s", number(*old.Maximum))
+			w.sayf(path, effect, "may now be more than %s", text(*old.Maximum))
 		}
 	}
 	if n := length(old); n != nil && (length(now) == nil || *length(now) != *n) {

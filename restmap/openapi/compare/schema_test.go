@@ -85,6 +85,7 @@ func TestSchemas(t *testing.T) {
 
 		"a wider result":    {gives[uint8](t), gives[uint32](t), []string{"POST /do: the result's p may now be more than 255: callers that read the old type fail"}},
 		"a signed result":   {gives[uint](t), gives[int](t), []string{"POST /do: the result's p may now be less than 0: callers that read the old type fail"}},
+		"a long bound":      {gives[uint32](t), gives[int](t), []string{"POST /do: the result's p may now be less than 0: callers that read the old type fail", "POST /do: the result's p may now be more than 4294967295: callers that read the old type fail"}},
 		"a wider int":       {gives[int8](t), gives[int16](t), []string{"POST /do: the result's p may now be less than -128: callers that read the old type fail", "POST /do: the result's p may now be more than 127: callers that read the old type fail"}},
 		"a narrower result": {gives[uint32](t), gives[uint8](t), nil},
 		"a longer result":   {gives[[2]int](t), gives[[3]int](t), []string{"POST /do: the result's p may now have another number of elements than 2: callers that read the old type fail"}},
