@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -192,11 +193,11 @@ func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
 	if before == after {
 		return true
 	}
-	from, to := before, after
+	from, to, narrow := before, after, old
 	if !w.direction.narrows() {
-		from, to = after, before
+		from, to, narrow = after, before, now
 	}
-	if accepts(to, from) || w.text && to == "string" && isScalar(from) {
+	if accepts(to, from) || to == "integer (int32)" && fitsInt32(narrow) || w.text && to == "string" && isScalar(from) {
 		if w.direction != stored { // then it was said of what is fired
 			w.addf(false, "%s: %s is now %s, was %s", w.key, w.at(path), after, before)
 		}
@@ -239,6 +240,11 @@ func accepts(wide, narrow string) bool {
 		return base(narrow) == "integer" && wide != "integer (int32)" && (wide == "integer" || narrow != "integer")
 	}
 	return wide == base(wide) && base(narrow) == wide && narrow != base64 // only the format is gone
+}
+
+// fitsInt32 says whether the limits of an integer, such as those of a uint8, are within an int32.
+func fitsInt32(s *reflectapi.Schema) bool {
+	return s.Type == "integer" && s.Minimum != nil && *s.Minimum >= math.MinInt32 && s.Maximum != nil && *s.Maximum <= math.MaxInt32
 }
 
 // isScalar says whether a type is written as text without quotes, where there is no JSON.

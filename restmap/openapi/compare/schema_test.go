@@ -83,6 +83,17 @@ func TestSchemas(t *testing.T) {
 		"a result of a map to a struct": {gives[map[string]any](t), gives[Named](t), []string{
 			"POST /do: the result's p{} is gone: callers that read it find nothing"}},
 
+		"an int32 of a byte": {takes[uint8](t), takes[int32](t), nil},
+		"a byte of an int32": {takes[int32](t), takes[uint8](t), []string{
+			"POST /do: the argument p now requires at least 0: callers that send anything else get 422",
+			"POST /do: the argument p now requires at most 255: callers that send anything else get 422"}},
+		"an int32 of a long": {takes[uint32](t), takes[int32](t), []string{
+			"POST /do: the argument p is now integer (int32), was integer (int64): callers that send the old type get 400 or 422"}},
+		"a byte for an int32": {gives[int32](t), gives[uint8](t), nil},
+		"an int32 for a byte": {gives[uint8](t), gives[int32](t), []string{
+			"POST /do: the result's p may now be less than 0: callers that read the old type fail",
+			"POST /do: the result's p may now be more than 255: callers that read the old type fail"}},
+
 		"a wider result":    {gives[uint8](t), gives[uint32](t), []string{"POST /do: the result's p may now be more than 255: callers that read the old type fail"}},
 		"a signed result":   {gives[uint](t), gives[int](t), []string{"POST /do: the result's p may now be less than 0: callers that read the old type fail"}},
 		"a long bound":      {gives[uint32](t), gives[int](t), []string{"POST /do: the result's p may now be less than 0: callers that read the old type fail", "POST /do: the result's p may now be more than 4294967295: callers that read the old type fail"}},
