@@ -105,7 +105,7 @@ func (c *Conn) drainSubscriptions(ctx context.Context) {
 
 // beginDraining has those subscriptions deliver what is on its way, and then end. A registration that is taken back at the
 // same time ends them, too. The broker client reports no end of a subscription that has ended already, so this holds the
-// lock until all of them are set to report theirs.
+// lock until all of them are set to report theirs. It cannot hold off an application that drains the connection it has given.
 func (c *Conn) beginDraining() *sync.WaitGroup {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *Conn) beginDraining() *sync.WaitGroup {
 		draining.Add(1)
 		ended := sync.OnceFunc(draining.Done)
 		each.made.SetClosedHandler(func(string) { ended() })
-		if each.made.Drain() != nil { // it is closed already
+		if each.made.Drain() != nil || !each.made.IsValid() { // it has ended already
 			ended()
 		}
 	}

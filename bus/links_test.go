@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -223,6 +224,40 @@ func TestWithNATSKeepsCallbacks(t *testing.T) {
 		t.Errorf("a call without a broker connection: %v", err)
 	}
 	closeConn(t, conn)
+}
+
+// TestCloseWhileTheApplicationDrains has an application drain its connection first, which goes on for as long as it is busy itself.
+func TestCloseWhileTheApplicationDrains(t *testing.T) {
+	t.Parallel()
+	w := &world{Bus: newBus(t)}
+	app := newApplication(t, w)
+	conn := w.Connect("one.example", bus.WithNATS(app.Conn))
+	serve(t, conn, calculator{})
+	blocked, entered := make(chan struct{}), make(chan struct{}, 1)
+	defer close(blocked)
+	if _, err := app.Subscribe("slow", func(*nats.Msg) {
+		entered <- struct{}{}
+		<-blocked
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := app.Publish("slow", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, "the first message", entered)
+	if err := app.Drain(); err != nil {
+		t.Fatal(err)
+	}
+	for app.NumSubscriptions() > 1 {
+		runtime.Gosched() // until those of the bus have ended
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- conn.Close(context.Background()) }()
+	if err := await(t, "the end of Close", closed); err != nil || !app.IsDraining() {
+		t.Errorf("closed: %v; the application's connection is %s", err, app.Status())
+	}
 }
 
 func TestWithClosedNATS(t *testing.T) {
