@@ -124,16 +124,6 @@ func outlasted(host string) *Error {
 		"the broker went away while the call to %s was under way, and did not come back within %s", host, outageGrace)
 }
 
-// awaitBroker waits while the broker is away, as long as ctx allows.
-func (l *link) awaitBroker(ctx context.Context) error {
-	for !l.isOpen() {
-		if err := l.awaitChange(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // awaitReturn waits until all have had the time to come back from the latest outage, as long as ctx allows.
 func (o *outage) awaitReturn(ctx context.Context) {
 	o.mu.Lock()
@@ -154,7 +144,7 @@ func (c *Conn) awaitBroker(in *incoming) {
 	defer cancel()
 	ctx, give := context.WithTimeout(ctx, outageGrace)
 	defer give()
-	if c.link.awaitBroker(ctx) == nil { // else the response is lost, and respond logs it
+	if c.link.awaitOpen(ctx) == nil { // while there is no broker the response is lost, and respond logs it
 		c.link.outage.awaitReturn(ctx)
 	}
 }

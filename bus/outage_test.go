@@ -346,3 +346,27 @@ func TestClosedGivenConnection(t *testing.T) {
 	cancel()
 	_ = callee.Close(ctx) // its handler goes on
 }
+
+// TestResponseOfClosedGivenConnection is not held back: its connection does not come back by itself.
+func TestResponseOfClosedGivenConnection(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		app, err := nats.Connect("", nats.InProcessServer(b.Broker()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		callee := b.connect("slow.example", bus.WithNATS(app))
+		serveSlow(t, callee)
+		caller := b.connect("caller.example")
+		called := make(chan error, 1)
+		go func() { called <- bus.Call(t.Context(), caller, slowURL+"1s", nil, nil) }()
+		synctest.Wait()
+		begun := time.Now()
+		app.Close()
+		err = callee.Close(t.Context())
+		if took := time.Since(begun); took != time.Second || err == nil || !strings.Contains(err.Error(), "the last responses may not have been sent") {
+			t.Errorf("closed after %s, want the 1s of the handler: %v", took, err)
+		}
+		wantFailed(t, "the call", <-called, 504, bus.ErrInstanceLost)
+	})
+}

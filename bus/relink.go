@@ -141,8 +141,8 @@ func (l *link) members() []*Conn {
 	return slices.Clone(l.joined)
 }
 
-// awaitOpen waits until the connection of a link that was dialled can be used: the broker may be away, and a connection of our
-// own may be being replaced.
+// awaitOpen waits until the connection of a link that was dialled can be used, or was given and is closed for good: the broker may
+// be away, and a connection of our own may be being replaced.
 func (l *link) awaitOpen(ctx context.Context) error {
 	for !l.failed() && !l.isOpen() {
 		if err := l.awaitChange(ctx); err != nil {
