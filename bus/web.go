@@ -35,6 +35,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 		if err != nil {
 			return nil, err
 		}
+		defer removeUploads(request)
 		recorder := &recorder{header: make(http.Header)}
 		if err := handler(recorder, request); err != nil {
 			return nil, executed(err)
@@ -71,6 +72,13 @@ func httpRequest(ctx context.Context, in *incoming) (*http.Request, error) {
 		}
 	}
 	return request.WithContext(ctx), nil
+}
+
+// removeUploads removes the files in which ParseMultipartForm has put what was too large for memory, as a server of net/http does.
+func removeUploads(request *http.Request) {
+	if request.MultipartForm != nil {
+		_ = request.MultipartForm.RemoveAll() // nobody reads them any more, and the temporary directory is not ours
+	}
 }
 
 // recorder is the http.ResponseWriter of a web endpoint: it keeps everything until the handler returns, so that
