@@ -148,15 +148,16 @@ func (h headerCarrier) Keys() []string {
 // traceIDOf returns the trace that a header names (W3C Trace Context, 3.2), "" for none.
 func traceIDOf(header wire.Header) string { return traceIDIn(header.Get("Traceparent")) }
 
-// traceIDIn returns the trace of such a field's value, "" for none.
+// traceIDIn returns the trace of such a field's value, "" for none. It reads what tracing does, so that an error never names a trace
+// that nobody continues.
 func traceIDIn(parent string) string {
-	const from, to, shortest = 3, 35, 55 // of version-traceid-spanid-flags
-	if len(parent) < shortest {
+	if parent == "" {
 		return ""
 	}
-	id, err := trace.TraceIDFromHex(parent[from:to])
-	if err != nil {
+	carrier := propagation.MapCarrier{"traceparent": parent}
+	caller := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+	if !caller.IsValid() {
 		return ""
 	}
-	return id.String()
+	return caller.TraceID().String()
 }
