@@ -128,13 +128,13 @@ func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 			header.Set(name, value)
 		}
 	}
-	body := response.Body
+	body, length := response.Body, int64(len(response.Body))
 	if r.Method == http.MethodHead {
 		body = nil
 	}
 	return &http.Response{
 		Status: strconv.Itoa(response.Status) + " " + http.StatusText(response.Status), StatusCode: response.Status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: length, Request: r,
 	}
 }

@@ -63,3 +63,19 @@ func TestStatusesWithoutContent(t *testing.T) {
 		}
 	})
 }
+
+// TestLengthOfHead tells a client that asks with HEAD how long the body is that it does not get, as net/http does.
+func TestLengthOfHead(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		conn := w.connect("web.example")
+		if err := conn.Handle(http.MethodGet, "/text", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { body(w) })); err != nil {
+			t.Fatal(err)
+		}
+		_, text := do(t, conn, http.MethodGet, "https://web.example/text", "", "")
+		head, nothing := do(t, conn, http.MethodHead, "https://web.example/text", "", "")
+		if head.ContentLength != int64(len(text)) || nothing != "" {
+			t.Errorf("length %d, body %q, want the length of %q and no body", head.ContentLength, nothing, text)
+		}
+	})
+}
