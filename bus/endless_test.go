@@ -54,6 +54,18 @@ func TestABodyWithoutEnd(t *testing.T) {
 	}
 }
 
+// pipe is a body that counts how often it is closed.
+type pipe struct {
+	*io.PipeReader
+
+	closed int
+}
+
+func (p *pipe) Close() error {
+	p.closed++
+	return p.PipeReader.Close()
+}
+
 // TestABodyThatNeverComes has callers whose context ends while their request body, a pipe, is open: they do not wait for it.
 func TestABodyThatNeverComes(t *testing.T) {
 	t.Parallel()
@@ -71,7 +83,8 @@ func TestABodyThatNeverComes(t *testing.T) {
 			"late": {late, 504, bus.ErrTimeout},
 			"left": {left, 503, context.Canceled},
 		} {
-			body, writer := io.Pipe()
+			reader, writer := io.Pipe()
+			body := &pipe{PipeReader: reader}
 			request := mustRequest(t, "https://nobody.example/").WithContext(test.ctx)
 			request.Method, request.Body = http.MethodPost, body
 			_, err := conn.Do(request)
@@ -80,6 +93,9 @@ func TestABodyThatNeverComes(t *testing.T) {
 			}
 			if _, err := writer.Write([]byte("more")); !errors.Is(err, io.ErrClosedPipe) {
 				t.Errorf("%s: writing on: %v, want that the pipe is closed", name, err)
+			}
+			if body.closed != 1 {
+				t.Errorf("%s: the pipe is closed %d times", name, body.closed)
 			}
 		}
 	})

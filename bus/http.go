@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/busline/busline/bus/wire"
 )
@@ -99,12 +100,13 @@ func (c *Conn) fromHTTP(r *http.Request) (*outgoing, error) {
 // readBody reads a body, up to a byte more than the limit, and closes it. If the context of the request ends meanwhile, closing
 // it ends the read: who writes to a pipe, say, may never come to an end.
 func readBody(r *http.Request, limit int) ([]byte, error) {
-	inTime := func() bool { return true }
+	inTime, end := func() bool { return true }, r.Body.Close
 	if r.GetBody == nil { // else it is in memory
-		inTime = context.AfterFunc(r.Context(), func() { _ = r.Body.Close() })
+		end = sync.OnceValue(end)
+		inTime = context.AfterFunc(r.Context(), func() { _ = end() })
 	}
 	read, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
-	if closed := r.Body.Close(); err == nil {
+	if closed := end(); err == nil {
 		err = closed
 	}
 	if !inTime() {
