@@ -41,10 +41,15 @@ func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.C
 		}
 		return carry(ctx)
 	}
-	if err := c.calling(ctx, x); err != nil {
+	err := c.calling(ctx, x)
+	switch {
+	case err != nil:
 		return x.failed(err)
+	case x.answeredByInterceptor() && x.Response.Status >= http.StatusBadRequest:
+		return unsent(responseError(x.Response))
+	default:
+		return nil
 	}
-	return nil
 }
 
 // fireStored stores an event, and then also fires it to those who subscribe without Durable. It is stored then, so it is no

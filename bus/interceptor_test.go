@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
@@ -172,6 +173,37 @@ func TestInterceptorAnswers(t *testing.T) {
 		}
 		if response, body := do(t, caller, "GET", calculatorURL+"/nothing", "", ""); response.StatusCode != 500 {
 			t.Errorf("an answer of nothing: %d %s", response.StatusCode, body)
+		}
+	})
+}
+
+// TestInterceptorAnswersMulticast has it answer in place of all instances, and in place of those who would get an event.
+func TestInterceptorAnswersMulticast(t *testing.T) {
+	t.Parallel()
+	closed := func(bus.Handler) bus.Handler {
+		return func(_ context.Context, call *bus.Exchange) error {
+			call.Response = &wire.Response{Status: http.StatusServiceUnavailable, Header: wire.Header{{Name: "Retry-After", Value: "7"}}}
+			return nil
+		}
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		callee := w.connect(calculatorHost)
+		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
+		caller := w.connect("caller.example", bus.WithInterceptors(closed))
+		var answers []int
+		for response, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			answers = append(answers, response.StatusCode)
+		}
+		if !slices.Equal(answers, []int{503}) {
+			t.Errorf("a multicast is answered %v", answers)
+		}
+		err := bus.Fire(t.Context(), caller, "https://orders.example:417/on-ordered", nil)
+		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 503 || failed.RetryAfter != 7*time.Second || failed.Executed != bus.NotExecuted {
+			t.Errorf("an event is fired: %v", err)
 		}
 	})
 }

@@ -35,8 +35,13 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 			}
 			return c.collect(ctx, &sent, counted)
 		}
-		if err := c.calling(ctx, x); err != nil && !stopped {
+		err := c.calling(ctx, x)
+		switch {
+		case stopped:
+		case err != nil:
 			yield(nil, x.failed(err))
+		case x.answeredByInterceptor():
+			yield(x.Response, nil)
 		}
 	}
 }
