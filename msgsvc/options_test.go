@@ -19,3 +19,10 @@ WithCacheAge: nothing is found within -1ns; leave it out for 1h0m0s`
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }
+
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	if _, err := msgsvc.New(t.Context(), nil); fmt.Sprint(err) != "messaging cannot be served without a connection" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -24,6 +24,9 @@ type Service struct {
 // New serves an instance of the messaging service on the host of conn. It is live when New returns. To stop it, close
 // the service first and conn after it.
 func New(ctx context.Context, conn *bus.Conn, options ...Option) (*Service, error) {
+	if conn == nil {
+		return nil, errors.New("messaging cannot be served without a connection")
+	}
 	config, err := newConfig(options)
 	if err != nil {
 		return nil, fmt.Errorf("messaging on %s: %w", conn.Host(), err)
