@@ -177,8 +177,9 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 
 // open subscribes to everything that an instance listens to before it serves anything, and greets the others.
 func (c *Conn) open(ctx context.Context, config *connectConfig) error {
-	c.link.denying.RLock()
-	defer c.link.denying.RUnlock()
+	defer c.link.checking()()
+	w := c.link.newWitness()
+	defer w.dismiss()
 	if err := c.subscribe(&listening{subject: c.nats.response, receive: c.receiveResponse}); err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	if err != nil {
 		return err
 	}
-	if err := c.install(ctx, endpoints); err != nil {
+	if err := c.install(ctx, w, endpoints); err != nil {
 		return err
 	}
 	c.announce("hello")

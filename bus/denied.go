@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -162,29 +163,31 @@ func (c *Conn) forbidden(subject string) *Error {
 	return failed
 }
 
-// checkSubscriptions returns an error if the broker has denied a subscription since the last check; it names the last one. Call
-// it after a flush: the broker has then reported all of them.
-func (c *Conn) checkSubscriptions() error {
-	last := c.link.conn().LastError()
+// checkSubscriptions returns an error if the broker has refused a subscription of this connection since a witness began.
+// Call it after a flush: the broker has then reported all of them.
+func (c *Conn) checkSubscriptions(ctx context.Context, w *witness) error {
+	reports, err := w.reports(ctx)
+	if err != nil {
+		return fmt.Errorf("no word from the broker about the subscriptions: %w", err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	denied, isNew := c.newlyDenied(last)
-	c.examined = last
-	switch {
-	case errors.Is(last, nats.ErrMaxSubscriptionsExceeded): // always the same error, so that it may be news: rather too strict
-		return c.link.tooManySubscriptions(last)
-	case isNew:
-		return fmt.Errorf("%w: %w", c.link.denied(denied), nats.ErrPermissionViolation)
-	default:
-		return nil
+	c.examined = w.last
+	for _, report := range reports {
+		if errors.Is(report, nats.ErrMaxSubscriptionsExceeded) { // always the same error, so that it may be old: rather too strict
+			return c.link.tooManySubscriptions(report)
+		}
+		if denied, isOurs := c.concerns(report); isOurs {
+			return fmt.Errorf("%w: %w", c.link.denied(denied), nats.ErrPermissionViolation)
+		}
 	}
+	return nil
 }
 
-// newlyDenied returns which subscription of this connection, and not an optional one, the last report denies, unless that report
-// was there at the last check. The lock is held.
-func (c *Conn) newlyDenied(last error) (denied denial, isNew bool) {
-	denied, isDenial := denialOf(last)
-	if !isDenial || denied.publish || last == c.examined { //nolint:errorlint // the very same report may still stand there
+// concerns returns which subscription of this connection, and not an optional one, a report denies. The lock is held.
+func (c *Conn) concerns(report error) (denied denial, isOurs bool) {
+	denied, isDenial := denialOf(report)
+	if !isDenial || denied.publish {
 		return denied, false
 	}
 	return denied, slices.ContainsFunc(c.subscriptions, func(each *listening) bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,6 +107,59 @@ func TestDeniedSubscriptionFails(t *testing.T) {
 			t.Errorf("%s: Connect: %v", name, err)
 		}
 	}
+}
+
+// TestDeniedSubscriptionsAtOnce has services of one process start together, none of which may. The broker client keeps only the
+// last report, so that one must not take that of another for good news.
+func TestDeniedSubscriptionsAtOnce(t *testing.T) {
+	t.Parallel()
+	const services, rounds = 4, 8
+	g := newGuarded(t, `subscribe: { deny: ["bus.443.>"] }`)
+	for name, options := range g.both() {
+		conns := make([]*bus.Conn, services)
+		for i := range conns {
+			var err error
+			if conns[i], err = g.connectWith(fmt.Sprintf("service%d.example", i), options...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range rounds {
+			var starting sync.WaitGroup
+			for _, conn := range conns {
+				starting.Go(func() {
+					if err := bus.Serve(conn, calculator{}); err == nil || !strings.Contains(err.Error(), "subscribe to bus.443.example."+strings.TrimSuffix(conn.Host(), ".example")) {
+						t.Errorf("%s: Serve of %s: %v", name, conn.Host(), err)
+					}
+				})
+			}
+			starting.Wait()
+		}
+	}
+}
+
+// TestDeniedSubscriptionAmongDeniedCalls serves what is denied while calls are, too.
+func TestDeniedSubscriptionAmongDeniedCalls(t *testing.T) {
+	t.Parallel()
+	const rounds = 10
+	g := newGuarded(t, `subscribe: { deny: ["bus.443.>"] }, publish: { deny: ["bus.443.>"] }`)
+	caller, conn := g.mustConnect("guest", "caller.example"), g.mustConnect("guest", calculatorHost)
+	ctx, cancel := context.WithCancel(t.Context())
+	var calling sync.WaitGroup
+	for range 2 {
+		calling.Go(func() {
+			for ctx.Err() == nil {
+				_ = caller.NATS().Publish("bus.443.example.other.|.GET.x", nil)
+				_ = caller.NATS().Flush()
+			}
+		})
+	}
+	for range rounds {
+		if err := bus.Serve(conn, calculator{}); !errors.Is(err, nats.ErrPermissionViolation) {
+			t.Errorf("Serve: %v", err)
+		}
+	}
+	cancel()
+	calling.Wait()
 }
 
 // TestTooManySubscriptions connects to a broker that takes a few of each connection: what it refuses is not served in silence.

@@ -49,7 +49,9 @@ func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*e
 	for _, e := range endpoints {
 		kinds = append(kinds, newStoredEvents(c, source, e, config))
 	}
-	err := c.installIn(ctx, c.events.of(source), endpoints, func([]*endpoint) error { return openStored(ctx, c, source, kinds) })
+	w := c.link.newWitness()
+	defer w.dismiss()
+	err := c.installIn(ctx, w, c.events.of(source), endpoints, func([]*endpoint) error { return openStored(ctx, c, w, source, kinds) })
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (s *storedEvents) rest() {
 
 // openStored subscribes to the inboxes, and only if that is allowed creates the consumers, for which events are stored from
 // then on.
-func openStored(ctx context.Context, c *Conn, source string, kinds []*storedEvents) error {
+func openStored(ctx context.Context, c *Conn, w *witness, source string, kinds []*storedEvents) error {
 	for _, s := range kinds {
 		if err := c.subscribe(&listening{subject: s.inbox, receive: s.receive}); err != nil {
 			return err
@@ -92,7 +94,7 @@ func openStored(ctx context.Context, c *Conn, source string, kinds []*storedEven
 	if err := c.link.flush(ctx); err != nil {
 		return err
 	}
-	if err := c.checkSubscriptions(); err != nil {
+	if err := c.checkSubscriptions(ctx, w); err != nil {
 		return err
 	}
 	if err := ensureAll(ctx, kinds); err != nil {

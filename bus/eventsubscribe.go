@@ -171,7 +171,9 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *dura
 		c.remember(endpoints)
 		return nil
 	}
-	if err := c.installIn(ctx, c.events.of(source), endpoints, c.subscribeAll); err != nil {
+	w := c.link.newWitness()
+	defer w.dismiss()
+	if err := c.installIn(ctx, w, c.events.of(source), endpoints, c.subscribeAll); err != nil {
 		return err
 	}
 	c.remember(endpoints)

@@ -19,7 +19,7 @@ func (c *Conn) isDenied() bool {
 	last := c.link.givenReport()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, isNew := c.newlyDenied(last); isNew {
+	if _, isOurs := c.concerns(last); isOurs && last != c.examined { //nolint:errorlint // the very same report may still stand there
 		return true
 	}
 	for _, each := range c.subscriptions {

@@ -13,8 +13,8 @@ import (
 
 // install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
 // the broker knows of them.
-func (c *Conn) install(ctx context.Context, endpoints []*endpoint) error {
-	return c.installIn(ctx, c.router, endpoints, c.subscribeAll)
+func (c *Conn) install(ctx context.Context, w *witness, endpoints []*endpoint) error {
+	return c.installIn(ctx, w, c.router, endpoints, c.subscribeAll)
 }
 
 // chain composes what the requests of each endpoint pass through.
@@ -33,7 +33,7 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 }
 
 // installIn is install with another router, and another way to subscribe.
-func (c *Conn) installIn(ctx context.Context, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
+func (c *Conn) installIn(ctx context.Context, w *witness, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
 	if err := c.chain(endpoints); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *Conn) installIn(ctx context.Context, router *router, endpoints []*endpo
 		err = c.link.flush(ctx)
 	}
 	if err == nil {
-		err = c.checkSubscriptions()
+		err = c.checkSubscriptions(ctx, w)
 	}
 	if err != nil {
 		c.unsubscribe(before)

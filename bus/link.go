@@ -29,13 +29,16 @@ type link struct {
 	outage   *outage
 	denials  denials
 	retries  retries
-	denying  sync.RWMutex // held while subscriptions are checked for denials; for writing if some are expected
+	denying  sync.RWMutex // see checking
 	logger   zerolog.Logger
 
 	redial   func(context.Context) (*nats.Conn, error) // tries once
 	relinked atomic.Int64
 	unwatch  context.CancelFunc // ends watch; nil unless it was dialled
 	watched  chan struct{}      // closed when watch has ended
+
+	hearing   sync.Mutex // protects witnesses
+	witnesses []*witness
 
 	joining sync.Mutex // protects joined
 	joined  []*Conn

@@ -58,6 +58,9 @@ func (l *link) reconnectDelay(tries int) time.Duration {
 
 // report takes what the broker client tells of a connection of ours.
 func (l *link) report(_ *nats.Conn, subscription *nats.Subscription, err error) {
+	if isRefusal(err) {
+		l.testify(err)
+	}
 	if denied, ok := denialOf(err); ok {
 		l.deny(denied)
 		return

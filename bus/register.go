@@ -162,10 +162,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	endpoints = append(endpoints, documents...)
 	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
 	defer cancel()
-	c.link.denying.RLock()
-	err = c.install(ctx, endpoints)
-	c.link.denying.RUnlock()
-	if err != nil {
+	if err := c.installChecked(ctx, endpoints); err != nil {
 		return err
 	}
 	c.remember(endpoints)
@@ -177,6 +174,14 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	}
 	c.announce("hello")
 	return nil
+}
+
+// installChecked installs endpoints of which the broker refuses nothing.
+func (c *Conn) installChecked(ctx context.Context, endpoints []*endpoint) error {
+	defer c.link.checking()()
+	w := c.link.newWitness()
+	defer w.dismiss()
+	return c.install(ctx, w, endpoints)
 }
 
 // remember keeps the endpoints that Traffic reports.
