@@ -124,7 +124,7 @@ func noBroker(config linkConfig, err error) error {
 	}
 	remedy := "start one, or set BUS_NATS_URL or bus.WithURL"
 	if config.provider != nil {
-		remedy = "start it first, and close it last"
+		remedy = "start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS"
 	}
 	place := config.address()
 	if _, isNetwork := errors.AsType[*net.OpError](err); isNetwork && strings.Contains(place, withheld) { // it names what was dialled

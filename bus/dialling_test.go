@@ -66,7 +66,7 @@ func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
 		t.Error("the patient one gave up with the others")
 	}
 	cancel()
-	if err := await(t, "the patient one", patient); err == nil || !strings.Contains(err.Error(), "connect one.example: no broker at the broker of this process: ") || !strings.HasSuffix(err.Error(), "; start it first, and close it last") {
+	if err := await(t, "the patient one", patient); err == nil || !strings.Contains(err.Error(), "connect one.example: no broker at the broker of this process: ") || !strings.HasSuffix(err.Error(), "; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS") {
 		t.Errorf("the patient one got %v", err)
 	}
 }
@@ -220,7 +220,7 @@ func TestSilentBroker(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		_, err := bus.Connect(ctx, "one.example", bus.WithBroker(silentBroker{}), bus.WithLogger(zerolog.Nop()))
-		if err == nil || err.Error() != "connect one.example: no broker at the broker of this process: context deadline exceeded; start it first, and close it last" {
+		if err == nil || err.Error() != "connect one.example: no broker at the broker of this process: context deadline exceeded; start it first, and close it last; one with users is reached with bus.WithURL or bus.WithNATS" {
 			t.Errorf("got %v", err)
 		}
 		if took := time.Since(began); took != 100*time.Millisecond {

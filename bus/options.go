@@ -48,8 +48,8 @@ func WithURL(url string) ConnectOption {
 	}
 }
 
-// WithBroker connects to a broker in this process, without a socket. BUS_NATS_URL does not count then, and [WithURL] or
-// [WithNATS] beside it is an error of Connect. Default: none.
+// WithBroker connects to a broker in this process, without a socket and without a login: use [WithURL] or [WithNATS] for a broker
+// that has users. BUS_NATS_URL does not count then, and one of these beside it is an error of Connect. Default: none.
 func WithBroker(broker InProcessBroker) ConnectOption {
 	return func(c *connectConfig) {
 		value := reflect.ValueOf(broker)
