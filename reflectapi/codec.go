@@ -24,10 +24,15 @@ func refusedByCodec(t reflect.Type) string {
 	return ""
 }
 
-// unsettable returns why the codec cannot read a type that it can write, or "": an embedded pointer to a struct that is not
-// exported cannot be set. The codec reports that only when a request has a member of that struct.
+// unsettable returns why the codec cannot read a type that it can write, or "". An embedded pointer to a struct that is not
+// exported cannot be set, which the codec reports only when a request has a member of that struct. One whose method reads the
+// whole struct is nil when that is called.
 func unsettable(t reflect.Type) (reason string) {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) {
+		t = base(t) // a pointer has the methods, too
+		if pointer := nilReader(t); pointer != nil && reason == "" {
+			reason = fmt.Sprintf("cannot be read from JSON: %v is read by the %v that it embeds, which is nil: embed it without the pointer", t, pointer)
+		}
 		if t.Kind() != reflect.Struct || isClosed(t) || readsItself(t) {
 			return
 		}
@@ -41,10 +46,36 @@ func unsettable(t reflect.Type) (reason string) {
 	return reason
 }
 
-// readsItself reports whether a type has its own unmarshalling, which may not accept an empty object.
-func readsItself(t reflect.Type) bool {
-	return implements[json.Unmarshaler](t) || implements[jsonv2.UnmarshalerFrom](t) || implements[encoding.TextUnmarshaler](t)
+// nilReader returns the embedded pointer from which a struct has the method that reads it, or nil.
+func nilReader(t reflect.Type) reflect.Type {
+	method := readingMethod(t)
+	if t.Kind() != reflect.Struct || method == "" {
+		return nil
+	}
+	reader, _ := declaredIn(t, method)
+	for f := range t.Fields() {
+		if f.Anonymous && f.Type.Kind() == reflect.Pointer && f.Type.Elem() == reader {
+			return f.Type
+		}
+	}
+	return nil
 }
+
+// readingMethod returns the method with which a type reads itself, "" if it has none. The codec prefers them in this order.
+func readingMethod(t reflect.Type) string {
+	switch {
+	case implements[jsonv2.UnmarshalerFrom](t):
+		return "UnmarshalJSONFrom"
+	case implements[json.Unmarshaler](t):
+		return "UnmarshalJSON"
+	case implements[encoding.TextUnmarshaler](t):
+		return "UnmarshalText"
+	}
+	return ""
+}
+
+// readsItself reports whether a type has its own unmarshalling, which may not accept an empty object.
+func readsItself(t reflect.Type) bool { return readingMethod(t) != "" }
 
 // mayBeQuoted reports whether the codec accepts the json option string on a field of this type.
 func mayBeQuoted(t reflect.Type) bool {

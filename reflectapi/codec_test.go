@@ -24,6 +24,10 @@ type (
 		*base
 		Name string
 	}
+	mayBeRead struct {
+		*selfRead // is nil when its method is called
+		Name      string
+	}
 	quotedText struct {
 		Name string `json:",string"`
 	}
@@ -47,6 +51,7 @@ func TestCodecRefuses(t *testing.T) {
 		"Go struct field Count has duplicate appearance of `omitempty` tag option":                taker[*doubled]{},
 		"embedded Go struct field Number of non-struct type must be explicitly given a JSON name": taker[map[string]promoted]{},
 		"argument value cannot be read from JSON: reflectapi_test.derived embeds *reflectapi_test.base, a pointer to a struct that is not exported: embed it without the pointer, or export it; change it, or leave it out with bus.Without(\"Take\")": taker[[]derived]{},
+		"argument value cannot be read from JSON: reflectapi_test.mayBeRead is read by the *reflectapi_test.selfRead that it embeds, which is nil: embed it without the pointer":                                                                       taker[[]*mayBeRead]{},
 		"argument value cannot be encoded as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is only for num":                                                                                                    taker[quotedText]{},
 		".Counts is of type []int: the json option string is only for numbers; change it, or leave it out with bus.Without(\"Take\")":                                                                                                                  taker[quotedList]{},
 	} {
@@ -70,6 +75,11 @@ type selfRead struct {
 
 func (*selfRead) UnmarshalJSON([]byte) error { panic("a value is read at registration") }
 
+// ownReader reads itself, whatever it embeds.
+type ownReader struct{ *selfRead }
+
+func (*ownReader) UnmarshalJSON([]byte) error { return nil }
+
 // written has a result that can only be written.
 type written struct{}
 
@@ -77,7 +87,7 @@ func (written) Give() (value derived) { return }
 
 func TestCodecTakes(t *testing.T) {
 	t.Parallel()
-	for _, impl := range []any{taker[quoted]{}, taker[[]selfRead]{}, taker[struct{ base }]{}, taker[struct{ *Point }]{}, written{}} {
+	for _, impl := range []any{taker[quoted]{}, taker[[]selfRead]{}, taker[struct{ base }]{}, taker[struct{ *Point }]{}, taker[struct{ selfRead }]{}, taker[ownReader]{}, written{}} {
 		if _, err := reflectapi.Describe(impl); err != nil {
 			t.Errorf("%T: %v", impl, err)
 		}
