@@ -72,7 +72,18 @@ func changes(v *visit) error {
 	old := func(conn *bus.Conn) error { return bus.Serve(conn, oldGuest{}) }
 	changed := func(conn *bus.Conn) error { return bus.Serve(conn, newGuest{}) }
 	kept := v.awaits("what was typed is kept", `document.querySelector('[name="name"]').value === "Ada"`)
-	return do(v.startCalculator, arrives(old), v.opens("#/guest.example:443/POST/welcome"), v.fills(`[name="name"]`, "Ada"),
+	focuses := func(link string) step {
+		return func() error { return v.run(`document.querySelector(%s).focus()`, `.middle `+link) }
+	}
+	focused := func(link string) step {
+		return v.awaits("the focus is where it was", `document.activeElement === document.querySelector(%s)`, `.middle `+link)
+	}
+	const tile = `a[href="#/calculator.example/"]`
+	return do(v.startCalculator, v.opens(""), v.sees(".tiles", "calculator.example"), focuses(tile),
+		arrives(old), v.sees(".tiles", "guest.example"), focused(tile),
+		v.opens("#/calculator.example/"), v.sees(".operation", "1 instance"), focuses(`a[href="`+addHash+`"]`),
+		v.startCalculator, v.sees(".operation", "2 instances"), focused(`a[href="`+addHash+`"]`),
+		v.opens("#/guest.example:443/POST/welcome"), v.fills(`[name="name"]`, "Ada"),
 		v.clicks(sends), v.sees(".response pre", "Hello, Ada"),
 		leaves, v.sees(".middle .notice", "no longer on the bus"), v.sees(".note", "1 operation gone"), kept,
 		v.awaits("it is not in the list", `!document.querySelector(".services").innerText.includes("guest")`),

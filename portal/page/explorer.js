@@ -106,14 +106,18 @@ export class Explorer {
     this.#put(phase, this.#state.fault?.message || '', views[phase]);
   }
 
-  /** Shows a view without an operation in the middle, unless it is there already. */
+  /** Shows a view without an operation in the middle, unless it is there already. The same link has the focus as before. */
   #put(kind, about, make) {
     const wanted = JSON.stringify([kind, this.#route.host, about]);
     this.#last = null;
     this.#right.replaceChildren();
     if (this.#shown !== wanted) {
+      const focused = this.#middle.querySelector('a:focus')?.getAttribute('href');
       this.#shown = wanted;
       this.#middle.replaceChildren(make());
+      if (focused) {
+        this.#middle.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
+      }
     }
   }
 
