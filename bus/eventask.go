@@ -82,7 +82,7 @@ func (s *storedEvents) makeAnew() {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.again.Reset(askAgain)
-		s.warn("the consumer cannot be created again: " + s.store().failed(err).Detail)
+		s.warn("the consumer cannot be created again: " + s.store.failed(err).Detail)
 		return
 	}
 	s.missing = false

@@ -21,8 +21,8 @@ const (
 	parkedBytes = 64 << 20
 )
 
-func (s *storedEvents) stream() string { return s.store().name() }
-func (s *storedEvents) parked() string { return s.store().parkedName() }
+func (s *storedEvents) stream() string { return s.store.name() }
+func (s *storedEvents) parked() string { return s.store.parkedName() }
 
 func (s *storedEvents) parkedEvents() (source, event string, count int64) {
 	return s.source, s.event, s.unhandled.Load()
@@ -40,14 +40,12 @@ func (s *storedEvents) ensure(ctx context.Context) error {
 
 // ensureStreams makes the streams of the source.
 func (s *storedEvents) ensureStreams(ctx context.Context) (jetstream.Stream, error) {
-	stream, err := s.store().ensure(ctx)
+	stream, err := s.store.ensure(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return stream, s.ensureParked(ctx, stream.CachedInfo().Config.Replicas)
 }
-
-func (s *storedEvents) store() *eventStream { return &eventStream{conn: s.conn, source: s.source} }
 
 // ensureConsumer makes the consumer, or changes it. One that is as it should be it leaves, which takes no permission for
 // either.
@@ -109,11 +107,11 @@ func delivers(config jetstream.ConsumerConfig, published string) bool {
 
 // ensureParked makes the stream for events that could not be handled, on as many servers as that of the others.
 func (s *storedEvents) ensureParked(ctx context.Context, replicas int) error {
-	_, err := s.store().parked(ctx)
+	_, err := s.store.parked(ctx)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	manager, err := s.store().manager()
+	manager, err := s.store.manager()
 	if err != nil {
 		return err
 	}

@@ -169,7 +169,7 @@ func (d *delivery) park(in *incoming, reason string) error {
 		_, err := s.ensureStreams(ctx)
 		return err
 	}
-	if _, err := s.store().store(ctx, parked, d.storedAs(), anew); err != nil {
+	if _, err := s.store.store(ctx, parked, d.storedAs(), anew); err != nil {
 		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event could not be handled, nor be parked; it will be delivered again")
 		return d.putOff(s.config.longest)
 	}

@@ -23,8 +23,9 @@ import (
 type storedEvents struct {
 	conn      *Conn
 	source    string
-	event     string // the token that stands for its path, "on-ordered"
-	subject   string // of its address, which its text has to agree with
+	store     *eventStream // of all kinds of the source
+	event     string       // the token that stands for its path, "on-ordered"
+	subject   string       // of its address, which its text has to agree with
 	consumer  string
 	inbox     string
 	config    *durable
@@ -45,13 +46,14 @@ type storedEvents struct {
 // subscribeStored creates the stream, if there is none, and a consumer of this service for each event, and starts to ask for
 // events. An instance that does not know an event, because it is of an older version, so takes nothing from those that do.
 func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*endpoint, config *durable) error {
+	store := &eventStream{conn: c, source: source}
 	kinds := make([]*storedEvents, 0, len(endpoints))
 	for _, e := range endpoints {
-		kinds = append(kinds, newStoredEvents(c, source, e, config))
+		kinds = append(kinds, newStoredEvents(c, store, e, config))
 	}
 	w := c.link.newWitness()
 	defer w.dismiss()
-	err := c.installIn(ctx, w, c.events.of(source), endpoints, func([]*endpoint) error { return openStored(ctx, c, w, source, kinds) })
+	err := c.installIn(ctx, w, c.events.of(source), endpoints, func([]*endpoint) error { return openStored(ctx, c, w, store, kinds) })
 	if err != nil {
 		return err
 	}
@@ -63,11 +65,11 @@ func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*e
 	return nil
 }
 
-func newStoredEvents(c *Conn, source string, e *endpoint, config *durable) *storedEvents {
-	event, route := tokens(e.mapped.Path())[0], &e.mapped.Routes[0]
+func newStoredEvents(c *Conn, store *eventStream, e *endpoint, config *durable) *storedEvents {
+	source, event, route := store.source, tokens(e.mapped.Path())[0], &e.mapped.Routes[0]
 	e.run = runStored(e.run)
 	s := &storedEvents{
-		conn: c, source: source, event: event, consumer: consumerName(c.host, event), config: config,
+		conn: c, source: source, store: store, event: event, consumer: consumerName(c.host, event), config: config,
 		subject: e.subject(c.plane, source, *route),
 		inbox:   c.nats.response + "." + storedInbox + "." + hostToken(source) + "." + event,
 		through: subscriptionOf(e, route),
@@ -85,7 +87,7 @@ func (s *storedEvents) rest() {
 
 // openStored subscribes to the inboxes, and only if that is allowed creates the consumers, for which events are stored from
 // then on.
-func openStored(ctx context.Context, c *Conn, w *witness, source string, kinds []*storedEvents) error {
+func openStored(ctx context.Context, c *Conn, w *witness, store *eventStream, kinds []*storedEvents) error {
 	for _, s := range kinds {
 		if err := c.subscribe(&listening{subject: s.inbox, receive: s.receive}); err != nil {
 			return err
@@ -98,7 +100,7 @@ func openStored(ctx context.Context, c *Conn, w *witness, source string, kinds [
 		return err
 	}
 	if err := ensureAll(ctx, kinds); err != nil {
-		return (&eventStream{conn: c, source: source}).failed(err)
+		return store.failed(err)
 	}
 	return nil
 }

@@ -332,6 +332,32 @@ func TestConsumersAreMadeAnew(t *testing.T) {
 	mailer.await(t, 1)
 }
 
+// TestServicesMakeStreamsAnew has somebody delete the stream of a source under a service that runs: it is made as it was.
+func TestServicesMakeStreamsAnew(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	ordered := newOrdered(t, source, bus.Durable(), bus.Keep(time.Hour, 1<<20))
+	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
+	name := b.Plane() + "_EVENTS_orders_example"
+	if err := manager(t, source).DeleteStream(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		_, err := manager(t, source).Consumer(t.Context(), name, "mailer_example__on-ordered")
+		return err == nil
+	})
+	stream, err := manager(t, source).Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := stream.CachedInfo().Config; kept.MaxAge != time.Hour || kept.MaxBytes != 1<<20 {
+		t.Errorf("made anew it keeps %s, %d bytes", kept.MaxAge, kept.MaxBytes)
+	}
+	fire(t, ordered, 1)
+	mailer.await(t, 1)
+}
+
 // TestSmallRequests has a consumer that hands out one event for a request, as an operator or a limit of the broker may want it.
 func TestSmallRequests(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,6 +20,8 @@ type eventStream struct {
 	conn   *Conn
 	source string
 	limits storeLimits // that a source asks for; zero: none
+
+	seen atomic.Pointer[jetstream.StreamConfig] // what it was when it was looked at last; nil: not yet
 }
 
 // streamName names a stream of a source: "bus_EVENTS_orders_example". A host has neither capital letters nor underscores,
@@ -53,7 +56,7 @@ func openEventStream(ctx context.Context, c *Conn, source string, config firingC
 	if limits := config.limits; limits.age < 0 || limits.bytes < 0 || limits.replicas < 0 || config.limited && limits == (storeLimits{}) {
 		return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: bus.Keep and bus.Replicas take limits above zero", source)
 	}
-	s := &eventStream{c, source, config.limits}
+	s := &eventStream{conn: c, source: source, limits: config.limits}
 	if _, err := s.ensure(ctx); err != nil {
 		return nil, s.failed(err)
 	}
@@ -70,6 +73,14 @@ func (s *eventStream) manager() (jetstream.JetStream, error) { return jetstream.
 
 // ensure makes the stream, or changes what it is to keep. One that somebody else has made keeps its subjects.
 func (s *eventStream) ensure(ctx context.Context) (jetstream.Stream, error) {
+	stream, err := s.findOrMake(ctx)
+	if err == nil {
+		s.seen.Store(&stream.CachedInfo().Config)
+	}
+	return stream, err
+}
+
+func (s *eventStream) findOrMake(ctx context.Context) (jetstream.Stream, error) {
 	manager, err := s.manager()
 	if err != nil {
 		return nil, err
@@ -130,8 +141,12 @@ func (s *eventStream) replicateParked(ctx context.Context) error {
 	return err
 }
 
-// config is what a new stream is made with. It refuses what it has no room for, so that the source hears of it.
+// config is what a new stream is made with: that of the one which was there before, as a service that makes it anew knows no
+// limits of its source. It refuses what it has no room for, so that the source hears of it.
 func (s *eventStream) config() jetstream.StreamConfig {
+	if seen := s.seen.Load(); seen != nil {
+		return s.limits.over(*seen)
+	}
 	return s.limits.over(jetstream.StreamConfig{
 		Name: s.name(), Description: "events of " + s.source,
 		Subjects: []string{
