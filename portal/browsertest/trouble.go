@@ -73,16 +73,17 @@ func changes(v *visit) error {
 	changed := func(conn *bus.Conn) error { return bus.Serve(conn, newGuest{}) }
 	kept := v.awaits("what was typed is kept", `document.querySelector('[name="name"]').value === "Ada"`)
 	focuses := func(link string) step {
-		return func() error { return v.run(`document.querySelector(%s).focus()`, `.middle `+link) }
+		return func() error { return v.run(`(globalThis.before = document.querySelector(%s)).focus()`, link) }
 	}
 	focused := func(link string) step {
-		return v.awaits("the focus is where it was", `document.activeElement === document.querySelector(%s)`, `.middle `+link)
+		return v.awaits("the focus is where it was", `!before.isConnected && document.activeElement === document.querySelector(%s)`, link)
 	}
-	const tile = `a[href="#/calculator.example/"]`
+	const tile, card, row = `.middle a[href="#/calculator.example/"]`, `.middle a[href="` + addHash + `"]`, `.compare a[href="` + addHash + `"]`
 	return do(v.startCalculator, v.opens(""), v.sees(".tiles", "calculator.example"), focuses(tile),
 		arrives(old), v.sees(".tiles", "guest.example"), focused(tile),
-		v.opens("#/calculator.example/"), v.sees(".operation", "1 instance"), focuses(`a[href="`+addHash+`"]`),
-		v.startCalculator, v.sees(".operation", "2 instances"), focused(`a[href="`+addHash+`"]`),
+		v.opens("#/calculator.example/"), v.sees(".operation", "1 instance"), focuses(card),
+		v.startCalculator, v.sees(".operation", "2 instances"), focused(card),
+		v.opens("#/compare"), v.sees(".compare", "B 4"), focuses(row), v.startCalculator, focused(row),
 		v.opens("#/guest.example:443/POST/welcome"), v.fills(`[name="name"]`, "Ada"),
 		v.clicks(sends), v.sees(".response pre", "Hello, Ada"),
 		leaves, v.sees(".middle .notice", "no longer on the bus"), v.sees(".note", "1 operation gone"), kept,

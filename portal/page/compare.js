@@ -1,4 +1,4 @@
-import {button, element, many} from './element.js';
+import {button, element, many, redraw} from './element.js';
 import {pathView} from './path.js';
 import {operationHash} from './route.js';
 import {claimsView} from './tokenpanel.js';
@@ -52,7 +52,7 @@ export class Compare {
     const differing = all.filter(({id}) => a.has(id) !== b.has(id));
     this.#summary.textContent = `A sees ${many(a.size, 'operation')}, B ${b.size}. `
       + `${all.filter(({id}) => !b.has(id)).length} only A, ${all.filter(({id}) => !a.has(id)).length} only B.`;
-    this.#table.replaceChildren(tableOf(this.#only.checked ? differing : all, [a, b]));
+    redraw(this.#table, tableOf(this.#only.checked ? differing : all, [a, b]));
   }
 }
 

@@ -22,6 +22,15 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
+/** Draws anew what is in a node. If a link there has the focus, the one with the same address gets it. */
+export function redraw(node, ...children) {
+  const focused = node.querySelector('a:focus')?.getAttribute('href');
+  node.replaceChildren(...children);
+  if (focused) {
+    node.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
+  }
+}
+
 /** A button with an action, which never submits a form. */
 export function button(text, onclick, properties = {}) {
   return element('button', {type: 'button', onclick, ...properties}, text);

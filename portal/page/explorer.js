@@ -1,4 +1,4 @@
-import {element, many} from './element.js';
+import {element, many, redraw} from './element.js';
 import {List} from './list.js';
 import {operationView} from './operation.js';
 import {serviceView} from './serviceview.js';
@@ -106,18 +106,14 @@ export class Explorer {
     this.#put(phase, this.#state.fault?.message || '', views[phase]);
   }
 
-  /** Shows a view without an operation in the middle, unless it is there already. The same link has the focus as before. */
+  /** Shows a view without an operation in the middle, unless it is there already. */
   #put(kind, about, make) {
     const wanted = JSON.stringify([kind, this.#route.host, about]);
     this.#last = null;
     this.#right.replaceChildren();
     if (this.#shown !== wanted) {
-      const focused = this.#middle.querySelector('a:focus')?.getAttribute('href');
       this.#shown = wanted;
-      this.#middle.replaceChildren(make());
-      if (focused) {
-        this.#middle.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
-      }
+      redraw(this.#middle, make());
     }
   }
 
