@@ -63,6 +63,9 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 	if config.durable != nil {
 		return nil, nil, errors.New("bus.Durable, bus.Redeliver and bus.InFlight are for events: leave them out of bus.Serve; see bus.Subscribe")
 	}
+	if isHandler(as, impl) {
+		return nil, nil, errors.New("an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle")
+	}
 	if service, err = describe(as, impl, config); err != nil {
 		return nil, nil, err
 	}

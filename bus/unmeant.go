@@ -58,6 +58,12 @@ func isOwnBusiness(t reflect.Type, method string) bool {
 	return false
 }
 
+// isHandler tells a handler that was made elsewhere, such as a router: it has no methods of its own to serve.
+func isHandler(as reflect.Type, impl any) bool {
+	_, isMux := impl.(*http.ServeMux)
+	return isMux || as == reflect.TypeFor[http.Handler]()
+}
+
 // unmeantPath warns of a path under which a whole application seems to be served, as with [http.ServeMux]; "" for others.
 func unmeantPath(method, path string, handler http.Handler) string {
 	_, isMux := handler.(*http.ServeMux)

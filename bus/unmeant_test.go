@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -56,6 +57,17 @@ func TestServeWarnsOfWhatIsNotMeant(t *testing.T) {
 		}
 		if lines := logged.count("\n"); lines != len(test.want) {
 			t.Errorf("%s: %d warnings, want %d: %s", name, lines, len(test.want), logged)
+		}
+	}
+}
+
+// TestServeRefusesHandlers serves what Conn.Handle is for.
+func TestServeRefusesHandlers(t *testing.T) {
+	t.Parallel()
+	conn := bustest.New(t).Connect("web.example")
+	for _, err := range []error{bus.Serve(conn, http.NotFoundHandler()), bus.Serve(conn, http.NewServeMux())} {
+		if err == nil || !strings.HasSuffix(err.Error(), " on web.example: an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle") {
+			t.Error(err)
 		}
 	}
 }
