@@ -58,6 +58,9 @@ func (s *storedEvents) share() int {
 	return max(1, s.conn.handlers.free()/max(1, len(s.conn.events.reading())))
 }
 
+// askAnew asks at once, whatever may still come.
+func (s *storedEvents) askAnew() { s.again.Reset(0) }
+
 // askLater is what the timer does: what was asked for has not come, or something was wrong.
 func (s *storedEvents) askLater() {
 	if s.conn.isClosing() {

@@ -12,6 +12,13 @@ func AskLater(c *Conn) (again bool) {
 	return s.again.Stop()
 }
 
+// StopAsking has a connection take no request for stored events for lost.
+func StopAsking(c *Conn) {
+	for _, reader := range c.events.reading() {
+		reader.(*storedEvents).again.Stop()
+	}
+}
+
 // HeldEvents returns how many stored events a connection has, and no room to handle.
 func HeldEvents(c *Conn) (count int) {
 	for _, reader := range c.events.reading() {

@@ -21,6 +21,8 @@ type eventReader interface {
 	permissions() (publish, subscribe []Permission)
 	// parkedEvents returns how many could not be handled, and what they are.
 	parkedEvents() (source, event string, count int64)
+	// askAnew asks for events again, as the broker may have forgotten that it was asked.
+	askAnew()
 	// startHeld starts the events that were fetched and wait for room, if there is some.
 	startHeld()
 	// letGo gives them back.
@@ -78,6 +80,13 @@ func (s *eventSources) startHeld(last eventReader) {
 func (s *eventSources) letGo() {
 	for _, reader := range s.reading() {
 		reader.letGo()
+	}
+}
+
+// askAnew has the broker that is back asked for events: it, or the one in its place, may have forgotten that it was.
+func (s *eventSources) askAnew() {
+	for _, reader := range s.reading() {
+		reader.askAnew()
 	}
 }
 

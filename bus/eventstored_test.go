@@ -358,6 +358,35 @@ func TestServicesMakeStreamsAnew(t *testing.T) {
 	mailer.await(t, 1)
 }
 
+// TestEventsAreAskedForAnew cuts a service off from its broker, in whose place comes another: that is asked at once, and not only
+// when the last request must have been answered.
+func TestEventsAreAskedForAnew(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(conn *bus.Conn, way *fragile){
+		"cut":    func(_ *bus.Conn, way *fragile) { way.cut(false) },
+		"closed": func(conn *bus.Conn, _ *fragile) { conn.NATS().Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _, _ := newOrders(t)
+			way := &fragile{InProcessBroker: b.Broker()}
+			mailing := b.Connect("mailer.example", bus.WithBroker(way), quiet())
+			subscribe(t, mailing, newSink(), bus.Durable())
+			bus.StopAsking(mailing)
+			another := bustest.New(t)
+			asked, err := another.Connect("spy.example").NATS().SubscribeSync("$JS.API.CONSUMER.MSG.NEXT.*.mailer_example__on-ordered")
+			if err != nil {
+				t.Fatal(err)
+			}
+			way.move(another.Broker())
+			lose(mailing, way)
+			if _, err := asked.NextMsgWithContext(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestSmallRequests has a consumer that hands out one event for a request, as an operator or a limit of the broker may want it.
 func TestSmallRequests(t *testing.T) {
 	t.Parallel()

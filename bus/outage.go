@@ -74,12 +74,12 @@ func (o *outage) begin(grace time.Duration) {
 	o.timer = time.AfterFunc(grace, func() { close(over) })
 }
 
-// end says that the broker is back.
-func (o *outage) end() {
+// end says that the broker is back; false if it was not away.
+func (o *outage) end() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.down {
-		return
+		return false
 	}
 	o.down, o.back = false, time.Now()
 	o.calm.Store(o.back.UnixNano())
@@ -88,6 +88,7 @@ func (o *outage) end() {
 		o.renew()
 	}
 	o.timer = nil
+	return true
 }
 
 // tell wakes everybody. The lock is held.

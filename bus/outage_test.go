@@ -53,6 +53,13 @@ func (f *fragile) cut(away bool) {
 	f.conns = nil
 }
 
+// move has those who connect from now on come to another broker.
+func (f *fragile) move(to bus.InProcessBroker) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.InProcessBroker = to
+}
+
 // leave has nobody connect any more, until come. Connections that there are stay.
 func (f *fragile) leave() {
 	f.mu.Lock()

@@ -46,7 +46,9 @@ func (l *link) follow(ctx context.Context) (closed bool) {
 	for {
 		switch connection.Status() {
 		case nats.CONNECTED:
-			l.outage.end()
+			if l.outage.end() {
+				l.returned()
+			}
 		case nats.CLOSED:
 			l.denials.forget()
 			l.outage.begin(outageGrace)
@@ -60,6 +62,13 @@ func (l *link) follow(ctx context.Context) (closed bool) {
 		case <-ctx.Done():
 			return false
 		}
+	}
+}
+
+// returned has all connections do at once what an outage has put off.
+func (l *link) returned() {
+	for _, member := range l.members() {
+		member.events.askAnew()
 	}
 }
 
