@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -44,6 +46,12 @@ func TestHostileStoredEvents(t *testing.T) {
 		store("Content-Type", field+"Content-Type")
 	}
 	store("Host: orders.example", "Host: ORDERS.example:417")
+	nothing := nats.NewMsg(b.Plane() + ".e.example.orders.on-ordered")
+	nothing.Header.Set("Status", "503") // as JetStream says that it has no event
+	if _, err := manager(t, source).PublishMsg(t.Context(), nothing); err != nil {
+		t.Fatal(err)
+	}
+	refused = append(refused, struct{ old, replacement, want string }{"all", "nothing", "400 Bad Request: head: "})
 	eventually(t, func() bool { return len(parked(t, source))+len(mailer.taken()) > len(refused)+len(accepted) })
 	var reasons []string
 	for _, event := range parked(t, source) {

@@ -128,7 +128,7 @@ const storedInbox = "e"
 
 // receive takes an event, on the goroutine that reads from the broker.
 func (s *storedEvents) receive(message *nats.Msg) *incoming {
-	if status := message.Header.Get("Status"); status != "" && len(message.Data) == 0 {
+	if status := message.Header.Get("Status"); status != "" && message.Reply == "" { // an event is to be acked
 		if status != "100" { // an idle heartbeat, which nobody has asked for
 			s.told(status, message.Header.Get("Description"))
 		}
