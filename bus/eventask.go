@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -27,13 +28,14 @@ func (s *storedEvents) ask() {
 	if s.atMost > 0 {
 		room = min(room, s.atMost)
 	}
+	expiry := min(askExpiry, cmp.Or(s.atLongest, askExpiry))
 	if s.asked > 0 || len(s.held) > 0 || room <= 0 || s.missing {
 		return
 	}
 	request, err := json.Marshal(struct {
 		Batch   int           `json:"batch"`
 		Expires time.Duration `json:"expires"`
-	}{room, askExpiry})
+	}{room, expiry})
 	if err == nil {
 		err = s.conn.link.publish("$JS.API.CONSUMER.MSG.NEXT."+s.stream()+"."+s.consumer, s.inbox, request)
 	}
@@ -42,14 +44,14 @@ func (s *storedEvents) ask() {
 		return
 	}
 	s.asked = room
-	s.again.Reset(askExpiry + askGrace)
+	s.again.Reset(expiry + askGrace)
 }
 
-// askAtMost limits how many events are asked for at a time, as the consumer or the broker may; 0: they do not.
-func (s *storedEvents) askAtMost(events int) {
+// askAtMost limits how many events are asked for at a time, and for how long, as the consumer or the broker may; 0: they do not.
+func (s *storedEvents) askAtMost(events int, expiry time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.atMost = events
+	s.atMost, s.atLongest = events, expiry
 }
 
 // share is for how many events of this kind there is room among the handlers. It is one at least: that waits for its turn here,
@@ -76,7 +78,7 @@ func (s *storedEvents) askLater() {
 	s.ask()
 }
 
-// makeAnew makes the consumer anew, which somebody has deleted.
+// makeAnew makes the consumer anew, which somebody has deleted, or given other limits.
 func (s *storedEvents) makeAnew() {
 	ctx, cancel := context.WithTimeout(s.conn.base, defaultConnectTimeout)
 	defer cancel()
@@ -108,7 +110,7 @@ func (s *storedEvents) told(status, description string) {
 		s.mu.Unlock()
 		s.ask()
 		return
-	case status == "503", strings.Contains(strings.ToLower(description), "deleted"):
+	case status == "503", strings.Contains(strings.ToLower(description), "deleted"), strings.HasPrefix(description, "Exceeded MaxRequest"):
 		s.missing = true
 	}
 	s.warn(status + " " + description)

@@ -61,12 +61,16 @@ func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stre
 	}
 	if wanted := s.over(existing, stream); !reflect.DeepEqual(wanted, existing) {
 		made, err := stream.CreateOrUpdateConsumer(ctx, wanted)
+		if isAPIError(err, tooManyPending) {
+			wanted.MaxAckPending = 0 // the broker chooses
+			made, err = stream.CreateOrUpdateConsumer(ctx, wanted)
+		}
 		if err != nil {
 			return err
 		}
 		existing = made.CachedInfo().Config
 	}
-	s.askAtMost(existing.MaxRequestBatch)
+	s.askAtMost(existing.MaxRequestBatch, existing.MaxRequestExpires)
 	return nil
 }
 
@@ -77,9 +81,21 @@ func (s *storedEvents) over(config jetstream.ConsumerConfig, stream jetstream.St
 	}
 	config.Durable = s.consumer
 	config.DeliverPolicy, config.AckPolicy, config.AckWait = jetstream.DeliverNewPolicy, jetstream.AckExplicitPolicy, storedAckWait
-	config.MaxDeliver, config.MaxAckPending = -1, maxUnfinished
-	config.InactiveThreshold = stream.CachedInfo().Config.MaxAge
+	config.MaxDeliver = -1
+	if config.MaxAckPending == 0 { // it is new; an operator, or the broker, may want fewer
+		config.MaxAckPending = maxUnfinished
+	}
+	config.InactiveThreshold = forgottenAfter(stream.CachedInfo().Config)
 	return config
+}
+
+// forgottenAfter is how long a consumer of a stream may stay without a request, 0: for ever.
+func forgottenAfter(config jetstream.StreamConfig) time.Duration {
+	after := config.MaxAge
+	if most := config.ConsumerLimits.InactiveThreshold; most > 0 && (after == 0 || after > most) {
+		return most
+	}
+	return after
 }
 
 // filters are the subjects of what is new, and of what is delivered again to this service alone, if the stream takes that.

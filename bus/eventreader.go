@@ -32,15 +32,16 @@ type storedEvents struct {
 	through   subscription
 	unhandled atomic.Int64 // events that were parked
 
-	mu       sync.Mutex // protects all below
-	asked    int        // events that may still come
-	atMost   int        // of these at a time; 0: no limit
-	inFlight int
-	held     []heldEvent // of these, those that wait for room among the handlers, or for their turn
-	again    *time.Timer // asks again when a request must have been answered
-	room     *time.Timer // looks again whether there is room among the handlers
-	missing  bool        // the consumer has to be created again
-	warned   bool        // a warning was logged since the last event
+	mu        sync.Mutex    // protects all below
+	asked     int           // events that may still come
+	atMost    int           // of these at a time; 0: no limit
+	atLongest time.Duration // that a request may wait for them; 0: no limit
+	inFlight  int
+	held      []heldEvent // of these, those that wait for room among the handlers, or for their turn
+	again     *time.Timer // asks again when a request must have been answered
+	room      *time.Timer // looks again whether there is room among the handlers
+	missing   bool        // the consumer has to be created again, or to be looked at
+	warned    bool        // a warning was logged since the last event
 }
 
 // subscribeStored creates the stream, if there is none, and a consumer of this service for each event, and starts to ask for

@@ -125,6 +125,7 @@ const (
 	notAvailable      = 10008 // a leader is being chosen
 	streamOffline     = 10118 // the servers that have the stream are away
 	stillInProcess    = 10158 // a message of this id was taken, and is not stored yet
+	tooManyPending    = 10121 // of a consumer: more than the broker, the account or the stream allows
 )
 
 // mayPass says whether it makes sense to ask JetStream once more: a cluster may be choosing another leader.
@@ -138,6 +139,12 @@ func (s *eventStream) mayPass(err error) bool {
 		}
 	}
 	return isTimeout(err) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrReconnectBufExceeded)
+}
+
+// isAPIError says whether JetStream has answered with an error code.
+func isAPIError(err error, code jetstream.ErrorCode) bool {
+	apiError, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && apiError.ErrorCode == code
 }
 
 // denies says whether what the broker denied last was to publish to a subject.

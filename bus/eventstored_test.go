@@ -387,31 +387,92 @@ func TestEventsAreAskedForAnew(t *testing.T) {
 	}
 }
 
-// TestSmallRequests has a consumer that hands out one event for a request, as an operator or a limit of the broker may want it.
+// TestSmallRequests has a consumer that hands out one event for a request, or keeps none for long, as an operator or a limit of the
+// broker may want it: before the service starts, and while it runs.
 func TestSmallRequests(t *testing.T) {
 	t.Parallel()
-	b, source, ordered := newOrders(t)
-	away := b.Connect("mailer.example")
-	subscribe(t, away, newSink(), bus.Durable())
-	if err := away.Close(t.Context()); err != nil {
-		t.Fatal(err)
+	for name, limit := range map[string]func(*jetstream.ConsumerConfig){
+		"one event":   func(config *jetstream.ConsumerConfig) { config.MaxRequestBatch = 1 },
+		"two seconds": func(config *jetstream.ConsumerConfig) { config.MaxRequestExpires = 2 * time.Second },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, source, ordered := newOrders(t)
+			running := b.Connect("mailer.example", quiet())
+			first := subscribe(t, running, newSink(), bus.Durable(), bus.InFlight(2))
+			limitConsumer(t, b, source, limit)
+			fire(t, ordered, 1, 2, 3, 4)
+			first.await(t, 4)
+			if err := running.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			log := new(journal)
+			second := subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
+			fire(t, ordered, 1, 2, 3)
+			eventually(t, func() bool { return len(second.taken()) == 3 || len(log.lines("cannot be fetched")) > 0 })
+			if wrong := log.lines("cannot be fetched"); len(wrong) > 0 {
+				t.Error(wrong)
+			}
+		})
 	}
-	stream := b.Plane() + "_EVENTS_orders_example"
-	consumer, err := manager(t, source).Consumer(t.Context(), stream, "mailer_example__on-ordered")
+}
+
+// mailersConsumer returns how the consumer of the mailer is configured.
+func mailersConsumer(t *testing.T, b *bustest.Bus, conn *bus.Conn) jetstream.ConsumerConfig {
+	t.Helper()
+	consumer, err := manager(t, conn).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered")
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := consumer.CachedInfo().Config
-	config.MaxRequestBatch = 1
-	if _, err := manager(t, source).UpdateConsumer(t.Context(), stream, config); err != nil {
+	return consumer.CachedInfo().Config
+}
+
+// limitConsumer has an operator change the consumer of the mailer.
+func limitConsumer(t *testing.T, b *bustest.Bus, conn *bus.Conn, change func(*jetstream.ConsumerConfig)) {
+	t.Helper()
+	config := mailersConsumer(t, b, conn)
+	change(&config)
+	if _, err := manager(t, conn).UpdateConsumer(t.Context(), b.Plane()+"_EVENTS_orders_example", config); err != nil {
 		t.Fatal(err)
 	}
-	log := new(journal)
-	mailer := subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
-	fire(t, ordered, 1, 2, 3)
-	eventually(t, func() bool { return len(mailer.taken()) == 3 || len(log.lines("cannot be fetched")) > 0 })
-	if wrong := log.lines("cannot be fetched"); len(wrong) > 0 {
-		t.Error(wrong)
+}
+
+// TestFewUnfinishedEvents has a broker, a stream and an operator that let a service have fewer events at a time than it would.
+func TestFewUnfinishedEvents(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		limited []broker.Option
+		limits  jetstream.StreamConsumerLimits
+		want    int
+	}{
+		"the broker": {limited: []broker.Option{broker.Config("jetstream { limits { max_ack_pending: 500 } }")}, want: 500},
+		"the stream": {limits: jetstream.StreamConsumerLimits{MaxAckPending: 5000, InactiveThreshold: 2 * time.Hour}, want: 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newStored(t, test.limited...)
+			source := b.Connect(ordersHost)
+			ordered := newOrdered(t, source, bus.Durable())
+			stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
+			if err != nil {
+				t.Fatal(err)
+			}
+			limited := stream.CachedInfo().Config
+			limited.ConsumerLimits = test.limits
+			if _, err := manager(t, source).UpdateStream(t.Context(), limited); err != nil {
+				t.Fatal(err)
+			}
+			mailer := newSink()
+			for _, want := range []int{test.want, 50} {
+				subscribe(t, b.Connect("mailer.example"), mailer, bus.Durable())
+				if got := mailersConsumer(t, b, source).MaxAckPending; got != want {
+					t.Errorf("%d at a time, want %d", got, want)
+				}
+				fire(t, ordered, 1)
+				mailer.await(t, 1)
+				limitConsumer(t, b, source, func(config *jetstream.ConsumerConfig) { config.MaxAckPending = 50 })
+			}
+		})
 	}
 }
 
@@ -420,15 +481,11 @@ func TestLongerKeep(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	for _, age := range []time.Duration{time.Hour, 2 * time.Hour} {
-		newOrdered(t, source, bus.Durable(), bus.Keep(age, 1<<20))
+	for _, keep := range []struct{ age, remembered time.Duration }{{time.Hour, time.Hour}, {2 * time.Hour, 2 * time.Hour}} {
+		newOrdered(t, source, bus.Durable(), bus.Keep(keep.age, 1<<20))
 		subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
-		consumer, err := manager(t, source).Consumer(t.Context(), b.Plane()+"_EVENTS_orders_example", "mailer_example__on-ordered")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if known := consumer.CachedInfo().Config.InactiveThreshold; known != age {
-			t.Errorf("it is forgotten after %s, while events are kept for %s", known, age)
+		if known := mailersConsumer(t, b, source).InactiveThreshold; known != keep.remembered {
+			t.Errorf("it is forgotten after %s, while events are kept for %s", known, keep.age)
 		}
 	}
 }
