@@ -124,7 +124,7 @@ func (o fireOption) applyToFiring(c *firingConfig) { o(c) }
 // event is deleted as soon as all have handled it, or at once if nobody subscribes to it. Older events are dropped;
 // when the bytes are used up, firing fails (507). An existing stream is changed accordingly; a service learns of another
 // age when an instance of it starts, and what it has not handled is forgotten when none was there for as long as the age
-// it knows. Default: 7 days, 256 MiB, or what the stream has.
+// it knows, and for an hour at least. Default: 7 days, 256 MiB, or what the stream has.
 func Keep(age time.Duration, bytes int64) FireOption {
 	return fireOption(func(c *firingConfig) { c.limits.age, c.limits.bytes, c.limited = age, bytes, true })
 }

@@ -16,6 +16,9 @@ const (
 	// storedAckWait is how long JetStream waits to hear of an event before it gives it to another instance.
 	storedAckWait = 30 * time.Second
 
+	// leastRemembered is how long a service is remembered at least that does not ask for events: longer than a handler may take.
+	leastRemembered = time.Hour
+
 	// What is kept of events that could not be handled.
 	parkedAge   = 30 * 24 * time.Hour
 	parkedBytes = 64 << 20
@@ -89,9 +92,13 @@ func (s *storedEvents) over(config jetstream.ConsumerConfig, stream jetstream.St
 	return config
 }
 
-// forgottenAfter is how long a consumer of a stream may stay without a request, 0: for ever.
+// forgottenAfter is how long a consumer of a stream may stay without a request, 0: for ever. While all its instances are busy there
+// is none, either, however short the events are kept.
 func forgottenAfter(config jetstream.StreamConfig) time.Duration {
 	after := config.MaxAge
+	if after > 0 {
+		after = max(after, leastRemembered)
+	}
 	if most := config.ConsumerLimits.InactiveThreshold; most > 0 && (after == 0 || after > most) {
 		return most
 	}

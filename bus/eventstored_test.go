@@ -476,12 +476,13 @@ func TestFewUnfinishedEvents(t *testing.T) {
 	}
 }
 
-// TestLongerKeep has a source keep events for longer: the service is remembered as long once one more instance has started.
+// TestLongerKeep has a source keep events for longer: the service is remembered as long once one more instance has started, and
+// never for less than an hour, in which all its instances may be busy.
 func TestLongerKeep(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	for _, keep := range []struct{ age, remembered time.Duration }{{time.Hour, time.Hour}, {2 * time.Hour, 2 * time.Hour}} {
+	for _, keep := range []struct{ age, remembered time.Duration }{{time.Second, time.Hour}, {time.Hour, time.Hour}, {2 * time.Hour, 2 * time.Hour}} {
 		newOrdered(t, source, bus.Durable(), bus.Keep(keep.age, 1<<20))
 		subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 		if known := mailersConsumer(t, b, source).InactiveThreshold; known != keep.remembered {
