@@ -30,6 +30,7 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 	response, err := c.await(ctx, sent, waiting, ends)
 	if failed, ok := errors.AsType[*Error](err); ok {
 		failed.MsgID = sent.MsgID
+		waiting.explain(failed)
 		if waiting.incomplete() {
 			failed.Executed = NotExecuted
 		}

@@ -31,6 +31,7 @@ func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
 	response := c.link.spare.newResponse()
 	if err := c.link.intake.reader.ParseResponse(message.Data, response); err != nil {
 		c.drop(message.Subject, err)
+		c.pending.spoil(response.MsgID, err)
 		return nil
 	}
 	if err := c.rightPlace(response, message.Subject); err != nil {

@@ -105,6 +105,16 @@ func (p *pending) take(response *wire.Response) bool {
 	return true
 }
 
+// spoil remembers why what came for a unicast was dropped. The call goes on, as if it had not come.
+func (p *pending) spoil(id string, fault error) {
+	at := p.shard(id)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if s, ok := at.slots[id].(*unicastSlot); ok {
+		s.spoil(fault)
+	}
+}
+
 // absent takes the broker's notice that nobody is there for a request, or for a probe.
 func (p *pending) absent(id string) {
 	if p.shard(id).absent(id) {

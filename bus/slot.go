@@ -26,6 +26,7 @@ type unicastSlot struct {
 	acks     []peer     // the instances that have acked: several, without a queue
 	response *wire.Response
 	nobody   error // why the request has reached no one
+	spoilt   error // what was wrong with an ack or a response that was dropped
 
 	departing *departing // nil when the request travels whole
 }
@@ -97,6 +98,23 @@ func (s *unicastSlot) respond(response *wire.Response) {
 	if s.response == nil {
 		s.response = response
 		s.wake()
+	}
+}
+
+func (s *unicastSlot) spoil(fault error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spoilt = fault
+}
+
+// explain has the error of a call whose answer did not come say that something came. What it was is nothing for people outside
+// of the bus.
+func (s *unicastSlot) explain(failed *Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spoilt != nil && failed.Executed == ExecutedUnknown {
+		failed.Detail += "; a malformed answer was dropped: " + s.spoilt.Error()
+		failed.internal = true
 	}
 }
 

@@ -52,6 +52,10 @@ func FuzzParseResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		var res wire.Response
 		if err := wire.ParseResponse(payload, &res); err != nil {
+			if !strings.Contains(string(payload), res.MsgID) {
+				t.Errorf("the message ID %q is made up", res.MsgID)
+			}
+			res.MsgID = ""
 			if !reflect.DeepEqual(res, wire.Response{}) {
 				t.Errorf("%+v beside an error", res)
 			}

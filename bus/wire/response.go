@@ -73,7 +73,7 @@ func writtenStatus(status int) int {
 // Header. Strings are copied from the payload; Body aliases it. An ordinary response costs one allocation, and one more
 // if Header has to grow; [Reader] needs fewer. The reason is ignored.
 //
-// An error is an *Error that names the first violated rule; res is then zero. FromHost, FromID and Queue are not
+// An error is an *Error that names the first violated rule; res is then zero, but for MsgID if that can be told. FromHost, FromID and Queue are not
 // validated.
 func ParseResponse(payload []byte, res *Response) error {
 	return parseResponse(new(head), payload, res)
@@ -83,6 +83,7 @@ func parseResponse(message *head, payload []byte, res *Response) error {
 	*res = Response{Header: res.Header[:0]}
 	if err := res.parse(message, payload); err != nil {
 		*res = Response{Header: res.Header[:0]}
+		res.salvage(payload)
 		return err
 	}
 	return nil

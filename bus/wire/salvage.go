@@ -2,12 +2,15 @@ package wire
 
 import "bytes"
 
-// salvage sets the sender of a malformed request, so that it can be answered, and which part it is. It searches the head, within
-// its limits, for the fields that say so; duplicate fields do not count. If an op code says that the message is not a
-// request, nothing is set: acks and responses are never answered.
-func (req *Request) salvage(payload []byte) {
-	var values [single]string
-	var times [single]int
+// salvaged is what the head of a malformed message says of it: the value of each field that was searched for, and how often
+// it was there. Duplicate fields do not count.
+type salvaged struct {
+	values [single]string
+	times  [single]int
+}
+
+// salvage searches the head of a malformed message, within its limits, until found returns false.
+func (s *salvaged) salvage(payload []byte, found func(m meaning) bool) {
 	lines := 0
 	for line := range bytes.Lines(payload[:min(len(payload), MaxHeadBytes)]) {
 		line = bytes.TrimRight(line, "\r\n")
@@ -17,23 +20,50 @@ func (req *Request) salvage(payload []byte) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		switch m := meaningOf(name); m {
 		case isFromHost, isFromID, isMsgID, isOpCode, isFragment:
-			values[m] = trim(string(value))
-			times[m]++
-			if m == isOpCode && OpCode(values[m]) != OpReq {
+			s.values[m] = trim(string(value))
+			s.times[m]++
+			if !found(m) {
 				return
 			}
 		}
 	}
-	if times[isFromHost] == 1 && isText(values[isFromHost]) {
-		req.FromHost = values[isFromHost]
+}
+
+// msgID returns the message ID, "" if it is not valid.
+func (s *salvaged) msgID() string {
+	if s.times[isMsgID] != 1 || !validMsgID([]byte(s.values[isMsgID])) {
+		return ""
 	}
-	if times[isFromID] == 1 && isText(values[isFromID]) {
-		req.FromID = values[isFromID]
+	return s.values[isMsgID]
+}
+
+// salvage sets the sender of a malformed request, so that it can be answered, and which part it is. If an op code says that the
+// message is not a request, nothing is set: acks and responses are never answered.
+func (req *Request) salvage(payload []byte) {
+	var s salvaged
+	isRequest := true
+	s.salvage(payload, func(m meaning) bool {
+		isRequest = m != isOpCode || OpCode(s.values[m]) == OpReq
+		return isRequest
+	})
+	if !isRequest {
+		return
 	}
-	if times[isMsgID] == 1 && validMsgID([]byte(values[isMsgID])) {
-		req.MsgID = values[isMsgID]
+	if s.times[isFromHost] == 1 && isText(s.values[isFromHost]) {
+		req.FromHost = s.values[isFromHost]
 	}
-	if times[isFragment] == 1 {
-		req.Fragment, _ = parseFragment([]byte(values[isFragment]))
+	if s.times[isFromID] == 1 && isText(s.values[isFromID]) {
+		req.FromID = s.values[isFromID]
 	}
+	req.MsgID = s.msgID()
+	if s.times[isFragment] == 1 {
+		req.Fragment, _ = parseFragment([]byte(s.values[isFragment]))
+	}
+}
+
+// salvage sets which request a malformed response is for, so that its caller can be told what became of it.
+func (res *Response) salvage(payload []byte) {
+	var s salvaged
+	s.salvage(payload, func(meaning) bool { return true })
+	res.MsgID = s.msgID()
 }
