@@ -1,5 +1,11 @@
 package bus
 
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
 // AskLater has the first reader of stored events make its consumer anew, as its timer does, and returns whether it is to try
 // again.
 func AskLater(c *Conn) (again bool) {
@@ -17,6 +23,17 @@ func StopAsking(c *Conn) {
 	for _, reader := range c.events.reading() {
 		reader.(*storedEvents).again.Stop()
 	}
+}
+
+// BeatLate does what the timer of an event does, beat after beat, if its handler should have been done by now.
+func BeatLate(c *Conn, beats int) {
+	d := newDelivery(c.events.reading()[0].(*storedEvents), new(nats.Msg))
+	d.begin()
+	d.handledUntil(time.Now())
+	for range beats {
+		d.beat()
+	}
+	d.end()
 }
 
 // HeldEvents returns how many stored events a connection has, and no room to handle.

@@ -26,6 +26,7 @@ type delivery struct {
 	mu    sync.Mutex // protects all below
 	beats *time.Timer
 	until time.Time // when its handler has to be done; zero as long as none has it
+	late  bool      // a beat has found it not done by then
 	ended bool
 }
 
@@ -37,8 +38,8 @@ const (
 	jsInProgress = "+WPI"
 )
 
-// beatsPerWait is how often JetStream is told, within its ack wait, that a handler still runs.
-const beatsPerWait = 3
+// beatPause is after how long JetStream is told again that a handler still runs.
+const beatPause = storedAckWait / 3
 
 func newDelivery(from *storedEvents, message *nats.Msg) *delivery {
 	d := &delivery{from: from, message: message, attempt: 1}
@@ -52,17 +53,29 @@ func newDelivery(from *storedEvents, message *nats.Msg) *delivery {
 func (d *delivery) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.beats = time.AfterFunc(storedAckWait/beatsPerWait, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.ended || d.from.conn.base.Err() != nil || !d.until.IsZero() && !time.Now().Before(d.until) {
-			return
-		}
+	d.beats = time.AfterFunc(beatPause, d.beat)
+}
+
+// beat is what the timer does, until the handler has to be done. One that is not by the beat after that is reported, as nobody
+// else learns of it: it may hold up all events of its kind here.
+func (d *delivery) beat() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.ended || d.from.conn.base.Err() != nil:
+		return
+	case d.until.IsZero() || time.Now().Before(d.until):
 		if err := d.tell(jsInProgress); err != nil {
 			d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("cannot tell JetStream that a handler is still running")
 		}
-		d.beats.Reset(storedAckWait / beatsPerWait)
-	})
+	case d.late:
+		d.from.conn.logger.Warn().Str("source", d.from.source).Str("event", d.from.event).Int("attempt", d.attempt).
+			Msg("the handler of a stored event has not returned in its time; the event is delivered again, and counts for bus.InFlight until it returns")
+		return
+	default:
+		d.late = true
+	}
+	d.beats.Reset(beatPause)
 }
 
 // handledUntil says when the handler has to be done: if it is not, another instance is to have the event.

@@ -437,6 +437,21 @@ func limitConsumer(t *testing.T, b *bustest.Bus, conn *bus.Conn, change func(*je
 	}
 }
 
+// TestLateHandlersAreReported has one that does not return in its time: that is said once it is sure.
+func TestLateHandlersAreReported(t *testing.T) {
+	t.Parallel()
+	b, _, _ := newOrders(t)
+	for beats, want := range []int{0, 0, 1} {
+		log := new(journal)
+		mailing := b.Connect("mailer.example", bus.WithLogger(zerolog.New(log)))
+		subscribe(t, mailing, newSink(), bus.Durable())
+		bus.BeatLate(mailing, beats)
+		if got := log.lines("the handler of a stored event has not returned in its time"); len(got) != want {
+			t.Errorf("after %d beats: %s", beats, got)
+		}
+	}
+}
+
 // TestFewUnfinishedEvents has a broker, a stream and an operator that let a service have fewer events at a time than it would.
 func TestFewUnfinishedEvents(t *testing.T) {
 	t.Parallel()
