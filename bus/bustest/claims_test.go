@@ -20,7 +20,7 @@ func TestSalary(t *testing.T) {
 func TestClaimsWithoutABus(t *testing.T) {
 	t.Parallel()
 	issuer := bustest.NewIssuer(t)
-	ctx := issuer.ActAs(t.Context(), claims.Claims{"roles": []string{"hr"}, "level": 3, "exp": 32503680000})
+	ctx := issuer.ActAs(t.Context(), claims.Claims{"roles": []string{"hr"}, "level": 3, "exp": int64(32503680000)})
 	want := claims.Claims{"roles": []any{"hr"}, "level": 3.0, "exp": 32503680000.0}
 	for range 2 {
 		said, known := bus.ClaimsOf(ctx)
