@@ -81,7 +81,7 @@ export function claimsView(token) {
     element('th', {scope: 'row'}, element('code', {}, name)),
     element('td', {}, element('code', {}, JSON.stringify(value)), ['exp', 'nbf', 'iat'].includes(name) && dateView(value))));
   return element('div', {className: 'claims-table'},
-    element('table', {}, element('caption', {}, 'What it says; nobody has verified it yet'), element('tbody', {}, ...rows)),
+    element('table', {}, element('caption', {}, 'Decoded here; nobody has verified it yet'), element('tbody', {}, ...rows)),
     element('p', {className: timeLeft(claims) < 0 ? 'notice bad' : 'quiet'}, `It ${expiryText(claims)}.`));
 }
 
