@@ -260,6 +260,10 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
+	var tenSparse []string
+	for i := range 10 {
+		tenSparse = append(tenSparse, fmt.Sprintf("lines.%d.sub.999.n=1", i))
+	}
 	tests := []struct {
 		name, method             string
 		query, contentType, body string
@@ -311,6 +315,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{name: "parts of names that differ in case", method: "Alike", query: "p.x=3", want: "p.x (query): cannot be given in parts; write p as one JSON value"},
 		{name: "a sparse list", method: "Objects", query: "lines.999999999.n=1", want: "lines.999999999.n (query): has an index above 999"},
 		{name: "a sparse list inside another", method: "Objects", query: "lines.0.sub.1000.n=1", want: "lines.0.sub.1000.n (query): has an index above 999"},
+		{name: "sparse lists that are many", method: "Objects", query: strings.Join(tenSparse, "&"),
+			want: "lines.9.sub.999.n (query): makes the lists of the form hold more than 10000 elements"},
 		{name: "a negative index", method: "Objects", query: "lines.-1.n=1", want: "lines.-1.n (query): needs an index after the list's name, as in 0.name"},
 		{name: "an index with a zero in front", method: "Objects", query: "lines.01.n=1", want: "lines.01.n (query): needs an index after the list's name, as in 0.name"},
 		{name: "an index that is none", method: "Objects", query: "lines.n=1", want: "lines.n (query): needs an index after the list's name, as in 0.name"},

@@ -294,11 +294,12 @@ func TestCompileRefuses(t *testing.T) {
 		`org[true] == 1`:                   `any value cannot be indexed with true or false`,
 		strings.Repeat("x", 4097):          `longer than 4096 bytes; have the issuer combine what it tests into one claim`,
 		strings.Repeat("x", 10000):         `longer than 4096 bytes`,
-		strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000): `nested more than 64 levels deep; write it flatter`,
-		strings.Repeat("!", 1000) + "true":                             `nested more than 64 levels deep; write it flatter`,
-		strings.Repeat("a.", 1000) + "b == 1":                          `nested more than 64 levels deep; write it flatter`,
-		strings.Repeat("-", 1000) + "1 == 1":                           `nested more than 64 levels deep; write it flatter`,
-		doubling(18):                                                   `more than 4096 parts; write it shorter`,
+		strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000):        `nested more than 64 levels deep; write it flatter`,
+		strings.Repeat("!", 1000) + "true":                                    `nested more than 64 levels deep; write it flatter`,
+		strings.Repeat("a == 1 || ", 100) + strings.Repeat("!", 100) + "true": `nested more than 64 levels deep; write it flatter`,
+		strings.Repeat("a.", 1000) + "b == 1":                                 `nested more than 64 levels deep; write it flatter`,
+		strings.Repeat("-", 1000) + "1 == 1":                                  `nested more than 64 levels deep; write it flatter`,
+		doubling(18):                                                          `more than 4096 parts; write it shorter`,
 	} {
 		rule, err := claims.Compile(expression)
 		if err == nil || !strings.HasPrefix(err.Error(), `claims expression "`) || !strings.Contains(err.Error(), reason) || rule != nil {
