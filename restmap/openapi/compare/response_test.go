@@ -29,6 +29,8 @@ func TestResponses(t *testing.T) {
 	for _, response := range nothing.Paths["/shop.example:443/things"].Post.Responses {
 		response.Content = nil
 	}
+	hidden := document(t, Makes{}, bus.Names("CreateThing", "httpRequestBody", "id"))
+	delete(hidden.Paths["/shop.example:443/things"].Post.Responses, "default")
 	for name, test := range map[string]struct {
 		before, after *openapi.Document
 		want          []compare.Change
@@ -41,6 +43,9 @@ func TestResponses(t *testing.T) {
 		}},
 		"another result": {makes, text, []compare.Change{
 			{Breaks: true, Text: "POST /things: the result's id is now string, was integer (int64): callers that read the old type fail"},
+		}},
+		"a status that is not described": {makes, hidden, []compare.Change{
+			{Breaks: true, Text: "POST /things: the response with status default is no longer described"},
 		}},
 		"no body": {makes, nothing, []compare.Change{
 			{Breaks: true, Text: "POST /things: the response with status 200 no longer has a body: callers that read it find nothing"},
