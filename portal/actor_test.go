@@ -57,6 +57,9 @@ func TestTokensAtTheDoor(t *testing.T) {
 		if got.StatusCode != test.status || !strings.Contains(got.text, test.text) {
 			t.Errorf("%s with %q: %d %s", test.path, test.headers, got.StatusCode, got.text)
 		}
+		if got.StatusCode != http.StatusOK && got.problem(t).Executed != "no" {
+			t.Errorf("%s with %q: %s, want executed no", test.path, test.headers, got.text)
+		}
 		if challenge := got.Header.Get("WWW-Authenticate"); !isChallenge(challenge, test.status, test.text) {
 			t.Errorf("%s with %q: WWW-Authenticate %q", test.path, test.headers, challenge)
 		}

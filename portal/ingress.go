@@ -66,11 +66,11 @@ func (i *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve dispatches a request by its path.
 func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 	if err := i.config.checkRequest(r); err != nil {
-		i.refuse(w, r, err)
+		i.turnAway(w, r, err)
 		return
 	}
 	if err := i.checkSite(r); err != nil {
-		i.refuse(w, r, err)
+		i.turnAway(w, r, err)
 		return
 	}
 	path := "/" + strings.TrimPrefix(sentPath(r.URL), "/") // http.StripPrefix may have removed the slash
@@ -78,7 +78,7 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 	case leadsToPortal(path):
 		i.redirectToPortal(w, r)
 	case path == iconPath:
-		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; the page of a service has to link to its own"))
+		i.turnAway(w, r, bus.Errorf(http.StatusNotFound, "the ingress has no icon; the page of a service has to link to its own"))
 	case forOperators(path):
 		i.tellOperator(w, r, path)
 	default:
@@ -90,17 +90,17 @@ func (i *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 // client disconnects.
 func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 	if err := checkWorker(r, path); err != nil {
-		i.refuse(w, r, err)
+		i.turnAway(w, r, err)
 		return
 	}
 	to, err := addressOf(path, i.config.ports)
 	if err != nil {
-		i.refuse(w, r, err)
+		i.turnAway(w, r, err)
 		return
 	}
 	token, err := i.actor(r)
 	if err != nil {
-		i.refuse(w, r, err)
+		i.turnAway(w, r, err)
 		return
 	}
 	load := &load{of: i.bodies}
@@ -110,7 +110,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 	// the response has its full time from now on, however long the body took; not every server supports this
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(budget + writeTimeout))
 	if err != nil {
-		i.refuse(w, r, err)
+		i.turnAway(w, r, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), budget)

@@ -126,8 +126,8 @@ func TestRefused(t *testing.T) {
 			continue
 		}
 		told := got.problem(t)
-		if !strings.Contains(told.Detail, test.detail) || told.Host != "ingress" || told.ID == "" {
-			t.Errorf("%s: %+v, want a detail with %s", test.request, told, test.detail)
+		if !strings.Contains(told.Detail, test.detail) || told.Host != "ingress" || told.ID == "" || told.Executed != "no" {
+			t.Errorf("%s: %+v, want a detail with %s, executed no", test.request, told, test.detail)
 		}
 		if allow := got.Header.Get("Allow"); (test.status == 405) != (allow == "GET, HEAD") {
 			t.Errorf("%s: Allow is %q", test.request, allow)

@@ -48,8 +48,13 @@ func TestLimits(t *testing.T) {
 		got := door.send(test.raw, method)
 		if got.StatusCode != test.status {
 			t.Errorf("%s: status %d, want %d: %.200s", test.name, got.StatusCode, test.status, got.text)
-		} else if got.StatusCode != http.StatusOK && !strings.Contains(got.problem(t).Detail, test.detail) {
-			t.Errorf("%s: %s, want %s", test.name, got.text, test.detail)
+			continue
+		}
+		if got.StatusCode == http.StatusOK {
+			continue
+		}
+		if told := got.problem(t); !strings.Contains(told.Detail, test.detail) || told.Executed != "no" {
+			t.Errorf("%s: %s, want %s, executed no", test.name, got.text, test.detail)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path stri
 	case path == allMetricsPath:
 		compressed(i.tellAllMetrics)(w, r)
 	default:
-		i.refuse(w, r, bus.Errorf(http.StatusNotFound, "no such page; the ingress itself serves %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
+		i.turnAway(w, r, bus.Errorf(http.StatusNotFound, "no such page; the ingress itself serves %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
 	}
 }
 
@@ -80,6 +80,6 @@ func (i *Ingress) allowRead(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("Allow", "GET, HEAD")
-	i.refuse(w, r, bus.Errorf(http.StatusMethodNotAllowed, "only GET and HEAD are served here, not %s", r.Method))
+	i.turnAway(w, r, bus.Errorf(http.StatusMethodNotAllowed, "only GET and HEAD are served here, not %s", r.Method))
 	return false
 }

@@ -39,7 +39,7 @@ func (c *ingressConfig) guardOrigins(i *Ingress) http.Handler {
 // serveOwnOrigin serves an ingress that allows no other origin.
 func (i *Ingress) serveOwnOrigin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-		i.refuse(w, r, bus.Errorf(http.StatusForbidden, "pages of other origins may not call; see portal.WithOrigins"))
+		i.turnAway(w, r, bus.Errorf(http.StatusForbidden, "pages of other origins may not call; see portal.WithOrigins"))
 		return
 	}
 	i.serve(w, r)

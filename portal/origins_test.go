@@ -54,7 +54,7 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%s: the question before the call reached the service", test.origin)
 		}
 	}
-	if told := preflight(nobody, "https://app.example.com").problem(t); told.Status != http.StatusForbidden ||
+	if told := preflight(nobody, "https://app.example.com").problem(t); told.Status != http.StatusForbidden || told.Executed != "no" ||
 		told.Detail != "pages of other origins may not call; see portal.WithOrigins" {
 		t.Errorf("%+v", told)
 	}
@@ -121,7 +121,7 @@ func TestOtherSites(t *testing.T) {
 			}
 			continue
 		}
-		if told := got.problem(t); told.Status != http.StatusForbidden || !strings.Contains(told.Detail, test.detail) {
+		if told := got.problem(t); told.Status != http.StatusForbidden || told.Executed != "no" || !strings.Contains(told.Detail, test.detail) {
 			t.Errorf("%s %q: %+v, want %s", test.method, test.headers, told, test.detail)
 		}
 	}

@@ -21,9 +21,13 @@ func forThisMachine(handler http.Handler, listening net.Addr, baseURL string) ht
 	if base, err := url.Parse(baseURL); err != nil || !thisMachine(base) {
 		return handler
 	}
+	refuse := bus.ServeError
+	if ingress, ok := handler.(*Ingress); ok {
+		refuse = ingress.turnAway
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != "" && !thisMachine(&url.URL{Host: r.Host}) { // browsers send one
-			bus.ServeError(w, r, bus.Errorf(http.StatusMisdirectedRequest,
+			refuse(w, r, bus.Errorf(http.StatusMisdirectedRequest,
 				"%.80q is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use", r.Host))
 			return
 		}

@@ -46,7 +46,7 @@ func TestRebinding(t *testing.T) {
 			}
 		}
 		for host := range strings.FieldsSeq(test.refused) {
-			if told := ask(host).problem(t); told.Status != http.StatusMisdirectedRequest ||
+			if told := ask(host).problem(t); told.Status != http.StatusMisdirectedRequest || told.Host != "ingress" || told.Executed != "no" ||
 				told.Detail != `"`+host+`" is not this machine, for which alone the server listens; set BUS_BASE_URL to the address that people use` {
 				t.Errorf("%s: %s: %+v", test.name, host, told)
 			}

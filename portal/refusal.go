@@ -9,6 +9,16 @@ import (
 	"github.com/busline/busline/bus"
 )
 
+// turnAway responds with an error that keeps a request from being carried, so that no service has seen it.
+func (i *Ingress) turnAway(w http.ResponseWriter, r *http.Request, err error) {
+	if failed, ok := errors.AsType[*bus.Error](err); ok {
+		unsent := *failed // errors may be shared
+		unsent.Executed = bus.NotExecuted
+		err = &unsent
+	}
+	i.refuse(w, r, err)
+}
+
 // refuse responds with an error of the ingress itself, or of a call that got no response.
 func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	failed := &bus.Error{Status: bus.StatusOf(err), Detail: err.Error()}

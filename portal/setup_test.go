@@ -135,6 +135,7 @@ type problem struct {
 	ID       string `json:"id"`
 	MsgID    string `json:"msgId"`
 	TraceID  string `json:"traceId"`
+	Executed string `json:"executed"`
 	Extra    []int  `json:"extra"`
 }
 

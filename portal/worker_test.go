@@ -24,7 +24,7 @@ func TestWorkers(t *testing.T) {
 		}
 	}
 	const want = "a service worker at /web.example would control the pages of all services; give it a path below /web.example/"
-	if told := door.get("/web.example", asked).problem(t); told.Detail != want {
-		t.Errorf("the detail is %q", told.Detail)
+	if told := door.get("/web.example", asked).problem(t); told.Detail != want || told.Executed != "no" {
+		t.Errorf("%+v, want %s, executed no", told, want)
 	}
 }
