@@ -25,6 +25,10 @@ func TestCrowd(t *testing.T) {
 			before := debug.SetGCPercent(10)
 			return func() { debug.SetGCPercent(before) }
 		}},
+		{"GOGC=off GOMEMLIMIT=256MiB", 1, 200, false, func() func() {
+			percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(256<<20)
+			return func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) }
+		}},
 		{"GOMAXPROCS=1", 1, 200, false, func() func() {
 			before := runtime.GOMAXPROCS(1)
 			return func() { runtime.GOMAXPROCS(before) }
