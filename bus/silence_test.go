@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -68,15 +69,20 @@ func endings() map[string]ending {
 	}
 }
 
-// TestNoAck calls hosts that take messages and say nothing, so that the broker does not tell that nobody is there.
+// TestNoAck calls hosts that take messages and say nothing, so that the broker does not tell that nobody is there, and a path
+// that a host does not serve.
 func TestNoAck(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		wiretap := b.listen(b.Plane() + ".>") // it hides that nobody serves a host
 		newScripted(t, b.world, scriptedHost) // it has no script
+		serving := b.connect("served.example", bus.WithShortCircuit(false))
+		if err := serving.Handle("GET", "/what", http.NotFoundHandler()); err != nil {
+			t.Fatal(err)
+		}
 		caller := b.connect("caller.example", bus.WithAckWait(time.Minute))
 		for name, ending := range endings() {
-			for _, address := range []string{scriptedURL, "https://nobody.example/who", "https://n1aaaaaaaa.nobody.example/who"} {
+			for _, address := range []string{scriptedURL, "https://nobody.example/who", "https://n1aaaaaaaa.nobody.example/who", "https://served.example/who"} {
 				ctx, cancel := ending.wait(t.Context())
 				drained(wiretap)
 				err := bus.Call(ctx, caller, address, nil, nil)
