@@ -13,7 +13,7 @@ func (c *Conn) warnOfDisplaced(added []*endpoint) {
 		if e.hidden {
 			continue
 		}
-		for _, other := range c.documents.shown(e.Port) {
+		for _, other := range c.documents.beside(e) {
 			switch {
 			case openapi.Displaces(other.mapped, e.mapped):
 				c.warnThatDisplaced(e, other)

@@ -38,3 +38,19 @@ func TestDisplacedEndpointsAreTold(t *testing.T) {
 		}
 	})
 }
+
+// TestFewEndpointsAreCompared holds that registering an endpoint does not take longer the more others there are.
+func TestFewEndpointsAreCompared(t *testing.T) {
+	t.Parallel()
+	conn := newBus(t).Connect("files.example")
+	for _, path := range []string{"/a", "/b", "/a/{x}", "/a/{y+}", "/a/{x}/c", "/{x}/b"} {
+		if err := conn.Handle("GET", path, http.NotFoundHandler()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, others := range map[string]int{"/a": 1, "/c": 0, "/a/{z}": 2, "/{z}/b": 1} {
+		if compared := bus.BesideInDocuments(conn, 443, path); compared != others {
+			t.Errorf("%s is compared with %d others, want %d", path, compared, others)
+		}
+	}
+}

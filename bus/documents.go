@@ -26,7 +26,8 @@ var documentHandler = sync.OnceValues(func() (*restmap.Endpoint, error) { return
 type documents struct {
 	mu        sync.Mutex // protects all below
 	docs      []typeDoc
-	endpoints []*endpoint // that are not hidden, of all ports
+	endpoints []*endpoint           // that are not hidden, of all ports
+	shaped    map[shape][]*endpoint // the same, as one connection may have thousands
 	rendered  map[renderedKey][]byte
 }
 
@@ -42,6 +43,14 @@ type typeDoc struct {
 	doc       string
 	endpoints []*endpoint
 }
+
+// shape is what OpenAPI tells paths of a host apart by.
+type shape struct {
+	port int
+	path string // /a/{} for /a/{x} and for /a/{x+}
+}
+
+func (e *endpoint) shape() shape { return shape{e.Port, openapi.ShapeOf(e.Path)} }
 
 // maxRendered bounds the documents kept for different base URLs.
 const maxRendered = 64
@@ -101,9 +110,13 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 func (d *documents) add(added []*endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.shaped == nil {
+		d.shaped = make(map[shape][]*endpoint)
+	}
 	for _, e := range added {
 		if !e.hidden {
 			d.endpoints = append(d.endpoints, e)
+			d.shaped[e.shape()] = append(d.shaped[e.shape()], e)
 		}
 	}
 	clear(d.rendered)
@@ -154,6 +167,13 @@ func (d *documents) shown(port int) (endpoints []*endpoint) {
 		}
 	}
 	return endpoints
+}
+
+// beside returns the endpoints, not hidden from everybody, whose paths OpenAPI does not tell from that of e.
+func (d *documents) beside(e *endpoint) []*endpoint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.shaped[e.shape()])
 }
 
 // visibleOf returns the endpoints that a caller may call, and which of all these are.

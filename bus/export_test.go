@@ -201,6 +201,11 @@ func ArrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
 	return arrivedResponse(sent, payload)
 }
 
+// BesideInDocuments is how many endpoints another one on that path is compared with when it is registered.
+func BesideInDocuments(c *Conn, port int, path string) int {
+	return len(c.documents.beside(&endpoint{Endpoint: Endpoint{Port: port, Path: path}}))
+}
+
 // IdleTime is how long goroutines wait for work.
 const IdleTime = idleTime
 
