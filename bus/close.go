@@ -60,7 +60,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.link.intake.passed(ctx)
 	c.unfinished.close()
 	if c.Connected() {
-		c.announce("bye")
+		c.announce(ctx, "bye")
 	}
 	_, working := c.handlers.count()
 	await(ctx, c.handlers.close())

@@ -199,7 +199,7 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	if err := c.install(ctx, w, endpoints); err != nil {
 		return err
 	}
-	c.announce("hello")
+	c.announce(ctx, "hello")
 	if config.shortCircuit {
 		c.link.local.add(c)
 		circuit := &shortCircuit{caller: c, beyond: c.nats}

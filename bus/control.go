@@ -114,7 +114,8 @@ func planDirectory() ([]*endpoint, error) {
 }
 
 // announce sends a greeting to every instance of the plane, and waits for no answer.
-func (c *Conn) announce(what string) {
+func (c *Conn) announce(ctx context.Context, what string) {
+	defer c.link.turn(ctx)()
 	to := &url.URL{Scheme: "https", Host: hostAll + ":" + strconv.Itoa(controlPort), Path: "/" + what}
 	request, err := newOutgoing(http.MethodPost, to, nil, nil)
 	if err == nil {
@@ -127,4 +128,17 @@ func (c *Conn) announce(what string) {
 	if err != nil {
 		c.logger.Warn().Err(err).Msg("cannot send " + what + " to the other services; their next multicast may miss this instance")
 	}
+}
+
+// turn waits until the link has taken what earlier greetings have brought, and returns what ends the turn. Every connection of the
+// link gets and answers each of them: if hundreds greet at once, that is more than the intake holds.
+func (l *link) turn(ctx context.Context) (over func()) {
+	select {
+	case l.greeting <- struct{}{}:
+	case <-ctx.Done():
+		return func() {} // late is better than never
+	}
+	_ = l.flush(ctx) // without the broker nothing comes
+	l.intake.passed(ctx)
+	return func() { <-l.greeting }
 }

@@ -177,6 +177,6 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *dura
 		return err
 	}
 	c.remember(endpoints)
-	c.announce("hello") // who waits for what becomes of an event has to know of one more
+	c.announce(ctx, "hello") // who waits for what becomes of an event has to know of one more
 	return nil
 }

@@ -43,6 +43,8 @@ type link struct {
 	joining sync.Mutex // protects joined
 	joined  []*Conn
 
+	greeting chan struct{} // room for the one that greets: see announce
+
 	dialled chan struct{} // closed when what stands above, or err, is set
 	err     error
 	users   int // protected by links.mu
@@ -104,7 +106,7 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 	}
 	made := &link{
 		local: newLocals(), census: newCensus(), running: new(running), outage: newOutage(), workers: new(workers), logger: *config.logger,
-		dialled: make(chan struct{}), watched: make(chan struct{}), users: 1,
+		dialled: make(chan struct{}), watched: make(chan struct{}), greeting: make(chan struct{}, 1), users: 1,
 	}
 	made.intake = newIntake(made.workers)
 	made.services = &serviceProtocol{link: made}

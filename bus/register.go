@@ -175,7 +175,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 		c.serving = true
 		c.link.services.join(ctx, c)
 	}
-	c.announce("hello")
+	c.announce(ctx, "hello")
 	return nil
 }
 
