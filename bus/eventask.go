@@ -101,19 +101,25 @@ func (s *storedEvents) warn(why string) {
 	s.warned = true
 }
 
-// told takes what JetStream says instead of an event: as a rule that none has come in time.
+// told takes what JetStream says instead of an event: as a rule that none has come in time. That a server shuts down, or that
+// another one has the consumer from now on, is no reason to worry anybody.
 func (s *storedEvents) told(status, description string) {
 	s.mu.Lock()
 	s.asked = 0
+	says := func(what string) bool { return strings.HasPrefix(description, what) }
 	switch {
-	case status == "408", status == "404", status == "409" && strings.HasPrefix(description, "Batch Completed"):
+	case status == "408", status == "404", says("Batch Completed"), says("Leadership Change"):
 		s.mu.Unlock()
 		s.ask()
 		return
-	case status == "503", strings.Contains(strings.ToLower(description), "deleted"), strings.HasPrefix(description, "Exceeded MaxRequest"):
+	case says("Server Shutdown"):
+	case status == "503":
 		s.missing = true
+		s.warn("503 no server answers for the consumer: it is gone, or they are")
+	default:
+		s.missing = s.missing || strings.Contains(strings.ToLower(description), "deleted") || says("Exceeded MaxRequest")
+		s.warn(status + " " + description)
 	}
-	s.warn(status + " " + description)
 	s.again.Reset(askAgain)
 	s.mu.Unlock()
 }

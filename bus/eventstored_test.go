@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
@@ -412,6 +413,45 @@ func TestSmallRequests(t *testing.T) {
 			eventually(t, func() bool { return len(second.taken()) == 3 || len(log.lines("cannot be fetched")) > 0 })
 			if wrong := log.lines("cannot be fetched"); len(wrong) > 0 {
 				t.Error(wrong)
+			}
+		})
+	}
+}
+
+// TestServersOfAClusterComeAndGo has JetStream say that a request for events is void because another server leads now, or this one
+// shuts down: the instance asks again, and worries nobody. It says so if no server answers.
+func TestServersOfAClusterComeAndGo(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]int{"409 Leadership Change": 0, "409 Server Shutdown": 0, "503 ": 1} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			b, _, _ := newOrders(t)
+			spy := b.Connect("spy.example").NATS()
+			asked, err := spy.SubscribeSync("$JS.API.CONSUMER.MSG.NEXT.*.mailer_example__on-ordered")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := spy.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			log := new(journal)
+			subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), newSink(), bus.Durable())
+			request, err := asked.NextMsgWithContext(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := nats.NewMsg(request.Reply)
+			code, description, _ := strings.Cut(status, " ")
+			told.Header.Set("Status", code)
+			told.Header.Set("Description", description)
+			if err := spy.PublishMsg(told); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := asked.NextMsgWithContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := log.lines("cannot be fetched"); len(got) != want || want > 0 && !strings.Contains(got[0], "503 no server answers for the consumer") {
+				t.Errorf("it has logged %q", got)
 			}
 		})
 	}
