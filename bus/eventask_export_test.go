@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/wire"
 )
 
 // AskLater has the first reader of stored events make its consumer anew, as its timer does, and returns whether it is to try
@@ -34,6 +36,16 @@ func BeatLate(c *Conn, beats int) {
 		d.beat()
 	}
 	d.end()
+}
+
+// AnswerLate has a handler answer for an event that JetStream, which is told under a subject, has heard of so long ago.
+func AnswerLate(c *Conn, subject string, status int, ago time.Duration) error {
+	s := c.events.reading()[0].(*storedEvents)
+	s.arrived()
+	d := newDelivery(s, &nats.Msg{Reply: subject})
+	d.begin()
+	d.heard = d.heard.Add(-ago)
+	return d.reply(c.newIncoming(), nil, &wire.Response{OpCode: wire.OpRes, Status: status})
 }
 
 // HeldEvents returns how many stored events a connection has, and no room to handle.

@@ -25,6 +25,7 @@ type delivery struct {
 
 	mu    sync.Mutex // protects all below
 	beats *time.Timer
+	heard time.Time // when JetStream last heard that it is in good hands
 	until time.Time // when its handler has to be done; zero as long as none has it
 	late  bool      // a beat has found it not done by then
 	ended bool
@@ -42,7 +43,7 @@ const (
 const beatPause = storedAckWait / 3
 
 func newDelivery(from *storedEvents, message *nats.Msg) *delivery {
-	d := &delivery{from: from, message: message, attempt: 1}
+	d := &delivery{from: from, message: message, attempt: 1, heard: time.Now()}
 	if told, err := message.Metadata(); err == nil {
 		d.attempt = int(min(told.NumDelivered, 1<<30))
 	}
@@ -67,6 +68,8 @@ func (d *delivery) beat() {
 	case d.until.IsZero() || time.Now().Before(d.until):
 		if err := d.tell(jsInProgress); err != nil {
 			d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("cannot tell JetStream that a handler is still running")
+		} else {
+			d.heard = time.Now()
 		}
 	case d.late:
 		d.from.conn.logger.Warn().Str("source", d.from.source).Str("event", d.from.event).Int("attempt", d.attempt).
@@ -93,7 +96,15 @@ func (d *delivery) end() {
 	d.beats.Stop()
 }
 
-// reply takes the answer of the handler.
+// givenAway says whether JetStream has waited so long that it has given the event to another instance.
+func (d *delivery) givenAway() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Since(d.heard) >= storedAckWait
+}
+
+// reply takes the answer of the handler. A failure counts no more once the event was given away: it would have the event tried
+// once more beside the attempt that runs by now, or parked although that succeeds.
 func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Response) error {
 	if response.OpCode != wire.OpRes {
 		return nil
@@ -105,6 +116,8 @@ func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Resp
 	}
 	failed := responseError(response)
 	switch {
+	case d.givenAway():
+		return nil
 	case d.fault != nil, d.isFinal(in, failed):
 		return d.park(in, failed.Error())
 	case d.attempt >= d.from.config.attempts:

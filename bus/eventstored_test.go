@@ -492,6 +492,48 @@ func TestLateHandlersAreReported(t *testing.T) {
 	}
 }
 
+// TestLateFailures has handlers answer when JetStream has given the event to another instance: it hears of it if they have
+// handled the event, and not if they have failed.
+func TestLateFailures(t *testing.T) {
+	t.Parallel()
+	b, _, _ := newOrders(t)
+	mailing := b.Connect("mailer.example", quiet())
+	subscribe(t, mailing, newSink(), bus.Durable())
+	spy := b.Connect("spy.example").NATS()
+	told, err := spy.SubscribeSync("told.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spy.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []struct {
+		subject string
+		status  int
+		ago     time.Duration
+		want    string // nothing: JetStream is not told
+	}{
+		{"told.late-failure", http.StatusInternalServerError, 30 * time.Second, ""},
+		{"told.late-refusal", http.StatusConflict, 30 * time.Second, ""},
+		{"told.late-success", http.StatusOK, 30 * time.Second, "+ACK"},
+		{"told.failure", http.StatusInternalServerError, 0, `-NAK {"delay": 1000000000}`},
+	} {
+		if err := bus.AnswerLate(mailing, answer.subject, answer.status, answer.ago); err != nil {
+			t.Fatal(err)
+		}
+		if answer.want == "" {
+			continue
+		}
+		message, err := told.NextMsgWithContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if message.Subject != answer.subject || string(message.Data) != answer.want {
+			t.Errorf("%s: %s, want %s: %s", message.Subject, message.Data, answer.subject, answer.want)
+		}
+	}
+}
+
 // TestFewUnfinishedEvents has a broker, a stream and an operator that let a service have fewer events at a time than it would.
 func TestFewUnfinishedEvents(t *testing.T) {
 	t.Parallel()
