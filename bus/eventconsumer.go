@@ -130,20 +130,32 @@ func delivers(config jetstream.ConsumerConfig, published string) bool {
 
 // ensureParked makes the stream for events that could not be handled, on as many servers as that of the others.
 func (s *storedEvents) ensureParked(ctx context.Context, replicas int) error {
-	_, err := s.store.parked(ctx)
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return err
+	stream, err := s.store.parked(ctx)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = s.makeParked(ctx, replicas)
 	}
+	if err == nil {
+		s.store.seenParked.Store(&stream.CachedInfo().Config)
+	}
+	return err
+}
+
+// makeParked makes it with what the one had that was there before: somebody may have given that other limits.
+func (s *storedEvents) makeParked(ctx context.Context, replicas int) (jetstream.Stream, error) {
 	manager, err := s.store.manager()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = manager.CreateStream(ctx, jetstream.StreamConfig{
+	config := jetstream.StreamConfig{
 		Name: s.parked(), Description: "events of " + s.source + " that could not be handled",
 		Subjects: []string{subject.ParkedEvent(s.conn.plane, s.source, anyLabel, anyLabel)},
-		Storage:  jetstream.FileStorage, MaxAge: parkedAge, MaxBytes: parkedBytes, Duplicates: duplicateWindow, Replicas: replicas,
-	})
-	return err
+		Storage:  jetstream.FileStorage, MaxAge: parkedAge, MaxBytes: parkedBytes, Duplicates: duplicateWindow,
+	}
+	if seen := s.store.seenParked.Load(); seen != nil {
+		config = *seen
+	}
+	config.Replicas = replicas
+	return manager.CreateStream(ctx, config)
 }
 
 // permissions are for a service that has stored events.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -172,17 +173,35 @@ func TestParkedEventsAreRetriedOnce(t *testing.T) {
 	}
 }
 
-// TestParkingAnew has the stream of parked events deleted under a running service.
+// TestParkingAnew has the stream of parked events deleted under a running service: it is made as it was.
 func TestParkingAnew(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
+	subscribe(t, b.Connect("first.example"), newSink(), bus.Durable())
+	name := b.Plane() + "_PARKED_orders_example"
+	stream, err := manager(t, source).Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.MaxAge = time.Hour // as an operator wants it
+	if _, err := manager(t, source).UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
 	mailer := newRefuser()
 	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable())
-	if err := manager(t, source).DeleteStream(t.Context(), b.Plane()+"_PARKED_orders_example"); err != nil {
+	if err := manager(t, source).DeleteStream(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	fire(t, ordered, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
+	stream, err = manager(t, source).Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := stream.CachedInfo().Config.MaxAge; kept != time.Hour {
+		t.Errorf("made anew it keeps %s", kept)
+	}
 }
 
 // TestParkingIsTriedAgain has no room for a parked event, until another one is removed.

@@ -21,7 +21,8 @@ type eventStream struct {
 	source string
 	limits storeLimits // that a source asks for; zero: none
 
-	seen atomic.Pointer[jetstream.StreamConfig] // what it was when it was looked at last; nil: not yet
+	seen       atomic.Pointer[jetstream.StreamConfig] // what it was when it was looked at last; nil: not yet
+	seenParked atomic.Pointer[jetstream.StreamConfig] // the same of the stream of parked events
 }
 
 // streamName names a stream of a source: "bus_EVENTS_orders_example". A host has neither capital letters nor underscores,
