@@ -24,8 +24,8 @@ func watching(v *visit) error {
 		v.awaits("some that are refused", `document.querySelector(".map-tables .refused")`),
 		v.awaits("lines between them", `document.querySelectorAll(".map-body svg path").length >= 5`),
 		v.takes("map"),
-		v.picks("calculator.example", kb.Enter), v.sees(".map-figures strong", "calculator.example"),
-		v.picks("calculator.example", " "), v.sees(".map-figures strong", "5 services"),
+		v.picks("calculator.example", kb.Enter), v.sees(".map-figures strong", "calculator.example"), v.pressed("calculator.example"),
+		v.picks("calculator.example", " "), v.sees(".map-figures strong", "5 services"), v.pressed(""),
 		v.fills(`.map-filter input`, "payroll"), v.awaits("one row", `document.querySelectorAll(".map-tables table:first-of-type tbody tr").length >= 1`),
 		v.awaits("others are gone", `!document.querySelector(".map-tables").innerText.includes("calculator.example")`),
 		v.fills(`.map-filter input`, ""), v.sees(".map-tables", "calculator.example"),
@@ -44,6 +44,11 @@ func (v *visit) picks(host, key string) step {
 		},
 		v.presses(key), func() error { return v.run(`document.activeElement.blur()`) },
 	)
+}
+
+// pressed waits until the picture tells screen readers that one node is pinned, "" for none.
+func (v *visit) pressed(host string) step {
+	return v.awaits("pinned: "+host, `(document.querySelector('.map-node[aria-pressed="true"]')?.getAttribute("aria-label") ?? "").split(":")[0] === %s`, host)
 }
 
 // emptyMap has no services at first, and then one.

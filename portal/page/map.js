@@ -161,7 +161,7 @@ export class MapView {
   #mark() {
     const chosen = this.#pointed || this.#pinned;
     for (const each of [this.#graph, this.#calls, this.#services]) {
-      each.mark(chosen);
+      each.mark(chosen, this.#pinned);
     }
     this.#figures.replaceChildren(...figuresOf(this.#shown, chosen));
   }

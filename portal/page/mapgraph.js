@@ -88,8 +88,8 @@ export class MapGraph {
     set(this.picture, {viewBox: `0 0 ${right} ${bottom}`, width: Math.floor(right * scale), height: Math.ceil(bottom * scale)});
   }
 
-  /** Highlights a node with all its edges, or an edge with its ends; "" for nothing. */
-  mark(chosen) {
+  /** Highlights a node with all its edges, or an edge with its ends; "" for nothing. The pinned node is a pressed button. */
+  mark(chosen, pinned) {
     const related = new Set([chosen]);
     for (const {key, from, to} of this.#shown.edges) {
       if (key === chosen || from === chosen || to === chosen) {
@@ -100,6 +100,9 @@ export class MapGraph {
     for (const [key, {group}] of [...this.#nodes, ...this.#edges]) {
       group.classList.toggle('chosen', key === chosen);
       group.classList.toggle('faded', there && !related.has(key));
+    }
+    for (const [name, {group}] of this.#nodes) {
+      set(group, {'aria-pressed': name === pinned});
     }
   }
 
