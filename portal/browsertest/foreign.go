@@ -10,7 +10,7 @@ import (
 // foreignDocument describes what the framework describes of no service of its own, and one in another language may.
 const foreignDocument = `{"openapi":"3.0.0","info":{"title":"foreign","version":"1"},"paths":{
 	"/foreign.example:443/report":{"get":{"summary":"Report()","deprecated":true,"parameters":[
-		{"name":"X-Tenant","in":"header","required":true,"schema":{"type":"string"}},
+		{"name":"X-Tenant","in":"header","required":true,"description":"Whose report.","deprecated":true,"schema":{"type":"string"}},
 		{"name":"Authorization","in":"header","schema":{"type":"string"}},
 		{"name":"session","in":"cookie","schema":{"type":"string"}}],
 		"responses":{"200":{"description":"OK"}}}},

@@ -14,6 +14,7 @@ func headers(v *visit) error {
 		return v.text(`document.querySelector(".snippets code").textContent`)
 	}
 	return do(v.startForeign, v.opens("#/foreign.example:443/GET/report"), v.fills(`[name="X-Tenant"]`, "100% \\Ada"),
+		v.sees(".operation .schema li .description", "Whose report."), v.sees(".operation .schema li .quiet", "deprecated"),
 		v.awaits("no others", `document.querySelectorAll(".trial .inputs input").length === 1`),
 		v.clicks(sends), v.sees(".response pre", `for "100% \\Ada"`), v.sees(".snippets code", `-H 'X-Tenant: 100% \Ada'`),
 		func() error {

@@ -58,6 +58,7 @@ function counts({name, in: place}) {
 function readParameter(description, parameter) {
   return {
     name: parameter.name, place: parameter.in, required: parameter.required === true,
+    description: parameter.description || '', deprecated: parameter.deprecated === true,
     schema: resolve(description, parameter.schema || contents(description, parameter)[0]?.schema.schema),
     json: Boolean(parameter.content),
   };

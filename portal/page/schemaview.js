@@ -19,14 +19,16 @@ export function isNothing({schema}) {
 }
 
 /** One member: a line, which can be expanded if there is more inside. */
-export function memberView({name, place, required, schema}) {
-  const about = [place, required && place !== 'path' && 'required', ...limits(schema)].filter(Boolean).join(', ');
+export function memberView({name, place, required, schema, description: own, deprecated}) {
+  const outdated = deprecated && !schema.schema.deprecated && 'deprecated';
+  const about = [place, required && place !== 'path' && 'required', ...limits(schema), outdated].filter(Boolean).join(', ');
   const line = [
     element('code', {className: 'name'}, name || '(the whole)'),
     element('code', {className: 'type'}, typeText(schema)),
     about && element('span', {className: 'quiet'}, about),
   ];
-  const description = schema.schema.description && element('p', {className: 'description'}, schema.schema.description);
+  const said = own || schema.schema.description;
+  const description = said && element('p', {className: 'description'}, said);
   const inner = inside(schema, name !== '');
   if (!inner) {
     return element('li', {}, element('div', {className: 'member'}, ...line), description);

@@ -80,6 +80,10 @@ type Parameter struct {
 	Schema   *reflectapi.Schema    `json:"schema,omitempty"`  // one of these two
 	Content  map[string]*MediaType `json:"content,omitempty"` // for a value given as JSON text
 
+	// Description and Deprecated are said by services that describe themselves: Build says them in the schema.
+	Description string `json:"description,omitempty"`
+	Deprecated  bool   `json:"deprecated,omitempty"`
+
 	// Rest says that the last parameter of a path matches all remaining segments: {path+}, which OpenAPI cannot
 	// express.
 	Rest bool `json:"x-rest,omitempty"`
