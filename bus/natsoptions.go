@@ -57,7 +57,7 @@ func (l *link) reconnectDelay(tries int) time.Duration {
 }
 
 // report takes what the broker client tells of a connection of ours.
-func (l *link) report(_ *nats.Conn, subscription *nats.Subscription, err error) {
+func (l *link) report(connection *nats.Conn, subscription *nats.Subscription, err error) {
 	if isRefusal(err) {
 		l.testify(err)
 	}
@@ -77,7 +77,7 @@ func (l *link) report(_ *nats.Conn, subscription *nats.Subscription, err error) 
 		}
 		return
 	}
-	if isRefusedLogin(err) {
+	if isRefusedLogin(err) || !connection.IsConnected() { // of an attempt, as when our certificate has expired
 		l.retries.failed(l.logger, err)
 		return
 	}

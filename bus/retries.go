@@ -2,22 +2,23 @@ package bus
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 )
 
 // retries logs why the broker cannot be reached again. The broker client tries several times a second, so what it says is logged
-// when it is something new, and as a reminder.
+// when it is something new, and as a reminder. Several brokers may fail in turn, each for a reason of its own.
 type retries struct {
-	mu     sync.Mutex // protects all below
-	reason string     // that was logged last; "" once the broker is back
-	logged time.Time
+	mu     sync.Mutex           // protects logged
+	logged map[string]time.Time // when, by kindOf the reason; empty once the broker is back
 }
 
-// remindAfter is how long the same reason is not logged again.
+// remindAfter is how long a reason of the same kind is not logged again.
 const remindAfter = time.Minute
 
 // failed takes the reason of a failed attempt, nil for none that is known.
@@ -35,18 +36,33 @@ func (r *retries) failed(logger zerolog.Logger, err error) {
 func (r *retries) isNews(reason string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if reason == r.reason && time.Since(r.logged) < remindAfter {
+	kind := kindOf(reason)
+	if before, known := r.logged[kind]; known && time.Since(before) < remindAfter {
 		return false
 	}
-	r.reason, r.logged = reason, time.Now()
+	if r.logged == nil {
+		r.logged = make(map[string]time.Time)
+	}
+	r.logged[kind] = time.Now()
 	return true
 }
 
-// over forgets the reason: the broker is back.
+// kindOf leaves out of a reason what differs each time: addresses, our own port, the time at which a certificate was looked at,
+// and capitals, as the broker client tells of a refused login twice, in its words and in those of the broker.
+func kindOf(reason string) string {
+	return strings.Map(func(char rune) rune {
+		if unicode.IsDigit(char) {
+			return -1
+		}
+		return unicode.ToLower(char)
+	}, reason)
+}
+
+// over forgets the reasons: the broker is back.
 func (r *retries) over() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reason = ""
+	clear(r.logged)
 }
 
 func isRefusedLogin(err error) bool {

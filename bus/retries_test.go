@@ -1,14 +1,18 @@
 package bus_test
 
 import (
+	"errors"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/broker"
 )
 
 // TestEachReasonIsLoggedOnceAMinute takes as many reasons as the broker client tells.
@@ -17,10 +21,12 @@ func TestEachReasonIsLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var retries bus.Retries
 		logged := 0
-		try := func(reason string, times int) {
+		try := func(times int, reasons ...string) {
 			for range times {
-				if retries.IsNews(reason) {
-					logged++
+				for _, reason := range reasons {
+					if retries.IsNews(reason) {
+						logged++
+					}
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
@@ -30,10 +36,14 @@ func TestEachReasonIsLoggedOnceAMinute(t *testing.T) {
 			do   func()
 			want int
 		}{
-			{"a minute", func() { try("refused", 600) }, 1},
-			{"longer", func() { try("refused", 10) }, 2},
-			{"another reason", func() { try("a certificate", 10) }, 3},
-			{"the broker was back", func() { retries.Over(); try("a certificate", 10) }, 4},
+			{"a minute", func() { try(600, "refused") }, 1},
+			{"longer", func() { try(10, "refused") }, 2},
+			{"another reason", func() { try(10, "a certificate") }, 3},
+			{"the broker was back", func() { retries.Over(); try(10, "a certificate") }, 4},
+			{"reasons in turn", func() { try(10, "no route", "no such host") }, 6},
+			{"ports", func() { try(10, "read 127.0.0.1:40001: reset", "read 127.0.0.1:40002: reset") }, 7},
+			{"times", func() { try(10, "expired, it is 09:00:00Z", "expired, it is 09:00:01Z") }, 8},
+			{"the words of the broker", func() { try(10, "nats: authorization violation", "nats: Authorization Violation") }, 9},
 		} {
 			if step.do(); logged != step.want {
 				t.Errorf("%s: %d lines, want %d", step.what, logged, step.want)
@@ -58,4 +68,29 @@ func TestWhyTheBrokerStaysAway(t *testing.T) {
 	good.Close()
 	log.await(t, "certificate signed by unknown authority")
 	log.await(t, "connection refused")
+}
+
+// TestFaultsOfAttempts are reported each time, as those of certificates are. They are reasons like others while the broker is away.
+func TestFaultsOfAttempts(t *testing.T) {
+	t.Parallel()
+	gone, err := broker.Start(broker.Listen("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := new(journal)
+	conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(gone.URL()), bus.WithLogger(zerolog.New(log)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeConn(t, conn)
+	changed := conn.NATS().StatusChanged(nats.RECONNECTING)
+	defer conn.NATS().RemoveStatusListener(changed)
+	gone.Close()
+	await(t, "a connection that is away", changed)
+	for range 10 {
+		bus.Report(conn, errors.New("remote error: tls: expired certificate"))
+	}
+	if lines := log.lines("expired certificate"); len(lines) != 1 || !strings.Contains(lines[0], "cannot be reached again yet") {
+		t.Errorf("the log has %q, want one line that says that the broker cannot be reached", lines)
+	}
 }
