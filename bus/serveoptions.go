@@ -212,7 +212,8 @@ func Intercept(interceptors ...Interceptor) EndpointOption {
 
 // TimeBudget sets when the context of a handler ends at the latest, whatever its caller allows. A handler that ignores
 // its context is not cut off, and its answer is sent when it returns, unless the time that the caller allows has ended
-// before: that ends the call for the caller, whatever the handler does. 0 stands for the default. Default: what the caller
+// before: that ends the call for the caller, whatever the handler does. An http.Handler has to announce a Content-Length
+// for that: without it the answer may be half of one, and is 504. 0 stands for the default. Default: what the caller
 // allows, 20 s unless it says otherwise.
 func TimeBudget(longest time.Duration) EndpointOption {
 	return endpointOption(func(c *endpointConfig) { c.timeBudget = longest })

@@ -40,12 +40,19 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 		if err := handler(recorder, request); err != nil {
 			return nil, executed(err)
 		}
-		response, err := recorder.response(request.Method)
+		response, err := recorder.response(ctx, request.Method)
 		if err == nil {
 			takeBackNotExecuted(response)
 		}
 		return response, err
 	}
+}
+
+// cutOff is the error for a handler that returned after its context had ended, because of cause. Most handlers return then with half
+// of their answer, and a server of net/http would break the connection.
+func cutOff(cause error) *Error {
+	return newError(statusOfContext(cause), WasExecuted, cause,
+		"the handler returned after its context had ended (%s), so its answer may be cut off; an answer with a Content-Length is sent if it is that long", cause)
 }
 
 // httpRequest builds the request that an http.Handler expects.
@@ -106,15 +113,15 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return r.body.Write(data)
 }
 
-// response returns what was written to answer a request of that method.
-func (r *recorder) response(method string) (*wire.Response, error) {
+// response returns what was written to answer a request of that method; ctx is that of the handler.
+func (r *recorder) response(ctx context.Context, method string) (*wire.Response, error) {
 	r.WriteHeader(http.StatusOK)
 	if r.status < 200 || r.status > 599 {
 		return nil, fmt.Errorf("the handler wrote status %d; use 200 to 599", r.status)
 	}
 	if !restmap.HasContent(r.status) {
 		r.body.Reset()
-	} else if err := r.complete(method); err != nil {
+	} else if err := r.checkLength(ctx, method); err != nil {
 		return nil, err
 	}
 	if r.body.Len() > 0 && r.untyped() {
@@ -130,12 +137,18 @@ func (r *recorder) untyped() bool {
 	return !typed && r.sent.Get("Content-Encoding") == ""
 }
 
-// complete refuses a body of another length than the handler has announced: what it copies has ended early. A server of net/http
-// breaks the connection then. As there, a length that is no number announces nothing.
-func (r *recorder) complete(method string) error {
+// checkLength refuses a body that may be cut off: one of another length than the handler has announced, as what it copies has ended
+// early, or one of no announced length if ctx has ended. A server of net/http breaks the connection then. As there, a length that
+// is no number announces nothing.
+func (r *recorder) checkLength(ctx context.Context, method string) error {
 	announced, err := strconv.ParseUint(r.sent.Get("Content-Length"), 10, 63)
-	if err == nil && announced != uint64(r.body.Len()) && method != http.MethodHead {
+	isWhole := err == nil && (announced == uint64(r.body.Len()) || method == http.MethodHead)
+	switch {
+	case ctx.Err() != nil && !isWhole:
+		return cutOff(context.Cause(ctx))
+	case err == nil && !isWhole:
 		return fmt.Errorf("the handler announced %d bytes with Content-Length and wrote %d; write as many, or leave it out", announced, r.body.Len())
+	default:
+		return nil
 	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log"
@@ -173,5 +174,71 @@ func TestWrappersOfNetHTTP(t *testing.T) {
 				t.Errorf("%s: %q, want %q", path, got, test.want)
 			}
 		}
+	})
+}
+
+// TestAnAnswerAfterTheContextEnded holds that what a handler has written when its context ends is taken for a whole answer only if it is
+// as long as announced, or has no body.
+func TestAnAnswerAfterTheContextEnded(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn, caller := b.connect("web.example"), b.connect("caller.example")
+		for path, test := range map[string]struct {
+			announce string
+			status   int
+			want     int
+		}{
+			"/half":      {"", http.StatusOK, 504},
+			"/failed":    {"", http.StatusNotFound, 504},
+			"/announced": {"10", http.StatusOK, 200},
+			"/short":     {"1000", http.StatusOK, 504},
+			"/nocontent": {"", http.StatusNoContent, 204},
+		} {
+			late := func(w http.ResponseWriter, r *http.Request) {
+				if test.announce != "" {
+					w.Header().Set("Content-Length", test.announce)
+				}
+				w.WriteHeader(test.status)
+				_, _ = w.Write([]byte("ten bytes."))
+				<-r.Context().Done()
+			}
+			if err := conn.Handle("GET", path, http.HandlerFunc(late), bus.TimeBudget(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			wantExecuted(t, path, caller, "https://web.example"+path, test.want)
+		}
+	})
+}
+
+// wantExecuted calls an address whose handler runs, and checks the status with which it is answered.
+func wantExecuted(t *testing.T, what string, caller *bus.Conn, address string, status int) {
+	t.Helper()
+	err := bus.Call(t.Context(), caller, "GET "+address, nil, nil)
+	if got := bus.StatusOf(err); got != status && (status >= 400 || got >= 400) {
+		t.Errorf("%s: %v, want status %d", what, err, status)
+	}
+	if failed, _ := errors.AsType[*bus.Error](err); failed != nil && failed.Executed != bus.WasExecuted {
+		t.Errorf("%s: executed: %s, want yes", what, failed.Executed)
+	}
+}
+
+// TestAnAnswerAfterCloseGaveUp holds the same for a handler that Close does not wait for any longer.
+func TestAnAnswerAfterCloseGaveUp(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		conn, caller := b.connect("web.example"), b.connect("caller.example")
+		half := func(w http.ResponseWriter, r *http.Request) {
+			body(w)
+			<-r.Context().Done()
+		}
+		if err := conn.Handle("GET", "/half", http.HandlerFunc(half)); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_ = conn.Close(ctx) // it gives up on the handler
+		})
+		wantExecuted(t, "half", caller, "https://web.example/half", http.StatusServiceUnavailable)
 	})
 }
