@@ -82,6 +82,17 @@ type Exchange struct {
 	out     *outgoing // on that of the caller
 }
 
+// restoreRequest sets the request if an interceptor has set it to nil: logs, metrics and the answer need it.
+func (x *Exchange) restoreRequest() {
+	switch {
+	case x.Request != nil:
+	case x.in != nil:
+		x.Request = &x.in.read
+	case x.out != nil:
+		x.Request = &x.out.Request
+	}
+}
+
 // Status returns the HTTP status with which the call ended, for interceptors to use after next has returned: that of the
 // error, else that of the response. A multicast without an error is 200, whatever its instances answer.
 func (x *Exchange) Status(err error) int {

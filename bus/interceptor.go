@@ -56,12 +56,26 @@ func checkInterceptors(interceptors []Interceptor, option string) error {
 // surround puts the interceptors of an option around a handler, the first one outermost. It refuses one that returns no handler, as
 // each call would panic there.
 func surround(inner Handler, interceptors []Interceptor, option string) (Handler, error) {
+	if len(interceptors) > 0 {
+		inner = withRequest(inner)
+	}
 	for i, interceptor := range slices.Backward(interceptors) {
-		if inner = interceptor(inner); inner == nil {
+		made := interceptor(inner)
+		if made == nil {
 			return nil, fmt.Errorf("interceptor %d of %s returned nil in place of a handler: have it return one that calls next, or next itself", i+1, option)
 		}
+		inner = withRequest(made)
 	}
 	return inner, nil
+}
+
+// withRequest returns a handler before and after which the exchange has a request, also if an interceptor has set it to nil.
+func withRequest(inner Handler) Handler {
+	return func(ctx context.Context, x *Exchange) error {
+		x.restoreRequest()
+		defer x.restoreRequest()
+		return inner(ctx, x)
+	}
 }
 
 // compose returns a handler around which the interceptors stand, the first one outermost. Those that are nil are left out:

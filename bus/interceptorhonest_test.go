@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
 )
@@ -219,6 +221,34 @@ func TestInterceptorRecovers(t *testing.T) {
 			if served.Path == "/panic" && (served.Failed != 0 || served.Total() != 1) {
 				t.Errorf("counted %+v", served)
 			}
+		}
+	})
+}
+
+// TestInterceptor_ClearsRequest holds that one which takes the request away, before the handler or after it, spoils neither the call
+// nor its log lines, whether the handler answers, panics or exits.
+func TestInterceptor_ClearsRequest(t *testing.T) {
+	t.Parallel()
+	clearRequest := func(next bus.Handler) bus.Handler {
+		return func(ctx context.Context, call *bus.Exchange) error {
+			call.Request = nil
+			defer func() { call.Request = nil }()
+			return next(ctx, call)
+		}
+	}
+	overBoth(t, func(t *testing.T, w *world) {
+		log := new(lines)
+		options := []bus.ConnectOption{bus.WithInterceptors(clearRequest, clearRequest), bus.WithLogger(zerolog.New(log).Level(zerolog.DebugLevel))}
+		callee := w.connect(calculatorHost, options...)
+		serve(t, callee, calculator{callee.ID()}, bus.Intercept(clearRequest))
+		caller := w.connect("caller.example", options...)
+		for path, status := range map[string]int{"/add?x=1&y=2": 200, "/panic": 500, "/exit": 500} {
+			if err := bus.Call(t.Context(), caller, "GET "+calculatorURL+path, nil, nil); bus.StatusOf(err) != status {
+				t.Errorf("%s: %v, want status %d", path, err, status)
+			}
+		}
+		if got := log.count(`"caller":"caller.example"`); got != 3 {
+			t.Errorf("%d requests are logged, want 3:\n%s", got, log)
 		}
 	})
 }
