@@ -1,18 +1,21 @@
 package batch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
-	// limit is the size in bytes of the buffer. As many may be in the write that is going on; further writers wait. A
-	// larger limit did not make calls faster in any test.
+	// limit is the size in bytes of the buffer from which on there is no room in it. As many may be in the write that is going on.
+	// A larger limit did not make calls faster in any test.
 	limit = 64 << 10
 
 	// large is the size in bytes from which a write is not worth a copy.
@@ -20,6 +23,9 @@ const (
 
 	// piece is the number of bytes of a large write that are sent in one step.
 	piece = 256 << 10
+
+	// moment is how long a large write waits for the peer. What the peer has not accepted by then is copied to the buffer.
+	moment = 5 * time.Millisecond
 
 	// patience is how long a peer may accept nothing before it is considered dead.
 	patience = 10 * time.Second
@@ -32,31 +38,30 @@ const (
 	lastWords = 100 * time.Millisecond
 )
 
-// Conn is a connection that collects writes. Its methods may be used by many goroutines at once.
+// Conn is a connection that collects writes. Its methods are safe for concurrent use.
 type Conn struct {
 	conn net.Conn
-	send func() // sendAll as a value, so that a go statement allocates nothing
+	send func()       // sendAll as a value, so that a go statement allocates nothing
+	full atomic.Int64 // Unix nanoseconds since when there is no room; 0: there is
 
-	mu      sync.Mutex // protects the fields below
-	changed sync.Cond  // signalled when there is room, when everything is sent, or when the connection fails or closes
+	mu      sync.Mutex    // protects the fields below
+	changed chan struct{} // closed when there is room, or nothing more to send; nil if no call waits for that
 
-	waiting  []byte    // accepted, but not yet being sent
-	spare    []byte    // empty, the next buffer
-	sending  bool      // somebody writes to conn, or is about to
-	through  bool      // the writer is a Write itself, and deadline applies
-	armed    time.Time // the current write deadline of conn
-	deadline time.Time // of Write
-	fault    error     // of a write to conn
-	closing  bool
+	waiting []byte    // accepted, but not yet being sent
+	spare   []byte    // empty, the next buffer
+	sending bool      // a goroutine writes to conn, or is about to
+	armed   time.Time // the current write deadline of conn
+	err     error     // of a write to conn
+	closing bool
 }
 
 // New returns a connection that collects what is written to conn. conn must not be written to or closed in any other
 // way.
 //
-// Write returns when its bytes are in a buffer of 64 KiB; if there is no room it waits, until its deadline. Large
-// writes bypass an empty buffer, and return when they are sent. Bytes are sent in the order in which they were
-// accepted, and those of one Write are not interleaved with others. If there are several writers, those with small
-// writes can delay one with more than 64 KiB for as long as they keep the buffer filled; nats.go is a single writer.
+// Write accepts everything and does not wait for the peer: nats.go holds the lock of its connection meanwhile, and everything
+// else that it does, such as telling its status, needs that lock. Writers that must not fill the memory ask IsFull before they
+// write, and call AwaitRoom then. Bytes are sent in the order in which they were accepted, and those of one Write are not
+// interleaved with others.
 //
 // If sending fails, or if the peer accepts nothing for 10 s, every later Write and Close returns the error, and Read
 // fails, too, once it has returned what had arrived. Close returns within a second; everything that was accepted is
@@ -65,60 +70,116 @@ type Conn struct {
 // A goroutine runs only while there is something to send.
 func New(conn net.Conn) *Conn {
 	c := &Conn{conn: conn}
-	c.changed.L = &c.mu
 	c.send = c.sendAll
 	return c
 }
 
-// Write accepts all of data or nothing. It does not retain it.
-func (c *Conn) Write(data []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.awaitRoom(len(data)); err != nil {
-		return 0, err
+// IsFull reports whether 64 KiB or more wait to be sent.
+func (c *Conn) IsFull() bool { return c.full.Load() != 0 }
+
+// FullFor returns for how long the connection has been full without a break, and zero if it is not.
+func (c *Conn) FullFor() time.Duration {
+	since := c.full.Load()
+	if since == 0 {
+		return 0
 	}
-	if !c.sending && len(data) >= large {
-		return c.writeThrough(data)
-	}
-	c.waiting = append(c.waiting, data...)
-	if !c.sending && len(data) > 0 {
-		c.sending = true
-		go c.send()
-	}
-	return len(data), nil
+	return time.Since(time.Unix(0, since))
 }
 
-// awaitRoom returns nil once that many bytes may be added, or the error that prevents it. What does not fit into the
-// buffer waits until it is empty.
-func (c *Conn) awaitRoom(size int) error {
+// AwaitRoom waits until the connection is no longer full. It returns the cause of ctx if that ends before, [net.ErrClosed] after
+// Close, and the error that has ended sending.
+func (c *Conn) AwaitRoom(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for {
 		switch {
 		case c.closing:
 			return net.ErrClosed
-		case c.fault != nil:
-			return c.fault
-		case c.expired():
-			return os.ErrDeadlineExceeded
-		case !c.sending || len(c.waiting)+size <= limit:
+		case c.err != nil:
+			return c.err
+		case !c.IsFull():
 			return nil
 		}
-		c.awaitChange()
+		if err := c.awaitChangeLocked(ctx); err != nil {
+			return err
+		}
 	}
 }
 
-func (c *Conn) expired() bool { return !c.deadline.IsZero() && !time.Now().Before(c.deadline) }
-
-// awaitChange returns when something has changed, or when the deadline has passed.
-func (c *Conn) awaitChange() {
-	if !c.deadline.IsZero() {
-		alarm := time.AfterFunc(time.Until(c.deadline), func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.changed.Broadcast()
-		})
-		defer alarm.Stop()
+// awaitChangeLocked unlocks while it waits for the next change, or for the end of ctx, whose cause it then returns.
+func (c *Conn) awaitChangeLocked(ctx context.Context) error {
+	if c.changed == nil {
+		c.changed = make(chan struct{})
 	}
-	c.changed.Wait()
+	changed := c.changed
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// changeLocked wakes all that wait for a change.
+func (c *Conn) changeLocked() {
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
+}
+
+// Write accepts all of data, or nothing and returns why. It does not retain data.
+func (c *Conn) Write(data []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closing:
+		return 0, net.ErrClosed
+	case c.err != nil:
+		return 0, c.err
+	}
+	if !c.sending && len(data) >= large {
+		sent, err := c.writeThroughLocked(data)
+		if err != nil {
+			return sent, err
+		}
+		c.waiting = slices.Insert(c.waiting, 0, data[sent:]...) // before what has come meanwhile
+	} else {
+		c.waiting = append(c.waiting, data...)
+	}
+	if len(c.waiting) >= limit {
+		c.full.CompareAndSwap(0, time.Now().UnixNano())
+	}
+	c.startLocked()
+	return len(data), nil
+}
+
+// startLocked has the buffer sent, unless that goes on already.
+func (c *Conn) startLocked() {
+	if !c.sending && len(c.waiting) > 0 && c.err == nil {
+		c.sending = true
+		go c.send()
+	}
+}
+
+// writeThroughLocked sends as much of data as the peer accepts at once, without a copy.
+func (c *Conn) writeThroughLocked(data []byte) (sent int, err error) {
+	c.sending = true
+	ends := time.Now().Add(moment)
+	for sent < len(data) && err == nil {
+		var n int
+		n, err = c.stepLocked(data[sent:min(len(data), sent+piece)], ends)
+		sent += n
+	}
+	c.sending = false
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.failLocked(err)
+		return sent, err
+	}
+	c.changeLocked()
+	return sent, nil
 }
 
 // sendAll is the goroutine that sends the buffer. It first lets goroutines run that are about to write.
@@ -126,58 +187,36 @@ func (c *Conn) sendAll() {
 	runtime.Gosched()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.waiting) > 0 && c.fault == nil {
+	for len(c.waiting) > 0 && c.err == nil {
 		batch := c.waiting
 		c.waiting, c.spare = c.spare, nil
-		c.changed.Broadcast()
-		_, err := c.pass(batch)
-		c.spare = batch[:0]
-		if err != nil {
-			c.fail(err)
+		c.full.Store(0)
+		c.changeLocked()
+		c.sendLocked(batch)
+		if cap(batch) <= piece {
+			c.spare = batch[:0]
 		}
 	}
-	c.rest()
+	c.sending = false
+	c.changeLocked()
 }
 
-// rest ends sending, unless there is more in the buffer.
-func (c *Conn) rest() {
-	if c.sending = len(c.waiting) > 0 && c.fault == nil; c.sending {
-		go c.send()
-	}
-	c.changed.Broadcast()
-}
-
-// writeThrough sends data directly. If the deadline passes before anything is sent, the connection stays usable.
-func (c *Conn) writeThrough(data []byte) (sent int, err error) {
-	c.sending, c.through = true, true
-	for sent < len(data) && err == nil {
-		var n int
-		n, err = c.pass(data[sent:min(len(data), sent+piece)])
+// sendLocked writes to the connection. A slow peer gets more time, as long as it accepts something.
+func (c *Conn) sendLocked(batch []byte) {
+	for sent := 0; sent < len(batch); {
+		n, err := c.stepLocked(batch[sent:min(len(batch), sent+piece)], time.Time{})
 		sent += n
-	}
-	c.through = false
-	if err != nil && (sent > 0 || !c.expired()) {
-		c.fail(err)
-	}
-	c.rest()
-	return sent, err
-}
-
-// pass writes to the connection. A slow peer gets more time, as long as it accepts something.
-func (c *Conn) pass(data []byte) (sent int, err error) {
-	for {
-		n, err := c.step(data[sent:])
-		sent += n
-		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) || c.through && c.expired() {
-			return sent, err
+		if err != nil && (n == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
+			c.failLocked(err)
+			return
 		}
 	}
 }
 
-// step is pass until the write deadline of the connection; it releases the lock, so that others may add to the buffer.
-func (c *Conn) step(data []byte) (int, error) {
-	err := c.arm()
-	if err != nil {
+// stepLocked is one write to the connection, until a deadline; the zero time stands for the end of patience. It unlocks
+// meanwhile, so that others may add to the buffer.
+func (c *Conn) stepLocked(data []byte, ends time.Time) (int, error) {
+	if err := c.armLocked(ends); err != nil {
 		return 0, err
 	}
 	c.mu.Unlock()
@@ -185,25 +224,24 @@ func (c *Conn) step(data []byte) (int, error) {
 	return c.conn.Write(data)
 }
 
-// arm sets the write deadline of the connection: the end of patience, or that of a Write that bypasses the buffer if it
-// is earlier. A deadline that is nearly right is kept: setting it costs as much as a small message.
-func (c *Conn) arm() error {
-	latest := time.Now().Add(patience)
-	earliest := latest.Add(-patience / 4)
-	if c.through && !c.deadline.IsZero() && c.deadline.Before(latest) {
-		earliest, latest = c.deadline, c.deadline
+// armLocked sets the write deadline of the connection. One that is nearly the end of patience is kept: setting it costs as much
+// as a small message.
+func (c *Conn) armLocked(ends time.Time) error {
+	if ends.IsZero() {
+		ends = time.Now().Add(patience)
+		if c.armed.After(ends.Add(-patience / 4)) {
+			return nil
+		}
 	}
-	if !c.armed.Before(earliest) && !c.armed.After(latest) {
-		return nil
-	}
-	c.armed = latest
-	return c.conn.SetWriteDeadline(latest)
+	c.armed = ends
+	return c.conn.SetWriteDeadline(ends)
 }
 
-// fail records the error that ends writing, and soon ends reading: what has arrived may say why.
-func (c *Conn) fail(err error) {
-	c.fault = err
+// failLocked records the error that ends writing, and soon ends reading: what has arrived may say why.
+func (c *Conn) failLocked(err error) {
+	c.err = err
 	c.waiting, c.spare = nil, nil
+	c.changeLocked()
 	_ = c.conn.SetReadDeadline(time.Now().Add(lastWords)) // fails if the connection is closed, and then reading fails, too
 }
 
@@ -213,15 +251,15 @@ func (c *Conn) Read(data []byte) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.fault != nil {
-			err = c.fault
+		if c.err != nil {
+			err = c.err
 		}
 	}
 	return n, err
 }
 
-// Close sends what was accepted, for at most a second, and closes the connection. A Write that still waits for room
-// returns [net.ErrClosed], and so does everything afterwards. An error says that something may not have been sent.
+// Close sends what was accepted, for at most a second, and closes the connection. Everything afterwards returns [net.ErrClosed],
+// and so does AwaitRoom. An error says that something may not have been sent.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,49 +267,34 @@ func (c *Conn) Close() error {
 		return net.ErrClosed
 	}
 	c.closing = true
-	c.changed.Broadcast()
+	c.changeLocked()
 	force := time.AfterFunc(drain, func() { _ = c.conn.Close() })
 	defer force.Stop()
 	for c.sending {
-		c.changed.Wait()
+		_ = c.awaitChangeLocked(context.Background())
 	}
 	err := c.conn.Close()
-	if c.fault != nil {
-		return fmt.Errorf("closed before everything was sent: %w", c.fault)
+	if c.err != nil {
+		return fmt.Errorf("closed before everything was sent: %w", c.err)
 	}
 	return err
 }
 
-// SetWriteDeadline sets the time until which Write waits for room, and large writes for the peer; the zero time means
-// no deadline. Accepted bytes are sent in any case.
-func (c *Conn) SetWriteDeadline(deadline time.Time) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		return net.ErrClosed
-	}
-	c.deadline = deadline
-	c.changed.Broadcast()
-	if c.through {
-		return c.arm()
-	}
-	return nil
-}
+// SetWriteDeadline has no effect, as Write does not wait for the peer.
+func (c *Conn) SetWriteDeadline(time.Time) error { return nil }
 
 // SetReadDeadline sets the time until which Read waits; the zero time means no deadline.
 func (c *Conn) SetReadDeadline(deadline time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fault != nil {
-		return c.fault
+	if c.err != nil {
+		return c.err
 	}
 	return c.conn.SetReadDeadline(deadline)
 }
 
-// SetDeadline sets both deadlines.
-func (c *Conn) SetDeadline(deadline time.Time) error {
-	return errors.Join(c.SetReadDeadline(deadline), c.SetWriteDeadline(deadline))
-}
+// SetDeadline is SetReadDeadline.
+func (c *Conn) SetDeadline(deadline time.Time) error { return c.SetReadDeadline(deadline) }
 
 // LocalAddr returns the local address.
 func (c *Conn) LocalAddr() net.Addr { return c.conn.LocalAddr() }

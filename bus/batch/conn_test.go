@@ -156,6 +156,9 @@ func TestWriteError(t *testing.T) {
 	if err := ours.SetDeadline(noTime()); !errors.Is(err, broken) {
 		t.Errorf("SetDeadline: %v", err)
 	}
+	if err := ours.AwaitRoom(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("AwaitRoom: %v", err)
+	}
 	if err := ours.Close(); !errors.Is(err, broken) || err.Error() != "closed before everything was sent: broken" {
 		t.Errorf("Close: %v", err)
 	}
@@ -169,13 +172,13 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, refused := range map[string]func() error{
-		"Write":            func() error { _, err := ours.Write([]byte("x")); return err },
-		"large Write":      func() error { _, err := ours.Write(make([]byte, 1<<20)); return err },
-		"Read":             func() error { _, err := ours.Read(make([]byte, 1)); return err },
-		"Close":            ours.Close,
-		"SetDeadline":      func() error { return ours.SetDeadline(noTime()) },
-		"SetReadDeadline":  func() error { return ours.SetReadDeadline(noTime()) },
-		"SetWriteDeadline": func() error { return ours.SetWriteDeadline(noTime()) },
+		"Write":           func() error { _, err := ours.Write([]byte("x")); return err },
+		"large Write":     func() error { _, err := ours.Write(make([]byte, 1<<20)); return err },
+		"Read":            func() error { _, err := ours.Read(make([]byte, 1)); return err },
+		"Close":           ours.Close,
+		"SetDeadline":     func() error { return ours.SetDeadline(noTime()) },
+		"SetReadDeadline": func() error { return ours.SetReadDeadline(noTime()) },
+		"AwaitRoom":       func() error { return ours.AwaitRoom(t.Context()) },
 	} {
 		if err := refused(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("%s: %v", name, err)

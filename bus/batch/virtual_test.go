@@ -1,6 +1,8 @@
 package batch_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -13,31 +15,26 @@ import (
 	"github.com/busline/busline/bus/batch"
 )
 
-// TestBackPressure holds that a writer waits while the buffer is full, until its deadline, and that what was accepted is
-// sent all the same.
-func TestBackPressure(t *testing.T) {
+// TestWriteDoesNotWait holds that a peer that accepts nothing delays no writer, and that what was accepted is sent in its order
+// once the peer is back. The deadline of a writer makes no difference.
+func TestWriteDoesNotWait(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{1, 20_000, 200_000} {
+	for _, size := range []int{1, 20_000, 900_000} {
 		synctest.Test(t, func(t *testing.T) {
 			ours, theirs := overPipe()
-			write(t, ours, make([]byte, 1<<10)) // is being sent
-			synctest.Wait()
-			for range 64 {
-				write(t, ours, make([]byte, 1<<10))
+			var want []byte
+			for number := range byte(8) {
+				begun, data := time.Now(), bytes.Repeat([]byte{number}, size)
+				_ = ours.SetWriteDeadline(begun)
+				write(t, ours, data)
+				if waited := time.Since(begun); waited > 5*time.Millisecond {
+					t.Errorf("%d bytes: a write took %v", size, waited)
+				}
+				want = append(want, data...)
 			}
-			begun := time.Now()
-			_ = ours.SetWriteDeadline(begun.Add(time.Second))
-			n, err := ours.Write(make([]byte, size))
-			if n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != time.Second {
-				t.Errorf("%d bytes: %d, %v after %v", size, n, err, time.Since(begun))
-			}
-			if _, err := ours.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("after the deadline: %v", err)
-			}
-			_ = ours.SetWriteDeadline(time.Time{})
-			go write(t, ours, make([]byte, size))
-			if _, err := io.ReadFull(theirs, make([]byte, 65<<10+size)); err != nil {
-				t.Error(err)
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(theirs, got); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%d bytes: what arrives is not what was written, %v", size, err)
 			}
 			synctest.Wait()
 			if err := ours.Close(); err != nil {
@@ -47,73 +44,41 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
-// TestDeadlineMoves holds that a writer who waits minds a new deadline.
-func TestDeadlineMoves(t *testing.T) {
+// TestAwaitRoom holds that a connection is full while 64 KiB wait, that waiting for room ends with its context, and that it ends
+// when the peer accepts what is there.
+func TestAwaitRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ours, _ := overPipe()
-		write(t, ours, []byte("x"))
+		ours, theirs := overPipe()
+		write(t, ours, make([]byte, 1<<10)) // is being sent
+		synctest.Wait()
+		for range 64 {
+			if ours.IsFull() || ours.FullFor() != 0 || ours.AwaitRoom(t.Context()) != nil {
+				t.Fatal("it is full before there are 64 KiB")
+			}
+			write(t, ours, make([]byte, 1<<10))
+		}
 		begun := time.Now()
-		_ = ours.SetDeadline(begun.Add(5 * time.Second))
-		time.AfterFunc(time.Second, func() { _ = ours.SetWriteDeadline(begun.Add(2 * time.Second)) })
-		if _, err := ours.Write(make([]byte, 100_000)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 2*time.Second {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("the cause"))
+		defer cancel()
+		if err := ours.AwaitRoom(ctx); err == nil || err.Error() != "the cause" || time.Since(begun) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
-		if _, err := ours.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 5*time.Second {
-			t.Errorf("reading: %v after %v", err, time.Since(begun))
+		if full := ours.FullFor(); !ours.IsFull() || full != time.Second {
+			t.Errorf("it has been full for %v, want a second", full)
 		}
-		_ = ours.Close()
+		go func() {
+			time.Sleep(time.Second)
+			_, _ = io.ReadFull(theirs, make([]byte, 65<<10))
+		}()
+		if err := ours.AwaitRoom(t.Context()); err != nil || time.Since(begun) != 2*time.Second || ours.IsFull() {
+			t.Errorf("%v after %v, full: %t", err, time.Since(begun), ours.IsFull())
+		}
+		synctest.Wait()
+		if err := ours.Close(); err != nil {
+			t.Error(err)
+		}
 	})
-}
-
-// TestDeadlineOfLargeWrite holds that it ends a write that went past the buffer. The connection is of no use afterwards
-// only when a piece was sent.
-func TestDeadlineOfLargeWrite(t *testing.T) {
-	t.Parallel()
-	for _, taken := range []int{0, 1} {
-		synctest.Test(t, func(t *testing.T) {
-			ours, theirs := overPipe()
-			begun := time.Now()
-			_ = ours.SetWriteDeadline(begun.Add(time.Second))
-			go func() { _, _ = io.ReadFull(theirs, make([]byte, taken)) }()
-			n, err := ours.Write(make([]byte, 20_000))
-			if n != taken || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != time.Second {
-				t.Errorf("%d sent, %v after %v", n, err, time.Since(begun))
-			}
-			_ = ours.SetWriteDeadline(time.Time{})
-			go func() { _, _ = io.Copy(io.Discard, theirs) }()
-			if _, err = ours.Write([]byte("next")); (err == nil) != (taken == 0) {
-				t.Errorf("%d of it were sent, and the next write returns %v", taken, err)
-			}
-			if err := ours.Close(); (err == nil) != (taken == 0) {
-				t.Errorf("%d of it were sent, and Close returns %v", taken, err)
-			}
-			_ = theirs.Close()
-		})
-	}
-}
-
-// TestDeadlineOfLargeWriteMoves holds that a large write that waits for the peer minds a new deadline, be it sooner or later.
-func TestDeadlineOfLargeWriteMoves(t *testing.T) {
-	t.Parallel()
-	for _, to := range []time.Duration{2 * time.Second, 6 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			ours, theirs := overPipe()
-			begun := time.Now()
-			_ = ours.SetWriteDeadline(begun.Add(4 * time.Second))
-			time.AfterFunc(time.Second, func() { _ = ours.SetWriteDeadline(begun.Add(to)) })
-			if n, err := ours.Write(make([]byte, 20_000)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != to {
-				t.Errorf("%d sent, %v after %v, want %v", n, err, time.Since(begun), to)
-			}
-			_ = ours.SetWriteDeadline(time.Time{})
-			go func() { _, _ = io.Copy(io.Discard, theirs) }()
-			write(t, ours, make([]byte, 20_000))
-			if err := ours.Close(); err != nil {
-				t.Error(err)
-			}
-			_ = theirs.Close()
-		})
-	}
 }
 
 // TestPeerThatTakesLittle holds that one who goes on to take something is not taken for dead, however long it takes.
@@ -167,14 +132,16 @@ func TestSlowPeer(t *testing.T) {
 	})
 }
 
-// TestFullBufferFails holds that who waits for room is told when the peer is taken for dead.
-func TestFullBufferFails(t *testing.T) {
+// TestAwaitRoom_DeadPeer holds that waiting for room ends when the peer is taken for dead.
+func TestAwaitRoom_DeadPeer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ours, _ := overPipe()
 		write(t, ours, []byte("x"))
+		synctest.Wait()
+		write(t, ours, make([]byte, 100_000))
 		begun := time.Now()
-		if _, err := ours.Write(make([]byte, 100_000)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 10*time.Second {
+		if err := ours.AwaitRoom(t.Context()); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 10*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 		_ = ours.Close()
@@ -207,20 +174,18 @@ func TestCloseDrains(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForEver gives a peer that reads nothing a second, however much there is, and sends those away who
-// still wait for room.
+// TestCloseDoesNotWaitForEver gives a peer that reads nothing a second, however much there is, and ends all waiting for room.
 func TestCloseDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 20_000, 200_000} {
 		synctest.Test(t, func(t *testing.T) {
 			ours, _ := overPipe()
 			ended := make(chan error, 3)
-			write(t, ours, []byte("x"))
+			write(t, ours, make([]byte, size)) // is being sent
+			synctest.Wait()
+			write(t, ours, make([]byte, 65<<10))
 			for range cap(ended) {
-				go func() {
-					_, err := ours.Write(make([]byte, 65<<10))
-					ended <- err
-				}()
+				go func() { ended <- ours.AwaitRoom(t.Context()) }()
 			}
 			synctest.Wait()
 			begun := time.Now()
@@ -232,24 +197,11 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 			}
 			for range cap(ended) {
 				if err := <-ended; !errors.Is(err, net.ErrClosed) {
-					t.Errorf("who waited got %v", err)
+					t.Errorf("waiting for room ended with %v", err)
 				}
 			}
 		})
 	}
-}
-
-// TestCloseOfLargeWrite ends one that went past the buffer, too.
-func TestCloseOfLargeWrite(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ours, _ := overPipe()
-		begun := time.Now()
-		time.AfterFunc(time.Second, func() { _ = ours.Close() })
-		if n, err := ours.Write(make([]byte, 200_000)); n != 0 || err == nil || time.Since(begun) != 2*time.Second {
-			t.Errorf("%d, %v after %v", n, err, time.Since(begun))
-		}
-	})
 }
 
 // overPipe returns both ends of an in-memory connection, the first of which collects writes.
