@@ -167,7 +167,8 @@ func (c *Conn) warnOfMissingKeys(endpoint string) {
 	if endpoint != "" {
 		line.Str("endpoint", endpoint)
 	}
-	line.Msg("this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier")
+	c.log(line,
+		"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier")
 }
 
 // actFor gives a request the token of whom it is made for. What the framework asks on its own port it asks everybody, and

@@ -90,7 +90,7 @@ func (at *runningShard) find(c *Conn, key requestKey) *serving {
 func (c *Conn) callOff(ctx context.Context, sent *outgoing, from []peer) {
 	for _, at := range from {
 		if err := c.sendCancel(ctx, sent.MsgID, at); err != nil {
-			c.logger.Debug().Err(err).Str("msgId", sent.MsgID).Str("callee", at.id+"."+at.host).Msg("cancel was not sent")
+			c.log(c.logger.Debug().Err(err).Str("msgId", sent.MsgID).Str("callee", at.id+"."+at.host), "cancel was not sent")
 		}
 	}
 }

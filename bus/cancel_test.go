@@ -183,7 +183,8 @@ func TestOnlyTheCallerCancels(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callee, other := b.connect("caller.example"), b.connect("slow.example"), b.connect("caller.example")
 		ids, ends := make(chan string, 1), make(chan error, 1)
-		err := callee.Handle("GET", "/wait", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		err := callee.Handle("GET", "/wait", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "0")
 			from, _ := bus.CallerOf(r.Context())
 			ids <- from.MsgID
 			<-r.Context().Done()
@@ -231,7 +232,8 @@ func TestCancelOfOneOfTwo(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		callee, ends := b.connect("slow.example"), make(chan string, 2)
-		err := callee.Handle("GET", "/wait", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		err := callee.Handle("GET", "/wait", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "0")
 			from, _ := bus.CallerOf(r.Context())
 			<-r.Context().Done()
 			ends <- from.Host + ": " + context.Cause(r.Context()).Error()

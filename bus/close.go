@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -33,11 +34,28 @@ func (c *Conn) Close(ctx context.Context) error {
 		}
 	}
 	closed := make(chan struct{})
-	defer close(closed)
 	c.closing = closed
 	c.mu.Unlock()
-	return c.drain(ctx)
+	drained := make(chan error, 1)
+	go func() {
+		defer close(closed)
+		drained <- c.drain(ctx)
+	}()
+	select {
+	case err := <-drained:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-drained:
+		return err
+	case <-time.After(closeGrace):
+		return fmt.Errorf("close %s: held up, by the broker, a log writer or a callback, and left to end on its own: %w", c.host, context.Cause(ctx))
+	}
 }
+
+// closeGrace is how long Close waits, after its context has ended, for what gives up with that context to tell what it has cut off.
+const closeGrace = 500 * time.Millisecond
 
 func (c *Conn) isClosing() bool {
 	c.mu.Lock()
@@ -70,6 +88,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	handlers, _ := c.handlers.count()
 	calls, _ := c.calls.count()
 	c.stop()
+	c.link.lines.flush(ctx)
 	flushed := c.link.flush(ctx)
 	c.abandon()
 	switch {

@@ -35,6 +35,7 @@ type Conn struct {
 
 	verifier    *claims.Verifier // nil accepts no token
 	keyless     atomic.Bool      // that there is none was logged
+	throttle    logThrottle      // of the lines that others can cause as often as they like
 	ownVerifier *claims.Verifier // the same if it is ours to close, else nil
 
 	link      *link
@@ -153,6 +154,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		logger:     config.loggerOf(host, id),
 		slog:       config.slog,
 		link:       link,
+		throttle:   logThrottle{atOnce: 10, pause: 10 * time.Second},
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
 		responders: newResponders(config.plane, link.census),
 		callees:    newCallees(),
@@ -274,7 +276,7 @@ func (c *Conn) Stats() Stats {
 // drop counts and logs a message that is not answered.
 func (c *Conn) drop(subject string, why error) {
 	c.dropped.Add(1)
-	c.logger.Warn().Str("subject", subject).Err(why).Msg("message dropped")
+	c.log(c.limitedLine(zerolog.WarnLevel, why.Error()).Str("subject", subject).Err(why), "message dropped")
 }
 
 // stranger takes acks and responses without a slot. The ack of a multicast that has ended teaches who may answer the next.

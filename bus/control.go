@@ -123,10 +123,10 @@ func (c *Conn) announce(ctx context.Context, what string) {
 	}
 	if err == nil {
 		c.freshStamp(request)
-		err = c.nats.send(request)
+		err = c.nats.send(ctx, request)
 	}
 	if err != nil {
-		c.logger.Warn().Err(err).Msg("cannot send " + what + " to the other services; their next multicast may miss this instance")
+		c.log(c.logger.Warn().Err(err), "cannot send "+what+" to the other services; their next multicast may miss this instance")
 	}
 }
 

@@ -91,11 +91,11 @@ const everySubject = ">"
 // deny handles a report on a connection of our own: calls to that subject end at once.
 func (l *link) deny(denied denial) {
 	if l.services.expects(denied) {
-		l.logger.Debug().Str("subject", denied.subject).Msg(l.denied(denied).Error())
+		l.log(l.logger.Debug().Str("subject", denied.subject), l.denied(denied).Error())
 		return
 	}
 	if l.denials.add(denied) {
-		l.logger.Error().Str("subject", denied.subject).Msg(l.denied(denied).Error())
+		l.log(l.logger.Error().Str("subject", denied.subject), l.denied(denied).Error())
 	}
 	if !denied.publish {
 		return

@@ -254,6 +254,7 @@ func TestDetailsLeftOutAreLogged(t *testing.T) {
 			if err := failed.DecodeDetails(&got); err != nil || got.Left != 1 || failed.ID != conn.ID() {
 				t.Errorf("%s: %+v, %v", path, got, err)
 			}
+			bus.FlushLog(conn)
 			line := logged.line(t, "details of an error left out")
 			if line["level"] != "warn" || line["reason"] != "every error has members of these names: id, title" || line["msgId"] != failed.MsgID {
 				t.Errorf("%s: logged is %v", path, line)

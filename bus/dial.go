@@ -41,7 +41,7 @@ func (l *link) dialOwn(ctx context.Context, name string, config *connectConfig) 
 	l.owned = true
 	timeout := config.linkConfig.attemptTimeout()
 	l.redial = func(ctx context.Context) (*nats.Conn, error) {
-		return config.linkConfig.connect(ctx, timeout, options)
+		return config.linkConfig.connect(ctx, timeout, options, &l.writer)
 	}
 	return dialUntil(ctx, config.linkConfig, l.redial)
 }

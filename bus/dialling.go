@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,15 +18,17 @@ import (
 type dialling struct {
 	provider InProcessBroker // nil: it is dialled
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	writer   *atomic.Pointer[batch.Conn] // is set to the latest connection that was dialled, if it is one
 
 	mu     sync.Mutex      // protects all below
 	ctx    context.Context // Background once nats.Connect has returned
 	unhook func() bool     // has the end of ctx leave the latest connection alone
 }
 
-// connect is nats.Connect for as long as ctx allows. If that ends it, the error is that of ctx.
-func (c linkConfig) connect(ctx context.Context, timeout time.Duration, options []nats.Option) (*nats.Conn, error) {
-	d := &dialling{provider: c.provider, ctx: ctx, unhook: func() bool { return true }}
+// connect is nats.Connect for as long as ctx allows. If that ends it, the error is that of ctx. It sets writer to what the connection
+// writes to.
+func (c linkConfig) connect(ctx context.Context, timeout time.Duration, options []nats.Option, writer *atomic.Pointer[batch.Conn]) (*nats.Conn, error) {
+	d := &dialling{provider: c.provider, writer: writer, ctx: ctx, unhook: func() bool { return true }}
 	made, err := nats.Connect(c.url, slices.Concat(options, d.options(timeout, c.unbatched))...)
 	d.over()
 	if ctx.Err() == nil {
@@ -67,6 +70,9 @@ func (d *dialling) hook(conn net.Conn, err error) (net.Conn, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if writer, ok := conn.(*batch.Conn); ok {
+		d.writer.Store(writer)
+	}
 	d.unhook()
 	d.unhook = context.AfterFunc(d.ctx, func() { _ = conn.Close() })
 	return conn, nil

@@ -37,7 +37,7 @@ func (s *storedEvents) ask() {
 		Expires time.Duration `json:"expires"`
 	}{room, expiry})
 	if err == nil {
-		err = s.conn.link.publish("$JS.API.CONSUMER.MSG.NEXT."+s.stream()+"."+s.consumer, s.inbox, request)
+		err = s.conn.link.publishNow("$JS.API.CONSUMER.MSG.NEXT."+s.stream()+"."+s.consumer, s.inbox, request)
 	}
 	if err != nil { // the broker is away
 		s.again.Reset(askAgain)
@@ -96,7 +96,8 @@ func (s *storedEvents) makeAnew() {
 // warn tells once that no events come. The lock is held.
 func (s *storedEvents) warn(why string) {
 	if !s.warned && !s.conn.isClosing() {
-		s.conn.logger.Warn().Str("source", s.source).Str("consumer", s.consumer).Str("reason", why).Msg("stored events cannot be fetched; the instance keeps trying")
+		s.conn.log(s.conn.logger.Warn().Str("source", s.source).Str("consumer", s.consumer).Str("reason", why),
+			"stored events cannot be fetched; the instance keeps trying")
 	}
 	s.warned = true
 }

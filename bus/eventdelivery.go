@@ -67,13 +67,14 @@ func (d *delivery) beat() {
 		return
 	case d.until.IsZero() || time.Now().Before(d.until):
 		if err := d.tell(jsInProgress); err != nil {
-			d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("cannot tell JetStream that a handler is still running")
+			d.from.conn.log(d.from.conn.logger.Debug().Err(err).Str("source", d.from.source),
+				"cannot tell JetStream that a handler is still running")
 		} else {
 			d.heard = time.Now()
 		}
 	case d.late:
-		d.from.conn.logger.Warn().Str("source", d.from.source).Str("event", d.from.event).Int("attempt", d.attempt).
-			Msg("the handler of a stored event has not returned in its time; the event is delivered again, and counts for bus.InFlight until it returns")
+		d.from.conn.log(d.from.conn.logger.Warn().Str("source", d.from.source).Str("event", d.from.event).Int("attempt", d.attempt),
+			"the handler of a stored event has not returned in its time; the event is delivered again, and counts for bus.InFlight until it returns")
 		return
 	default:
 		d.late = true
@@ -162,12 +163,13 @@ func (d *delivery) putOff(pause time.Duration) error {
 func (d *delivery) giveBack() {
 	d.end()
 	if err := d.putOff(0); err != nil {
-		d.from.conn.logger.Debug().Err(err).Str("source", d.from.source).Msg("cannot give an event back to JetStream; it will be delivered again anyway")
+		d.from.conn.log(d.from.conn.logger.Debug().Err(err).Str("source", d.from.source),
+			"cannot give an event back to JetStream; it will be delivered again anyway")
 	}
 }
 
 func (d *delivery) tell(what string) error {
-	return d.from.conn.link.publish(d.message.Reply, "", []byte(what))
+	return d.from.conn.link.publishNow(d.message.Reply, "", []byte(what))
 }
 
 // Headers of a parked event.
@@ -196,11 +198,12 @@ func (d *delivery) park(in *incoming, reason string) error {
 		return err
 	}
 	if _, err := s.store.store(ctx, parked, d.storedAs(), anew); err != nil {
-		line.AnErr("cause", err).Str("stream", s.parked()).Msg("an event could not be handled, nor be parked; it will be delivered again")
+		c.log(line.AnErr("cause", err).Str("stream", s.parked()),
+			"an event could not be handled, nor be parked; it will be delivered again")
 		return d.putOff(s.config.longest)
 	}
 	s.unhandled.Add(1)
-	line.Str("stream", s.parked()).Str("subject", parked.Subject).Msg("an event could not be handled and was parked")
+	c.log(line.Str("stream", s.parked()).Str("subject", parked.Subject), "an event could not be handled and was parked")
 	return d.tell(jsTerminate + " parked")
 }
 

@@ -19,7 +19,7 @@ func (c *Conn) fire(ctx context.Context, event *outgoing, store eventStore) erro
 			return c.fireStored(ctx, event, store)
 		}
 		before := c.link.conn().LastError()
-		if err := c.nats.send(event); err != nil {
+		if err := c.nats.send(ctx, event); err != nil {
 			return unsent(err)
 		}
 		return c.confirm(ctx, event, before)
@@ -58,8 +58,9 @@ func (c *Conn) fireStored(ctx context.Context, event *outgoing, store eventStore
 	if err := store.keep(ctx, event); err != nil {
 		return err
 	}
-	if err := c.nats.send(event); err != nil {
-		c.logger.Warn().Err(err).Str("subject", event.subject).Msg("an event was stored, but subscribers without bus.Durable did not get it")
+	if err := c.nats.send(ctx, event); err != nil {
+		c.log(c.logger.Warn().Err(err).Str("subject", event.subject),
+			"an event was stored, but subscribers without bus.Durable did not get it")
 	}
 	return nil
 }

@@ -486,6 +486,7 @@ func TestLateHandlersAreReported(t *testing.T) {
 		mailing := b.Connect("mailer.example", bus.WithLogger(zerolog.New(log)))
 		subscribe(t, mailing, newSink(), bus.Durable())
 		bus.BeatLate(mailing, beats)
+		bus.FlushLog(mailing)
 		if got := log.lines("the handler of a stored event has not returned in its time"); len(got) != want {
 			t.Errorf("after %d beats: %s", beats, got)
 		}

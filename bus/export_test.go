@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -237,13 +238,18 @@ func SendAsTooLarge(c *Conn) { c.transport = replaced{c.nats} }
 
 type replaced struct{ *natsTransport }
 
-func (r replaced) send(request *outgoing) error { return r.sendInParts(request) }
+func (r replaced) send(ctx context.Context, request *outgoing) error {
+	return r.sendInParts(ctx, request)
+}
 
 // AnswerAsTooLarge has a connection answer itself in the same way.
 func AnswerAsTooLarge(c *Conn, body []byte) error {
 	response := &wire.Response{Status: http.StatusOK, OpCode: wire.OpRes, FromHost: c.host, FromID: c.id, MsgID: "X", Queue: c.host, Body: body}
-	return c.nats.replyInParts(c.nats.response, response)
+	return c.nats.replyInParts(&incoming{backTo: c.nats.response, arrival: new(arrival)}, response)
 }
+
+// FlushLog waits until the lines of a connection are written.
+func FlushLog(c *Conn) { c.link.lines.flush(context.Background()) }
 
 // IsReminding says whether callers are to be reminded that they wait.
 func (c *Conn) IsReminding() bool { return c.pending.reminder.going.Load() }

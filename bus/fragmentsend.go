@@ -115,7 +115,7 @@ func (d *departing) offer(acked peer) {
 }
 
 // sendInParts sends the first part. The others follow once an instance has taken it: see unicastSlot.
-func (t *natsTransport) sendInParts(request *outgoing) error {
+func (t *natsTransport) sendInParts(ctx context.Context, request *outgoing) error {
 	payload := t.link.payload()
 	if request.waiting == nil {
 		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
@@ -126,15 +126,15 @@ func (t *natsTransport) sendInParts(request *outgoing) error {
 		return err
 	}
 	if cut.count == 1 { // the broker that has refused it was replaced meanwhile by one that takes it whole
-		return t.sendPart(request.subject, request.reply, &request.Request)
+		return t.sendPart(ctx, request.subject, request.reply, &request.Request)
 	}
 	request.waiting.divide(&departing{division: cut, transport: t, whole: request, taken: make(chan peer, 1)})
-	return t.sendPart(request.subject, request.reply, cut.request(1, &request.Request, ""))
+	return t.sendPart(ctx, request.subject, request.reply, cut.request(1, &request.Request, ""))
 }
 
 // sendPart publishes a part. That it has become too large means that the broker has been replaced by another meanwhile.
-func (t *natsTransport) sendPart(to, reply string, part *wire.Request) error {
-	fits, err := t.publishRequest(to, reply, nil, part)
+func (t *natsTransport) sendPart(ctx context.Context, to, reply string, part *wire.Request) error {
+	fits, err := t.publishRequest(ctx, to, reply, nil, part)
 	if err == nil && !fits {
 		return newError(http.StatusServiceUnavailable, NotExecuted, nats.ErrMaxPayload,
 			"the broker's message limit changed to %d bytes while a large request was being sent", t.link.payload())
@@ -205,7 +205,7 @@ func (s *unicastSlot) follow(ctx context.Context, taker peer, ends time.Time) er
 		if s.over(ctx, ends) {
 			return nil
 		}
-		if err := transport.sendPart(to, request.reply, s.departing.request(number, &request.Request, there.Host)); err != nil {
+		if err := transport.sendPart(ctx, to, request.reply, s.departing.request(number, &request.Request, there.Host)); err != nil {
 			return unsent(err) // the whole is not there yet
 		}
 	}
@@ -220,7 +220,7 @@ func (s *unicastSlot) over(ctx context.Context, ends time.Time) bool {
 }
 
 // replyInParts sends a response that does not fit one message.
-func (t *natsTransport) replyInParts(to string, response *wire.Response) error {
+func (t *natsTransport) replyInParts(to *incoming, response *wire.Response) error {
 	cut, err := divideResponse(response, t.link.payload())
 	if err != nil {
 		return err

@@ -65,7 +65,8 @@ func TestTimeBudgetCutsNobodyOff(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, callee := b.connect("caller.example"), b.connect("deaf.example")
 		over := make(chan error, 2)
-		err := callee.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		err := callee.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "0")
 			time.Sleep(4 * time.Second)
 			over <- r.Context().Err()
 		}), bus.TimeBudget(2*time.Second))

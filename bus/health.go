@@ -5,12 +5,25 @@ import "time"
 // overflowQuiet is how long nothing must have been thrown away before a connection counts as healthy again.
 const overflowQuiet = 10 * time.Second
 
-// Healthy says whether the connection can do its work: the broker can be reached, it has denied none of the
-// connection's subscriptions, and no message was thrown away in the last 10 s because this process did not take it in
-// fast enough (see Overflowed of [Stats]). It is meant for readiness probes; each cause is logged.
+// healthWait is how long Healthy waits for the broker client, which can be held up by a write.
+const healthWait = 100 * time.Millisecond
+
+// Healthy reports whether the connection can do its work: the broker can be reached and accepts messages, it has denied none of
+// the connection's subscriptions, and no message was thrown away in the last 10 s because this process did not take it in
+// fast enough (see Overflowed of [Stats]). It is meant for readiness probes; each cause is logged. It returns within 100 ms, and
+// is safe for concurrent use.
 func (c *Conn) Healthy() bool {
-	overflowing := c.lookForOverflow()
-	return !overflowing && c.Connected() && !c.isDenied()
+	healthy := make(chan bool, 1)
+	go func() {
+		overflowing := c.lookForOverflow()
+		healthy <- !overflowing && !c.link.isStalled() && c.Connected() && !c.isDenied()
+	}()
+	select {
+	case result := <-healthy:
+		return result
+	case <-time.After(healthWait):
+		return false
+	}
 }
 
 // isDenied says whether the broker has denied a subscription, which it can do when the connection is made again. Of one that was
@@ -46,8 +59,8 @@ func (c *Conn) lookForOverflow() (overflowing bool) {
 		c.overflow.last = now
 		if !before {
 			before = true
-			c.logger.Error().Str("subject", each.subject).Int64("messages", more).
-				Msg("messages arrive faster than this process reads them, and are thrown away")
+			c.log(c.logger.Error().Str("subject", each.subject).Int64("messages", more),
+				"messages arrive faster than this process reads them, and are thrown away")
 		}
 	}
 	return before

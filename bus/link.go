@@ -11,13 +11,17 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/batch"
 )
 
 // link is one broker connection with the connections of this process that share it. Its last user closes it.
 type link struct {
-	current  atomic.Pointer[nats.Conn] // another one once the broker has closed it: see relink.go
-	owned    bool                      // dialled by us, hence ours to close and to replace
-	quiet    QuietBroker               // nil unless the broker is one
+	current  atomic.Pointer[nats.Conn]  // another one once the broker has closed it: see relink.go
+	owned    bool                       // dialled by us, hence ours to close and to replace
+	writer   atomic.Pointer[batch.Conn] // what the connection of our own writes to; nil if nats.go writes to the socket itself
+	turns    chan struct{}              // room for one that waits to publish
+	quiet    QuietBroker                // nil unless the broker is one
 	local    *locals
 	census   *census
 	intake   *intake
@@ -28,7 +32,8 @@ type link struct {
 	services *serviceProtocol
 	outage   *outage
 	denials  denials
-	retries  retries
+	retries  logThrottle // of the reasons why the broker cannot be reached again; empty once it is back
+	lines    logQueue
 	denying  sync.RWMutex // see checking
 	logger   zerolog.Logger
 
@@ -106,7 +111,7 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 	}
 	made := &link{
 		local: newLocals(), census: newCensus(), running: new(running), outage: newOutage(), workers: new(workers), logger: *config.logger,
-		dialled: make(chan struct{}), watched: make(chan struct{}), greeting: make(chan struct{}, 1), users: 1,
+		dialled: make(chan struct{}), turns: make(chan struct{}, 1), watched: make(chan struct{}), greeting: make(chan struct{}, 1), users: 1,
 	}
 	made.intake = newIntake(made.workers)
 	made.services = &serviceProtocol{link: made}
@@ -174,44 +179,4 @@ func flushed(ctx context.Context, connection *nats.Conn) error {
 		err = fmt.Errorf("%w: %w", ErrDisconnected, err)
 	}
 	return err
-}
-
-// publish sends bytes now or not at all. A connection of our own keeps nothing for later: see natsOptions.
-func (l *link) publish(subject, reply string, payload []byte) error {
-	connection := l.conn()
-	if !l.owned && !takes(connection) {
-		return errOutOfReach()
-	}
-	var err error
-	if reply == "" {
-		err = connection.Publish(subject, payload)
-	} else {
-		err = connection.PublishRequest(subject, reply, payload)
-	}
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, nats.ErrMaxPayload):
-		return l.exceeded(len(payload))
-	case errors.Is(err, nats.ErrReconnectBufExceeded), !takes(connection):
-		return errOutOfReach()
-	default:
-		return newError(http.StatusServiceUnavailable, NotExecuted, fmt.Errorf("%w: %w", ErrDisconnected, err), "the message cannot be published: %s", err)
-	}
-}
-
-// exceeded is the error for a message that is too large for the broker.
-func (l *link) exceeded(size int) error {
-	return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
-		"a message of %d bytes exceeds the broker's limit of %d", size, l.payload())
-}
-
-// takes says whether a broker connection sends what is published.
-func takes(connection *nats.Conn) bool {
-	status := connection.Status()
-	return status == nats.CONNECTED || status == nats.DRAINING_SUBS
-}
-
-func errOutOfReach() error {
-	return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker is out of reach")
 }

@@ -13,11 +13,13 @@ import (
 func (c *Conn) logging(next Handler) Handler {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
-			if x.Side == ServerSide {
-				c.logServed(x, err)
-			} else {
-				c.logMade(x, err)
-			}
+			c.link.lines.protect(func() {
+				if x.Side == ServerSide {
+					c.logServed(x, err)
+				} else {
+					c.logMade(x, err)
+				}
+			})
 		}()
 		return next(ctx, x)
 	}

@@ -35,6 +35,7 @@ func TestMissingKeysAreTold(t *testing.T) {
 			for _, token := range []string{"", "a.b.c"} {
 				_ = bus.Call(bus.ActAs(t.Context(), token), caller, "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler
 			}
+			bus.FlushLog(conn)
 			if told := log.count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
 				t.Errorf("%s: %d warnings, want %d:\n%s", each.host, told, each.told, log)
 			}
@@ -61,6 +62,7 @@ func TestMissingKeysAreToldOfWhatReachesNoHandler(t *testing.T) {
 			handleBytes(t, conn, bus.Claims("true"))
 			each.refuse(conn)
 			each.refuse(conn)
+			bus.FlushLog(conn)
 			if told := log.count(strings.ReplaceAll(each.want, "$", conn.ID())); told != 1 {
 				t.Errorf("%s: %d warnings, want 1:\n%s", name, told, log)
 			}

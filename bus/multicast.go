@@ -101,7 +101,7 @@ func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*w
 	waiting.expectAll(before)
 	c.pending.open(sent.MsgID, waiting)
 	defer c.pending.close(sent.MsgID)
-	if err := c.nats.send(sent); err != nil {
+	if err := c.nats.send(ctx, sent); err != nil {
 		return unsent(err)
 	}
 	waiting.probe = multicastProbe{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.outage.tooLong()}

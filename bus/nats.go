@@ -1,8 +1,10 @@
 package bus
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -18,10 +20,10 @@ type natsTransport struct {
 
 // send publishes with a reply subject of the request's own, on which the broker tells when nobody subscribes.
 // Acks and responses come to the response subject all the same.
-func (t *natsTransport) send(request *outgoing) error {
-	sent, err := t.publishRequest(request.subject, request.reply, request.head, &request.Request)
+func (t *natsTransport) send(ctx context.Context, request *outgoing) error {
+	sent, err := t.publishRequest(ctx, request.subject, request.reply, request.head, &request.Request)
 	if !sent && err == nil {
-		return t.sendInParts(request)
+		return t.sendInParts(ctx, request)
 	}
 	return err
 }
@@ -42,16 +44,16 @@ func (t *natsTransport) newReply() (reply, msgID string) {
 
 // reply answers a request on the response subject of its sender.
 func (t *natsTransport) reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error {
-	sent, err := t.publishResponse(to.backTo, head, response)
+	sent, err := t.publishResponse(to, head, response)
 	if !sent && err == nil {
-		return t.replyInParts(to.backTo, response)
+		return t.replyInParts(to, response)
 	}
 	return err
 }
 
 // publishRequest publishes a request, or a part of one; fits is false if it is too large for one message. A prepared head,
 // if there is one, saves writing what is the same for all requests of an operation.
-func (t *natsTransport) publishRequest(to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
+func (t *natsTransport) publishRequest(ctx context.Context, to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
 	if t.link.refuses(len(request.Body)) { // it is not even written
 		return false, nil
 	}
@@ -61,11 +63,12 @@ func (t *natsTransport) publishRequest(to, reply string, head *wire.RequestHead,
 	} else {
 		*buffer = wire.AppendRequest((*buffer)[:0], request)
 	}
-	return t.publish(to, reply, buffer)
+	return t.published(buffer, t.link.publish(ctx, request.TimeBudget, to, reply, *buffer))
 }
 
-// publishResponse does so with an ack, a response, or a part of one.
-func (t *natsTransport) publishResponse(to string, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
+// publishResponse does so with an ack, a response, or a part of one. The response of a handler waits for room until the time of
+// its request is over. Others come from the goroutine that takes messages in, and wait for nothing.
+func (t *natsTransport) publishResponse(to *incoming, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
 	if t.link.refuses(len(response.Body)) {
 		return false, nil
 	}
@@ -75,15 +78,19 @@ func (t *natsTransport) publishResponse(to string, head *wire.ResponseHead, resp
 	} else {
 		*buffer = wire.AppendResponse((*buffer)[:0], response)
 	}
-	return t.publish(to, "", buffer)
+	if response.OpCode == wire.OpAck || to.serving.conn == nil {
+		return t.published(buffer, t.link.publishNow(to.backTo, "", *buffer))
+	}
+	left := time.Until(to.serving.deadline)
+	return t.published(buffer, t.link.publish(to.serving.conn.base, left, to.backTo, "", *buffer))
 }
 
 // maxPooled is the largest buffer that is kept for the next message.
 const maxPooled = 1 << 20
 
-// publish sends the content of a buffer; fits is false if it is too large for one message of the broker.
-func (t *natsTransport) publish(to, reply string, buffer *[]byte) (fits bool, err error) {
-	err = t.link.publish(to, reply, *buffer)
+// published takes the outcome of publishing the content of a buffer, which is used again; fits is false if it was too large for one
+// message of the broker.
+func (t *natsTransport) published(buffer *[]byte, err error) (fits bool, _ error) {
 	if cap(*buffer) <= maxPooled {
 		t.link.spare.buffers.Put(buffer)
 	}

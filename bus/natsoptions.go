@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 )
 
 // natsOptions returns the settings that were measured to suit calls: never give up reconnecting, try often,
@@ -24,13 +23,13 @@ func (l *link) natsOptions(name string, config *connectConfig) ([]nats.Option, e
 		nats.PingInterval(5 * time.Second),
 		nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(l.report),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { logDisconnect(l.logger, err) }),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.retries.failed(l.logger, err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { l.logDisconnect(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.retryFailed(err) }),
 		nats.ReconnectHandler(func(connection *nats.Conn) {
-			l.retries.over()
-			l.logger.Info().Str("url", connection.ConnectedUrlRedacted()).Msg("broker is back")
+			l.retries.forget()
+			l.log(l.logger.Info().Str("url", connection.ConnectedUrlRedacted()), "broker is back")
 		}),
-		nats.LameDuckModeHandler(func(*nats.Conn) { l.logger.Info().Msg("broker is about to shut down") }),
+		nats.LameDuckModeHandler(func(*nats.Conn) { l.log(l.logger.Info(), "broker is about to shut down") }),
 	}
 	credentials, err := config.linkConfig.credentialOptions()
 	return append(options, credentials...), err
@@ -47,7 +46,7 @@ const (
 // ended the connection before it was ready, as when a certificate is wrong, the broker client tells the reason only here.
 func (l *link) reconnectDelay(tries int) time.Duration {
 	if connection := l.conn(); connection != nil {
-		l.retries.failed(l.logger, connection.LastError())
+		l.retryFailed(connection.LastError())
 	}
 	average := laterAgain
 	if tries <= soonTries {
@@ -67,7 +66,7 @@ func (l *link) report(connection *nats.Conn, subscription *nats.Subscription, er
 	}
 	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) { // which is told of each
 		if l.denials.add(denial{subject: everySubject}) {
-			l.logger.Error().Msg(l.tooManySubscriptions(err).Error())
+			l.log(l.logger.Error(), l.tooManySubscriptions(err).Error())
 		}
 		return
 	}
@@ -78,19 +77,19 @@ func (l *link) report(connection *nats.Conn, subscription *nats.Subscription, er
 		return
 	}
 	if isRefusedLogin(err) || !connection.IsConnected() { // of an attempt, as when our certificate has expired
-		l.retries.failed(l.logger, err)
+		l.retryFailed(err)
 		return
 	}
 	event := l.logger.Error().Err(err)
 	if subscription != nil {
 		event = event.Str("subject", subscription.Subject)
 	}
-	event.Msg("error of the broker connection")
+	l.log(event, "error of the broker connection")
 }
 
-func logDisconnect(logger zerolog.Logger, err error) {
+func (l *link) logDisconnect(err error) {
 	if err != nil { // nil: we closed it
-		logger.Warn().Err(err).Msg("broker is out of reach")
+		l.log(l.logger.Warn().Err(err), "broker is out of reach")
 	}
 }
 

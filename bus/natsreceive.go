@@ -18,7 +18,7 @@ import (
 // survive is the last resort: if taking a message in panics, the process goes on.
 func (c *Conn) survive(message *nats.Msg, reason any) {
 	if reason != nil {
-		c.logger.Error().Bytes("stack", debug.Stack()).Msg("panic while reading a message; this is a bug in Busline")
+		c.log(c.logger.Error().Bytes("stack", debug.Stack()), "panic while reading a message; this is a bug in Busline")
 		c.drop(message.Subject, fmt.Errorf("panic: %v", reason))
 	}
 }

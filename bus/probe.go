@@ -52,8 +52,9 @@ func (p *prober) ask(instances []peer) {
 		if p.conn.link.denies(to) {
 			continue // no probe can be sent: wait for the answer
 		}
-		if err := p.conn.link.publish(to, p.conn.nats.response+"."+token, nil); err != nil {
-			p.conn.logger.Debug().Err(err).Str("callee", instance.id+"."+instance.host).Msg("cannot ask the broker whether the instance is still there")
+		if err := p.conn.link.publishNow(to, p.conn.nats.response+"."+token, nil); err != nil {
+			p.conn.log(p.conn.logger.Debug().Err(err).Str("callee", instance.id+"."+instance.host),
+				"cannot ask the broker whether the instance is still there")
 		}
 	}
 }

@@ -28,8 +28,8 @@ func (l *link) watch(ctx context.Context) {
 	for l.follow(ctx) {
 		if !l.owned {
 			l.outage.begin(0) // nobody makes it anew
-			l.logger.Error().Err(l.conn().LastError()).
-				Msg("the broker connection given with bus.WithNATS is closed: calls fail until the process opens another one and calls bus.Connect with it")
+			l.log(l.logger.Error().Err(l.conn().LastError()),
+				"the broker connection given with bus.WithNATS is closed: calls fail until the process opens another one and calls bus.Connect with it")
 			return
 		}
 		if l.relink(ctx) != nil {
@@ -74,7 +74,7 @@ func (l *link) returned() {
 
 // relink replaces the broker connection; it tries until it succeeds or ctx ends.
 func (l *link) relink(ctx context.Context) error {
-	l.logger.Error().Err(l.conn().LastError()).Msg("the broker connection was closed; opening a new one")
+	l.log(l.logger.Error().Err(l.conn().LastError()), "the broker connection was closed; opening a new one")
 	for pause := firstRedial; ; pause = min(2*pause, longestRedial) {
 		made, err := l.redial(ctx)
 		if err == nil {
@@ -87,7 +87,7 @@ func (l *link) relink(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		l.logger.Warn().Err(err).Msg("no new broker connection yet; trying again")
+		l.log(l.logger.Warn().Err(err), "no new broker connection yet; trying again")
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -112,7 +112,7 @@ func (l *link) move(ctx context.Context, to *nats.Conn) error {
 	}
 	l.current.Store(to)
 	l.relinked.Add(1)
-	l.logger.Info().Str("url", to.ConnectedUrlRedacted()).Msg("a new broker connection is open")
+	l.log(l.logger.Info().Str("url", to.ConnectedUrlRedacted()), "a new broker connection is open")
 	return nil
 }
 

@@ -21,7 +21,11 @@ func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 	if handler, ok := errors.AsType[*crashed](err); ok {
 		line = line.Bytes("stack", handler.stack)
 	}
-	line.Msg("request failed")
+	if in.serving.conn != nil { // on the goroutine of its handler
+		c.link.lines.protect(func() { line.Msg("request failed") })
+	} else {
+		c.log(line, "request failed")
+	}
 	return failed.response()
 }
 
@@ -40,7 +44,8 @@ func (c *Conn) refusal(in *incoming, err error) *Error {
 // logLeftOut tells the author of a handler which details of its error do not reach the caller, as nobody else could.
 func (c *Conn) logLeftOut(failed *Error) {
 	if failed.leftOut != "" {
-		c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Instance).Str("reason", failed.leftOut).Msg("details of an error left out")
+		c.log(c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Instance).Str("reason", failed.leftOut),
+			"details of an error left out")
 	}
 }
 
@@ -117,7 +122,7 @@ func (c *Conn) logLost(in *incoming, what string, err error) {
 	if in.Address.Port == controlPort {
 		level = zerolog.DebugLevel // hardly anybody waits for it
 	}
-	c.logger.WithLevel(level).Str("msgId", in.Request.MsgID).Str("caller", in.Request.FromHost).Err(err).Msg(what + " lost")
+	c.log(c.limitedLine(level, what+": "+err.Error()).Str("msgId", in.Request.MsgID).Str("caller", in.Request.FromHost).Err(err), what+" lost")
 }
 
 // responseHeads are what the acks and the ordinary responses of one queue begin with.

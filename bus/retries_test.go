@@ -19,12 +19,12 @@ import (
 func TestEachReasonIsLoggedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var retries bus.Retries
+		var retries bus.LogThrottle
 		logged := 0
 		try := func(times int, reasons ...string) {
 			for range times {
 				for _, reason := range reasons {
-					if retries.IsNews(reason) {
+					if _, ok := retries.Admit(reason); ok {
 						logged++
 					}
 				}
@@ -39,7 +39,7 @@ func TestEachReasonIsLoggedOnceAMinute(t *testing.T) {
 			{"a minute", func() { try(600, "refused") }, 1},
 			{"longer", func() { try(10, "refused") }, 2},
 			{"another reason", func() { try(10, "a certificate") }, 3},
-			{"the broker was back", func() { retries.Over(); try(10, "a certificate") }, 4},
+			{"the broker was back", func() { retries.Forget(); try(10, "a certificate") }, 4},
 			{"reasons in turn", func() { try(10, "no route", "no such host") }, 6},
 			{"ports", func() { try(10, "read 127.0.0.1:40001: reset", "read 127.0.0.1:40002: reset") }, 7},
 			{"times", func() { try(10, "expired, it is 09:00:00Z", "expired, it is 09:00:01Z") }, 8},
@@ -90,6 +90,7 @@ func TestFaultsOfAttempts(t *testing.T) {
 	for range 10 {
 		bus.Report(conn, errors.New("remote error: tls: expired certificate"))
 	}
+	bus.FlushLog(conn)
 	if lines := log.lines("expired certificate"); len(lines) != 1 || !strings.Contains(lines[0], "cannot be reached again yet") {
 		t.Errorf("the log has %q, want one line that says that the broker cannot be reached", lines)
 	}

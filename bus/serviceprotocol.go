@@ -66,7 +66,7 @@ func (p *serviceProtocol) join(ctx context.Context, c *Conn) {
 		}
 	}
 	if err != nil {
-		c.logger.Debug().Err(err).Msg("nats micro may not show this service")
+		c.log(c.logger.Debug().Err(err), "nats micro may not show this service")
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *serviceProtocol) examine(before error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.denied = true
-	p.link.logger.Info().Str("subject", allServices).Msg("the broker does not let " + p.link.user() +
+	p.link.log(p.link.logger.Info().Str("subject", allServices), "the broker does not let "+p.link.user()+
 		" answer the command nats micro, which is optional; see docs/nats.md")
 }
 

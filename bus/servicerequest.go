@@ -93,9 +93,9 @@ func (c *Conn) answerServiceRequest(asked serviceRequest) {
 	}
 	answer, err := json.Marshal(c.serviceAnswer(asked.verb))
 	if err == nil {
-		err = c.link.publish(asked.reply, "", answer)
+		err = c.link.publishNow(asked.reply, "", answer)
 	}
 	if err != nil {
-		c.logger.Debug().Err(err).Str("verb", asked.verb).Msg("cannot answer a request of the NATS service protocol")
+		c.log(c.logger.Debug().Err(err).Str("verb", asked.verb), "cannot answer a request of the NATS service protocol")
 	}
 }

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,14 +19,14 @@ type shortCircuit struct {
 	check  *shortCircuitCheck // nil outside of tests
 }
 
-func (s *shortCircuit) send(request *outgoing) error {
+func (s *shortCircuit) send(ctx context.Context, request *outgoing) error {
 	if delivered, err := s.deliver(request); delivered || err != nil {
 		return err
 	}
 	if err := s.caller.write(request); err != nil {
 		return err
 	}
-	return s.beyond.send(request)
+	return s.beyond.send(ctx, request)
 }
 
 // deliver hands a request to an instance that serves its address; false when there is none. An instance that was

@@ -13,8 +13,8 @@ import (
 // requests to Conn.receive (see receive.go); what happens between is the same for both.
 type transport interface {
 	// send carries a request to the instances that serve the address. It returns once the request is on its
-	// way; an error means that it is not, and that nothing has run.
-	send(request *outgoing) error
+	// way, or when ctx ends; an error means that it is not, and that nothing has run.
+	send(ctx context.Context, request *outgoing) error
 }
 
 // outgoing is a request about to leave, and where it goes.

@@ -89,7 +89,7 @@ func (c *Conn) enter(ctx context.Context) error {
 func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 	s := servingOf(ctx)
 	if s == nil || s.conn != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.ownHost) {
-		return c.transport.send(sent)
+		return c.transport.send(ctx, sent)
 	}
 	if err := c.write(sent); err != nil {
 		return err

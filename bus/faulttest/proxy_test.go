@@ -23,7 +23,10 @@ type proxy struct {
 
 // gateway is one direction. What is held is neither lost nor delivered, as on a network that has swallowed packets and
 // may bring them yet.
-type gateway struct{ held chan struct{} } // closed when it is let go; nil: it is open
+type gateway struct {
+	held   chan struct{} // closed when it is let go; nil: it is open
+	unread chan struct{} // closed when the proxy reads again; nil: it reads
+}
 
 // startProxy listens on a port of its own and passes everything on.
 func startProxy(t *testing.T, to string) *proxy {
@@ -100,7 +103,7 @@ func (p *proxy) pump(from, to net.Conn, through *gateway) {
 			if wait := time.Until(each.due); wait > 0 {
 				<-time.After(wait)
 			}
-			p.pass(through)
+			p.await(&through.held)
 			if _, err := to.Write(each.bytes); err != nil {
 				_ = from.Close()
 			}
@@ -108,6 +111,7 @@ func (p *proxy) pump(from, to net.Conn, through *gateway) {
 	})
 	var last time.Time
 	for {
+		p.await(&through.unread)
 		buffer := make([]byte, 32<<10)
 		n, err := from.Read(buffer)
 		if err != nil {
@@ -130,13 +134,13 @@ func (p *proxy) jittered() time.Duration {
 	return p.delay + rand.N(p.delay/4)
 }
 
-// pass waits while a direction is held.
-func (p *proxy) pass(through *gateway) {
+// await waits while a direction is held, or not read.
+func (p *proxy) await(state *chan struct{}) {
 	p.mu.Lock()
-	held := through.held
+	ended := *state
 	p.mu.Unlock()
-	if held != nil {
-		<-held
+	if ended != nil {
+		<-ended
 	}
 }
 
@@ -167,14 +171,21 @@ func (p *proxy) hold(up, down bool) {
 	}
 }
 
-// heal lets go what was held.
+// stall reads nothing more that goes to the broker, so that the sockets on the way fill up.
+func (p *proxy) stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.up.unread = make(chan struct{})
+}
+
+// heal lets go what was held, and reads again.
 func (p *proxy) heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, direction := range []*gateway{&p.up, &p.down} {
-		if direction.held != nil {
-			close(direction.held)
-			direction.held = nil
+	for _, state := range []*chan struct{}{&p.up.held, &p.up.unread, &p.down.held} {
+		if *state != nil {
+			close(*state)
+			*state = nil
 		}
 	}
 }

@@ -1,0 +1,182 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/rs/zerolog"
+)
+
+// logQueue writes the log lines of a link, and of the connections that share it, on a goroutine of its own: a log writer that is
+// slow, blocks or panics holds up neither the messages that come in nor Close. That goroutine runs only while there are lines.
+type logQueue struct {
+	mu      sync.Mutex // protects all below
+	waiting []logLine
+	leftOut int           // lines that found no room
+	writing bool          // the goroutine runs
+	idle    chan struct{} // closed when it ends; made with it
+	warned  sync.Once     // that the log writer has panicked
+}
+
+type logLine struct {
+	event   *zerolog.Event
+	message string
+}
+
+// maxLogLines is how many lines wait to be written. Further ones are counted.
+const maxLogLines = 256
+
+// add writes a line soon. An event that is nil stands for a level that is not logged.
+func (q *logQueue) add(event *zerolog.Event, message string) {
+	if event == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) >= maxLogLines {
+		q.leftOut++
+		return
+	}
+	if q.leftOut > 0 {
+		event.Int("linesLeftOut", q.leftOut)
+		q.leftOut = 0
+	}
+	q.waiting = append(q.waiting, logLine{event, message})
+	if !q.writing {
+		q.writing, q.idle = true, make(chan struct{})
+		go q.write()
+	}
+}
+
+// log writes a line soon, on the goroutine that writes those of the link.
+func (l *link) log(event *zerolog.Event, message string) { l.lines.add(event, message) }
+
+// log is that of the link.
+func (c *Conn) log(event *zerolog.Event, message string) { c.link.log(event, message) }
+
+// limitedLine begins a line that others can cause as often as they like: nil, which takes all fields, if many of that reason were
+// written a moment ago.
+func (c *Conn) limitedLine(level zerolog.Level, reason string) *zerolog.Event {
+	leftOut, ok := c.throttle.admit(reason)
+	if !ok {
+		return nil
+	}
+	line := c.logger.WithLevel(level)
+	if leftOut > 0 {
+		line.Int("leftOut", leftOut)
+	}
+	return line
+}
+
+func (q *logQueue) write() {
+	for {
+		q.mu.Lock()
+		lines := q.waiting
+		q.waiting = nil
+		if len(lines) == 0 {
+			q.writing = false
+			close(q.idle)
+			q.mu.Unlock()
+			return
+		}
+		q.mu.Unlock()
+		for _, line := range lines {
+			q.protect(func() { line.event.Msg(line.message) })
+		}
+	}
+}
+
+// protect recovers from a panic of the log writer, which is not ours, and reports the first one on standard error.
+func (q *logQueue) protect(write func()) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			q.warned.Do(func() { fmt.Fprintf(os.Stderr, "busline: the log writer panics, and lines are lost: %v\n", reason) })
+		}
+	}()
+	write()
+}
+
+// flush waits until all lines are written, for as long as ctx allows, and a second at most.
+func (q *logQueue) flush(ctx context.Context) {
+	q.mu.Lock()
+	idle, writing := q.idle, q.writing
+	q.mu.Unlock()
+	if !writing {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	await(ctx, idle)
+}
+
+// logThrottle limits how many lines are written of each reason: so many at a time, and no more until some time has passed. The zero
+// value writes one line a minute.
+type logThrottle struct {
+	atOnce int           // 0 stands for 1
+	pause  time.Duration // 0 stands for a minute
+
+	mu      sync.Mutex // protects reasons
+	reasons map[string]*throttled
+}
+
+// throttled is what became of the lines of one reason since the first of them.
+type throttled struct {
+	since            time.Time
+	written, leftOut int
+}
+
+// maxReasons is how many reasons are told apart. Reasons can hold what comes from outside.
+const maxReasons = 64
+
+// admit reports whether a line is written, and how many of its reason were left out before.
+func (t *logThrottle) admit(reason string) (leftOut int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kind := kindOf(reason)
+	found := t.reasons[kind]
+	if found == nil && len(t.reasons) >= maxReasons {
+		kind = ""
+		found = t.reasons[kind]
+	}
+	if t.reasons == nil {
+		t.reasons = make(map[string]*throttled)
+	}
+	if found == nil {
+		found = &throttled{since: time.Now()}
+		t.reasons[kind] = found
+	}
+	if time.Since(found.since) >= cmp.Or(t.pause, time.Minute) {
+		*found = throttled{since: time.Now(), leftOut: found.leftOut}
+	}
+	if found.written >= max(1, t.atOnce) {
+		found.leftOut++
+		return 0, false
+	}
+	found.written++
+	leftOut, found.leftOut = found.leftOut, 0
+	return leftOut, true
+}
+
+// kindOf leaves out of a reason what differs each time: addresses, our own port, the time at which a certificate was looked at,
+// and capitals, as the broker client tells of a refused login twice, in its words and in those of the broker.
+func kindOf(reason string) string {
+	return strings.Map(func(char rune) rune {
+		if unicode.IsDigit(char) {
+			return -1
+		}
+		return unicode.ToLower(char)
+	}, reason)
+}
+
+// forget starts afresh with all reasons.
+func (t *logThrottle) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.reasons)
+}
