@@ -39,6 +39,13 @@ func Held(i *Ingress) int64 {
 	return i.bodies.held
 }
 
+// Expected returns how many calls an ingress remembers for their large responses.
+func Expected(i *Ingress) int {
+	i.bodies.mu.Lock()
+	defer i.bodies.mu.Unlock()
+	return len(i.bodies.expected)
+}
+
 // TakesCompressor says whether the response to a request takes a compressor for its body.
 func TakesCompressor(w http.ResponseWriter, r *http.Request) bool {
 	_, takes := compressedBody(w, r).(*takenCompressor)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/busline/busline/portal"
@@ -103,9 +104,7 @@ func TestResponsesInFlight(t *testing.T) {
 	}
 	checkTurnedAway(t, "a GET", door.get("/short.example/"), "unknown")
 	checkTurnedAway(t, "a POST of more than there is room for", post(door, "/short.example/", 101, false), "no")
-	if got := post(door, "/short.example/", 100, false); got.StatusCode != http.StatusOK || len(got.text) != 101 {
-		t.Errorf("a POST, which has been carried out: status %d: %s", got.StatusCode, got.text)
-	}
+	checkDropped(t, post(door, "/short.example/", 100, false), 101)
 	close(deaf.release)
 	first.Wait()
 	if held := portal.Held(door.ingress); held != 0 || deaf.Body.Len() != 900 {
@@ -114,6 +113,146 @@ func TestResponsesInFlight(t *testing.T) {
 	if got := door.get("/huge.example/"); got.StatusCode != http.StatusOK || len(got.text) != 2000 {
 		t.Errorf("alone: status %d, %d bytes", got.StatusCode, len(got.text))
 	}
+}
+
+// checkDropped checks the answer to a POST that was executed and whose response had no room.
+func checkDropped(t *testing.T, got answer, size int) {
+	t.Helper()
+	detail := fmt.Sprintf("the call was executed, and the service answered with status 200; its body of %d bytes was dropped", size)
+	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "" ||
+		!strings.Contains(got.text, detail) || strings.Contains(got.text, `"executed":"no"`) {
+		t.Errorf("a POST without room for its response: status %d, Retry-After %q: %s", got.StatusCode, got.Header.Get("Retry-After"), got.text)
+	}
+}
+
+// TestUnreadResponsesOfPost has many clients POST for large responses that they do not read.
+func TestUnreadResponsesOfPost(t *testing.T) {
+	t.Parallel()
+	const limit, size, clients, room = 4 << 20, 1 << 20, 40, 4
+	door := open(t, portal.WithBodyLimit(size), portal.WithInFlightLimit(limit))
+	var executed atomic.Int64
+	text, together := strings.Repeat("a", size), make(chan struct{})
+	door.serve("export.example", 443, func(w http.ResponseWriter, r *http.Request) {
+		if executed.Add(1) == clients {
+			close(together)
+		}
+		<-together // of the first wave no call knows what another has returned
+		if r.URL.Path == "/short" {
+			fmt.Fprint(w, "short")
+			return
+		}
+		fmt.Fprint(w, text)
+	})
+	// wave returns the clients, none of which reads before they are released, and what lets them read
+	wave := func() (all []*deafClient, read func()) {
+		release := make(chan struct{})
+		var calls sync.WaitGroup
+		for range clients {
+			deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: release}
+			all = append(all, deaf)
+			calls.Go(func() {
+				door.ingress.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/all", http.NoBody))
+			})
+		}
+		for _, deaf := range all {
+			<-deaf.writing
+		}
+		if held := portal.Held(door.ingress); held > limit {
+			t.Errorf("%d bytes are held, more than the limit of %d", held, limit)
+		}
+		return all, func() { close(release); calls.Wait() }
+	}
+	check := func(all []*deafClient, what string, served int, refused string) {
+		t.Helper()
+		for _, deaf := range all {
+			switch text := deaf.Body.String(); {
+			case deaf.Code == http.StatusOK && len(text) == size:
+				served--
+			case deaf.Code != http.StatusServiceUnavailable || !strings.Contains(text, refused):
+				t.Errorf("%s: status %d: %.300s", what, deaf.Code, text)
+			}
+		}
+		if served != 0 {
+			t.Errorf("%s: the number of clients served is too small by %d", what, served)
+		}
+	}
+
+	first, readFirst := wave()
+	if got := executed.Load(); got != clients {
+		t.Errorf("of the first wave %d were executed, want all", got)
+	}
+	second, readSecond := wave()
+	if got := executed.Load(); got != clients {
+		t.Errorf("%d calls were executed while there was no room for their responses", got-clients)
+	}
+	if got := post(door, "/export.example/short", 1, false); got.StatusCode != http.StatusOK || got.text != "short" {
+		t.Errorf("a small call: status %d: %s", got.StatusCode, got.text)
+	}
+	readFirst()
+	readSecond()
+	check(first, "first wave", room, "the call was executed")
+	check(second, "second wave", 0, `"executed":"no"`)
+	if held := portal.Held(door.ingress); held != 0 {
+		t.Errorf("%d bytes are held when all have read", held)
+	}
+
+	executed.Store(clients)
+	third, readThird := wave()
+	if got := executed.Load() - clients; got != room {
+		t.Errorf("of the third wave %d were executed, want those with room for their responses, %d", got, room)
+	}
+	readThird()
+	check(third, "third wave", room, `"executed":"no"`)
+	if got := post(door, "/export.example/all", 1, false); got.StatusCode != http.StatusOK || len(got.text) != size {
+		t.Errorf("at the end: status %d: %.300s", got.StatusCode, got.text)
+	}
+}
+
+// TestLargeResponsesAreRemembered drops the responses to more calls than an ingress remembers.
+func TestLargeResponsesAreRemembered(t *testing.T) {
+	t.Parallel()
+	const limit, most = 1 << 16, 1 << 10
+	door := open(t, portal.WithBodyLimit(limit), portal.WithInFlightLimit(limit))
+	var size atomic.Int64
+	size.Store(limit)
+	door.serve("export.example", 443, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size.Load())) })
+	call := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		door.ingress.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, http.NoBody))
+		return w
+	}
+	// whileFull makes calls while a client does not read the response that takes all room
+	whileFull := func(calls func()) {
+		deaf := &deafClient{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: make(chan struct{})}
+		var first sync.WaitGroup
+		first.Go(func() {
+			door.ingress.ServeHTTP(deaf, httptest.NewRequest(http.MethodPost, "/export.example/first", http.NoBody))
+		})
+		<-deaf.writing
+		calls()
+		close(deaf.release)
+		first.Wait()
+	}
+	whileFull(func() {
+		for n := range most + 1 {
+			call(fmt.Sprintf("/export.example/%d", n))
+			if got, want := portal.Expected(door.ingress), n%most+1; got != want {
+				t.Fatalf("after %d calls %d are remembered, want %d", n+1, got, want)
+			}
+		}
+	})
+	size.Store(1)
+	last := fmt.Sprintf("/export.example/%d", most)
+	if got := call(last); got.Code != http.StatusOK || portal.Expected(door.ingress) != 0 {
+		t.Errorf("with a small response: status %d, and %d calls are remembered", got.Code, portal.Expected(door.ingress))
+	}
+	size.Store(limit)
+	whileFull(func() {
+		size.Store(1)
+		if got := call(last); got.Code != http.StatusOK {
+			t.Errorf("after a small response: status %d: %s", got.Code, got.Body)
+		}
+	})
 }
 
 // TestSmallBodiesAlwaysHaveRoom fills an ingress with a body that comes slowly, and makes small calls meanwhile.

@@ -47,7 +47,7 @@ func NewIngress(conn *bus.Conn, options ...IngressOption) (*Ingress, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
-	ingress := &Ingress{conn: conn, config: config, bodies: &inFlight{limit: config.inFlight}}
+	ingress := &Ingress{conn: conn, config: config, bodies: newInFlight(config.inFlight)}
 	ingress.scraped = shared[string]{age: scrapeAge, timeout: scrapeTimeout, now: time.Now, look: ingress.scrapeAll}
 	ingress.handler = config.guardOrigins(ingress)
 	return ingress, nil
@@ -110,6 +110,10 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 	// the response has its full time from now on, however long the body took; not every server supports this
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(budget + writeTimeout))
 	if err != nil {
+		i.turnAway(w, r, err)
+		return
+	}
+	if err := load.reserve(r.Method, to); err != nil {
 		i.turnAway(w, r, err)
 		return
 	}

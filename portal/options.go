@@ -75,10 +75,11 @@ func WithBodyLimit(bytes int64) IngressOption {
 }
 
 // WithInFlightLimit sets how many bytes of bodies, of requests and responses together, the ingress holds at a time. If
-// there is no room, a request is answered 503 with Retry-After: 1, and so is a GET or HEAD whose response has no room;
-// the response to any other method is sent all the same, as it says what has been done. A body of at most a 1024th of
-// the limit always has room, so that large ones that arrive slowly keep no others out. Default: 64 MiB, or twice the
-// body limit if that is more.
+// there is no room, a request is answered 503 with Retry-After: 1. A response without room is dropped: the answer to a GET
+// or HEAD is the same 503, and that to any other method is a 503 without Retry-After that says that the call was executed.
+// The next call of that method and address finds its room before it is made, or is answered 503 as not executed. A body of
+// at most a 1024th of the limit always has room, so that large ones that arrive slowly keep no others out, and so has one
+// that is alone. Default: 64 MiB, or twice the body limit if that is more.
 func WithInFlightLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.inFlight = bytes })
 }
