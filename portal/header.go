@@ -28,7 +28,7 @@ func outward(to, from http.Header) {
 	for name, values := range from {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
-		case connectionOnly(canonical), ofTheBus(name), ofTheOrigin(canonical), canonical == "Content-Length":
+		case connectionOnly(canonical), ofTheBus(name), ofTheOrigin(canonical), ofTheProxy(name), canonical == "Content-Length":
 		case strings.HasPrefix(canonical, "Access-Control-"), strings.HasPrefix(name, http.TrailerPrefix):
 		default:
 			to[canonical] = append(to[canonical], values...)
@@ -48,6 +48,18 @@ func ofTheOrigin(name string) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// ofTheProxy reports whether a proxy in front of the ingress may obey a header of a response, such as nginx does: it could
+// serve a file of its own, or what is at another address, and change its limits. An underscore counts as a hyphen, because
+// some servers treat the two alike.
+func ofTheProxy(name string) bool {
+	switch name = textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-")); name {
+	case "X-Sendfile", "X-Sendfile2", "X-Lighttpd-Send-File", "X-Lighttpd-Sendfile", "X-Litespeed-Location", "X-Reproxy-File", "X-Reproxy-Url":
+		return true
+	default:
+		return strings.HasPrefix(name, "X-Accel-")
 	}
 }
 

@@ -42,12 +42,15 @@ func TestHeadersOutward(t *testing.T) {
 			"Bus-Queue", "Bus-Else", "Connection", "Keep-Alive", "Proxy-Authenticate", "Te", "Upgrade",
 			"Access-Control-Allow-Origin", http.TrailerPrefix + "X-Late",
 			"Alt-Svc", "Clear-Site-Data", "NEL", "report-to", "Service-Worker-Allowed", "Strict-Transport-Security",
+			"X-Accel-Redirect", "x-accel-buffering", "X-ACCEL-Any", "X_Accel_Limit_Rate", "X-Sendfile", "X-SENDFILE2", "X-LiteSpeed-Location",
+			"X-Lighttpd-Send-File", "X-LIGHTTPD-Sendfile", "X-Reproxy-URL", "X-Reproxy-File",
 			"X-Content-Type-Options",
 		} {
 			w.Header().Set(name, "inside")
 		}
 		w.Header().Add("Set-Cookie", "a=1")
 		w.Header().Add("Set-Cookie", "b=2")
+		w.Header().Set("X-Accelerated", "kept")
 		w.Header().Set("X-Broken", "a\r\nX-Injected: b")
 		w.WriteHeader(http.StatusTeapot)
 	})
@@ -57,7 +60,7 @@ func TestHeadersOutward(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := "Content-Length Date Proxy-Status Set-Cookie X-Broken X-Content-Type-Options"
+	want := "Content-Length Date Proxy-Status Set-Cookie X-Accelerated X-Broken X-Content-Type-Options"
 	if strings.Join(names, " ") != want || got.StatusCode != http.StatusTeapot {
 		t.Errorf("status %d with %s, want 418 with %s", got.StatusCode, names, want)
 	}
