@@ -31,13 +31,24 @@ func TestSandbox(t *testing.T) {
 		sandboxed bool
 	}{
 		{"/web.example/?type=text/html", true},
-		{"/web.example:443/?type=TEXT/HTML;charset=utf-8", true},
+		{"/web.example:443/?type=TEXT/HTML%3Bcharset=utf-8", true},
 		{"/portal.example/?type=text/html", true},
 		{"/web.example/?type=application/xhtml%2Bxml", true},
 		{"/web.example/?type=image/svg%2Bxml", true},
 		{"/web.example/?type=application/xml", true},
 		{"/web.example/?type=text/xml", true},
 		{"/web.example/?type=text/xsl", true},
+		{"/web.example/?type=text/rdf", true},
+		{"/web.example/?type=Text/RDF%3Bcharset=utf-8", true},
+		{"/web.example/?type=application/rdf", true},
+		{"/web.example/?type=application/rdf%2Bxml", true},
+		{"/web.example/?type=APPLICATION/ATOM%2BXML%3Btype=entry", true},
+		{"/web.example/?type=model/x%2Bxml", true},
+		{"/web.example/?type=application/vnd.mozilla.xul%2Bxml", true},
+		{"/web.example/?type=application/mathml", true},
+		{"/web.example/?type=text/vtt", true}, // any type that is not listed
+		{"/web.example/?type=unknown/unknown", true},
+		{"/web.example/?type=*/*", true},
 		{"/web.example/?type=multipart/x-mixed-replace", true},
 		{"/web.example/", true},
 		{"/web.example/?type=text/html%3Bcharset", true}, // malformed for Go, HTML for browsers
@@ -47,7 +58,11 @@ func TestSandbox(t *testing.T) {
 		{"/web.example/?type=application/json", false},
 		{"/web.example/?type=application/problem%2Bjson", false},
 		{"/web.example/?type=text/plain", false},
+		{"/web.example/?type=text/csv%3Bcharset=utf-8", false},
 		{"/web.example/?type=image/png", false},
+		{"/web.example/?type=video/mp4", false},
+		{"/web.example/?type=application/octet-stream", false},
+		{"/web.example/?type=application/zip", false},
 		{"/web.example/?type=application/pdf", false}, // its viewer does not run in a sandbox
 	}
 	for _, test := range tests {
