@@ -25,7 +25,8 @@ import (
 //
 // A Location or Content-Location that a service gives as a path from the root, or as a URL of its own host, is
 // rewritten to the address that the client has to use, below the prefix and the host of the path; so routers and
-// redirects need not know about these.
+// redirects need not know about these. So is the Path of a cookie, which never lies outside the service's own path; its Domain
+// is dropped, and so are cookies that are malformed, too large or too many, or have a name with the prefix __Host-.
 //
 // A call fails with problem+json (RFC 9457) whose instance is the path as the caller sent it. A detail that is
 // internal, as [bus.IsInternal] says, is only for the service's log: the outside sees only the id of the message.
@@ -33,6 +34,7 @@ type Ingress struct {
 	conn    *bus.Conn
 	config  *ingressConfig
 	bodies  *inFlight
+	cookies droppedCookies
 	scraped shared[string]
 	handler http.Handler // serve, behind the rules for other origins
 }
@@ -133,6 +135,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 	i.adaptLocations(r, path, to, response)
+	i.confineCookies(r, path, to, response)
 	i.config.confine(to, response)
 	i.relay(w, r, response)
 }

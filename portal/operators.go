@@ -28,6 +28,7 @@ func (i *Ingress) tellMetrics(w http.ResponseWriter, r *http.Request) {
 	text, labels := new(metrics.Text), i.labels()
 	text.Gauge("busline_ingress_body_bytes", "Bytes of bodies that the ingress holds.", float64(i.bodies.now()), labels...)
 	text.Gauge("busline_ingress_body_limit_bytes", "Bytes of bodies that the ingress may hold.", float64(i.bodies.limit), labels...)
+	i.cookies.writeTo(text, labels)
 	_, _ = io.WriteString(w, text.String()) // fails only if the client has gone
 }
 

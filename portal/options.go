@@ -56,9 +56,9 @@ func WithOrigins(origins ...string) IngressOption {
 }
 
 // WithSandbox has browsers run the pages of services, HTML and XML, each in an opaque origin of its own, apart from the
-// portal's page and from each other: they have neither cookies nor storage, and what they send counts as sent by another
-// site. A response of any media type counts as a page unless that is known to run no scripts, such as application/json,
-// text/plain and image/png. Default: they run on the origin of the ingress.
+// portal's page and from each other: they neither have nor set cookies, have no storage, and what they send counts as
+// sent by another site. A response of any media type counts as a page unless that is known to run no scripts, such as
+// application/json, text/plain and image/png. Default: they run on the origin of the ingress.
 func WithSandbox() IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.sandbox = true })
 }

@@ -14,9 +14,14 @@ const sandboxPolicy = "sandbox allow-downloads allow-forms allow-popups allow-sc
 // confine adds the policy of [WithSandbox] to what a browser may show as a page. A policy that the service has set holds
 // as well. The portal's own page keeps its origin, where it stores tokens.
 func (c *ingressConfig) confine(to *url.URL, response *http.Response) {
-	if c.sandbox && to.Hostname() != hostPortal && mayScript(response) {
+	if c.sandboxes(to, response) {
 		response.Header.Add("Content-Security-Policy", sandboxPolicy)
 	}
+}
+
+// sandboxes reports whether [WithSandbox] applies to a response.
+func (c *ingressConfig) sandboxes(to *url.URL, response *http.Response) bool {
+	return c.sandbox && to.Hostname() != hostPortal && mayScript(response)
 }
 
 // mayScript reports whether a browser may run scripts in a response when it shows it as a page. Browsers know more types
