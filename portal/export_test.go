@@ -109,3 +109,15 @@ func LiveOf(answers ...[]byte) ([]byte, error) {
 	host := &visibleHost{ports: []int{443}, operations: map[operationKey]int{keyOf(443, "/add", "A.Add"): 1, keyOf(443, "/add", "/add"): 1}}
 	return json.Marshal(draw(newPicture(w), visibility{from.host: host}, nil))
 }
+
+// KeepScraped returns what a scrape keeps of the answers of instances, and how many bytes of each it cuts.
+func KeepScraped(texts []string) (kept []string, cut []int) {
+	s := &scrape{answers: make([]scraped, len(texts))}
+	for at, text := range texts {
+		s.keep(at, scraped{text: text})
+	}
+	for _, answer := range s.answers {
+		kept, cut = append(kept, answer.text), append(cut, answer.cut)
+	}
+	return kept, cut
+}

@@ -19,7 +19,8 @@ const (
 	scrapeAge      = time.Second
 	scrapeTimeout  = 3 * time.Second // half of it is for finding the instances
 	parallelScrape = 32
-	maxScraped     = 32 << 20 // bytes
+	maxScrapedOne  = 16 << 20 // bytes of one answer; 1500 pairs of endpoint and caller take 6 MB
+	maxScraped     = 64 << 20 // bytes of all answers
 )
 
 // tellMetrics responds with the metrics of the ingress itself, in the text format of Prometheus.
@@ -53,12 +54,21 @@ func (i *Ingress) tellAllMetrics(w http.ResponseWriter, r *http.Request) {
 type scrape struct {
 	conn *bus.Conn
 
-	mu   sync.Mutex // protects size
-	size int        // of all answers, in bytes
+	mu      sync.Mutex // protects answers and size
+	answers []scraped  // of the instances that were found
+	size    int        // of all answers, in bytes
 
 	merger  metrics.Merger
 	merged  int
 	leftOut map[string]int // by reason
+	cuts    []cut
+}
+
+// cut is what is missing of an instance that answered.
+type cut struct {
+	of     peer
+	reason string
+	bytes  int
 }
 
 // The reasons for leaving out the metrics of an instance.
@@ -69,6 +79,9 @@ const (
 	reasonTooMuch = "too_much" // beyond what is merged
 )
 
+// reasonConflict is for cutting metrics that have another type elsewhere, or the name of another metric.
+const reasonConflict = "conflict"
+
 // scrapeAll returns the metrics of all instances as one exposition. It is no error if some instances are missing.
 func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	s := &scrape{conn: i.conn, leftOut: map[string]int{reasonSilent: 0, reasonFailed: 0, reasonBroken: 0, reasonTooMuch: 0}}
@@ -76,25 +89,23 @@ func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answers := make([]scraped, len(found))
+	s.answers = make([]scraped, len(found))
 	room := make(chan struct{}, parallelScrape)
 	var asking sync.WaitGroup
 	for at, of := range found {
 		room <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-room }()
-			answers[at] = s.limit(s.ask(ctx, of))
+			s.keep(at, s.ask(ctx, of))
 		})
 	}
 	asking.Wait()
-	for at, of := range found {
-		s.add(of, answers[at])
-	}
+	s.merge(found)
 	return s.tell(i.labels())
 }
 
-// find returns the instances on the plane, sorted, the ingress itself first: when two disagree on the type of a metric
-// the first one counts, so no other instance can displace the ingress's own metrics.
+// find returns the instances on the plane, sorted, the ingress itself first: the first one counts when as many others
+// disagree on the type of a metric.
 func (s *scrape) find(ctx context.Context) (found []peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout/2) //nolint:mnd // half
 	defer cancel()
@@ -124,8 +135,21 @@ func (s *scrape) find(ctx context.Context) (found []peer, err error) {
 	return slices.Compact(found), err
 }
 
-// scraped is the answer of one instance; reason is "" if it is an exposition.
-type scraped struct{ text, reason string }
+// scraped is the answer of one instance.
+type scraped struct {
+	text   string
+	reason string // for leaving it out, "" if it is an exposition
+	cut    int    // bytes at the end that are missing
+}
+
+// limit cuts an answer at the end of the last line that fits.
+func (a *scraped) limit(bytes int) {
+	if len(a.text) > bytes {
+		kept := strings.LastIndexByte(a.text[:bytes], '\n') + 1
+		a.cut += len(a.text) - kept
+		a.text = strings.Clone(a.text[:kept]) // the rest takes no memory
+	}
+}
 
 func (s *scrape) ask(ctx context.Context, of peer) scraped {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+of.String()+":888/metrics", http.NoBody)
@@ -138,49 +162,95 @@ func (s *scrape) ask(ctx context.Context, of peer) scraped {
 		return scraped{reason: reasonSilent}
 	case err != nil:
 		return scraped{reason: reasonFailed}
-	case response.ContentLength > maxTold:
-		return scraped{reason: reasonTooMuch}
+	case response.StatusCode != http.StatusOK:
+		return scraped{reason: reasonFailed}
 	}
-	body, err := readTold(response)
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxScrapedOne+1))
 	if err != nil {
 		return scraped{reason: reasonFailed}
 	}
-	return scraped{text: string(body)}
-}
-
-// limit leaves an answer out if all together would take too much memory.
-func (s *scrape) limit(answer scraped) scraped {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.size+len(answer.text) > maxScraped {
-		return scraped{reason: reasonTooMuch}
-	}
-	s.size += len(answer.text)
+	answer := scraped{text: string(body), cut: int(max(0, response.ContentLength-int64(len(body))))}
+	answer.limit(maxScrapedOne)
 	return answer
 }
 
-// add merges the answer of an instance, which must not speak for others.
-func (s *scrape) add(of peer, answer scraped) {
-	switch {
-	case answer.reason != "":
-	case strings.Contains(answer.text, scrapePrefix) || s.merger.Add(answer.text, instanceLabels(of)...) != nil:
-		answer.reason = reasonBroken
-	default:
-		s.merged++
+// keep stores an answer. If all together take too much memory, it cuts the longest ones to the same length, so that no
+// instance takes the share of another.
+func (s *scrape) keep(at int, answer scraped) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[at] = answer
+	if s.size += len(answer.text); s.size <= maxScraped {
 		return
 	}
-	s.leftOut[answer.reason]++
+	longest := longestFor(s.answers, maxScraped)
+	s.size = 0
+	for at := range s.answers {
+		s.answers[at].limit(longest)
+		s.size += len(s.answers[at].text)
+	}
 }
 
-const scrapePrefix = "busline_scrape_"
+// longestFor returns the largest length for which answers that are no longer than it, after cutting, fit into a limit.
+func longestFor(answers []scraped, limit int) int {
+	lengths := make([]int, len(answers))
+	for at, answer := range answers {
+		lengths[at] = len(answer.text)
+	}
+	slices.Sort(lengths)
+	for at, length := range lengths {
+		if share := limit / (len(lengths) - at); length > share {
+			return share
+		}
+		limit -= length
+	}
+	return limit
+}
+
+// merge merges the answers of instances, none of which can speak for another.
+func (s *scrape) merge(found []peer) {
+	var from []peer
+	var expositions []*metrics.Merger
+	for at, of := range found {
+		answer := s.answers[at]
+		s.answers[at] = scraped{} // takes no memory any more
+		exposition := new(metrics.Merger)
+		if answer.reason == "" && exposition.Add(answer.text, instanceLabels(of)...) != nil {
+			answer.reason = reasonBroken
+			s.noteCut(of, reasonBroken, len(answer.text))
+		}
+		if answer.reason != "" {
+			s.leftOut[answer.reason]++
+			continue
+		}
+		s.noteCut(of, reasonTooMuch, answer.cut)
+		from, expositions = append(from, of), append(expositions, exposition)
+	}
+	s.merged = len(from)
+	for at, bytes := range s.merger.AddAll(expositions) {
+		s.noteCut(from[at], reasonConflict, bytes)
+	}
+}
+
+func (s *scrape) noteCut(of peer, reason string, bytes int) {
+	if bytes > 0 {
+		s.cuts = append(s.cuts, cut{of, reason, bytes})
+	}
+}
 
 // tell appends metrics about the scrape itself.
 func (s *scrape) tell(labels []metrics.Label) (string, error) {
 	text := new(metrics.Text)
-	text.Gauge(scrapePrefix+"instances", "Instances whose metrics are here.", float64(s.merged), labels...)
+	text.Gauge(metrics.ScrapePrefix+"instances", "Instances whose metrics are here.", float64(s.merged), labels...)
 	for _, reason := range []string{reasonBroken, reasonFailed, reasonSilent, reasonTooMuch} {
-		text.Gauge(scrapePrefix+"left_out", "Instances whose metrics are not here, by reason.", float64(s.leftOut[reason]),
+		text.Gauge(metrics.ScrapePrefix+"left_out", "Instances whose metrics are not here, by reason.", float64(s.leftOut[reason]),
 			append(slices.Clip(labels), metrics.Label{Name: "reason", Value: reason})...)
+	}
+	for _, cut := range s.cuts {
+		text.Gauge(metrics.ScrapePrefix+"cut_bytes", "Bytes of an instance's metrics that are not here, by reason.", float64(cut.bytes),
+			append(slices.Clip(labels), metrics.Label{Name: "of_host", Value: cut.of.host}, metrics.Label{Name: "of_id", Value: cut.of.id},
+				metrics.Label{Name: "reason", Value: cut.reason})...)
 	}
 	if err := s.merger.Add(text.String()); err != nil {
 		return "", err

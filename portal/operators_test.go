@@ -76,6 +76,9 @@ func TestMetricsOfAll(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, got.text)
 		}
 	}
+	if strings.Contains(got.text, "busline_scrape_cut_bytes") { // a metric of the framework has another type than its name tells
+		t.Error(got.text)
+	}
 	door.bus.Broker().Close()
 	if healthy := door.get("/-/metrics"); healthy.StatusCode != http.StatusOK || !strings.Contains(healthy.text, "busline_connected") {
 		t.Errorf("without a broker: %d", healthy.StatusCode)
@@ -87,16 +90,15 @@ func TestMetricsOfStrangers(t *testing.T) {
 	t.Parallel()
 	const own = `host="stranger.example",id="s1aaaaaaaa"`
 	for name, test := range map[string]struct{ told, reason string }{
-		"fine":           {"busline_up{" + own + "} 1\n", ""},
-		"nothing":        {"", ""},
-		"HTML":           {"<script>alert(1)</script>", "broken"},
-		"cut":            {"busline_up{" + own, "broken"},
-		"somebody else":  {`busline_up{host="ingress",id="s1aaaaaaaa"} 1`, "broken"},
-		"nobody":         {"busline_up 1", "broken"},
-		"another type":   {"# TYPE busline_connected counter\nbusline_connected{" + own + "} 1", "broken"},
-		"of the scraper": {"busline_scrape_instances{" + own + "} 1", "broken"},
-		"silence":        {"hang", "silent"},
-		"huge":           {"# " + strings.Repeat("a", 5<<20), "too_much"},
+		"fine":          {"# TYPE busline_up gauge\nbusline_up{" + own + "} 1\n", ""},
+		"nothing":       {"", ""},
+		"HTML":          {"<script>alert(1)</script>", "broken"},
+		"cut":           {"busline_up{" + own, "broken"},
+		"somebody else": {`busline_up{host="ingress",id="s1aaaaaaaa"} 1`, "broken"},
+		"nobody":        {"busline_up 1", "broken"},
+		"twice":         {"x{" + own + "} 1\nx{" + own + "} 2", "broken"},
+		"host twice":    {`x{host="ingress",` + own + "} 1", "broken"},
+		"silence":       {"hang", "silent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,6 +119,79 @@ func TestMetricsOfStrangers(t *testing.T) {
 				}
 			}, broker.MaxPayload(8<<20))
 		})
+	}
+}
+
+// TestMetricsOfAll_Conflict: an instance that comes first and gives metrics other types, or takes the names of their samples,
+// loses these metrics, and no other does.
+func TestMetricsOfAll_Conflict(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		const own = `{host="a.example",id="s1aaaaaaaa"} `
+		newStranger(t, b, "a.example").tells("/metrics", "# HELP busline_connected Lies.\n# TYPE busline_connected counter\nbusline_connected"+own+"1\n"+
+			"# TYPE busline_server_duration_seconds gauge\nbusline_server_duration_seconds"+own+"1\n"+
+			"# TYPE busline_client_duration_seconds_count counter\nbusline_client_duration_seconds_count"+own+"1\n"+
+			"# TYPE busline_scrape_instances gauge\nbusline_scrape_instances"+own+"9\n"+
+			"# TYPE jobs histogram\njobs_count"+own+"1\n# TYPE fine counter\nfine"+own+"1\n")
+		for _, host := range []string{"b.example", "c.example"} {
+			newStranger(t, b, host).tells("/metrics", fmt.Sprintf("# TYPE jobs_count counter\njobs_count{host=%q,id=\"s1aaaaaaaa\"} 1\n"+
+				"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_sum{host=%[1]q,id=\"s1aaaaaaaa\"} 1\n", host))
+		}
+		got := scrapeAll(t, b)
+		for _, want := range []string{
+			"# HELP busline_connected Whether the broker can be reached.\n# TYPE busline_connected gauge\nbusline_connected{host=\"ingress\",",
+			"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_sum{host=\"b.example\",",
+			"# TYPE jobs_count counter\njobs_count{host=\"b.example\",id=\"s1aaaaaaaa\"} 1\njobs_count{host=\"c.example\",id=\"s1aaaaaaaa\"} 1\n",
+			"# TYPE fine counter\nfine" + own, `of_host="a.example",of_id="s1aaaaaaaa",reason="conflict"} 304` + "\n", `"} 4` + "\n", `reason="broken"} 0`,
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %s in\n%s", want, got)
+			}
+		}
+		if strings.Count(got, `{host="a.example"`) != 1 || strings.Contains(got, "Lies") {
+			t.Error(got)
+		}
+	})
+}
+
+// TestMetricsOfAll_Large has room for 1500 pairs of endpoint and caller, and cuts larger answers at the end of a line.
+func TestMetricsOfAll_Large(t *testing.T) {
+	t.Parallel()
+	pairs, lines := new(metrics.Text), new(metrics.Text)
+	for at := range 1500 {
+		pairs.Histogram("busline_server_duration_seconds", "Duration of requests served.", metrics.Counts{Buckets: []int64{1}},
+			metrics.Label{Name: "host", Value: "pairs.example"}, metrics.Label{Name: "id", Value: "s1aaaaaaaa"},
+			metrics.Label{Name: "endpoint", Value: fmt.Sprintf("GET /customers/{id}/orders/{order}/%04d", at)},
+			metrics.Label{Name: "caller", Value: "warehouse.department.example"})
+	}
+	for at := range 20 {
+		lines.Gauge("line", "Of a megabyte.", float64(at), metrics.Label{Name: "host", Value: "lines.example"}, metrics.Label{Name: "id", Value: "s1aaaaaaaa"},
+			metrics.Label{Name: "at", Value: strings.Repeat("a", 1<<20-at)})
+	}
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		newStranger(t, b, "pairs.example").tells("/metrics", pairs.String())
+		newStranger(t, b, "lines.example").tells("/metrics", lines.String())
+		got := scrapeAll(t, b)
+		if whole, cut := strings.Count(got, `_count{host="pairs.example"`), strings.Count(got, "\nline{"); whole != 1500 || cut != 15 {
+			t.Errorf("%d of 1500 pairs, %d of 20 lines, want 15", whole, cut)
+		}
+		if !strings.Contains(got, `of_host="lines.example",of_id="s1aaaaaaaa",reason="too_much"} `) || strings.Contains(got, `of_host="pairs.example"`) {
+			t.Error(got[strings.Index(got, "# HELP busline_scrape"):][:2000])
+		}
+	}, broker.MaxPayload(32<<20))
+}
+
+// TestMetricsOfAll_Share cuts the largest answers if all together are too large, whatever their order.
+func TestMetricsOfAll_Share(t *testing.T) {
+	t.Parallel()
+	line := strings.Repeat("a", 1<<10-1) + "\n"
+	huge, medium := strings.Repeat(line, 16<<10), strings.Repeat(line, 6<<10)
+	kept, cut := portal.KeepScraped([]string{huge, medium, huge, huge, huge, huge, line})
+	const share = (64<<20 - 6<<20 - 1<<10) / 5 / (1 << 10) * (1 << 10)
+	for at, want := range []int{share, len(medium), share, share, share, share, len(line)} {
+		if len(kept[at]) != want || (cut[at] == 0) != (want != share) || want == share && cut[at] != len(huge)-share {
+			t.Errorf("%d: %d bytes without %d, want %d", at, len(kept[at]), cut[at], want)
+		}
 	}
 }
 

@@ -14,10 +14,14 @@ import (
 // metric together as the format requires. The zero value is empty. Use it from one goroutine.
 type Merger struct {
 	metrics map[string]*mergedMetric
-	owner   map[string]string // the metric that a name of samples belongs to
-	seed    maphash.Seed
+	owner   map[string]string   // the metric that a name of samples belongs to
 	series  map[uint64]struct{} // by hash: there are many, and their names are long
 }
+
+// seed is of the hashes of series, the same for all mergers, as they are compared.
+//
+//nolint:gochecknoglobals // does not change
+var seed = maphash.MakeSeed()
 
 // mergedMetric is one metric with its samples, of all expositions.
 type mergedMetric struct {
@@ -33,7 +37,7 @@ func (m *Merger) Add(exposition string, asked ...Label) error {
 		return errors.New("not UTF-8")
 	}
 	m.begin()
-	added := &Merger{seed: m.seed}
+	added := new(Merger)
 	added.begin()
 	at := 0
 	for line := range strings.Lines(exposition) {
@@ -74,9 +78,6 @@ func (m *Merger) begin() {
 	if m.metrics == nil {
 		m.metrics, m.owner, m.series = map[string]*mergedMetric{}, map[string]string{}, map[uint64]struct{}{}
 	}
-	if m.seed == (maphash.Seed{}) {
-		m.seed = maphash.MakeSeed()
-	}
 }
 
 // clash says what of another one does not go together with this one.
@@ -91,10 +92,8 @@ func (m *Merger) clash(added *Merger) error {
 			return fmt.Errorf("%s belongs to %s here, but to %s elsewhere", name, owner, known)
 		}
 	}
-	for series := range added.series {
-		if _, known := m.series[series]; known {
-			return errors.New("it repeats a series that another exposition has")
-		}
+	if m.repeats(added) {
+		return errors.New("it repeats a series that another exposition has")
 	}
 	return nil
 }
@@ -207,7 +206,7 @@ func (m *Merger) sample(parsed *sample) error {
 		return err
 	}
 	series := parsed.series()
-	hash := maphash.String(m.seed, series)
+	hash := maphash.String(seed, series)
 	if _, twice := m.series[hash]; twice {
 		return fmt.Errorf("the sample %.200s is given twice", series)
 	}
