@@ -20,7 +20,7 @@ const (
 	scrapeTimeout  = 3 * time.Second // half of it is for finding the instances
 	parallelScrape = 32
 	maxScrapedOne  = 16 << 20 // bytes of one answer; 1500 pairs of endpoint and caller take 6 MB
-	maxScraped     = 64 << 20 // bytes of all answers
+	maxScraped     = 32 << 20 // bytes of all answers
 )
 
 // tellMetrics responds with the metrics of the ingress itself, in the text format of Prometheus.

@@ -96,6 +96,7 @@ func TestMetricsOfStrangers(t *testing.T) {
 		"cut":           {"busline_up{" + own, "broken"},
 		"somebody else": {`busline_up{host="ingress",id="s1aaaaaaaa"} 1`, "broken"},
 		"nobody":        {"busline_up 1", "broken"},
+		"many metrics":  {manyMetrics(own), "broken"},
 		"twice":         {"x{" + own + "} 1\nx{" + own + "} 2", "broken"},
 		"host twice":    {`x{host="ingress",` + own + "} 1", "broken"},
 		"silence":       {"hang", "silent"},
@@ -185,14 +186,23 @@ func TestMetricsOfAll_Large(t *testing.T) {
 func TestMetricsOfAll_Share(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("a", 1<<10-1) + "\n"
-	huge, medium := strings.Repeat(line, 16<<10), strings.Repeat(line, 6<<10)
+	huge, medium := strings.Repeat(line, 16<<10), strings.Repeat(line, 4<<10)
 	kept, cut := portal.KeepScraped([]string{huge, medium, huge, huge, huge, huge, line})
-	const share = (64<<20 - 6<<20 - 1<<10) / 5 / (1 << 10) * (1 << 10)
+	const share = (32<<20 - 4<<20 - 1<<10) / 5 / (1 << 10) * (1 << 10)
 	for at, want := range []int{share, len(medium), share, share, share, share, len(line)} {
 		if len(kept[at]) != want || (cut[at] == 0) != (want != share) || want == share && cut[at] != len(huge)-share {
 			t.Errorf("%d: %d bytes without %d, want %d", at, len(kept[at]), cut[at], want)
 		}
 	}
+}
+
+// manyMetrics returns an exposition of more metrics than are merged.
+func manyMetrics(labels string) string {
+	var text strings.Builder
+	for at := range 4097 {
+		_, _ = fmt.Fprintf(&text, "m%d{%s} 1\n", at, labels)
+	}
+	return text.String()
 }
 
 // scrapeAll requests the metrics of all instances, without a socket.

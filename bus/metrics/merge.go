@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 )
 
+// maxMetrics bounds the metrics of one exposition: merging them takes far longer than merging samples of the same metric.
+const maxMetrics = 4096
+
 // Merger combines several expositions into one, in the text format of Prometheus, version 0.0.4, with the samples of a
 // metric together as the format requires. The zero value is empty. Use it from one goroutine.
 type Merger struct {
@@ -30,7 +33,7 @@ type mergedMetric struct {
 }
 
 // Add takes an exposition in, as a whole or, after an error, not at all. It is refused if a line is malformed or has a
-// timestamp, if a metric has another type than before, if a series was there before, or if a sample lacks one of the
+// timestamp, if it has more than 4096 metrics, if a metric has another type than before, if a series was there before, or if a sample lacks one of the
 // required labels, so that nobody can speak for somebody else. Comments are dropped.
 func (m *Merger) Add(exposition string, asked ...Label) error {
 	if !utf8.ValidString(exposition) {
@@ -44,6 +47,9 @@ func (m *Merger) Add(exposition string, asked ...Label) error {
 		at++
 		if err := added.line(strings.TrimSuffix(line, "\n"), asked); err != nil {
 			return fmt.Errorf("line %d: %w", at, err)
+		}
+		if len(added.metrics) > maxMetrics {
+			return fmt.Errorf("line %d: more than %d metrics", at, maxMetrics)
 		}
 	}
 	if err := m.clash(added); err != nil {
