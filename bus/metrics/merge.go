@@ -33,8 +33,8 @@ type mergedMetric struct {
 }
 
 // Add takes an exposition in, as a whole or, after an error, not at all. It is refused if a line is malformed or has a
-// timestamp, if it has more than 4096 metrics, if a metric has another type than before, if a series was there before, or if a sample lacks one of the
-// required labels, so that nobody can speak for somebody else. Comments are dropped.
+// timestamp, if it has more than 4096 metrics, if a metric has another type than before, if a series was there before, or
+// if a sample lacks one of the required labels, so that no exposition can speak for another. Comments are dropped.
 func (m *Merger) Add(exposition string, asked ...Label) error {
 	if !utf8.ValidString(exposition) {
 		return errors.New("not UTF-8")
