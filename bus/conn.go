@@ -170,7 +170,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 	conn.destinations = newDestinations(conn)
 	conn.transport = conn.nats
 	conn.unfinished = newUnfinished(conn, config.messageLimit)
-	conn.pending = newPending(conn.stranger, config.messageLimit, conn.unfinished.memory)
+	conn.pending = newPending(conn.stranger, config.messageLimit, newPartsMemory(config.messageLimit))
 	conn.base, conn.stop = context.WithCancel(context.Background())
 	conn.examined = link.conn().LastError() // an earlier error has nothing to do with us
 	link.join(conn)

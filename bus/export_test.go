@@ -158,10 +158,13 @@ func RunningRequests(c *Conn) int {
 }
 
 // HeldByParts returns how many bytes messages in parts hold.
-func HeldByParts(c *Conn) int {
-	c.unfinished.memory.mu.Lock()
-	defer c.unfinished.memory.mu.Unlock()
-	return int(c.unfinished.memory.held)
+func HeldByParts(c *Conn) (held int) {
+	for _, memory := range []*partsMemory{c.unfinished.memory, c.pending.memory} {
+		memory.mu.Lock()
+		held += int(memory.held)
+		memory.mu.Unlock()
+	}
+	return held
 }
 
 // UnfinishedMessages returns of how many requests and responses parts are still to come.

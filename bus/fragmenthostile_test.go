@@ -270,6 +270,36 @@ func TestThousandsOfHalfFinishedRequests(t *testing.T) {
 	})
 }
 
+// TestFirstPartsOfForgedSenders floods an instance with first parts, those that are refused and those of many senders: they leave
+// nothing, and an honest sender has its large calls answered.
+func TestFirstPartsOfForgedSenders(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		callee, caller := b.connect("bytes.example"), b.connect("caller.example")
+		handleBytes(t, callee)
+		s := newSender(t, b.world, callee)
+		for name, count := range map[string]int{"refused": 1 << 17, "kept": 3} {
+			for i := range 10_000 {
+				part := s.part(1, count, "a")
+				part.MsgID, part.FromID, part.TimeBudget = fmt.Sprintf("%s%d", name, i), fmt.Sprintf("s%09d", i), 10*time.Minute
+				s.send(part)
+				if i%1000 == 0 {
+					synctest.Wait()
+				}
+			}
+			synctest.Wait()
+			unfinished := bus.UnfinishedMessages(callee)
+			if most := map[string]int{"refused": 0, "kept": 4096}[name]; unfinished > most {
+				t.Errorf("%s: %d messages are unfinished, want at most %d", name, unfinished, most)
+			}
+			checkEcho(t, caller, 3<<20)
+			time.Sleep(10 * time.Second) // on the clock of the bubble: no other part has come
+			synctest.Wait()
+			checkNothingLeft(t, callee)
+		}
+	})
+}
+
 func countRefused(told []string) (refused int) {
 	for _, text := range told {
 		if strings.HasPrefix(text, "503 ") && strings.Contains(text, "too many large messages are under way") {

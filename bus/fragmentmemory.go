@@ -1,20 +1,26 @@
 package bus
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // Bounds of what messages in parts may hold, in message limits: what of them waits for its other parts, and the requests
 // among them that are being handled.
 const (
 	memoryOfAll    = 16 // of one connection
 	memoryOfSender = 8  // of one instance that sends requests to it; of responses it has asked for what it gets
+
+	// maxPartialRequests bounds the requests of which parts are still to come: each counts as if it held that part of the memory.
+	maxPartialRequests = 4096
 )
 
 const (
 	// partCost is what keeping a part costs beside its bytes.
 	partCost = 256
 
-	// requestCost is what keeping the first part of a request costs besides, or the note that it was refused: a timer, places
-	// in maps, and the room that the strings of its head share with those of messages that have gone.
+	// requestCost is what keeping the first part of a request costs besides: a timer, places in maps, and the room that the
+	// strings of its head share with those of messages that have gone.
 	requestCost = 3 << 10
 )
 
@@ -39,18 +45,34 @@ type holding struct {
 	bytes  int64
 }
 
-// grow asks for the memory of a part that has come as so many bytes.
+// errAllHeld is the cause of a refusal that does not depend on the sender.
+var errAllHeld = errors.New("all senders together hold as much as there is")
+
+// least returns what a request counts at least while parts of it are still to come.
+func (m *partsMemory) least() int { return int(m.ofAll / maxPartialRequests) }
+
+// grow asks for the memory of a part that has come as so many bytes. The error wraps errAllHeld if the sender has not used up
+// its share.
 func (h *holding) grow(bytes int) error {
 	h.memory.mu.Lock()
 	defer h.memory.mu.Unlock()
 	more := int64(bytes) + partCost
-	if h.memory.held+more > h.memory.ofAll || (h.sender != "" && h.memory.senders[h.sender]+more > h.memory.ofSender) {
-		return tooBusy(NotExecuted, "too busy: too many large messages are under way")
+	if h.sender != "" && h.memory.senders[h.sender]+more > h.memory.ofSender {
+		return errTooManyParts(nil)
+	}
+	if h.memory.held+more > h.memory.ofAll {
+		return errTooManyParts(errAllHeld)
 	}
 	h.memory.held += more
 	h.memory.senders[h.sender] += more
 	h.bytes += more
 	return nil
+}
+
+func errTooManyParts(cause error) error {
+	refused := tooBusy(NotExecuted, "too busy: too many large messages are under way")
+	refused.cause = cause
+	return refused
 }
 
 // free gives everything back. Doing so again changes nothing.

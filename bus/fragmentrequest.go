@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,8 +19,14 @@ type unfinished struct {
 
 	mu       sync.Mutex // protects all below
 	requests map[requestKey]*unfinishedRequest
+	stalest  *list.List   // of *unfinishedRequest; the one whose last part came first is in front
+	evicted  []*incoming  // to be refused once the lock is free
+	refused  refusedParts // which hold no memory of their own
 	closed   bool
 }
+
+// partWait is how long a request may go on without its next part.
+const partWait = 10 * time.Second
 
 func keyOf(request *wire.Request) requestKey {
 	return requestKey{request.FromHost, request.FromID, request.MsgID}
@@ -27,33 +34,43 @@ func keyOf(request *wire.Request) requestKey {
 
 // unfinishedRequest is one of them. What protects unfinished protects it.
 type unfinishedRequest struct {
-	parts   *assembly // nil when the request was refused: its other parts are passed over
-	in      *incoming // the first part; nil likewise
+	parts   *assembly
+	in      *incoming // the first part
 	subject string    // to which the others are published
 	held    holding
 	begun   time.Time
-	abandon *time.Timer // at the end of the time budget
+	abandon *time.Timer   // at the end of the time budget, or when no part has come for partWait
+	place   *list.Element // in stalest
 }
 
 func newUnfinished(c *Conn, limit int) *unfinished {
 	return &unfinished{
 		conn: c, memory: newPartsMemory(limit), limit: limit, requests: make(map[requestKey]*unfinishedRequest),
+		stalest: list.New(), refused: newRefusedParts(),
 	}
 }
 
-// begin keeps the first part of a request. It keeps note of one that is refused here, or was before: that the other parts
-// come all the same is no fault of their sender, who could not know.
+// begin keeps the first part of a request. One that is refused, here or before, leaves nothing but a note of a few bytes.
 func (u *unfinished) begin(in *incoming, fault error) error {
+	defer u.refuseEvicted()
+	there := in.Address
+	there.Host = u.conn.ownHost
+	published, err := there.Subject(u.conn.plane)
 	if fault == nil {
-		fault = u.beginGood(in)
+		fault = err
 	}
-	if fault != nil && in.Request.TimeBudget > 0 {
-		_ = u.keep(in, new(unfinishedRequest), 0) // without a note the other parts are dropped one by one
+	if fault == nil {
+		fault = u.beginGood(in, published)
+	}
+	if fault != nil && err == nil && in.Request.TimeBudget > 0 {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.refused.add(refusedKey{keyOf(in.Request), published}, time.Now().Add(in.Request.TimeBudget))
 	}
 	return fault
 }
 
-func (u *unfinished) beginGood(in *incoming) error {
+func (u *unfinished) beginGood(in *incoming, published string) error {
 	if err := u.conn.tokenMissing(in.Request, in.endpoint); err != nil {
 		return err
 	}
@@ -62,35 +79,57 @@ func (u *unfinished) beginGood(in *incoming) error {
 		return err
 	}
 	size := 2*in.size - len(in.Request.Body) // the head is there twice
-	return u.keep(in, &unfinishedRequest{parts: parts, in: in}, size)
+	return u.keep(in, &unfinishedRequest{parts: parts, in: in, subject: published, begun: time.Now()}, size)
 }
 
 // keep notes down what has come of a request, and asks for the memory that it takes.
 func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) error {
-	there := first.Address
-	there.Host = u.conn.ownHost
-	published, err := there.Subject(u.conn.plane)
-	if err != nil {
-		return err
-	}
-	kept.subject, kept.begun = published, time.Now()
 	name := keyOf(first.Request)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
 	case u.closed:
 		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
-	case u.requests[name] != nil:
-		u.conn.drop(published, errRepeated)
+	case u.requests[name] != nil || u.refused.has(refusedKey{name, kept.subject}):
+		u.conn.drop(kept.subject, errRepeated)
 		return nil
 	}
 	kept.held = holding{memory: u.memory, sender: name.id + "." + name.host}
-	if err := kept.held.grow(size + requestCost); err != nil {
+	if err := u.growLocked(kept, max(size+requestCost, u.memory.least())); err != nil {
 		return err
 	}
+	kept.place = u.stalest.PushBack(kept)
 	kept.abandon = time.AfterFunc(wire.MaxTimeBudget, func() { u.expire(name, kept) }) // see acked
 	u.requests[name], first.kept = kept, kept
 	return nil
+}
+
+// growLocked asks for memory. If only the bound of all senders is in the way, the requests that have waited longest for their
+// next part make room: a sender that goes on sending has its parts come before those of all others wait for less.
+func (u *unfinished) growLocked(kept *unfinishedRequest, bytes int) error {
+	for {
+		err := kept.held.grow(bytes)
+		if !errors.Is(err, errAllHeld) {
+			return err
+		}
+		front := u.stalest.Front()
+		if front == nil || front == kept.place {
+			return err
+		}
+		oldest, _ := front.Value.(*unfinishedRequest)
+		u.evicted = append(u.evicted, u.refuseLocked(oldest))
+	}
+}
+
+// refuseEvicted answers the requests that have made room.
+func (u *unfinished) refuseEvicted() {
+	u.mu.Lock()
+	evicted := u.evicted
+	u.evicted = nil
+	u.mu.Unlock()
+	for _, each := range evicted {
+		u.conn.turnAway(each, errTooManyParts(nil))
+	}
 }
 
 // acked begins the time of a request whose first part was acked, and has its token verified: it must not be given up, and
@@ -110,16 +149,22 @@ func (u *unfinished) timed(first *incoming) *unfinishedRequest {
 	if kept == nil || u.requests[keyOf(first.Request)] != kept {
 		return nil
 	}
-	kept.abandon.Reset(first.Request.TimeBudget)
-	if kept.parts == nil {
-		return nil
-	}
+	kept.await()
 	return kept
+}
+
+// await gives the next part its time.
+func (r *unfinishedRequest) await() { r.abandon.Reset(min(r.left(), partWait)) }
+
+// left is what is left of the time budget.
+func (r *unfinishedRequest) left() time.Duration {
+	return r.in.Request.TimeBudget - time.Since(r.begun)
 }
 
 // add takes a part that is not the first. With the last one it returns the whole, which is to be handled.
 func (u *unfinished) add(part *wire.Request, published string, size int) (whole *incoming) {
 	in, err := u.take(part, published, size)
+	u.refuseEvicted()
 	switch {
 	case in == nil && err != nil:
 		u.conn.drop(published, fmt.Errorf("part %d of %d: %w", part.Fragment.Number, part.Fragment.Count, err))
@@ -136,9 +181,11 @@ func (u *unfinished) add(part *wire.Request, published string, size int) (whole 
 func (u *unfinished) spoil(part *wire.Request, published string, fault error) (isPart bool) {
 	name := keyOf(part)
 	u.mu.Lock()
-	kept := u.requests[name]
+	kept, refused := u.requests[name], u.refused.has(refusedKey{name, published})
 	u.mu.Unlock()
 	switch {
+	case refused:
+		return true
 	case kept != nil && kept.subject == published:
 		u.refuse(name, kept, unsent(fault))
 		return true
@@ -159,46 +206,49 @@ func (u *unfinished) take(part *wire.Request, published string, size int) (*inco
 	defer u.mu.Unlock()
 	name := keyOf(part)
 	kept := u.requests[name]
-	if kept == nil || kept.subject != published {
+	switch {
+	case kept != nil && kept.subject == published:
+	case u.refused.has(refusedKey{name, published}):
+		return nil, nil //nolint:nilnil // passed over
+	default:
 		return nil, errNoFirstPart
 	}
-	if kept.parts == nil {
-		return nil, nil //nolint:nilnil // others are still to come
-	}
-	err := kept.add(part, size)
+	err := u.addLocked(kept, part, size)
 	switch {
 	case errors.Is(err, errRepeated):
 		return nil, err
 	case err != nil:
-		return kept.refuse(), err
+		return u.refuseLocked(kept), err
 	case !kept.parts.whole():
+		kept.await()
 		return nil, nil //nolint:nilnil // others are still to come
 	}
 	u.remove(name, kept)
-	kept.in.Request.TimeBudget -= time.Since(kept.begun)
+	kept.in.Request.TimeBudget = kept.left()
 	kept.in.kept = kept
 	return kept.in, nil
 }
 
-func (r *unfinishedRequest) add(part *wire.Request, size int) error {
-	first := r.in.Request
+func (u *unfinished) addLocked(kept *unfinishedRequest, part *wire.Request, size int) error {
+	first := kept.in.Request
 	if part.Method != first.Method || part.Target != first.Target {
 		return newError(http.StatusBadRequest, NotExecuted, nil, "part %d of %d is for %s %s, but the first part was for %s %s",
 			part.Fragment.Number, part.Fragment.Count, part.Method, part.Target, first.Method, first.Target)
 	}
-	if err := r.parts.add(part.Fragment, part.Body); err != nil {
+	if err := kept.parts.add(part.Fragment, part.Body); err != nil {
 		return err
 	}
-	return r.held.grow(size)
+	u.stalest.MoveToBack(kept.place)
+	return u.growLocked(kept, size)
 }
 
-// refuse frees what has come, leaves a note, and returns the first part.
-func (r *unfinishedRequest) refuse() *incoming {
-	first := r.in
-	r.parts, r.in = nil, nil
-	r.held.free()
-	_ = r.held.grow(requestCost) // there is room: more was given back
-	return first
+// refuseLocked frees what has come, leaves a note, and returns the first part.
+func (u *unfinished) refuseLocked(kept *unfinishedRequest) *incoming {
+	name := keyOf(kept.in.Request)
+	u.remove(name, kept)
+	kept.held.free()
+	u.refused.add(refusedKey{name, kept.subject}, kept.begun.Add(kept.in.Request.TimeBudget))
+	return kept.in
 }
 
 // refuse answers a request of which parts are still to come, and passes over those; unless it is whole, answered or given up
@@ -206,8 +256,8 @@ func (r *unfinishedRequest) refuse() *incoming {
 func (u *unfinished) refuse(name requestKey, kept *unfinishedRequest, why error) {
 	u.mu.Lock()
 	var first *incoming
-	if u.requests[name] == kept && kept.parts != nil {
-		first = kept.refuse()
+	if u.requests[name] == kept {
+		first = u.refuseLocked(kept)
 	}
 	u.mu.Unlock()
 	if first != nil {
@@ -218,20 +268,25 @@ func (u *unfinished) refuse(name requestKey, kept *unfinishedRequest, why error)
 // remove forgets a request. The lock is held.
 func (u *unfinished) remove(name requestKey, kept *unfinishedRequest) {
 	kept.abandon.Stop()
+	u.stalest.Remove(kept.place)
 	delete(u.requests, name)
 }
 
-// expire gives a request up whose time is over.
+// expire gives a request up whose time is over, or whose next part does not come.
 func (u *unfinished) expire(name requestKey, kept *unfinishedRequest) {
 	if u.conn.controls.enter() != admitted { // Close waits for what is admitted
 		return
 	}
 	defer u.conn.controls.leave()
 	defer u.conn.controls.rest()
-	if !u.forget(name, kept) || kept.in == nil {
+	if !u.forget(name, kept) {
 		return
 	}
-	err := newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "only %d of %d parts arrived within the time budget", len(kept.parts.bodies), kept.parts.count)
+	why := "within the time budget"
+	if kept.left() > 0 {
+		why = fmt.Sprintf("and no other for %s", partWait)
+	}
+	err := newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "only %d of %d parts arrived %s", len(kept.parts.bodies), kept.parts.count, why)
 	u.conn.drop(kept.subject, err)
 	u.conn.turnAway(kept.in, err)
 }
