@@ -13,33 +13,30 @@ import (
 // TestHalfFinishedRequestsCostNoMoreThanIsCounted compares what first parts take with what they are said to take, on which the
 // bounds rely.
 func TestHalfFinishedRequestsCostNoMoreThanIsCounted(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
-	{
-		const name, count = "kept", 2
-		for _, fields := range []int{0, 8} {
-			t.Run(fmt.Sprintf("%s, %d fields", name, fields), func(t *testing.T) {
-				w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
-				callee := w.connect("bytes.example", bus.WithMessageLimit(1<<20))
-				handleBytes(t, callee)
-				raw := rawClient(t, w)
-				part := (&sender{t: t, callee: callee}).part(1, count, "a")
-				for field := range fields {
-					part.Header = append(part.Header, wire.Field{Name: fmt.Sprintf("X-%d", field), Value: strings.Repeat("x", 240)})
-				}
-				s := &sender{t: t, raw: raw, plane: w.Plane(), callee: callee}
-				before := memoryInUse()
-				const requests = 900
-				for i := range requests {
-					part.MsgID = fmt.Sprintf("m%d", i)
-					s.send(part)
-				}
-				flush(t, raw)
-				awaitUnfinished(t, callee, requests)
-				took, counted := memoryInUse()-before, bus.HeldByParts(callee)
-				if took > counted {
-					t.Errorf("%d requests take %d bytes each, %d are counted", requests, took/requests, counted/requests)
-				}
-			})
-		}
+	for _, fields := range []int{0, 8} {
+		t.Run(fmt.Sprintf("%d fields", fields), func(t *testing.T) {
+			w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+			callee := w.connect("bytes.example", bus.WithMessageLimit(1<<20))
+			handleBytes(t, callee)
+			raw := rawClient(t, w)
+			part := (&sender{t: t, callee: callee}).part(1, 2, "a")
+			for field := range fields {
+				part.Header = append(part.Header, wire.Field{Name: fmt.Sprintf("X-%d", field), Value: strings.Repeat("x", 240)})
+			}
+			s := &sender{t: t, raw: raw, plane: w.Plane(), callee: callee}
+			before := memoryInUse()
+			const requests = 900
+			for i := range requests {
+				part.MsgID = fmt.Sprintf("m%d", i)
+				s.send(part)
+			}
+			flush(t, raw)
+			awaitUnfinished(t, callee, requests)
+			took, counted := memoryInUse()-before, bus.HeldByParts(callee)
+			if took > counted {
+				t.Errorf("%d requests take %d bytes each, %d are counted", requests, took/requests, counted/requests)
+			}
+		})
 	}
 }
 
