@@ -121,11 +121,11 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 
 // outcome returns the response, or why there is none.
 func (c *Conn) outcome(s *unicastSlot) (*wire.Response, error) {
-	response, nobody := s.outcome()
-	if errors.Is(nobody, errDenied) {
-		nobody = c.forbidden(s.subject)
+	response, err := s.outcome()
+	if errors.Is(err, errDenied) {
+		err = c.forbidden(s.subject)
 	}
-	return response, nobody
+	return response, err
 }
 
 // isSoon waits for the outcome, the reminder or the end of the context, for which it returns false. Whatever else ends a

@@ -215,8 +215,8 @@ func (s *unicastSlot) follow(ctx context.Context, taker peer, ends time.Time) er
 
 // over says whether the call has ended, so that wait finds why.
 func (s *unicastSlot) over(ctx context.Context, ends time.Time) bool {
-	response, nobody := s.outcome()
-	return response != nil || nobody != nil || ctx.Err() != nil || !time.Now().Before(ends)
+	response, err := s.outcome()
+	return response != nil || err != nil || ctx.Err() != nil || !time.Now().Before(ends)
 }
 
 // replyInParts sends a response that does not fit one message.

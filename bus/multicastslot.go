@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -124,6 +125,27 @@ func (s *multicastSlot) respond(response *wire.Response) {
 	}
 	s.heard(at, response)
 	s.settle(at, outcome{response: response})
+	s.wake()
+}
+
+func (*multicastSlot) spoilAck(error) {}
+
+// spoil makes the error the outcome at the sender. If that is unknown, nothing changes.
+func (s *multicastSlot) spoil(response *wire.Response, failed *Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sealed || failed.Host == "" || failed.ID == "" {
+		return
+	}
+	at := slices.IndexFunc(s.members, func(m member) bool { return m.owes() && m.ack == senderOf(response) })
+	if at < 0 { // it has not acked; else its queue need not be known
+		at = s.place(response)
+	}
+	if at < 0 || s.members[at].answered {
+		return
+	}
+	s.heard(at, response)
+	s.settle(at, outcome{failed: failed})
 	s.wake()
 }
 

@@ -31,7 +31,9 @@ func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
 	response := c.link.spare.newResponse()
 	if err := c.link.intake.reader.ParseResponse(message.Data, response); err != nil {
 		c.drop(message.Subject, err)
-		c.pending.spoil(response.MsgID, err)
+		if c.rightPlace(response, message.Subject) == nil {
+			c.pending.spoil(response, err)
+		}
 		return nil
 	}
 	if err := c.rightPlace(response, message.Subject); err != nil {

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"net/http"
 	"sync"
 
 	"github.com/busline/busline/bus/wire"
@@ -38,6 +39,10 @@ type slot interface {
 	// acknowledge takes an ack, and does not keep it.
 	acknowledge(ack *wire.Response) (inTime bool)
 	respond(response *wire.Response)
+	// spoilAck takes why an ack was dropped, for the error of a call that gets no response.
+	spoilAck(err error)
+	// spoil takes the error that stands for a malformed response, of which the sender may be unknown.
+	spoil(response *wire.Response, failed *Error)
 	// absent is called when nobody subscribes: the request has reached no one.
 	absent()
 	// denied is called when the broker refuses messages to a subject. The request may have gone to another one.
@@ -105,14 +110,31 @@ func (p *pending) take(response *wire.Response) bool {
 	return true
 }
 
-// spoil remembers why what came for a unicast was dropped. The call goes on, as if it had not come.
-func (p *pending) spoil(id string, fault error) {
-	at := p.shard(id)
+// spoil takes what can be read of a malformed ack or response, and the error of parsing it. A response ends the call at its
+// sender: another one does not come.
+func (p *pending) spoil(response *wire.Response, err error) {
+	at := p.shard(response.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	if s, ok := at.slots[id].(*unicastSlot); ok {
-		s.spoil(fault)
+	s := at.slots[response.MsgID]
+	hasSender := response.FromHost != "" && response.FromID != ""
+	switch {
+	case s == nil || (hasSender && !s.expects(response)):
+	case response.OpCode == wire.OpAck:
+		s.spoilAck(err)
+	default:
+		if part := at.arriving[response.MsgID][senderOf(response)]; part != nil {
+			part.giveUp()
+		}
+		s.spoil(response, malformed(response, err))
 	}
+}
+
+// malformed is the error of a call whose response cannot be understood. Its text may quote the response.
+func malformed(response *wire.Response, err error) *Error {
+	failed := newError(http.StatusBadGateway, ExecutedUnknown, err, "the response is malformed: %v", err)
+	failed.Host, failed.ID, failed.MsgID, failed.internal = response.FromHost, response.FromID, response.MsgID, true
+	return failed
 }
 
 // absent takes the broker's notice that nobody is there for a request, or for a probe.

@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus"
-	"github.com/busline/busline/bus/wire"
 )
 
 // wantFailed checks an error of a call that nobody answered: what it is, and that nothing is known of its effect.
@@ -129,29 +128,6 @@ func TestNoAckTellsHowLongItWaited(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-}
-
-// TestMalformedAnswerIsTold drops what breaks a rule, as if it had not come, and says so when the call has ended.
-func TestMalformedAnswerIsTold(t *testing.T) {
-	t.Parallel()
-	const dropped = `; a malformed answer was dropped: header Bus-Op-Code: "Bad" is not allowed on a response`
-	for what, script := range map[string][]wire.OpCode{
-		"no ack from scripted.example within 10s":                                   {"Bad"},
-		"scripted.example took the call, and did not answer within the time budget": {ack, "Bad"},
-	} {
-		inBubble(t, func(t *testing.T, b *bubble) {
-			newScripted(t, b.world, scriptedHost, script...)
-			caller := b.connect("caller.example")
-			err := bus.Call(t.Context(), caller, scriptedURL, nil, nil)
-			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Detail != what+dropped || !bus.IsInternal(err) {
-				t.Errorf("got %v, internal: %t; want %s", err, bus.IsInternal(err), what+dropped)
-			}
-			if count := caller.Stats().Dropped; count != 1 {
-				t.Errorf("%d messages were dropped", count)
-			}
-		})
-	}
 }
 
 // TestNoMulticastAck makes multicasts that nobody answers, behind a wiretap.

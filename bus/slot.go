@@ -25,8 +25,8 @@ type unicastSlot struct {
 	mu       sync.Mutex // protects all below, and departing until the request leaves
 	acks     []peer     // the instances that have acked: several, without a queue
 	response *wire.Response
-	nobody   error // why the request has reached no one
-	spoilt   error // what was wrong with an ack or a response that was dropped
+	failed   error // why there will be no response: the request has reached no one, or the response is malformed
+	spoilt   error // what was wrong with an ack that was dropped
 
 	departing *departing // nil when the request travels whole
 }
@@ -101,19 +101,29 @@ func (s *unicastSlot) respond(response *wire.Response) {
 	}
 }
 
-func (s *unicastSlot) spoil(fault error) {
+func (s *unicastSlot) spoilAck(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spoilt = fault
+	s.spoilt = err
 }
 
-// explain has the error of a call whose answer did not come say that something came. What it was is nothing for people outside
-// of the bus.
+// spoil ends the call also if the sender is unknown: only an instance that got the request knows its message id.
+func (s *unicastSlot) spoil(_ *wire.Response, failed *Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = failed
+		s.wake()
+	}
+}
+
+// explain has the error of a call whose answer did not come say that a malformed ack came. What it was is nothing for people
+// outside of the bus.
 func (s *unicastSlot) explain(failed *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.spoilt != nil && failed.Executed == ExecutedUnknown {
-		failed.Detail += "; a malformed answer was dropped: " + s.spoilt.Error()
+		failed.Detail += "; a malformed ack was dropped: " + s.spoilt.Error()
 		failed.internal = true
 	}
 }
@@ -137,8 +147,8 @@ func (s *unicastSlot) denied(subject string) {
 func (s *unicastSlot) reachesNobody(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.nobody == nil && !s.ackedWhole() {
-		s.nobody = why
+	if s.failed == nil && !s.ackedWhole() {
+		s.failed = why
 		s.wake()
 	}
 }
@@ -158,7 +168,7 @@ func (s *unicastSlot) outcome() (*wire.Response, error) {
 	if s.response != nil {
 		return s.response, nil
 	}
-	return nil, s.nobody
+	return nil, s.failed
 }
 
 // lastWord returns the response if it has come in the meantime, or else why there is none.

@@ -71,11 +71,8 @@ func (h *head) grow(left int) {
 	}
 }
 
-// check compares the length with the body, and checks the fields that every message must have.
+// check checks the fields that every message must have.
 func (h *head) check() error {
-	if err := h.checkLength(len(h.body)); err != nil {
-		return err
-	}
 	for _, m := range [...]meaning{isFromHost, isFromID, isMsgID, isOpCode} {
 		if h.values[m].from == h.values[m].to {
 			return fault("header %s: absent or empty", m)

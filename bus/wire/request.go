@@ -107,6 +107,9 @@ func (req *Request) parse(message *head, payload []byte) error {
 	if err := message.read(); err != nil {
 		return err
 	}
+	if err := message.checkLength(len(message.body)); err != nil {
+		return err
+	}
 	if err := message.check(); err != nil {
 		return err
 	}

@@ -73,8 +73,8 @@ func writtenStatus(status int) int {
 // Header. Strings are copied from the payload; Body aliases it. An ordinary response costs one allocation, and one more
 // if Header has to grow; [Reader] needs fewer. The reason is ignored.
 //
-// An error is an *Error that names the first violated rule; res is then zero, but for MsgID if that can be told. FromHost, FromID and Queue are not
-// validated.
+// An error is an *Error that names the first violated rule; res is then zero, but for those of MsgID, FromHost, FromID, OpCode and
+// Queue that can be told. FromHost, FromID and Queue are not validated, nor is OpCode beside an error.
 func ParseResponse(payload []byte, res *Response) error {
 	return parseResponse(new(head), payload, res)
 }
@@ -103,6 +103,11 @@ func (res *Response) parse(message *head, payload []byte) error {
 	message.others = res.Header
 	if err := message.read(); err != nil {
 		return err
+	}
+	if message.has(isContentLength) { // else the body reaches to the end of the message (RFC 9112, 6.3)
+		if err := message.checkLength(len(message.body)); err != nil {
+			return err
+		}
 	}
 	if err := message.check(); err != nil {
 		return err

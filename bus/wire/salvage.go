@@ -19,7 +19,7 @@ func (s *salvaged) salvage(payload []byte, found func(m meaning) bool) {
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		switch m := meaningOf(name); m {
-		case isFromHost, isFromID, isMsgID, isOpCode, isFragment:
+		case isFromHost, isFromID, isMsgID, isOpCode, isQueue, isFragment:
 			s.values[m] = trim(string(value))
 			s.times[m]++
 			if !found(m) {
@@ -37,6 +37,14 @@ func (s *salvaged) msgID() string {
 	return s.values[isMsgID]
 }
 
+// text returns the value of a field, "" if it is not valid.
+func (s *salvaged) text(m meaning) string {
+	if s.times[m] != 1 || !isText(s.values[m]) {
+		return ""
+	}
+	return s.values[m]
+}
+
 // salvage sets the sender of a malformed request, so that it can be answered, and which part it is. If an op code says that the
 // message is not a request, nothing is set: acks and responses are never answered.
 func (req *Request) salvage(payload []byte) {
@@ -49,21 +57,17 @@ func (req *Request) salvage(payload []byte) {
 	if !isRequest {
 		return
 	}
-	if s.times[isFromHost] == 1 && isText(s.values[isFromHost]) {
-		req.FromHost = s.values[isFromHost]
-	}
-	if s.times[isFromID] == 1 && isText(s.values[isFromID]) {
-		req.FromID = s.values[isFromID]
-	}
-	req.MsgID = s.msgID()
+	req.FromHost, req.FromID, req.MsgID = s.text(isFromHost), s.text(isFromID), s.msgID()
 	if s.times[isFragment] == 1 {
 		req.Fragment, _ = parseFragment([]byte(s.values[isFragment]))
 	}
 }
 
-// salvage sets which request a malformed response is for, so that its caller can be told what became of it.
+// salvage sets which request a malformed response is for, and who sent it, so that its caller can be told what became of the
+// request.
 func (res *Response) salvage(payload []byte) {
 	var s salvaged
 	s.salvage(payload, func(meaning) bool { return true })
-	res.MsgID = s.msgID()
+	res.FromHost, res.FromID, res.MsgID = s.text(isFromHost), s.text(isFromID), s.msgID()
+	res.OpCode, res.Queue = OpCode(s.text(isOpCode)), s.text(isQueue)
 }

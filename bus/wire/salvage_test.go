@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -62,6 +63,40 @@ func TestFaultySender(t *testing.T) {
 			if req.FromHost != test.host || req.FromID != test.id || req.MsgID != test.msg {
 				t.Errorf("from %q, %q, message %q; want %q, %q, %q",
 					req.FromHost, req.FromID, req.MsgID, test.host, test.id, test.msg)
+			}
+		})
+	}
+}
+
+// TestFaultyResponder holds what a refused response tells of its sender beside the message that it answers.
+func TestFaultyResponder(t *testing.T) {
+	t.Parallel()
+	const content = "Content-Type: application/json"
+	usual := usualResponse()
+	tests := map[string]struct {
+		old, replacement string
+		change           func(*wire.Response)
+	}{
+		"start line":             {"HTTP/1.1 200 OK", "junk", func(*wire.Response) {}},
+		"length":                 {"Length: 10", "Length: ten", func(*wire.Response) {}},
+		"queue twice":            {content, "Bus-Queue: other", func(res *wire.Response) { res.Queue = "" }},
+		"op code twice":          {content, "Bus-Op-Code: Ack", func(res *wire.Response) { res.OpCode = "" }},
+		"an ack":                 {": Res", ": Ack\r\nbad", func(res *wire.Response) { res.OpCode = wire.OpAck }},
+		"message ID twice":       {content, "Bus-Msg-Id: other", func(res *wire.Response) { res.MsgID = "" }},
+		"sender's host with NUL": {"From-Host: calculator", "From-Host: calc\x00", func(res *wire.Response) { res.FromHost = "" }},
+		"sender in the body":     {"Bus-From-Id: ", "Bad\r\n\r\nBus-From-Id: ", func(res *wire.Response) { *res = wire.Response{FromHost: usual.FromHost} }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := &wire.Response{FromHost: usual.FromHost, FromID: usual.FromID, MsgID: usual.MsgID, OpCode: usual.OpCode, Queue: usual.Queue}
+			test.change(want)
+			res := &wire.Response{FromHost: "old", FromID: "old", MsgID: "old", Queue: "old"}
+			if wire.ParseResponse(edited(t, goldenResponse, test.old, test.replacement), res) == nil {
+				t.Fatal("accepted")
+			}
+			if !reflect.DeepEqual(res, want) {
+				t.Errorf("%+v beside an error, want %+v", res, want)
 			}
 		})
 	}
