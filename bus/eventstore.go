@@ -76,12 +76,22 @@ func (s *eventStream) store(ctx context.Context, message *nats.Msg, id string, a
 	if err != nil {
 		return false, err
 	}
-	for {
+	answers := false
+	for attempt := 1; ; attempt++ {
 		err = within(ctx, storeAttempt, func(ctx context.Context) error {
 			_, err := manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
 			return err
 		})
 		doubtful = err != nil && (doubtful || isTimeout(err))
+		if attempt == 2 && isTimeout(err) { // a stream whose disk is full tells publishers nothing, and others what it has
+			answers = within(ctx, storeAttempt, func(ctx context.Context) error {
+				_, err := manager.Stream(ctx, s.name())
+				return err
+			}) == nil
+		}
+		if answers && isTimeout(err) {
+			err = fmt.Errorf("%w: %w", errStoresNothing, err)
+		}
 		if !s.mayPass(err) || s.denies(message.Subject) {
 			return doubtful, err
 		}
@@ -153,10 +163,16 @@ func (s *eventStream) denies(subject string) bool {
 	return ok && denied == denial{publish: true, subject: subject}
 }
 
+// errStoresNothing is the cause of errors that say that a stream is there, and confirms nothing.
+var errStoresNothing = errors.New("the stream stores nothing")
+
 // failed is the error for a stream that does not do what it should.
 func (s *eventStream) failed(err error) *Error {
 	apiError, _ := errors.AsType[*jetstream.APIError](err)
 	switch {
+	case errors.Is(err, errStoresNothing):
+		return newError(http.StatusInsufficientStorage, ExecutedUnknown, errors.Join(ErrTimeout, err),
+			"the stream %s answers, but does not store: its disk may be full or broken; make room, and restart the JetStream of its server", s.name())
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
 		return newError(http.StatusServiceUnavailable, NotExecuted, err,
 			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.source, s.conn.link.user())

@@ -626,6 +626,33 @@ func TestJetStreamIsFull(t *testing.T) {
 	}
 }
 
+// TestStreamThatStoresNothing has a stream confirm nothing, as one does whose disk is full.
+func TestStreamThatStoresNothing(t *testing.T) {
+	t.Parallel()
+	b := newStored(t)
+	source := b.Connect(ordersHost)
+	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.NoAck = true
+	if _, err := manager(t, source).UpdateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	err = bus.NewEvent[bus.Args](events, "/on-ordered").Fire(ctx, nil)
+	failed, _ := errors.AsType[*bus.Error](err)
+	if failed == nil || failed.Status != http.StatusInsufficientStorage || failed.Executed != bus.ExecutedUnknown || !strings.Contains(failed.Detail, "its disk may be full") {
+		t.Errorf("%v, want status 507, executed unknown", err)
+	}
+}
+
 // TestStoredEventsAreRefused says why.
 func TestStoredEventsAreRefused(t *testing.T) {
 	t.Parallel()

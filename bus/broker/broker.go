@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -37,8 +38,13 @@ const readyTimeout = 10 * time.Second
 
 // Broker is a running NATS server. Its methods may be used by many goroutines at once.
 type Broker struct {
-	server *server.Server
-	url    string // "nats://127.0.0.1:4222"; "" if it does not listen
+	server   *server.Server
+	faults   *faultLog
+	url      string        // "nats://127.0.0.1:4222"; "" if it does not listen
+	closing  chan struct{} // closed by Close
+	close    func()        // closes it once
+	restored sync.WaitGroup
+	storage  *server.JetStreamConfig // of restoreStorage: as JetStream was first configured; nil before it was needed
 }
 
 // Start runs a broker and returns when clients can connect. Without options only [Broker.InProcessConn] reaches it, it
@@ -57,21 +63,25 @@ func Start(options ...Option) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
-	faults := new(faultLog)
+	faults := newFaultLog()
 	embedded.SetLogger(faults, false, false)
 	embedded.Start()
-	broker := &Broker{server: embedded}
-	if err := broker.awaitReady(config, faults); err != nil {
+	broker := &Broker{server: embedded, faults: faults, closing: make(chan struct{})}
+	broker.close = sync.OnceFunc(func() { close(broker.closing) })
+	if err := broker.awaitReady(config); err != nil {
 		broker.Close()
 		return nil, err
 	}
 	broker.url = clientURL(embedded.Addr())
+	if embedded.JetStreamEnabled() {
+		broker.restored.Go(broker.restoreStorage)
+	}
 	return broker, nil
 }
 
 // awaitReady returns nil when the server is ready, or why it did not start.
-func (b *Broker) awaitReady(config *settings, faults *faultLog) error {
-	if fault := faults.first(); fault != nil {
+func (b *Broker) awaitReady(config *settings) error {
+	if fault := b.faults.first(); fault != nil {
 		return config.explain(fault)
 	}
 	if !b.server.ReadyForConnections(readyTimeout) {
@@ -100,6 +110,8 @@ func (b *Broker) Stores() bool { return b.server.JetStreamEnabled() }
 // Close ends every connection, writes what JetStream has not yet stored, and returns when the server has stopped. It
 // may be called again, and by several goroutines: each call returns when the server has stopped.
 func (b *Broker) Close() {
+	b.close()
+	b.restored.Wait()
 	b.server.Shutdown()
 	b.server.WaitForShutdown()
 }

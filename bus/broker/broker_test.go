@@ -3,6 +3,7 @@ package broker_test
 import (
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -148,6 +149,33 @@ func TestJetStream(t *testing.T) {
 	}
 	if !second.Stores() || start(t).Stores() {
 		t.Error("a broker stores when it is told where, and else not")
+	}
+}
+
+// TestJetStream_FullDisk holds that JetStream is started again once its disk has room, with what is on the disk. What was in memory is
+// gone, which tells when.
+func TestJetStream_FullDisk(t *testing.T) {
+	t.Parallel()
+	embedded := start(t, broker.JetStream(t.TempDir()))
+	kept := bucket(t, embedded)
+	if _, err := kept.PutString(t.Context(), "answer", "42"); err != nil {
+		t.Fatal(err)
+	}
+	manager, err := jetstream.New(connect(t, "", nats.InProcessServer(embedded)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMemory := jetstream.StreamConfig{Name: "memory", Subjects: []string{"memory"}, Storage: jetstream.MemoryStorage}
+	if _, err := manager.CreateStream(t.Context(), inMemory); err != nil {
+		t.Fatal(err)
+	}
+	broker.FillDisk(embedded)
+	for broker.Streams(embedded) != 1 { // no request: nats-server starts JetStream without a lock that these take
+		runtime.Gosched()
+	}
+	entry, err := kept.Get(t.Context(), "answer")
+	if err != nil || string(entry.Value()) != "42" {
+		t.Errorf("after JetStream was started again: %v", err)
 	}
 }
 

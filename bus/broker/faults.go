@@ -5,13 +5,30 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"syscall"
 )
 
 // faultLog is the server's logger. It prints nothing; it keeps the first fatal message, which is the only way in which
-// the server says why it could not start.
+// the server says why it could not start, and reports writes that failed because a disk was full.
 type faultLog struct {
+	diskFull chan struct{} // room for one report
+
 	mu    sync.Mutex // protects fault
 	fault error
+}
+
+func newFaultLog() *faultLog { return &faultLog{diskFull: make(chan struct{}, 1)} }
+
+// Errorf reports that a disk is full, if that is what the message is about.
+func (l *faultLog) Errorf(_ string, arguments ...any) {
+	for _, argument := range arguments {
+		if err, ok := argument.(error); ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+			select {
+			case l.diskFull <- struct{}{}:
+			default:
+			}
+		}
+	}
 }
 
 // Fatalf keeps the message. The server does not stop by itself: the logger of a program would exit here.
@@ -52,7 +69,6 @@ func (s *settings) explain(fault error) error {
 }
 
 // The other methods of a logger, called while the server runs.
-func (*faultLog) Errorf(string, ...any)  {}
 func (*faultLog) Warnf(string, ...any)   {}
 func (*faultLog) Noticef(string, ...any) {}
 func (*faultLog) Debugf(string, ...any)  {}
