@@ -17,12 +17,13 @@ type catalog struct {
 	token    string // of the caller, "" for an anonymous one
 	ports    []int  // the public ones, which it describes
 	patience patience
+	roster   *roster
 
 	snapshots shared[*snapshot]
 }
 
-func newCatalog(conn *bus.Conn, config *portalConfig, token string) *catalog {
-	c := &catalog{conn: conn, token: token, ports: config.ports, patience: config.patience}
+func newCatalog(conn *bus.Conn, config *portalConfig, known *roster, token string) *catalog {
+	c := &catalog{conn: conn, token: token, ports: config.ports, patience: config.patience, roster: known}
 	c.snapshots = shared[*snapshot]{age: maxAge, timeout: config.patience.documents, now: config.now, look: c.gather}
 	return c
 }

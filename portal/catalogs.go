@@ -15,6 +15,7 @@ const maxCatalogs = 128
 type catalogs struct {
 	conn   *bus.Conn
 	config *portalConfig
+	roster roster // shared, as all callers see the same instances
 
 	mu      sync.Mutex // protects all fields below
 	byToken map[string]*catalog
@@ -42,7 +43,7 @@ func (c *catalogs) of(token string) *catalog {
 			delete(c.byToken, other)
 		}
 	}
-	made := newCatalog(c.conn, c.config, token)
+	made := newCatalog(c.conn, c.config, &c.roster, token)
 	c.byToken[token] = made
 	return made
 }

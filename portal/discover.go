@@ -34,8 +34,9 @@ type instance struct {
 
 // presence is what runs on the plane and is public.
 type presence struct {
-	places    []place               // sorted
+	places    []place               // those of instances that are known longest come first
 	instances map[string][]instance // by host, sorted by ID
+	leftOut   int                   // instances that exceed maxPeers
 }
 
 // discover asks every instance on the plane which hosts and ports it serves, and returns the public ones. An instance
@@ -44,43 +45,53 @@ type presence struct {
 func (c *catalog) discover(ctx context.Context) (*presence, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience.discovery)
 	defer cancel()
-	found := &presence{instances: make(map[string][]instance)}
+	answering, public := c.roster.gather(), make(map[peer]instance)
 	err := askAll(ctx, c.conn, "/ping", func(from peer, body []byte, err error) {
-		if err == nil {
-			c.welcome(found, from, body)
+		if err == nil && isOwnPing(from, body) && answering.add(from) {
+			public[from] = c.publicPart(from, body)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(found.places, place.compare)
-	found.places = slices.Compact(found.places)
+	admitted, leftOut := answering.admit()
+	found := &presence{instances: make(map[string][]instance), leftOut: leftOut}
+	listed := make(map[place]bool)
+	for _, from := range admitted {
+		ports := public[from].Ports
+		if len(ports) > 0 {
+			found.instances[from.host] = append(found.instances[from.host], public[from])
+		}
+		for _, port := range ports {
+			if at := (place{from.host, port}); !listed[at] {
+				listed[at] = true
+				found.places = append(found.places, at)
+			}
+		}
+	}
 	for _, of := range found.instances {
 		slices.SortFunc(of, func(a, b instance) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	return found, nil
 }
 
-// welcome reads the answer of one instance. The portal's own answers are left out.
-func (c *catalog) welcome(found *presence, from peer, body []byte) {
+// publicPart reads the answer of one instance. The portal's own answers have no public part.
+func (c *catalog) publicPart(from peer, body []byte) (public instance) {
 	var answer struct {
 		Version string `json:"version"`
 		Ports   []int  `json:"ports"`
 	}
 	if json.NewDecoder(bytes.NewReader(body)).Decode(&answer) != nil || from.host == c.conn.Host() {
-		return
+		return instance{}
 	}
-	public := instance{ID: from.id}
+	public.ID = from.id
 	if len(answer.Version) <= maxVersion {
 		public.Version = answer.Version
 	}
 	for _, port := range answer.Ports {
 		if slices.Contains(c.ports, port) {
-			found.places = append(found.places, place{from.host, port})
 			public.Ports = append(public.Ports, port)
 		}
 	}
-	if len(public.Ports) > 0 {
-		found.instances[from.host] = append(found.instances[from.host], public)
-	}
+	return public
 }

@@ -99,12 +99,12 @@ func (c *Catalogs) Count() int { return len(c.all.byToken) }
 // LiveOf returns what is shown, look after look, of one instance that answers in this way, to a caller who may call its
 // Add.
 func LiveOf(answers ...[]byte) ([]byte, error) {
-	w, from := new(window), peer{"stranger.example", "a"}
+	w, known, from := new(window), new(roster), peer{"stranger.example", "a"}
 	for at, answer := range answers {
-		seen := &gatheredLook{look: look{taken: time.Unix(int64(at), 0), peers: make(map[peer]told)}}
+		seen := newGatheredLook(known, time.Unix(int64(at), 0))
 		seen.ping(from, []byte("{}"), nil)
 		seen.traffic(from, answer, nil)
-		w.add(&seen.look)
+		w.add(seen.admit())
 	}
 	host := &visibleHost{ports: []int{443}, operations: map[operationKey]int{keyOf(443, "/add", "A.Add"): 1, keyOf(443, "/add", "/add"): 1}}
 	return json.Marshal(draw(newPicture(w), visibility{from.host: host}, nil))

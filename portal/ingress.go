@@ -36,6 +36,7 @@ type Ingress struct {
 	bodies  *inFlight
 	cookies droppedCookies
 	scraped shared[string]
+	roster  roster
 	handler http.Handler // serve, behind the rules for other origins
 }
 

@@ -41,7 +41,7 @@ type viewer struct {
 func newLive(conn *bus.Conn, all *catalogs, config *portalConfig) *live {
 	window := new(window)
 	look := func(ctx context.Context, began time.Time) (*picture, error) {
-		seen, err := lookout(ctx, conn, began)
+		seen, err := lookout(ctx, conn, &all.roster, began)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,6 @@ import (
 // Limits of what one look at the traffic accepts. Well-behaved instances stay far below them: each reports at most 257
 // callers for each of its endpoints.
 const (
-	maxPeers      = 4096
 	maxPeerRows   = 1 << 13 // of one instance
 	maxRows       = 1 << 16 // of all
 	maxNameLength = 200     // of names that are shown, in bytes
@@ -58,8 +57,8 @@ type look struct {
 type fault struct{ host, text string }
 
 // lookout asks all instances what they serve and what they call.
-func lookout(ctx context.Context, conn *bus.Conn, taken time.Time) (*look, error) {
-	seen := &gatheredLook{look: look{taken: taken, peers: make(map[peer]told)}}
+func lookout(ctx context.Context, conn *bus.Conn, known *roster, taken time.Time) (*look, error) {
+	seen := newGatheredLook(known, taken)
 	var asking sync.WaitGroup
 	var notThere, notTold error
 	asking.Go(func() { notThere = askAll(ctx, conn, "/ping", seen.ping) })
@@ -68,14 +67,20 @@ func lookout(ctx context.Context, conn *bus.Conn, taken time.Time) (*look, error
 	if err := cmp.Or(notThere, notTold); err != nil {
 		return nil, err
 	}
-	return &seen.look, nil
+	return seen.admit(), nil
 }
 
 // gatheredLook is a look in progress.
 type gatheredLook struct {
-	mu   sync.Mutex // protects all below
-	look look
-	rows int
+	mu        sync.Mutex // protects all below
+	look      look
+	attendees *attendees
+	rows      int // of known instances
+	newRows   int // of newcomers, which take no row from those
+}
+
+func newGatheredLook(known *roster, taken time.Time) *gatheredLook {
+	return &gatheredLook{look: look{taken: taken, peers: make(map[peer]told)}, attendees: known.gather()}
 }
 
 // ping records that an instance is running. An instance that does not answer is unknown.
@@ -83,16 +88,16 @@ func (g *gatheredLook) ping(from peer, body []byte, err error) {
 	var answer struct {
 		Version string `json:"version"`
 	}
-	if err != nil || json.Unmarshal(body, &answer) != nil {
+	if err != nil || json.Unmarshal(body, &answer) != nil || !isOwnPing(from, body) {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	known, ok := g.look.peers[from]
-	if !ok && len(g.look.peers) >= maxPeers {
+	if !g.attendees.add(from) {
 		g.full()
 		return
 	}
+	known := g.look.peers[from]
 	known.version = presentable(answer.Version)
 	g.look.peers[from] = known
 }
@@ -105,20 +110,57 @@ func (g *gatheredLook) traffic(from peer, body []byte, err error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !g.attendees.add(from) {
+		g.full()
+		return
+	}
 	if err != nil {
 		g.look.faults = append(g.look.faults, fault{from.host, fmt.Sprintf("The counts of %s are left out: %s.", from, err)})
 		return
 	}
-	known, ok := g.look.peers[from]
-	rows := len(counted.served) + len(counted.made)
-	if !ok && len(g.look.peers) >= maxPeers || g.rows+rows > maxRows {
+	all := &g.rows
+	if g.attendees.since[from] == newcomer {
+		all = &g.newRows
+	}
+	if *all+counted.rows() > maxRows {
 		g.full()
 		return
 	}
-	g.rows += rows
+	*all += counted.rows()
+	known := g.look.peers[from]
 	known.traffic = counted
 	g.look.peers[from] = known
 }
+
+// admit ends the look. Those that are known longest have precedence.
+func (g *gatheredLook) admit() *look {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	admitted, leftOut := g.attendees.admit()
+	if leftOut > 0 {
+		g.full()
+	}
+	peers, rows := make(map[peer]told, len(admitted)), 0
+	for _, from := range admitted {
+		known, answered := g.look.peers[from]
+		if !answered {
+			continue // only its counts could not be read
+		}
+		if known.traffic != nil && rows+known.rows() > maxRows {
+			known.traffic = nil
+			g.full()
+		}
+		if known.traffic != nil {
+			rows += known.rows()
+		}
+		peers[from] = known
+	}
+	g.look.peers = peers
+	return &g.look
+}
+
+// rows returns how many callers and callees an instance reports.
+func (t *traffic) rows() int { return len(t.served) + len(t.made) }
 
 // full records once that a limit is reached. The lock is held.
 func (g *gatheredLook) full() {

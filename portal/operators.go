@@ -52,7 +52,8 @@ func (i *Ingress) tellAllMetrics(w http.ResponseWriter, r *http.Request) {
 
 // scrape collects the metrics of all instances.
 type scrape struct {
-	conn *bus.Conn
+	conn   *bus.Conn
+	roster *roster
 
 	mu      sync.Mutex // protects answers and size
 	answers []scraped  // of the instances that were found
@@ -84,7 +85,7 @@ const reasonConflict = "conflict"
 
 // scrapeAll returns the metrics of all instances as one exposition. It is no error if some instances are missing.
 func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
-	s := &scrape{conn: i.conn, leftOut: map[string]int{reasonSilent: 0, reasonFailed: 0, reasonBroken: 0, reasonTooMuch: 0}}
+	s := &scrape{conn: i.conn, roster: &i.roster, leftOut: map[string]int{reasonSilent: 0, reasonFailed: 0, reasonBroken: 0, reasonTooMuch: 0}}
 	found, err := s.find(ctx)
 	if err != nil {
 		return "", err
@@ -104,35 +105,25 @@ func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	return s.tell(i.labels())
 }
 
-// find returns the instances on the plane, sorted, the ingress itself first: the first one counts when as many others
-// disagree on the type of a metric.
+// find returns the instances on the plane: the ingress itself, then those that are known longest. The first one counts when
+// as many others disagree on the type of a metric.
 func (s *scrape) find(ctx context.Context) (found []peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout/2) //nolint:mnd // half
 	defer cancel()
-	err = askAll(ctx, s.conn, "/ping", func(from peer, _ []byte, err error) {
-		switch {
-		case err != nil:
+	answering := s.roster.gather()
+	err = askAll(ctx, s.conn, "/ping", func(from peer, body []byte, err error) {
+		if err != nil {
 			s.leftOut[reasonSilent]++
-		case len(found) >= maxPeers:
-			s.leftOut[reasonTooMuch]++
-		default:
-			found = append(found, from)
+		} else if isOwnPing(from, body) {
+			answering.add(from)
 		}
 	})
+	found, s.leftOut[reasonTooMuch] = answering.admit()
 	own := peer{s.conn.Host(), s.conn.ID()}
-	slices.SortFunc(found, func(a, b peer) int {
-		switch {
-		case a == b:
-			return 0
-		case a == own:
-			return -1
-		case b == own:
-			return 1
-		default:
-			return a.compare(b)
-		}
-	})
-	return slices.Compact(found), err
+	if at := slices.Index(found, own); at > 0 {
+		found = slices.Insert(slices.Delete(found, at, at+1), 0, own)
+	}
+	return found, err
 }
 
 // scraped is the answer of one instance.

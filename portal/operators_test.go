@@ -212,6 +212,11 @@ func scrapeAll(t *testing.T, b *bustest.Bus) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return metricsOfAll(t, ingress)
+}
+
+func metricsOfAll(t *testing.T, ingress *portal.Ingress) string {
+	t.Helper()
 	w := httptest.NewRecorder()
 	ingress.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/-/metrics/all", http.NoBody))
 	if w.Code != http.StatusOK {

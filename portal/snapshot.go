@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +35,9 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 		return nil, err
 	}
 	members, leftOut := c.fetchAll(ctx, found.places)
+	if found.leftOut > 0 {
+		leftOut = append(leftOut, fmt.Sprintf("%d instances are left out: more than %d answer, and these came last.", found.leftOut, maxPeers))
+	}
 	instances, err := c.describeInstances(found, members)
 	if err != nil {
 		return nil, err
@@ -51,7 +56,8 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 	return made, nil
 }
 
-// fetchAll fetches the documents of all places, and says which are missing and why, both in the order of the places.
+// fetchAll fetches the documents of all places in their order. It returns them, and which are missing and why, both sorted
+// by place.
 func (c *catalog) fetchAll(ctx context.Context, places []place) (members []openapi.Member, leftOut []string) {
 	documents := make([]*openapi.Document, len(places))
 	faults := make([]error, len(places))
@@ -65,7 +71,13 @@ func (c *catalog) fetchAll(ctx context.Context, places []place) (members []opena
 		})
 	}
 	fetching.Wait()
-	for at, from := range places {
+	order := make([]int, len(places))
+	for at := range order {
+		order[at] = at
+	}
+	slices.SortFunc(order, func(a, b int) int { return places[a].compare(places[b]) })
+	for _, at := range order {
+		from := places[at]
 		if faults[at] != nil {
 			leftOut = append(leftOut, from.String()+" is left out: "+faults[at].Error()+".")
 		} else if documents[at] != nil {

@@ -1,0 +1,136 @@
+package portal_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/portal"
+)
+
+// answerAsMany answers questions at a path of port 888 of "all" as so many invented instances would, before all others.
+func answerAsMany(t *testing.T, b *bustest.Bus, path string, count int) {
+	t.Helper()
+	raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(raw.Close)
+	answer := func(message *nats.Msg) {
+		var request wire.Request
+		if wire.ParseRequest(message.Data, &request) != nil {
+			return
+		}
+		to := subject.Response(b.Plane(), request.FromHost, request.FromID)
+		for at := range count {
+			from := fmt.Sprintf("a%d.example", at)
+			response := &wire.Response{
+				Status: 200, OpCode: wire.OpRes, FromHost: from, FromID: "i1aaaaaaaa", MsgID: request.MsgID,
+				Header: wire.Header{{Name: "Content-Type", Value: "application/json"}},
+				Body:   []byte(`{"host":"` + from + `","id":"i1aaaaaaaa","version":"1","ports":[443]}`),
+			}
+			_ = raw.Publish(to, wire.AppendResponse(nil, response))
+		}
+	}
+	if _, err := raw.Subscribe(subject.Subscription(b.Plane(), "888", "all", "GET", path), answer); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := raw.FlushWithContext(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fetch requests a path of the portal over the bus.
+func (w *watched) fetch(path string, into any) {
+	w.t.Helper()
+	if err := bus.Call(w.t.Context(), w.viewer, "GET https://portal"+path, nil, into); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestRoster_InventedInstances: one that answers for thousands does not displace the instances that the portal knows.
+func TestRoster_InventedInstances(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		serveCounter(t, b.Connect("counter.example"))
+		w := watch(t, b)
+		w.look("") // the portal gets to know the counter
+		answerAsMany(t, b, "ping", 6000)
+		time.Sleep(3 * time.Second)
+		got := w.look("")
+		if got.names() != "counter.example" || len(got.Services[0].Instances) != 1 {
+			t.Errorf("the map has %s", got.names())
+		}
+		const leftOut = "instances are left out: more than 4096 answer, and these came last."
+		if !strings.Contains(strings.Join(got.LeftOut, "\n"), leftOut) {
+			t.Errorf("the map says %q", got.LeftOut)
+		}
+		var listed struct{ Hosts map[string]json.RawMessage }
+		w.fetch("/instances.json", &listed)
+		if len(listed.Hosts) != 1 || listed.Hosts["counter.example"] == nil {
+			t.Errorf("%d hosts are listed", len(listed.Hosts))
+		}
+		var document struct {
+			Info  struct{ Description string }
+			Paths map[string]json.RawMessage
+		}
+		w.fetch("/openapi.json", &document)
+		if document.Paths["/counter.example:443/slow"] == nil || !strings.Contains(document.Info.Description, leftOut) {
+			t.Errorf("the document says %q", document.Info.Description)
+		}
+	})
+}
+
+// TestRoster_Scrape: the instances that an ingress knows stay in its metrics of all.
+func TestRoster_Scrape(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		counter := b.Connect("counter.example")
+		ingress, err := portal.NewIngress(b.Connect("ingress"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := `busline_connected{host="counter.example",id="` + counter.ID() + `"`
+		for _, invented := range []int{0, 6000} {
+			answerAsMany(t, b, "ping", invented)
+			time.Sleep(2 * time.Second)
+			got := metricsOfAll(t, ingress)
+			if !strings.Contains(got, own) || strings.Contains(got, `reason="too_much"} 0`) != (invented == 0) {
+				t.Errorf("with %d invented ones: %.3000s", invented, got)
+			}
+		}
+	})
+}
+
+// TestRoster_PingOfAnother: an instance announces no other one.
+func TestRoster_PingOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"host": `{"host":"other.example","id":"s1aaaaaaaa","version":"1","ports":[443]}`,
+		"id":   `{"host":"stranger.example","id":"other","version":"1","ports":[443]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+				newStranger(t, b, "stranger.example").tells("/ping", body)
+				w := watch(t, b)
+				var listed struct{ Hosts map[string]json.RawMessage }
+				w.fetch("/instances.json", &listed)
+				if len(listed.Hosts) != 0 {
+					t.Errorf("listed: %v", listed.Hosts)
+				}
+			})
+		})
+	}
+}
