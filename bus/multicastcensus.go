@@ -11,11 +11,15 @@ import (
 // to every instance of its plane, and those that have greeted since. One that does not ack a multicast within a long silence is
 // taken for dead, until it is heard again. Each takes eight bytes, as a process may meet thousands and call few; two with the
 // same mark are taken for one.
+//
+// A full census forgets all instances of one host, and is unsure of a host that comes afterwards: it may be a forgotten one. The
+// mark of the host itself, without an instance, stands for those that were forgotten, until a call has listened for them.
 type census struct {
 	seed maphash.Seed
 
-	mu    sync.Mutex // protects marks
-	marks []uint64   // sorted; the upper half stands for the plane and the host
+	mu      sync.Mutex // protects all below
+	marks   []uint64   // sorted; the upper half stands for the plane and the host
+	evicted bool       // hosts were forgotten
 }
 
 const maxCensus = 16 << 10
@@ -38,20 +42,33 @@ func (c *census) markAll(plane string, instances []peer) map[uint64]struct{} {
 	return marks
 }
 
-// add is false if there are too many.
-func (c *census) add(plane string, at peer) bool {
-	mark := c.mark(plane, at)
+func (c *census) add(plane string, at peer) {
+	host, mark := c.markHost(plane, at.host), c.mark(plane, at)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	place, known := slices.BinarySearch(c.marks, mark)
-	if known {
-		return true
+	if _, known := slices.BinarySearch(c.marks, mark); known {
+		return
 	}
-	if len(c.marks) >= maxCensus {
-		return false
+	c.makeRoomLocked(2, mark) //nolint:mnd // the host's and the instance's
+	if first, last := c.sectionLocked(host); first == last && c.evicted {
+		c.insertLocked(host)
 	}
-	c.marks = slices.Insert(c.marks, place, mark)
-	return true
+	c.insertLocked(mark)
+}
+
+func (c *census) insertLocked(mark uint64) {
+	if place, known := slices.BinarySearch(c.marks, mark); !known {
+		c.marks = slices.Insert(c.marks, place, mark)
+	}
+}
+
+// makeRoomLocked forgets hosts until there is room for so many marks. The hash of a mark chooses which hosts.
+func (c *census) makeRoomLocked(count int, chooses uint64) {
+	for len(c.marks)+count > maxCensus {
+		first, last := c.sectionLocked(c.marks[chooses<<32>>32%uint64(len(c.marks))] >> 32 << 32)
+		c.marks = slices.Delete(c.marks, first, last)
+		c.evicted = true
+	}
 }
 
 func (c *census) remove(plane string, at peer) {
@@ -68,7 +85,7 @@ func (c *census) covered(plane, host string, by []peer) bool {
 	seen := c.markAll(plane, by)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	first, last := c.section(plane, host)
+	first, last := c.sectionLocked(c.markHost(plane, host))
 	for _, mark := range c.marks[first:last] {
 		if _, ok := seen[mark]; !ok {
 			return false
@@ -77,26 +94,36 @@ func (c *census) covered(plane, host string, by []peer) bool {
 	return first < last
 }
 
-// reduce forgets the instances of the host that are not among these.
+// reduce forgets the instances of the host that are not among these. A host of which the census is unsure has these.
 func (c *census) reduce(plane, host string, to []peer) {
 	seen := c.markAll(plane, to)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	first, last := c.section(plane, host)
+	section := c.markHost(plane, host)
+	first, last := c.sectionLocked(section)
+	unsure := c.evicted && (first == last || c.marks[first] == section)
 	rest := slices.DeleteFunc(c.marks[first:last], func(mark uint64) bool {
 		_, ok := seen[mark]
 		return !ok
 	})
 	c.marks = slices.Delete(c.marks, first+len(rest), last)
+	if !unsure {
+		return
+	}
+	c.makeRoomLocked(len(to), section>>32)
+	for _, each := range to {
+		if each.host == host { // else an instance of its own, or the host "all", was called
+			c.insertLocked(c.mark(plane, each))
+		}
+	}
 }
 
-// section returns where the marks of a host begin and end. The lock is held.
-func (c *census) section(plane, host string) (first, last int) {
+// sectionLocked returns where the marks of a host begin and end.
+func (c *census) sectionLocked(host uint64) (first, last int) {
 	sameHost := func(mark, host uint64) int { return cmp.Compare(mark>>32<<32, host) }
-	mark := c.markHost(plane, host)
-	first, _ = slices.BinarySearchFunc(c.marks, mark, sameHost)
+	first, _ = slices.BinarySearchFunc(c.marks, host, sameHost)
 	last = first
-	for last < len(c.marks) && c.marks[last]>>32<<32 == mark {
+	for last < len(c.marks) && c.marks[last]>>32<<32 == host {
 		last++
 	}
 	return first, last

@@ -160,6 +160,58 @@ func TestHasteIsWrongOnce(t *testing.T) {
 	})
 }
 
+// TestFirstMulticast_InventedGreetings has 17 000 instances greet that are not there, more than a caller remembers. It costs a
+// full wait for each host at most, and those who come afterwards are all expected.
+func TestFirstMulticast_InventedGreetings(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		serveTwo := func(host string) {
+			for range 2 {
+				conn := b.connect(host)
+				serve(t, conn, calculator{conn.ID()}, bus.NoQueue())
+			}
+		}
+		serveTwo(calculatorHost)
+		caller := b.connect("caller.example")
+		raw := rawClient(t, b.world)
+		to := subject.Subscription(b.Plane(), "888", "all", "POST", "hello")
+		for at := range 17_000 {
+			hello := wire.AppendRequest(nil, &wire.Request{
+				Method: "POST", Target: "/hello", Host: "all:888", FromHost: fmt.Sprintf("h%d.example", at), FromID: "s1aaaaaaaa", MsgID: "hello",
+				TimeBudget: time.Second, CallDepth: 1,
+			})
+			if err := raw.Publish(to, hello); err != nil {
+				t.Fatal(err)
+			}
+			if at%100 == 0 {
+				flush(t, raw)
+				synctest.Wait()
+			}
+		}
+		flush(t, raw)
+		synctest.Wait()
+		serveTwo(otherHost)
+		late := slow{host: otherHost, id: "s1aaaaaaaa", takes: 200 * time.Millisecond}
+		b.newSlow(late)
+		b.greet(late)
+		synctest.Wait()
+		for _, host := range []string{calculatorHost, otherHost} {
+			ids, first := publishFor(t, caller, "https://"+host+"/who")
+			sums, second := publishFor(t, caller, "https://"+host+"/add?x=1&y=2")
+			if host == otherHost && !slices.Contains(ids, late.id) {
+				t.Errorf("of %s, only %v answered", host, ids)
+			}
+			if len(sums) != 2 || first > 500*time.Millisecond {
+				t.Errorf("%s: %d answered within %s, then %d within %s", host, len(ids), first, len(sums), second)
+			}
+			_, third := publishFor(t, caller, "https://"+host+"/divide?x=4&y=2")
+			if third > 20*time.Millisecond {
+				t.Errorf("%s: a first call to another path took %s, want 20 ms at most", host, third)
+			}
+		}
+	})
+}
+
 // TestFirstAckOfAMulticast holds that a multicast waits for its first ack as long as a unicast call, and no longer.
 func TestFirstAckOfAMulticast(t *testing.T) {
 	t.Parallel()

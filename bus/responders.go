@@ -20,7 +20,7 @@ type responders struct {
 	begun   map[string]multicastCall // recent ones, by message id
 	ordered []string                 // the ids in begun: a ring, once it is full
 	oldest  int                      // of the ring
-	patient bool                     // haste was wrong once, or may be: no call is hasty any more
+	patient bool                     // haste was wrong once: no call is hasty any more
 
 	latest atomic.Pointer[string] // host that was heard: most answers come from the same one as the answer before
 
@@ -168,9 +168,7 @@ func enlist(names map[string]int, name string) {
 func (r *responders) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.census.add(r.plane, senderOf(ack)) {
-		r.patient = true
-	}
+	r.census.add(r.plane, senderOf(ack))
 	call := r.begun[ack.MsgID]
 	if !cameFrom(ack, call.host) {
 		return
@@ -212,8 +210,8 @@ func (r *responders) greeted(by peer, stays bool) {
 	}
 	if !stays {
 		r.census.remove(r.plane, by)
-	} else if !r.census.add(r.plane, by) {
-		r.patient = true
+	} else {
+		r.census.add(r.plane, by)
 	}
 }
 
