@@ -1,12 +1,16 @@
 package bus_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
 )
 
 // stack has a function whose argument is a segment of the path, and one that is guarded, below it.
@@ -87,4 +91,55 @@ func TestDetour(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHandle_OpenMethods registers a handler with claims and a wider one, in both orders.
+func TestHandle_OpenMethods(t *testing.T) {
+	t.Parallel()
+	const narrow, wide, others = "/files/private/{path+}", "/files/{path+}", "DELETE, OPTIONS, PATCH, POST, PUT"
+	guarded := []bus.HandleOption{bus.Claims(keepers)}
+	type route struct {
+		method, path string
+		options      []bus.HandleOption
+	}
+	i := newIssuer(t)
+	b := bustest.New(t)
+	for name, test := range map[string]struct {
+		narrower, wider, third route
+		open                   string
+	}{
+		"any method":          {route{"GET", narrow, guarded}, route{"*", wide, nil}, route{}, others},
+		"below a parameter":   {route{"GET", "/files/a.txt", guarded}, route{"*", "/files/{name}", nil}, route{}, others},
+		"one method":          {route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{}, "POST"},
+		"other claims":        {route{"GET", narrow, guarded}, route{"POST", wide, []bus.HandleOption{bus.Claims("true")}}, route{}, "POST"},
+		"reading":             {route{"POST", narrow, guarded}, route{"*", wide, nil}, route{}, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
+		"a third covers one":  {route{"GET", narrow, guarded}, route{"*", wide, nil}, route{"POST", narrow, guarded}, "DELETE, OPTIONS, PATCH, PUT"},
+		"a third covers it":   {route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{"*", narrow, guarded}, ""},
+		"the same claims":     {route{"GET", narrow, guarded}, route{"*", wide, guarded}, route{}, ""},
+		"all methods guarded": {route{"*", narrow, guarded}, route{"*", wide, nil}, route{}, ""},
+		"the same methods":    {route{"GET", narrow, guarded}, route{"GET", wide, nil}, route{}, ""},
+		"reading is open":     {route{"POST", narrow, guarded}, route{"GET", wide, nil}, route{}, ""},
+		"nothing guarded":     {route{"GET", narrow, nil}, route{"*", wide, guarded}, route{}, ""},
+		"elsewhere":           {route{"GET", "/other/{path+}", guarded}, route{"*", wide, nil}, route{}, ""},
+		"the same path":       {route{"GET", narrow, guarded}, route{"POST", narrow, nil}, route{}, ""},
+	} {
+		for _, order := range [][2]route{{test.narrower, test.wider}, {test.wider, test.narrower}} {
+			logged := new(lines)
+			conn := b.Connect("files.example", i.trust(), bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))
+			for _, each := range []route{test.third, order[0], order[1]} {
+				if each.path == "" {
+					continue
+				}
+				if err := conn.Handle(each.method, each.path, http.NotFoundHandler(), each.options...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			from, to := test.narrower.method+" "+test.narrower.path, test.wider.method+" "+test.wider.path
+			want := fmt.Sprintf("the claims of %s do not guard its paths under %s, which %s answers without them: "+
+				"ask for the same claims there, or serve %s under the method *", from, test.open, to, test.narrower.path)
+			if warned := logged.count(want) == 1; warned != (test.open != "") || !warned && logged.String() != "" {
+				t.Errorf("%s, %s first: %s", name, order[0].path, logged)
+			}
+		}
+	}
 }

@@ -107,9 +107,10 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 // for all that is below. The request's URL has the whole path. The endpoint is live when Handle returns, which waits for
 // the broker for at most 5 s.
 //
-// [Claims] guard a route, not what its handler finds there: if several routes lead to the same thing, each has to ask. No path
-// is cleaned before it reaches the handler, but one that would lead to a route of this connection with other claims if it were
-// clean, /files//private/x, is answered 404.
+// [Claims] guard a route, not what its handler finds there: if several routes lead to the same thing, each has to ask. A wider
+// path that answers without these claims under other methods, * /files/{path+} beside GET /files/private/{path+}, is logged as a
+// warning. No path is cleaned before it reaches the handler, but one that would lead to a route of this connection with other
+// claims if it were clean, /files//private/x, is answered 404.
 //
 // Request and response are whole in memory. The request body has at most 32 MiB, unless [BodyLimit] says otherwise. The
 // response is sent when the handler returns, so there is no http.Flusher and no http.Hijacker, and informational statuses
@@ -171,6 +172,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	c.remember(endpoints)
 	c.documents.add(endpoints)
 	c.warnOfDisplaced(endpoints)
+	c.warnOfOpenMethods(endpoints)
 	if !c.serving {
 		c.serving = true
 		c.link.services.join(ctx, c)
