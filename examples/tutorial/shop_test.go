@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,19 @@ func newShop(t *testing.T, commands ...string) *shop {
 		words := strings.Fields(strings.ReplaceAll(command, "../busline", clone))
 		s.run(words[0], words[1:]...)
 	}
+	for _, file := range sources(t) {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write(file, strings.ReplaceAll(string(source), ours, readers))
+	}
+	return s
+}
+
+// sources returns the files that the page shows: all but those that are generated.
+func sources(t *testing.T) []string {
+	t.Helper()
 	files, err := filepath.Glob("*/*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -46,16 +60,7 @@ func newShop(t *testing.T, commands ...string) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range append(files, programs...) {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasSuffix(file, "_gen.go") {
-			s.write(file, strings.ReplaceAll(string(source), ours, readers))
-		}
-	}
-	return s
+	return slices.DeleteFunc(append(files, programs...), func(file string) bool { return strings.HasSuffix(file, "_gen.go") })
 }
 
 // commands returns the lines of a shell block of the page that call the go command, without what is said of them.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -78,6 +79,25 @@ func TestTutorialWithoutWorkspace(t *testing.T) {
 	shop.run("go", "get", "-t", "./...")
 	shop.run("go", "test", "./...")
 	shop.build("gateway")
+}
+
+// TestTutorial_ShowsItsFiles: the page has each file as a whole, in the reader's module. A program that it only describes does
+// not compile for readers who follow it to the letter.
+func TestTutorial_ShowsItsFiles(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "tutorial.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range sources(t) {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), "```go\n"+strings.ReplaceAll(string(source), ours, readers)+"```\n") {
+			t.Errorf("docs/tutorial.md does not have all of %s", file)
+		}
+	}
 }
 
 // expect asks for a URL.
