@@ -84,6 +84,7 @@ func answerForeign(t *testing.T, b *bustest.Bus, path, status, body string) {
 			}
 			id := request.Header.Get("Bus-Msg-Id")
 			to, _ := strings.CutSuffix(asked.Reply, "."+id)
+			body := strings.ReplaceAll(body, "{caller}", request.Header.Get("Bus-From-Id"))
 			_ = conn.Publish(to, fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Length: %d\r\nBus-From-Host: foreign.example\r\n"+
 				"Bus-From-Id: f1aaaaaaaa\r\nBus-Msg-Id: %s\r\nBus-Op-Code: Res\r\n\r\n%s", status, len(body), id, body))
 		})

@@ -85,7 +85,7 @@ func (s *session) tap(ctx context.Context, options tapOptions) error {
 		select {
 		case calls := <-taps.calls:
 			for i := range calls {
-				if !options.shows(&calls[i]) {
+				if calls[i].FromID == s.conn.ID() || !options.shows(&calls[i]) { // else a tap shows itself asking
 					continue
 				}
 				if err := s.printCall(&calls[i]); err != nil {

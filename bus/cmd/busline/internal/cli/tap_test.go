@@ -94,3 +94,18 @@ func TestTapRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestTapOfItself taps a foreign instance that also tells of the questions of the tap.
+func TestTapOfItself(t *testing.T) {
+	t.Parallel()
+	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
+		e := &terminal{t, b, map[string]string{}}
+		answerForeign(t, b, "ping", "200 OK", "{}")
+		answerForeign(t, b, "tap", "200 OK", `{"next":2,"calls":[{"from":"busline","fromId":"{caller}","to":"foreign.example","port":888,"path":"/tap"},`+
+			`{"from":"caller.example","fromId":"c1aaaaaaaa","to":"foreign.example","port":443,"path":"/add"}]}`)
+		got := e.run(t.Context(), nil, "tap", "--count", "1")
+		if got.status != 0 || strings.Contains(got.stdout, "/tap") || !strings.Contains(got.stdout, "caller.example") {
+			t.Errorf("tap: %+v", got)
+		}
+	})
+}
