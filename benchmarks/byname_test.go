@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// BenchmarkAddByName is BenchmarkAdd without types: bus.Call takes the address apart with each call, and the arguments
+// BenchmarkAddByName is BenchmarkAdd without types: Conn.Call takes the address apart with each call, and the arguments
 // are in a map.
 func BenchmarkAddByName(b *testing.B) {
 	for _, path := range busPaths() {
@@ -21,7 +21,7 @@ func BenchmarkAddByName(b *testing.B) {
 func (c client) addingByName() operation {
 	return func(ctx context.Context) error {
 		var out addResults
-		err := bus.Call(ctx, c.conn, "https://"+serviceHost+"/add", bus.Args{"x": 5, "y": 6}, &out)
+		err := c.conn.Call(ctx, "https://"+serviceHost+"/add", bus.Args{"x": 5, "y": 6}, &out)
 		if err == nil && out.Sum != 11 {
 			err = fmt.Errorf("5 + 6 = %d", out.Sum)
 		}

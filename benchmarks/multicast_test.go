@@ -49,7 +49,7 @@ func multicast(caller *bus.Conn, instances int) operation {
 	add := bus.NewOperation[addArguments, addResults](caller, "POST https://"+serviceHost+"/add")
 	return func(ctx context.Context) error {
 		answers := 0
-		for response, err := range add.Publish(ctx, addArguments{X: 5, Y: 6}) {
+		for response, err := range add.Multicast(ctx, addArguments{X: 5, Y: 6}) {
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ func BenchmarkEcho64KiB(b *testing.B) {
 // BenchmarkEcho3MiB takes four messages of the broker in each direction.
 func BenchmarkEcho3MiB(b *testing.B) {
 	overPaths(b, largeCallersPerCore, func(c client) operation {
-		// A service bounds what one caller has on its way, see bus.WithMessageLimit, and an ingress what it holds.
+		// A service bounds what one caller has on its way, see bus.WithMaxMessageBytes, and an ingress what it holds.
 		room, echo := make(chan struct{}, 8), c.echoing(3<<20)
 		return func(ctx context.Context) error {
 			room <- struct{}{}

@@ -20,10 +20,10 @@ type deepCaller struct{ conn *bus.Conn }
 
 func (d deepCaller) Reach(ctx context.Context, hops int, address string) (status int, err error) {
 	if hops == 0 {
-		return bus.StatusOf(bus.Call(ctx, d.conn, address, nil, nil)), nil
+		return bus.StatusOf(d.conn.Call(ctx, address, nil, nil)), nil
 	}
 	var out struct{ Status int }
-	err = bus.Call(ctx, d.conn, "https://deep.example/reach", bus.Args{"hops": hops - 1, "address": address}, &out)
+	err = d.conn.Call(ctx, "https://deep.example/reach", bus.Args{"hops": hops - 1, "address": address}, &out)
 	return out.Status, err
 }
 
@@ -39,7 +39,7 @@ func TestAbsenceIsToldAtAnyDepth(t *testing.T) {
 		} {
 			for _, depth := range []int{1, wire.MaxCallDepth} {
 				var out struct{ Status int }
-				err := bus.Call(t.Context(), conn, "https://deep.example/reach", bus.Args{"hops": depth - 1, "address": address}, &out)
+				err := conn.Call(t.Context(), "https://deep.example/reach", bus.Args{"hops": depth - 1, "address": address}, &out)
 				if err != nil || out.Status != want {
 					t.Errorf("%s, called at depth %d: %d, %v; want %d", address, depth, out.Status, err, want)
 				}
@@ -115,10 +115,10 @@ func TestAHostIsAskedOnce(t *testing.T) {
 				}
 				flush(t, server.raw)
 				caller := b.connect("caller.example")
-				if err := bus.Call(t.Context(), caller, scriptedURL, nil, nil); err != nil { // from now on it is tried for longer
+				if err := caller.Call(t.Context(), scriptedURL, nil, nil); err != nil { // from now on it is tried for longer
 					t.Fatal(err)
 				}
-				err := bus.Call(t.Context(), caller, "https://scripted.example/nothing", nil, nil)
+				err := caller.Call(t.Context(), "https://scripted.example/nothing", nil, nil)
 				if bus.StatusOf(err) != 503 || !errors.Is(err, bus.ErrNoResponder) {
 					t.Errorf("got %v", err)
 				}

@@ -11,10 +11,10 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// ActAs returns a context whose calls are made on behalf of the bearer of a token, instead of whoever they would be
+// WithActor returns a context whose calls are made on behalf of the bearer of a token, instead of whoever they would be
 // made for; with "" they are made on nobody's behalf. The token is a bare JWT, without "Bearer"; anything else makes
 // each call fail with 401. It travels with each call and with those made to serve it, and every service verifies it.
-func ActAs(ctx context.Context, token string) context.Context {
+func WithActor(ctx context.Context, token string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor{token})
 }
 
@@ -23,7 +23,7 @@ type actorKey struct{}
 // actor is a struct so that the token is not seen where a context is printed.
 type actor struct{ token string }
 
-// ActorOf returns the token that calls with ctx carry: the one that [ActAs] has set, else, in a handler, that of the
+// ActorOf returns the token that calls with ctx carry: the one that [WithActor] has set, else, in a handler, that of the
 // request; "" for none. It is a secret of its bearer: do not log it.
 func ActorOf(ctx context.Context) string {
 	if set, ok := ctx.Value(actorKey{}).(actor); ok {
@@ -36,7 +36,7 @@ func ActorOf(ctx context.Context) string {
 }
 
 // ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, and outside a
-// handler. [ActAs] makes no difference to it. They are a copy, which the handler may change. So that a test can call a
+// handler. [WithActor] makes no difference to it. They are a copy, which the handler may change. So that a test can call a
 // method without a bus, Issuer.ActAs of bus/bustest sets them, outside a handler alone.
 func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 	said := claimsOf(ctx)
@@ -89,12 +89,12 @@ func (c *Conn) verify(ctx context.Context, token, endpoint string) (claims.Claim
 	if known, ok := errors.AsType[*claims.Error](err); ok {
 		detail = known.Error()
 	}
-	return nil, newError(http.StatusUnauthorized, NotExecuted, err, "%s", detail)
+	return nil, newError(http.StatusUnauthorized, ExecutedNo, err, "%s", detail)
 }
 
 // checkClaims makes the [Interceptor] that lets those through who may call the endpoint.
 func checkClaims(e *endpoint) Interceptor {
-	return func(next Handler) Handler {
+	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) error {
 			if err := x.in.serving.conn.authorize(&x.in.serving, e); err != nil {
 				return err
@@ -120,14 +120,14 @@ func (c *Conn) tokenMissing(request *wire.Request, e *endpoint) error {
 		return nil
 	}
 	c.warnOfMissingKeys(e.Name)
-	return newError(http.StatusUnauthorized, NotExecuted, nil, "a token is required; %s", howToSendToken(request))
+	return newError(http.StatusUnauthorized, ExecutedNo, nil, "a token is required; %s", howToSendToken(request))
 }
 
 // identify returns the claims of a token, and refuses one that is bad or does not give access to the endpoint.
 func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.Claims, error) {
 	verified, err := c.verify(ctx, token, e.Name)
 	if err == nil && !e.allows(verified) {
-		err = newError(http.StatusForbidden, NotExecuted, errClaims, "%s", errClaims)
+		err = newError(http.StatusForbidden, ExecutedNo, errClaims, "%s", errClaims)
 	}
 	return verified, err
 }
@@ -135,7 +135,7 @@ func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.
 // howToSendToken says it to whoever calls through the ingress, which takes the field away, or on the bus.
 func howToSendToken(request *wire.Request) string {
 	if _, present, _ := claims.Bearer(request.Header.Get("Authorization")); present {
-		return "a call on the bus carries it with bus.ActAs, not as Authorization"
+		return "a call on the bus carries it with bus.WithActor, not as Authorization"
 	}
 	return "send it as Authorization: Bearer …"
 }
@@ -151,7 +151,7 @@ func (e *endpoint) compileClaims() (err error) {
 	case !e.secured:
 		return nil
 	case e.claims == "":
-		return errors.New("bus.Claims: the expression is empty; use bus.Public for an endpoint that needs no token")
+		return errors.New("bus.RequireClaims: the expression is empty; use bus.AllowAnonymous for an endpoint that needs no token")
 	}
 	e.rule, err = claims.Compile(e.claims)
 	return err
@@ -181,8 +181,8 @@ func actFor(ctx context.Context, request *outgoing) error {
 	}
 	for i := range len(token) {
 		if token[i] <= ' ' || '~' < token[i] { // which the two transports would not carry in the same way
-			return newError(http.StatusUnauthorized, NotExecuted, nil,
-				"the token of the call is not a JWT: byte %d is %#02x; pass bus.ActAs the bare token, without Bearer", i+1, token[i])
+			return newError(http.StatusUnauthorized, ExecutedNo, nil,
+				"the token of the call is not a JWT: byte %d is %#02x; pass bus.WithActor the bare token, without Bearer", i+1, token[i])
 		}
 	}
 	request.Actor = token

@@ -40,7 +40,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 			"a list in a list": {"/open": 403, "/change": 403, "/guard": 403, "/door": 403},
 		}
 		for name, token := range tokens {
-			ctx := bus.ActAs(t.Context(), token)
+			ctx := bus.WithActor(t.Context(), token)
 			for path, status := range want[name] {
 				if got := statusOf(t, ctx, caller, "GET", vaultURL+path); got != status {
 					t.Errorf("%s calls %s: %d, want %d", name, path, got, status)
@@ -84,18 +84,18 @@ func TestRefusedBeforeAnythingRan(t *testing.T) {
 			"":              {401, "Bearer", "a token is required; send it as Authorization: Bearer …"},
 			i.token(nil):    {403, `Bearer error="insufficient_scope", error_description="$"`, "the claims of the token do not give access"},
 			"x":             {401, `Bearer error="invalid_token", error_description="$"`, "token: not a JWT, which is three parts of base64url joined by dots"},
-			"Bearer x.y.z":  {401, "", "the token of the call is not a JWT: byte 7 is 0x20; pass bus.ActAs the bare token, without Bearer"},
-			"a.b.c\r\nX: y": {401, "", "the token of the call is not a JWT: byte 6 is 0x0d; pass bus.ActAs the bare token, without Bearer"},
+			"Bearer x.y.z":  {401, "", "the token of the call is not a JWT: byte 7 is 0x20; pass bus.WithActor the bare token, without Bearer"},
+			"a.b.c\r\nX: y": {401, "", "the token of the call is not a JWT: byte 6 is 0x0d; pass bus.WithActor the bare token, without Bearer"},
 		} {
-			err := bus.Call(bus.ActAs(t.Context(), token), caller, vaultURL+"/change", bus.Args{"by": "wrong"}, nil)
+			err := caller.Call(bus.WithActor(t.Context(), token), vaultURL+"/change", bus.Args{"by": "wrong"}, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
-			if !ok || failed.Status != want.status || failed.Detail != want.detail || failed.Executed != bus.NotExecuted {
+			if !ok || failed.Status != want.status || failed.Detail != want.detail || failed.Executed != bus.ExecutedNo {
 				t.Errorf("%q: %v", token, err)
 			}
 			if strings.Contains(fmt.Sprint(err), "keeper") || strings.Contains(fmt.Sprint(err), "Change") {
 				t.Errorf("%q is told too much: %v", token, err)
 			}
-			request := mustRequest(t, vaultURL+"/change").WithContext(bus.ActAs(t.Context(), token))
+			request := mustRequest(t, vaultURL+"/change").WithContext(bus.WithActor(t.Context(), token))
 			response, err := caller.Do(request)
 			if err != nil {
 				continue // it has not left
@@ -116,14 +116,14 @@ func TestBadTokenIsNotNoToken(t *testing.T) {
 		i := newIssuer(t)
 		caller := newVault(t, w, i)
 		for name, token := range i.badTokens() {
-			ctx := bus.ActAs(t.Context(), token)
+			ctx := bus.WithActor(t.Context(), token)
 			for _, path := range []string{"/weigh", "/who", "/open", "/guard", "/openapi.json"} {
 				if got := statusOf(t, ctx, caller, "GET", vaultURL+path); got != 401 {
 					t.Errorf("%s, %s: status %d", name, path, got)
 				}
 			}
 			answers := 0
-			for response, err := range caller.Publish(mustRequest(t, vaultURL+"/weigh").WithContext(ctx)) {
+			for response, err := range caller.Multicast(mustRequest(t, vaultURL+"/weigh").WithContext(ctx)) {
 				if answers++; err != nil || response.StatusCode != 401 {
 					t.Errorf("%s, to all: %v, %v", name, response, err)
 				}
@@ -142,7 +142,7 @@ func TestWithoutKeysNoTokenIsGood(t *testing.T) {
 		i := newIssuer(t)
 		serveVault(t, w.connect(vaultHost))
 		caller := w.connect("caller.example")
-		keeper := bus.ActAs(t.Context(), i.keeper())
+		keeper := bus.WithActor(t.Context(), i.keeper())
 		for path, status := range map[string]int{"/weigh": 200, "/who": 200, "/open": 401} {
 			if got := statusOf(t, t.Context(), caller, "GET", vaultURL+path); got != status {
 				t.Errorf("nobody calls %s: %d, want %d", path, got, status)
@@ -151,7 +151,7 @@ func TestWithoutKeysNoTokenIsGood(t *testing.T) {
 				t.Errorf("a keeper calls %s: %d, want 401", path, got)
 			}
 		}
-		err := bus.Call(keeper, caller, vaultURL+"/who", nil, nil)
+		err := caller.Call(keeper, vaultURL+"/who", nil, nil)
 		if err == nil || !strings.Contains(err.Error(), "no token is accepted here, since no key set is configured") {
 			t.Errorf("%v", err)
 		}
@@ -174,7 +174,7 @@ func TestAClaimIsNoHeader(t *testing.T) {
 				t.Fatal(err)
 			}
 			told := bodyOf(t, response)
-			if response.StatusCode != 401 || strings.Contains(told, "bus.ActAs") != (name == "Authorization") {
+			if response.StatusCode != 401 || strings.Contains(told, "bus.WithActor") != (name == "Authorization") {
 				t.Errorf("%s: status %d, %s", name, response.StatusCode, told)
 			}
 		}
@@ -185,7 +185,7 @@ func TestClaimsThatCannotBeAskedFor(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect(vaultHost)
 	for expression, want := range map[string]string{
-		"":                       "vault.Open: bus.Claims: the expression is empty; use bus.Public for an endpoint that needs no token",
+		"":                       "vault.Open: bus.RequireClaims: the expression is empty; use bus.AllowAnonymous for an endpoint that needs no token",
 		`"keeper" in`:            `vault.Open: claims expression "\"keeper\" in": `,
 		`roles`:                  "",
 		`level + 1`:              "a number, but has to be true or false",
@@ -193,7 +193,7 @@ func TestClaimsThatCannotBeAskedFor(t *testing.T) {
 		`os.Exit(1)`:             "claims expression",
 		strings.Repeat("(", 100): "claims expression",
 	} {
-		err := bus.Serve(conn, vault{}, bus.Method("Open", bus.Claims(expression)), bus.Method("Guard", bus.Hidden()))
+		err := bus.Serve(conn, vault{}, bus.Method("Open", bus.RequireClaims(expression)), bus.Method("Guard", bus.Undocumented()))
 		if want == "" {
 			if err != nil {
 				t.Errorf("%q: %v", expression, err)
@@ -203,7 +203,7 @@ func TestClaimsThatCannotBeAskedFor(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", expression, err)
 		}
-		if err := conn.Handle("GET", "/x", http.NotFoundHandler(), bus.Claims(expression)); err == nil || !strings.Contains(err.Error(), "GET /x: ") {
+		if err := conn.Handle("GET", "/x", http.NotFoundHandler(), bus.RequireClaims(expression)); err == nil || !strings.Contains(err.Error(), "GET /x: ") {
 			t.Errorf("%q for a handler: %v", expression, err)
 		}
 	}
@@ -212,23 +212,23 @@ func TestClaimsThatCannotBeAskedFor(t *testing.T) {
 // TestClaimsInOnePlace holds that no expression goes unheard because another one stands beside it.
 func TestClaimsInOnePlace(t *testing.T) {
 	t.Parallel()
-	const twice, both = `bus.Claims twice in one place: join both expressions in one, bus.Claims("(…) and (…)")`,
-		"bus.Claims beside bus.Public in one place: leave one of them out"
-	of, open := bus.Claims(keepers), bus.Public()
+	const twice, both = `bus.RequireClaims twice in one place: join both expressions in one, bus.RequireClaims("(…) and (…)")`,
+		"bus.RequireClaims beside bus.AllowAnonymous in one place: leave one of them out"
+	of, open := bus.RequireClaims(keepers), bus.AllowAnonymous()
 	conn := newBus(t).Connect(vaultHost)
 	for name, test := range map[string]struct {
-		first, second bus.EndpointOption
+		first, second bus.HandlerOption
 		want          string
 	}{
-		"claims":        {of, bus.Claims("level >= 3"), twice},
+		"claims":        {of, bus.RequireClaims("level >= 3"), twice},
 		"same claims":   {of, of, twice},
 		"claims, none":  {of, open, both},
 		"none, claims":  {open, of, both},
-		"an empty text": {bus.Claims(""), of, twice},
+		"an empty text": {bus.RequireClaims(""), of, twice},
 	} {
 		for place, err := range map[string]error{
 			"serve bus_test.vault on vault.example: ": bus.Serve(conn, vault{}, test.first, bus.Method("Who", open), test.second),
-			"vault.Open: ": bus.Serve(conn, vault{}, bus.Method("Open", test.first, bus.Hidden(), test.second)),
+			"vault.Open: ": bus.Serve(conn, vault{}, bus.Method("Open", test.first, bus.Undocumented(), test.second)),
 			"vault.Who: ":  bus.Serve(conn, vault{}, bus.Method("Who", test.first), bus.Method("Who", test.second)),
 			"handle GET /x on vault.example: GET /x: ": conn.Handle("GET", "/x", http.NotFoundHandler(), test.first, test.second),
 			"to the events of vault: ":                 bus.Subscribe(conn, "vault", happening{}, test.first, test.second),

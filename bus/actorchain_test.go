@@ -32,11 +32,11 @@ func (c corridor) Pass(ctx context.Context) (seen []string, err error) {
 	}
 	if c.next == vaultURL {
 		var out struct{ Gold int }
-		err = bus.Call(ctx, c.conn, vaultURL+"/open", nil, &out)
+		err = c.conn.Call(ctx, vaultURL+"/open", nil, &out)
 		return []string{name}, err
 	}
 	var out struct{ Seen []string }
-	err = bus.Call(ctx, c.conn, c.next+"/pass", nil, &out)
+	err = c.conn.Call(ctx, c.next+"/pass", nil, &out)
 	return append([]string{name}, out.Seen...), err
 }
 
@@ -56,12 +56,12 @@ func TestTokenTravelsAlongAChain(t *testing.T) {
 		i := newIssuer(t)
 		caller := newCorridor(t, w, i, nil)
 		var out struct{ Seen []string }
-		err := bus.Call(bus.ActAs(t.Context(), i.keeper()), caller, "https://gate.example/pass", nil, &out)
+		err := caller.Call(bus.WithActor(t.Context(), i.keeper()), "https://gate.example/pass", nil, &out)
 		if err != nil || !slices.Equal(out.Seen, []string{"ada", "ada"}) {
 			t.Errorf("a keeper: %v, %v", out, err)
 		}
 		for token, status := range map[string]int{"": 401, i.token(nil): 403} {
-			err := bus.Call(bus.ActAs(t.Context(), token), caller, "https://gate.example/pass", nil, nil)
+			err := caller.Call(bus.WithActor(t.Context(), token), "https://gate.example/pass", nil, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
 			if !ok || failed.Status != status || failed.Host != vaultHost {
 				t.Errorf("want %d of the vault: %v", status, err)
@@ -77,11 +77,11 @@ func TestServiceActsForSomebodyElse(t *testing.T) {
 		i := newIssuer(t)
 		own := i.token(claims.Claims{"sub": "the hall", "roles": []string{"keeper"}})
 		var token string
-		caller := newCorridor(t, w, i, func(ctx context.Context) context.Context { return bus.ActAs(ctx, token) })
+		caller := newCorridor(t, w, i, func(ctx context.Context) context.Context { return bus.WithActor(ctx, token) })
 		for as, status := range map[string]int{own: 200, "": 401} {
 			token = as
 			for _, came := range []string{"", i.keeper(), i.token(nil)} {
-				err := bus.Call(bus.ActAs(t.Context(), came), caller, "https://gate.example/pass", nil, nil)
+				err := caller.Call(bus.WithActor(t.Context(), came), "https://gate.example/pass", nil, nil)
 				if bus.StatusOf(err) != status {
 					t.Errorf("%v, want %d", err, status)
 				}
@@ -97,12 +97,12 @@ func TestActorOf(t *testing.T) {
 		conn := w.connect(vaultHost, i.trust())
 		told := make(chan []string, 1)
 		err := conn.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			verified, known := bus.ClaimsOf(bus.ActAs(r.Context(), "other"))
+			verified, known := bus.ClaimsOf(bus.WithActor(r.Context(), "other"))
 			if known != (bus.ActorOf(r.Context()) != "") || known && verified["sub"] != "ada" {
 				t.Errorf("the claims are %v, %v", verified, known)
 			}
 			told <- append([]string{
-				bus.ActorOf(r.Context()), bus.ActorOf(bus.ActAs(r.Context(), "other")), bus.ActorOf(bus.ActAs(r.Context(), "")),
+				bus.ActorOf(r.Context()), bus.ActorOf(bus.WithActor(r.Context(), "other")), bus.ActorOf(bus.WithActor(r.Context(), "")),
 			}, r.Header.Values("Authorization")...)
 			if r.Header.Get("Bus-Actor") != "" {
 				t.Error("a handler sees Bus-Actor")
@@ -112,7 +112,7 @@ func TestActorOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, token := range []string{"", i.token(nil)} {
-			request := mustRequest(t, vaultURL+"/").WithContext(bus.ActAs(t.Context(), token))
+			request := mustRequest(t, vaultURL+"/").WithContext(bus.WithActor(t.Context(), token))
 			request.Header.Set("Authorization", "Basic YTpi") // is a header like any other
 			response, err := conn.Do(request)
 			if err != nil {
@@ -135,13 +135,13 @@ func TestGeneratedClient(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		i := newIssuer(t)
 		conn := w.connect(calculatorapi.Host, i.trust())
-		err := bus.Serve[calculatorapi.Calculator](conn, calculatorsvc.Calculator{}, bus.Claims(keepers))
+		err := bus.Serve[calculatorapi.Calculator](conn, calculatorsvc.Calculator{}, bus.RequireClaims(keepers))
 		if err != nil {
 			t.Fatal(err)
 		}
 		calculator := calculatorapi.NewClient(w.connect("caller.example"))
 		for token, status := range map[string]int{"": 401, i.token(nil): 403, i.keeper(): 200} {
-			ctx := bus.ActAs(t.Context(), token)
+			ctx := bus.WithActor(t.Context(), token)
 			for _, client := range []*calculatorapi.Client{calculator, calculator.ForInstance(conn.ID())} {
 				if sum, err := client.Add(ctx, 5, 6); bus.StatusOf(err) != status || err == nil && sum != 11 {
 					t.Errorf("%d, %v; want status %d", sum, err, status)
@@ -163,15 +163,15 @@ func TestTokenIsNotForEverybody(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		i := newIssuer(t)
 		heard := tap(t, w, w.Plane()+".888.>")
-		caller := newVault(t, w, i, bus.WithShortCircuit(false))
+		caller := newVault(t, w, i, bus.WithoutShortCircuit())
 		other := w.connect("other.example") // knows of no keys, and answers all the same
 		serve(t, other, calculator{})
-		keeper := bus.ActAs(t.Context(), i.keeper())
+		keeper := bus.WithActor(t.Context(), i.keeper())
 		if got := statusOf(t, keeper, caller, "DELETE", vaultURL+"/open"); got != 405 {
 			t.Errorf("status %d", got)
 		}
 		answers := 0
-		for response, err := range caller.Publish(mustRequest(t, "https://all:888/ping").WithContext(keeper)) {
+		for response, err := range caller.Multicast(mustRequest(t, "https://all:888/ping").WithContext(keeper)) {
 			if answers++; err != nil || response.StatusCode != 200 {
 				t.Errorf("%v, %v", response, err)
 			}
@@ -179,7 +179,7 @@ func TestTokenIsNotForEverybody(t *testing.T) {
 		if answers != 3 {
 			t.Errorf("%d answers", answers)
 		}
-		if err := bus.Call(bus.ActAs(t.Context(), "expired.since.long"), caller, "GET https://vault.example:888/ping", nil, nil); err != nil {
+		if err := caller.Call(bus.WithActor(t.Context(), "expired.since.long"), "GET https://vault.example:888/ping", nil, nil); err != nil {
 			t.Errorf("%v", err)
 		}
 		checkNoToken(t, w, heard)

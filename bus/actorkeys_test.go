@@ -45,17 +45,17 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 	newIssuer(t).setKeys(t) // an option wins over it
 	i := newIssuer(t)
 	i.setKeys(t)
-	w := &world{newBus(t), bus.WithShortCircuit(true)}
+	w := &world{newBus(t), withShortCircuit(true)}
 	conn := w.connect(vaultHost)
 	serveVault(t, conn)
 	awaitVerifiers(t, 3) // those of the issuers, and the connection's
 	for token, status := range map[string]int{"": 401, i.token(nil): 403, i.keeper(): 200} {
-		if got := statusOf(t, bus.ActAs(t.Context(), token), conn, "GET", vaultURL+"/open"); got != status {
+		if got := statusOf(t, bus.WithActor(t.Context(), token), conn, "GET", vaultURL+"/open"); got != status {
 			t.Errorf("status %d, want %d", got, status)
 		}
 	}
 	for name, token := range i.badTokens() {
-		if got := statusOf(t, bus.ActAs(t.Context(), token), conn, "GET", vaultURL+"/weigh"); got != 401 {
+		if got := statusOf(t, bus.WithActor(t.Context(), token), conn, "GET", vaultURL+"/weigh"); got != 401 {
 			t.Errorf("%s: status %d", name, got)
 		}
 	}
@@ -70,7 +70,7 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 
 func TestKeysOfAnOption(t *testing.T) {
 	newIssuer(t).setKeys(t)
-	w := &world{newBus(t), bus.WithShortCircuit(true)}
+	w := &world{newBus(t), withShortCircuit(true)}
 	i := newIssuer(t)
 	first, second := w.connect(vaultHost, i.trust()), w.connect("other.example", i.trust())
 	awaitVerifiers(t, 2) // those of the issuers
@@ -108,7 +108,7 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 // TestKeysThatAreForgotten holds that a connection which would accept no token, though it is told whose, says so at once; unless
 // it is told not by the environment alone.
 func TestKeysThatAreForgotten(t *testing.T) {
-	i, w := newIssuer(t), &world{newBus(t), bus.WithShortCircuit(true)}
+	i, w := newIssuer(t), &world{newBus(t), withShortCircuit(true)}
 	for name, value := range map[string]string{"BUS_JWT_ISSUER": issuerName, "BUS_JWT_AUDIENCE": audienceName} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
@@ -150,8 +150,8 @@ func TestCloseVerifiesToTheEnd(t *testing.T) {
 			err := callee.Handle("GET", "/slow", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				close(begun)
 				<-finish
-				if err := bus.Call(r.Context(), callee, vaultURL+"/open", nil, nil); err != nil {
-					bus.ServeError(w, r, err)
+				if err := callee.Call(r.Context(), vaultURL+"/open", nil, nil); err != nil {
+					bus.WriteError(w, r, err)
 				}
 			}))
 			if err != nil {
@@ -159,14 +159,14 @@ func TestCloseVerifiesToTheEnd(t *testing.T) {
 			}
 			caller := w.connect("caller.example")
 			answer := make(chan int)
-			go func() { answer <- statusOf(t, bus.ActAs(t.Context(), i.keeper()), caller, "GET", vaultURL+"/slow") }()
+			go func() { answer <- statusOf(t, bus.WithActor(t.Context(), i.keeper()), caller, "GET", vaultURL+"/slow") }()
 			<-begun
 			closed := make(chan error)
 			go func() { closed <- callee.Close(context.Background()) }()
-			for bus.StatusOf(bus.Call(t.Context(), callee, vaultURL+"/weigh", nil, nil)) != 503 {
+			for bus.StatusOf(callee.Call(t.Context(), vaultURL+"/weigh", nil, nil)) != 503 {
 				continue // until Close has begun
 			}
-			for bus.StatusOf(bus.Call(t.Context(), caller, vaultURL+"/weigh", nil, nil)) != 503 {
+			for bus.StatusOf(caller.Call(t.Context(), vaultURL+"/weigh", nil, nil)) != 503 {
 				continue // until nothing comes any more
 			}
 			close(finish)
@@ -189,7 +189,7 @@ func TestKeysRotate(t *testing.T) {
 		caller := b.connect("caller.example")
 		check := func(when, token string, want int) {
 			t.Helper()
-			if got := statusOf(t, bus.ActAs(t.Context(), token), caller, "GET", vaultURL+"/open"); got != want {
+			if got := statusOf(t, bus.WithActor(t.Context(), token), caller, "GET", vaultURL+"/open"); got != want {
 				t.Errorf("%s: status %d, want %d", when, got, want)
 			}
 		}

@@ -20,7 +20,7 @@ func (careless) Fail(ctx context.Context) error   { return fmt.Errorf("failed wi
 func (careless) Refuse(ctx context.Context) error { return bus.Errorf(418, "refused in %+v", ctx) }
 func (careless) Take(x int) (y int)               { return x }
 func (careless) Print(ctx context.Context) (context string) {
-	return fmt.Sprintf("%v %+v %s", ctx, ctx, bus.ActAs(ctx, bus.ActorOf(ctx)))
+	return fmt.Sprintf("%v %+v %s", ctx, ctx, bus.WithActor(ctx, bus.ActorOf(ctx)))
 }
 
 // TestTokenIsToldToNobody makes calls with tokens, good and bad, that fail in every way there is, and searches all that is
@@ -32,14 +32,14 @@ func TestTokenIsToldToNobody(t *testing.T) {
 		written := new(lines)
 		loud := bus.WithLogger(zerolog.New(written).Level(zerolog.TraceLevel))
 		callee, unkeyed := w.connect("careless.example", i.trust(), loud), w.connect("unkeyed.example", loud)
-		serve(t, callee, careless{}, bus.Method("Take", bus.Claims(keepers)))
+		serve(t, callee, careless{}, bus.Method("Take", bus.RequireClaims(keepers)))
 		serve(t, unkeyed, careless{})
 		caller := w.connect("caller.example", loud)
 		tokens := i.badTokens()
 		tokens["good"], tokens["good, and of no use"] = i.keeper(), i.token(nil)
 		delete(tokens, "no token at all") // which has no parts to look for
 		for _, token := range tokens {
-			ctx := bus.ActAs(t.Context(), token)
+			ctx := bus.WithActor(t.Context(), token)
 			for _, url := range []string{
 				"careless.example/panic", "careless.example/fail", "careless.example/refuse", "careless.example/print",
 				"careless.example/take?x=wrong", "careless.example/take?x=1", "careless.example/openapi.json",
@@ -52,7 +52,7 @@ func TestTokenIsToldToNobody(t *testing.T) {
 					_, _ = fmt.Fprintf(written, "%s %v\n", readAll(t, response), response.Header)
 				}
 			}
-			_, _ = fmt.Fprintf(written, "%v\n", bus.Call(bus.ActAs(t.Context(), "Bearer "+token), caller, "https://careless.example/take", nil, nil))
+			_, _ = fmt.Fprintf(written, "%v\n", caller.Call(bus.WithActor(t.Context(), "Bearer "+token), "https://careless.example/take", nil, nil))
 		}
 		sendBroken(t, w, tokens)
 		if err := callee.Close(t.Context()); err != nil {
@@ -105,7 +105,7 @@ func checkSecret(t *testing.T, text string, tokens map[string]string) {
 // TestBearerIsInNoContext holds that a context which is printed says nothing of who calls.
 func TestBearerIsInNoContext(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(bus.ActAs(t.Context(), "canary.canary.canary"))
+	ctx, cancel := context.WithCancel(bus.WithActor(t.Context(), "canary.canary.canary"))
 	defer cancel()
 	for _, verb := range []string{"%v", "%+v", "%s"} {
 		if text := fmt.Sprintf(verb, ctx); strings.Contains(text, "canary") {

@@ -42,7 +42,7 @@ func TestNestedCallAllocations(t *testing.T) { //nolint:paralleltest // counts t
 	conn := w.connect("relay.example")
 	serve(t, conn, relay{conn, "https://relay.example/pass"})
 	got := leastAllocations(func() {
-		if err := bus.Call(t.Context(), conn, "https://relay.example/pass", bus.Args{"hops": 1}, nil); err != nil {
+		if err := conn.Call(t.Context(), "https://relay.example/pass", bus.Args{"hops": 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 	})

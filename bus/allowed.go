@@ -66,7 +66,7 @@ func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends tim
 func (c *Conn) absentResponse(request *outgoing, methods []string, by peer) *wire.Response {
 	refused := absent(request.address, methods)
 	refused.Host, refused.ID, refused.MsgID = by.host, by.id, request.MsgID
-	refused.TraceID, refused.Instance = traceIDOf(request.Header), request.address.Path
+	refused.TraceID, refused.Path = traceIDOf(request.Header), request.address.Path
 	response := refused.response()
 	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = wire.OpRes, by.host, by.id, request.MsgID, by.host
 	return response
@@ -74,7 +74,7 @@ func (c *Conn) absentResponse(request *outgoing, methods []string, by peer) *wir
 
 // noResponder is the error of a request that nobody takes, as the last attempt has found.
 func (c *Conn) noResponder(request *outgoing, last error) *Error {
-	failed := newError(http.StatusServiceUnavailable, NotExecuted, ErrNoResponder,
+	failed := newError(http.StatusServiceUnavailable, ExecutedNo, ErrNoResponder,
 		"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
 	if gone, left := errors.AsType[leftError](last); left {
 		failed.Detail = gone.Error()

@@ -32,7 +32,7 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 		failed.MsgID = sent.MsgID
 		waiting.explain(failed)
 		if waiting.incomplete() {
-			failed.Executed = NotExecuted
+			failed.Executed = ExecutedNo
 		}
 		c.callOff(ctx, sent, waiting.owing())
 	} else if waiting.departing != nil {
@@ -45,9 +45,9 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 func tooLate(ctx context.Context, left time.Duration) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return newError(http.StatusServiceUnavailable, NotExecuted, errEnded(ctx), "the caller stopped waiting before the call was sent")
+		return newError(http.StatusServiceUnavailable, ExecutedNo, errEnded(ctx), "the caller stopped waiting before the call was sent")
 	case left <= 0:
-		return newError(http.StatusGatewayTimeout, NotExecuted, errTimeBudget(), "the time budget was spent before the call was sent")
+		return newError(http.StatusGatewayTimeout, ExecutedNo, errTimeBudget(), "the time budget was spent before the call was sent")
 	default:
 		return nil
 	}

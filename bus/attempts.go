@@ -28,9 +28,9 @@ func (x *Exchange) answeredByInterceptor() bool { return !x.out.left && x.Respon
 func (x *Exchange) mayHaveRun() bool {
 	switch response := x.out.latest.response; {
 	case x.out.latest.err != nil:
-		return asError(x.out.latest.err).Executed != NotExecuted
+		return asError(x.out.latest.err).Executed != ExecutedNo
 	case response != nil && response.Status >= http.StatusBadRequest:
-		return responseError(response).Executed != NotExecuted
+		return responseError(response).Executed != ExecutedNo
 	default:
 		return true
 	}

@@ -89,9 +89,9 @@ func (in *incoming) late() error {
 	case !in.queued || in.endpoint.source != "":
 		return nil
 	case time.Since(in.began) >= in.Request.TimeBudget: // not the end of the context, which may be that of the endpoint
-		return newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent while the request waited for its turn")
+		return newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent while the request waited for its turn")
 	case in.serving.left():
-		return newError(http.StatusServiceUnavailable, NotExecuted, ErrCallerLeft, "the caller left while the request waited for its turn")
+		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrCallerLeft, "the caller left while the request waited for its turn")
 	default:
 		return nil
 	}

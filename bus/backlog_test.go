@@ -33,14 +33,14 @@ func TestHandlersThatWaitAreAllStarted(t *testing.T) {
 		var calling sync.WaitGroup
 		for range calls {
 			calling.Go(func() {
-				if err := bus.Call(t.Context(), caller, "https://gathering.example/come", nil, nil); err != nil {
+				if err := caller.Call(t.Context(), "https://gathering.example/come", nil, nil); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		calling.Wait()
 		synctest.Wait()
-		if left := callee.Stats().Handlers; left != 0 {
+		if left := callee.Stats().InFlight; left != 0 {
 			t.Errorf("%d handlers are left", left)
 		}
 	})
@@ -77,7 +77,7 @@ func TestQueuedInVain(t *testing.T) {
 				takeIn, handle := bus.HoldIntake(callee), bus.HoldBacklog(callee)
 				var calling sync.WaitGroup
 				for range calls {
-					calling.Go(func() { _ = bus.Call(ctx, caller, "https://counted.example/count", nil, nil) })
+					calling.Go(func() { _ = caller.Call(ctx, "https://counted.example/count", nil, nil) })
 				}
 				synctest.Wait()
 				takeIn()
@@ -91,7 +91,7 @@ func TestQueuedInVain(t *testing.T) {
 				if test.turnedAway > 0 {
 					test.turnedAway -= handled.Load()
 				}
-				if handled.Load() > test.handled || test.handled == calls && handled.Load() < calls || stats.TurnedAway != test.turnedAway || stats.Handlers != 0 {
+				if handled.Load() > test.handled || test.handled == calls && handled.Load() < calls || stats.Rejected != test.turnedAway || stats.InFlight != 0 {
 					t.Errorf("%d were handled, %+v", handled.Load(), stats)
 				}
 			})

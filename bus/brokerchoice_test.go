@@ -45,7 +45,7 @@ func TestBrokerOfATest(t *testing.T) {
 		if conn.Plane() != b.Plane() {
 			t.Errorf("%s: plane %s", name, conn.Plane())
 		}
-		if err := bus.Call(t.Context(), b.Connect("caller.example"), "https://one.example:888/ping", nil, nil); bus.StatusOf(err) != 503 {
+		if err := b.Connect("caller.example").Call(t.Context(), "https://one.example:888/ping", nil, nil); bus.StatusOf(err) != 503 {
 			t.Errorf("%s: it is on the bus of the test: %v", name, err)
 		}
 		if err := conn.Close(t.Context()); err != nil {

@@ -31,29 +31,29 @@ type Args map[string]any
 // A response of status 400 or above, and every failure on the way, is an [*Error]. The call may take as long as ctx
 // allows: within a handler what is left of its time budget, else 20 s unless ctx has a deadline, and never more than
 // 600 s.
-func Call(ctx context.Context, conn *Conn, address string, arguments, result any) error {
+func (c *Conn) Call(ctx context.Context, address string, arguments, result any) error {
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
-		return newError(http.StatusBadRequest, NotExecuted, nil, "the result of %s cannot be stored in this %T: pass a non-nil pointer", address, result)
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "the result of %s cannot be stored in this %T: pass a non-nil pointer", address, result)
 	}
-	if conn == nil {
+	if c == nil {
 		return noConnection(address)
 	}
-	to, err := conn.destinationOf(address, arguments)
+	to, err := c.destinationOf(address, arguments)
 	if err != nil {
 		return unsent(err)
 	}
-	request, err := conn.newRequest(to, arguments)
+	request, err := c.newRequest(to, arguments)
 	if err != nil {
 		return unsent(err)
 	}
 	if request.given != nil {
 		request.given.results, request.given.anyCase = copyOf(result), true
 	}
-	response, err := conn.call(ctx, request)
+	response, err := c.call(ctx, request)
 	if err != nil {
 		return err
 	}
-	defer conn.reuse(request)
+	defer c.reuse(request)
 	if request.given.answeredBy(response) {
 		if result != nil {
 			reflect.ValueOf(result).Elem().Set(request.given.results)
@@ -134,7 +134,7 @@ func fits(rest int, header wire.Header) error {
 	if size <= wire.MaxHeadBytes && len(header)+ownFields <= wire.MaxFields {
 		return nil
 	}
-	return newError(http.StatusRequestHeaderFieldsTooLarge, NotExecuted, nil, "the head has %d fields and about %d bytes; the limits are %d and %d",
+	return newError(http.StatusRequestHeaderFieldsTooLarge, ExecutedNo, nil, "the head has %d fields and about %d bytes; the limits are %d and %d",
 		len(header)+ownFields, size, wire.MaxFields, wire.MaxHeadBytes)
 }
 

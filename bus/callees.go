@@ -88,13 +88,13 @@ func parseCallee(text string) (callee, error) {
 		}
 		named.port = port
 	}
-	if err := subject.ValidPort(named.port); err != nil {
+	if err := subject.CheckPort(named.port); err != nil {
 		return callee{}, fmt.Errorf("callee %q: %w", text, err)
 	}
 	if host == "*" {
 		return named, nil
 	}
-	if err := subject.ValidHost(strings.TrimPrefix(host, "*.")); err != nil {
+	if err := subject.CheckHost(strings.TrimPrefix(host, "*.")); err != nil {
 		return callee{}, fmt.Errorf("callee %q: %w; write a host, *.domain for all below it, or * for all", text, err)
 	}
 	return named, nil

@@ -33,7 +33,7 @@ func (c *callers) responseSubject(request *wire.Request, greets bool) (string, b
 	if known {
 		return to, true
 	}
-	if subject.ValidHost(from.host) != nil || subject.ValidID(from.id) != nil {
+	if subject.CheckHost(from.host) != nil || subject.CheckID(from.id) != nil {
 		return "", false
 	}
 	to = subject.Response(c.plane, from.host, from.id)

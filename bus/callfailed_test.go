@@ -20,7 +20,7 @@ func TestEventOfClosedConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := bus.Fire(t.Context(), closed, "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
+		if err := closed.Publish(t.Context(), "https://orders.example:417/on-ordered", nil); !errors.Is(err, bus.ErrClosed) {
 			t.Error(err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestFailedMulticast(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				log, seen := new(lines), 0
-				caller := w.connect("caller.example", bus.WithLogger(zerolog.New(log)), bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+				caller := w.connect("caller.example", bus.WithLogger(zerolog.New(log)), bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 					return func(ctx context.Context, call *bus.Exchange) error {
 						err := next(ctx, call)
 						seen = call.Status(err)
@@ -65,7 +65,7 @@ func TestFailedMulticast(t *testing.T) {
 					t.Fatal(err)
 				}
 				var told []int
-				for _, err := range caller.Publish(request) {
+				for _, err := range caller.Multicast(request) {
 					told = append(told, bus.StatusOf(err))
 				}
 				if len(told) != 1 || told[0] != test.status || seen != test.status {

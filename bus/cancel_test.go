@@ -65,7 +65,7 @@ func TestCancelEndsTheHandler(t *testing.T) {
 			for _, path := range []string{"/wait", "/all"} {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(300*time.Millisecond, cancel)
-				err := bus.Call(ctx, caller, "GET https://"+host+path, nil, nil)
+				err := caller.Call(ctx, "GET https://"+host+path, nil, nil)
 				wantFailed(t, host+path, err, 503, context.Canceled)
 				wantCancelled(t, host+path, ends, 300*time.Millisecond)
 			}
@@ -73,7 +73,7 @@ func TestCancelEndsTheHandler(t *testing.T) {
 		if left := bus.RunningRequests(callee); left != 0 {
 			t.Errorf("%d requests are remembered", left)
 		}
-		if dropped := caller.Stats().Dropped + callee.Stats().Dropped; dropped != 0 {
+		if dropped := caller.Stats().Malformed + callee.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)
 		}
 	})
@@ -88,10 +88,10 @@ func TestCancelTellsItsCause(t *testing.T) {
 		ends := serveWaiting(t, b.connect("slow.example"))
 		for what, call := range map[string]func(ctx context.Context) error{
 			"the call": func(ctx context.Context) error {
-				return bus.Call(ctx, caller, "GET https://slow.example/wait", nil, nil)
+				return caller.Call(ctx, "GET https://slow.example/wait", nil, nil)
 			},
 			"the multicast": func(ctx context.Context) (err error) {
-				for _, err = range caller.Publish(mustRequest(t, "https://slow.example/all").WithContext(ctx)) {
+				for _, err = range caller.Multicast(mustRequest(t, "https://slow.example/all").WithContext(ctx)) {
 					continue
 				}
 				return err
@@ -109,7 +109,7 @@ func TestCancelTellsItsCause(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
-		err := bus.Fire(ctx, caller, "https://caller.example:417/on-closed", nil)
+		err := caller.Publish(ctx, "https://caller.example:417/on-closed", nil)
 		if bus.StatusOf(err) != 503 || !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
 			t.Errorf("the event: %v", err)
 		}
@@ -125,7 +125,7 @@ func TestCancelOfAMulticast(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute/4, cancel)
 		failed := 0
-		for _, err := range caller.Publish(mustRequest(t, "https://slow.example/all").WithContext(ctx)) {
+		for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all").WithContext(ctx)) {
 			failed++
 			wantFailed(t, "the multicast", err, 503, context.Canceled)
 		}
@@ -144,14 +144,14 @@ func TestCancelGoesDownTheChain(t *testing.T) {
 		caller, front := b.connect("caller.example"), b.connect("front.example")
 		ends := serveWaiting(t, b.connect("slow.example"))
 		err := front.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			bus.ServeError(w, r, bus.Call(r.Context(), front, "GET https://slow.example/wait", nil, nil))
+			bus.WriteError(w, r, front.Call(r.Context(), "GET https://slow.example/wait", nil, nil))
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		wantFailed(t, "the call", bus.Call(ctx, caller, "GET https://front.example/", nil, nil), 503, context.Canceled)
+		wantFailed(t, "the call", caller.Call(ctx, "GET https://front.example/", nil, nil), 503, context.Canceled)
 		wantCancelled(t, "at the end of the chain", ends, time.Second)
 	})
 }
@@ -165,13 +165,13 @@ func TestCancelWhenTheBudgetEnds(t *testing.T) {
 		caller := b.connect("caller.example")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
-		wantFailed(t, "the call", bus.Call(ctx, caller, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		wantFailed(t, "the call", caller.Call(ctx, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		synctest.Wait()
 		if len(cancels) != 1 {
 			t.Errorf("%d cancels were sent, want one", len(cancels))
 		}
 		var none struct{ N int }
-		if err := bus.Call(t.Context(), caller, "GET https://nobody.example/who", nil, &none); !errors.Is(err, bus.ErrNoResponder) || len(cancels) != 1 {
+		if err := caller.Call(t.Context(), "GET https://nobody.example/who", nil, &none); !errors.Is(err, bus.ErrNoResponder) || len(cancels) != 1 {
 			t.Errorf("a call that nobody has acked: %v, %d cancels", err, len(cancels))
 		}
 	})
@@ -196,16 +196,16 @@ func TestOnlyTheCallerCancels(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		called := make(chan error, 1)
-		go func() { called <- bus.Call(ctx, caller, "GET https://slow.example/wait", nil, nil) }()
+		go func() { called <- caller.Call(ctx, "GET https://slow.example/wait", nil, nil) }()
 		id := <-ids
 		at := "POST https://" + callee.ID() + ".slow.example:888/cancel"
 		for _, who := range []*bus.Conn{other, callee} {
-			if err := bus.Call(t.Context(), who, at, bus.Args{"id": id}, nil); err != nil {
+			if err := who.Call(t.Context(), at, bus.Args{"id": id}, nil); err != nil {
 				t.Error(err)
 			}
 		}
 		for _, unknown := range []string{"", "unknown", id + "A"} {
-			if err := bus.Call(t.Context(), caller, at, bus.Args{"id": unknown}, nil); err != nil {
+			if err := caller.Call(t.Context(), at, bus.Args{"id": unknown}, nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -215,7 +215,7 @@ func TestOnlyTheCallerCancels(t *testing.T) {
 		if held := bus.RunningRequests(callee); held != 1 {
 			t.Errorf("%d requests are remembered, want the one that runs", held)
 		}
-		if err := bus.Call(t.Context(), caller, at, bus.Args{"id": id}, nil); err != nil {
+		if err := caller.Call(t.Context(), at, bus.Args{"id": id}, nil); err != nil {
 			t.Error(err)
 		}
 		if cause := <-ends; !errors.Is(cause, bus.ErrCallerLeft) {

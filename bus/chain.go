@@ -9,7 +9,7 @@ import (
 )
 
 // serverChain is what a request passes through to its endpoint. The order is documented at [Interceptor].
-func (c *Conn) serverChain(e *endpoint) (Handler, error) {
+func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	inner, err := surround(e.serve, e.interceptors, "bus.Intercept")
 	if err != nil {
 		return nil, err
@@ -21,13 +21,13 @@ func (c *Conn) serverChain(e *endpoint) (Handler, error) {
 }
 
 // intercepted puts the interceptors of the connection around a handler.
-func (c *Conn) intercepted(inner Handler) (Handler, error) {
+func (c *Conn) intercepted(inner CallFunc) (CallFunc, error) {
 	return surround(inner, c.interceptors, "bus.WithInterceptors")
 }
 
 // controlChain is what a request of the framework itself passes through. It is the same for all connections, which share
 // such endpoints.
-func controlChain(e *endpoint) Handler { return compose(e.serve, checkClaims(e), limitRequest(e)) }
+func controlChain(e *endpoint) CallFunc { return compose(e.serve, checkClaims(e), limitRequest(e)) }
 
 // serve is the end of the chain. x.crashed tells what is deferred around it that it did not return.
 func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
@@ -49,7 +49,7 @@ func (in *incoming) pass() (*wire.Response, error) {
 var errNoAnswer = errors.New("an interceptor returned neither an error nor a response")
 
 // answered is the [Interceptor] that returns an error if there is neither an error nor a response.
-func answered(next Handler) Handler {
+func answered(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		err := next(ctx, x)
 		if err == nil && x.Response == nil && (x.out == nil || x.out.carry == nil) {
@@ -60,7 +60,7 @@ func answered(next Handler) Handler {
 }
 
 // clientChain is what a call passes through onto the bus.
-func (c *Conn) clientChain() (Handler, error) {
+func (c *Conn) clientChain() (CallFunc, error) {
 	inner, err := c.intercepted(c.leave)
 	if err != nil {
 		return nil, err

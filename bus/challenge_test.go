@@ -20,7 +20,7 @@ func TestChallenge(t *testing.T) {
 		"Bearer": bus.Errorf(http.StatusUnauthorized, "who are you?"),
 	} {
 		recorder := httptest.NewRecorder()
-		bus.ServeError(recorder, httptest.NewRequest(http.MethodGet, "/", http.NoBody), err)
+		bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/", http.NoBody), err)
 		if got := recorder.Header().Get("WWW-Authenticate"); got != want || recorder.Code != bus.StatusOf(err) {
 			t.Errorf("%v: %d, WWW-Authenticate %q; want %q", err, recorder.Code, got, want)
 		}

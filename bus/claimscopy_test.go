@@ -12,7 +12,7 @@ import (
 func TestClaimsAreACopy(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	w := &world{newBus(t), bus.WithShortCircuit(true)}
+	w := &world{newBus(t), withShortCircuit(true)}
 	conn := w.connect(vaultHost, i.trust())
 	serveVault(t, conn)
 	token := i.token(claims.Claims{"roles": []any{"cook"}, "level": 1})
@@ -25,7 +25,7 @@ func TestClaimsAreACopy(t *testing.T) {
 	})); err != nil {
 		t.Fatal(err)
 	}
-	as := bus.ActAs(t.Context(), token)
+	as := bus.WithActor(t.Context(), token)
 	if status := statusOf(t, as, conn, "GET", vaultURL+"/promote"); status != 200 {
 		t.Fatalf("status %d", status)
 	}

@@ -25,8 +25,8 @@ func TestCloseFinishesWhatHasBegun(t *testing.T) {
 			begun <- struct{}{}
 			<-finish
 			var sum struct{ Sum int } // a handler that still runs may call others
-			if err := bus.Call(r.Context(), callee, "https://helper.example/add", bus.Args{"x": 2}, &sum); err != nil {
-				bus.ServeError(w, r, err)
+			if err := callee.Call(r.Context(), "https://helper.example/add", bus.Args{"x": 2}, &sum); err != nil {
+				bus.WriteError(w, r, err)
 			}
 		}))
 		if err != nil {
@@ -43,7 +43,7 @@ func TestCloseFinishesWhatHasBegun(t *testing.T) {
 		}
 		closed := make(chan error)
 		go func() { closed <- callee.Close(context.Background()) }()
-		for bus.StatusOf(bus.Call(t.Context(), callee, "https://helper.example/add", nil, nil)) != 503 {
+		for bus.StatusOf(callee.Call(t.Context(), "https://helper.example/add", nil, nil)) != 503 {
 			continue // until Close has begun
 		}
 		close(finish)
@@ -51,7 +51,7 @@ func TestCloseFinishesWhatHasBegun(t *testing.T) {
 			t.Error(err)
 		}
 		calls.Wait()
-		err = bus.Call(t.Context(), callee, "https://helper.example/add", nil, nil)
+		err = callee.Call(t.Context(), "https://helper.example/add", nil, nil)
 		if !errors.Is(err, bus.ErrClosed) {
 			t.Errorf("a call after Close: %v", err)
 		}
@@ -61,7 +61,7 @@ func TestCloseFinishesWhatHasBegun(t *testing.T) {
 		if err := callee.Close(context.Background()); err != nil {
 			t.Errorf("Close again: %v", err)
 		}
-		err = bus.Call(t.Context(), caller, "https://slow.example/slow", nil, nil)
+		err = caller.Call(t.Context(), "https://slow.example/slow", nil, nil)
 		if !errors.Is(err, bus.ErrNoResponder) {
 			t.Errorf("a call to the closed service: %v", err)
 		}
@@ -83,7 +83,7 @@ func TestCloseGivesUpWithItsContext(t *testing.T) {
 		var calls sync.WaitGroup
 		calling, leave := context.WithCancel(t.Context())
 		calls.Go(func() {
-			_ = bus.Call(calling, caller, "GET https://slow.example/slow", nil, nil) // cut off, or answered by the handler that was
+			_ = caller.Call(calling, "GET https://slow.example/slow", nil, nil) // cut off, or answered by the handler that was
 		})
 		<-begun
 		ctx, cancel := context.WithCancel(t.Context())
@@ -114,7 +114,7 @@ func TestReplacedInstanceLosesNothing(t *testing.T) {
 			calls.Go(func() {
 				for !stop.Load() {
 					var out struct{ Sum int }
-					if err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+					if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
 						t.Errorf("lost: %v", err)
 						return
 					}
@@ -138,14 +138,14 @@ func TestSingleInstanceIsReplaced(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, callee := newCalculator(t, w)
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", nil, nil); err != nil {
+		if err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil); err != nil {
 			t.Fatal(err) // from now on the caller has heard of the host
 		}
 		if err := callee.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		called := make(chan error)
-		go func() { called <- bus.Call(t.Context(), caller, calculatorURL+"/add", nil, nil) }()
+		go func() { called <- caller.Call(t.Context(), calculatorURL+"/add", nil, nil) }()
 		next := w.connect(calculatorHost)
 		serve(t, next, calculator{})
 		if err := <-called; err != nil {
@@ -161,12 +161,12 @@ func TestBrokerAway(t *testing.T) {
 		gone := caller.NATS().StatusChanged(nats.RECONNECTING)
 		w.Broker().Close()
 		<-gone
-		err := bus.Call(t.Context(), caller, "https://elsewhere.example/add", nil, nil)
+		err := caller.Call(t.Context(), "https://elsewhere.example/add", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrDisconnected) || failed.Executed != bus.NotExecuted {
+		if failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrDisconnected) || failed.Executed != bus.ExecutedNo {
 			t.Errorf("got %v", err)
 		}
-		for _, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
 			if !errors.Is(err, bus.ErrDisconnected) {
 				t.Errorf("multicast: %v", err)
 			}
@@ -210,7 +210,7 @@ func TestHandlerCallsItsOwnHostWhileClosing(t *testing.T) {
 			<-finish
 			for _, address := range []string{calculatorURL, "https://" + callee.ID() + "." + calculatorHost} {
 				var out struct{ Sum int }
-				if err := bus.Call(r.Context(), callee, address+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+				if err := callee.Call(r.Context(), address+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
 					t.Errorf("%s: %v, %v", address, out, err)
 				}
 			}
@@ -219,11 +219,11 @@ func TestHandlerCallsItsOwnHostWhileClosing(t *testing.T) {
 			t.Fatal(err)
 		}
 		answered := make(chan error)
-		go func() { answered <- bus.Call(t.Context(), caller, "GET "+calculatorURL+"/outer", nil, nil) }()
+		go func() { answered <- caller.Call(t.Context(), "GET "+calculatorURL+"/outer", nil, nil) }()
 		<-begun
 		closed := make(chan error)
 		go func() { closed <- callee.Close(context.Background()) }()
-		for !errors.Is(bus.Call(t.Context(), callee, calculatorURL+"/add", nil, nil), bus.ErrClosed) {
+		for !errors.Is(callee.Call(t.Context(), calculatorURL+"/add", nil, nil), bus.ErrClosed) {
 			continue // until Close has begun
 		}
 		close(finish)
@@ -236,7 +236,7 @@ func TestHandlerCallsItsOwnHostWhileClosing(t *testing.T) {
 // TestCloseWhileTheBrokerLeaves would wait for its whole context if it waited for a broker that is gone.
 func TestCloseWhileTheBrokerLeaves(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	var leaving sync.WaitGroup
 	conn := w.connect(calculatorHost)
 	serve(t, conn, calculator{})

@@ -20,7 +20,7 @@ type leaver struct {
 func (l *leaver) Leave(ctx context.Context) {
 	go func() {
 		<-l.begin
-		l.left <- bus.Call(context.WithoutCancel(ctx), l.conn, "https://slow.example/wait", nil, nil)
+		l.left <- l.conn.Call(context.WithoutCancel(ctx), "https://slow.example/wait", nil, nil)
 	}()
 }
 
@@ -46,7 +46,7 @@ func (b *bubble) serveLeaver() (l *leaver, slow lingering, call func(path string
 	caller := b.connect("caller.example")
 	return l, slow, func(path string) <-chan error {
 		answered := make(chan error, 1)
-		go func() { answered <- bus.Call(b.t.Context(), caller, "https://leaver.example"+path, nil, nil) }()
+		go func() { answered <- caller.Call(b.t.Context(), "https://leaver.example"+path, nil, nil) }()
 		synctest.Wait()
 		return answered
 	}
@@ -104,7 +104,7 @@ func TestNoCallsOfHandlersThatHaveReturned(t *testing.T) {
 		closed := l.close(t)
 		close(l.begin)
 		err := <-l.left
-		if failed, ok := errors.AsType[*bus.Error](err); !ok || !errors.Is(err, bus.ErrClosed) || failed.Executed != bus.NotExecuted {
+		if failed, ok := errors.AsType[*bus.Error](err); !ok || !errors.Is(err, bus.ErrClosed) || failed.Executed != bus.ExecutedNo {
 			t.Errorf("the call: %v, want ErrClosed, not executed", err)
 		}
 		close(l.end)

@@ -21,7 +21,7 @@ type selfish struct {
 func (s *selfish) Outer(ctx context.Context) error {
 	s.entered <- struct{}{}
 	<-s.goOn
-	return bus.Call(ctx, s.conn, "https://selfish.example/inner", nil, nil)
+	return s.conn.Call(ctx, "https://selfish.example/inner", nil, nil)
 }
 
 func (s *selfish) Inner() {
@@ -38,7 +38,7 @@ func TestCloseGivesUpOnOwnCalls(t *testing.T) {
 		serve(t, conn, s)
 		caller := b.connect("caller.example")
 		called := make(chan error)
-		go func() { called <- bus.Call(t.Context(), caller, "https://selfish.example/outer", nil, nil) }()
+		go func() { called <- caller.Call(t.Context(), "https://selfish.example/outer", nil, nil) }()
 		<-s.entered
 		ctx, giveUp := context.WithCancel(t.Context())
 		closed := make(chan error)

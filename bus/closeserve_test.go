@@ -27,7 +27,7 @@ func (many) H() {}
 // subscriptions, and neither waits for the other.
 func TestCloseWhileServing(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

@@ -70,7 +70,7 @@ func (e *enforcing) clusterPort() int {
 func reaches(t *testing.T, from *bus.Conn, address string) {
 	t.Helper()
 	for {
-		err := bus.Call(t.Context(), from, address, nil, nil)
+		err := from.Call(t.Context(), address, nil, nil)
 		if !errors.Is(err, bus.ErrNoResponder) {
 			if err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestDeniedInACluster(t *testing.T) {
 			answered := make(chan string, 1)
 			go func() {
 				var out struct{ Word string }
-				if err := bus.Call(t.Context(), caller, "https://clerk.example/ask", nil, &out); err != nil {
+				if err := caller.Call(t.Context(), "https://clerk.example/ask", nil, &out); err != nil {
 					t.Error(err)
 				}
 				answered <- out.Word
@@ -162,9 +162,9 @@ func TestDeniedInACluster(t *testing.T) {
 // checkDenials holds that what is denied at a broker of a cluster is told as that of a single one.
 func checkDenials(t *testing.T, at *enforcing, caller *bus.Conn) {
 	t.Helper()
-	err := bus.Call(t.Context(), caller, "https://evil.example/x", nil, nil)
+	err := caller.Call(t.Context(), "https://evil.example/x", nil, nil)
 	failed, _ := errors.AsType[*bus.Error](err)
-	if failed == nil || failed.Status != 403 || failed.Executed != bus.NotExecuted || !errors.Is(err, nats.ErrPermissionViolation) {
+	if failed == nil || failed.Status != 403 || failed.Executed != bus.ExecutedNo || !errors.Is(err, nats.ErrPermissionViolation) {
 		t.Errorf("a call that is denied: %v", err)
 	}
 	if err := bus.Serve(caller, &clerk{}); !errors.Is(err, nats.ErrPermissionViolation) {

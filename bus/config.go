@@ -54,7 +54,7 @@ type connectConfig struct {
 // values share one link.
 type linkConfig struct {
 	url            string // several are separated by commas
-	provider       InProcessBroker
+	provider       nats.InProcessConnProvider
 	nats           *nats.Conn
 	credentials    string // file
 	nkeySeed       string // file
@@ -142,7 +142,7 @@ func (c *connectConfig) validate() error {
 	if c.circuitFault != nil {
 		return c.circuitFault
 	}
-	if err := subject.ValidPlane(c.plane); err != nil {
+	if err := subject.CheckPlane(c.plane); err != nil {
 		return fmt.Errorf("plane %q (BUS_PLANE or bus.WithPlane): %w", c.plane, err)
 	}
 	if err := openapi.CheckBaseURL(c.baseURL); err != nil {
@@ -158,10 +158,10 @@ func (c *connectConfig) validate() error {
 		return err
 	}
 	if c.handlerLimit < 1 {
-		return fmt.Errorf("handler limit %d is too low: set at least 1 with bus.WithHandlerLimit", c.handlerLimit)
+		return fmt.Errorf("handler limit %d is too low: set at least 1 with bus.WithMaxHandlers", c.handlerLimit)
 	}
 	if c.messageLimit < minMessageLimit || c.messageLimit > maxMessageLimit {
-		return fmt.Errorf("message limit of %d bytes is out of range: set %d to %d with bus.WithMessageLimit", c.messageLimit, minMessageLimit, maxMessageLimit)
+		return fmt.Errorf("message limit of %d bytes is out of range: set %d to %d with bus.WithMaxMessageBytes", c.messageLimit, minMessageLimit, maxMessageLimit)
 	}
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s is too short: set a time above zero with bus.WithAckWait", c.ackWait)

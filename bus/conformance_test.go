@@ -45,7 +45,8 @@ func (c calculator) Who() (id string) { return c.id }
 // Context tells what a handler can know.
 func (calculator) Context(ctx context.Context) (host, id, msgID string, depth int, left time.Duration) {
 	caller, _ := bus.CallerOf(ctx)
-	left, _ = bus.TimeLeft(ctx)
+	deadline, _ := ctx.Deadline()
+	left = time.Until(deadline)
 	return caller.Host, caller.ID, caller.MsgID, caller.Depth, left
 }
 
@@ -120,7 +121,7 @@ func TestCallDecodesTheResult(t *testing.T) {
 		var out struct{ Sum int }
 		for _, address := range []string{calculatorURL + "/add", "GET " + calculatorURL + "/add", "https://Calculator.Example:443/add"} {
 			out.Sum = 0
-			if err := bus.Call(t.Context(), caller, address, bus.Args{"x": 5, "y": 6}, &out); err != nil || out.Sum != 11 {
+			if err := caller.Call(t.Context(), address, bus.Args{"x": 5, "y": 6}, &out); err != nil || out.Sum != 11 {
 				t.Errorf("%s: %v, %v", address, out, err)
 			}
 		}
@@ -142,7 +143,7 @@ func TestQueryOfACallLosesNothing(t *testing.T) {
 		arguments := bus.Args{"number": int64(9007199254740993), "list": []int{1, 2, 3}, "text": "a b&c", "missing": nil, "yes": false}
 		for _, method := range []string{"GET", "POST"} {
 			var out struct{ Told string }
-			err := bus.Call(t.Context(), conn, method+" https://query.example/kinds", arguments, &out)
+			err := conn.Call(t.Context(), method+" https://query.example/kinds", arguments, &out)
 			if err != nil || out.Told != `9007199254740993 [1 2 3] "a b&c" true false` {
 				t.Errorf("%s: %q, %v", method, out.Told, err)
 			}
@@ -156,8 +157,8 @@ func TestCallSaysWhatItCannotFill(t *testing.T) {
 		caller, _ := newCalculator(t, w)
 		var missing *struct{ Sum int }
 		for _, result := range []any{struct{ Sum int }{}, 7, missing} {
-			err := bus.Call(t.Context(), caller, calculatorURL+"/panic", nil, result)
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, "pass a non-nil pointer") {
+			err := caller.Call(t.Context(), calculatorURL+"/panic", nil, result)
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.ExecutedNo || !strings.Contains(failed.Detail, "pass a non-nil pointer") {
 				t.Errorf("%T: %v", result, err)
 			}
 		}
@@ -195,14 +196,14 @@ func TestErrorsKeepTheirStatusAndSender(t *testing.T) {
 			detail   string
 			executed bus.Executed
 		}{
-			{"/divide", bus.Args{"x": 1, "y": 0}, 422, "1 cannot be divided by zero", bus.WasExecuted},
-			{"/broken", nil, 500, "the disk is full", bus.WasExecuted},
-			{"/panic", nil, 500, "the handler panicked: boom", bus.WasExecuted},
-			{"/exit", nil, 500, "the handler exited its goroutine", bus.WasExecuted},
-			{"/add", bus.Args{"x": "five"}, 400, "x", bus.NotExecuted},
-			{"/subtract", nil, 404, "serves nothing at /subtract", bus.NotExecuted},
+			{"/divide", bus.Args{"x": 1, "y": 0}, 422, "1 cannot be divided by zero", bus.ExecutedYes},
+			{"/broken", nil, 500, "the disk is full", bus.ExecutedYes},
+			{"/panic", nil, 500, "the handler panicked: boom", bus.ExecutedYes},
+			{"/exit", nil, 500, "the handler exited its goroutine", bus.ExecutedYes},
+			{"/add", bus.Args{"x": "five"}, 400, "x", bus.ExecutedNo},
+			{"/subtract", nil, 404, "serves nothing at /subtract", bus.ExecutedNo},
 		} {
-			err := bus.Call(t.Context(), caller, calculatorURL+test.address, test.args, nil)
+			err := caller.Call(t.Context(), calculatorURL+test.address, test.args, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
 			if !ok {
 				t.Errorf("%s: %v is no bus.Error", test.address, err)
@@ -211,8 +212,8 @@ func TestErrorsKeepTheirStatusAndSender(t *testing.T) {
 			if failed.Status != test.status || !strings.Contains(failed.Error(), test.detail) || failed.Executed != test.executed {
 				t.Errorf("%s: %v, executed %v", test.address, failed, failed.Executed)
 			}
-			if failed.Instance != test.address {
-				t.Errorf("%s: instance %q", test.address, failed.Instance)
+			if failed.Path != test.address {
+				t.Errorf("%s: instance %q", test.address, failed.Path)
 			}
 			if failed.Host != calculatorHost {
 				t.Errorf("%s: failed at %s", test.address, failed.Host)
@@ -228,7 +229,7 @@ func TestBadArgumentIsNamed(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)
-		err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": "five"}, nil)
+		err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": "five"}, nil)
 		failed, ok := errors.AsType[*bus.Error](err)
 		if !ok || len(failed.Arguments) != 1 || failed.Arguments[0].Name != "x" || failed.Arguments[0].In != "body" {
 			t.Errorf("got %+v", failed)
@@ -241,9 +242,9 @@ func TestNobodyThere(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, callee := newCalculator(t, w)
 		for _, address := range []string{"https://nobody.example/add", "https://k3aaaaaaaa.calculator.example/add", "https://nobody.example:888/allow"} {
-			err := bus.Call(t.Context(), caller, address, nil, nil)
+			err := caller.Call(t.Context(), address, nil, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
-			if !ok || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) || failed.Executed != bus.NotExecuted || failed.MsgID == "" {
+			if !ok || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) || failed.Executed != bus.ExecutedNo || failed.MsgID == "" {
 				t.Errorf("%s: %v, message %q", address, err, failed.MsgID)
 			}
 		}
@@ -298,7 +299,7 @@ func publish(t *testing.T, conn *bus.Conn, url string) (ids []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for response, err := range conn.Publish(request) {
+	for response, err := range conn.Multicast(request) {
 		if err != nil {
 			t.Fatalf("%s: %v", url, err)
 		}
@@ -351,7 +352,7 @@ func TestHandlerKnowsItsCaller(t *testing.T) {
 		told.ID = "?"
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
-		if err := bus.Call(ctx, caller, calculatorURL+"/context", nil, &told); err != nil {
+		if err := caller.Call(ctx, calculatorURL+"/context", nil, &told); err != nil {
 			t.Fatal(err)
 		}
 		if told.Host != "caller.example" || told.MsgID == "" || told.Depth != 1 {
@@ -372,14 +373,14 @@ type relay struct {
 func (r relay) Pass(ctx context.Context, hops int) (depth int, budget time.Duration, err error) {
 	if hops == 0 {
 		caller, _ := bus.CallerOf(ctx)
-		left, _ := bus.TimeLeft(ctx)
-		return caller.Depth, left, nil
+		deadline, _ := ctx.Deadline()
+		return caller.Depth, time.Until(deadline), nil
 	}
 	var out struct {
 		Depth  int           `json:"depth"`
 		Budget time.Duration `json:"budget"`
 	}
-	err = bus.Call(ctx, r.conn, r.next, bus.Args{"hops": hops - 1}, &out)
+	err = r.conn.Call(ctx, r.next, bus.Args{"hops": hops - 1}, &out)
 	return out.Depth, out.Budget, err
 }
 
@@ -392,17 +393,17 @@ func TestChainGoesDeeperWithLessTime(t *testing.T) {
 			Depth  int           `json:"depth"`
 			Budget time.Duration `json:"budget"`
 		}
-		if err := bus.Call(t.Context(), conn, "https://relay.example/pass", bus.Args{"hops": 9}, &out); err != nil {
+		if err := conn.Call(t.Context(), "https://relay.example/pass", bus.Args{"hops": 9}, &out); err != nil {
 			t.Fatal(err)
 		}
 		if out.Depth != 10 || out.Budget <= 0 || out.Budget > 20*time.Second {
 			t.Errorf("the tenth handler saw depth %d and %s left", out.Depth, out.Budget)
 		}
-		err := bus.Call(t.Context(), conn, "https://relay.example/pass", bus.Args{"hops": 1000}, &out)
+		err := conn.Call(t.Context(), "https://relay.example/pass", bus.Args{"hops": 1000}, &out)
 		if bus.StatusOf(err) != http.StatusLoopDetected {
 			t.Errorf("an endless chain: %v", err)
 		}
-		if running := conn.Stats().Handlers; running != 0 {
+		if running := conn.Stats().InFlight; running != 0 {
 			t.Errorf("%d handlers still run", running)
 		}
 	})
@@ -414,13 +415,13 @@ func TestTimeBudgetEndsTheCall(t *testing.T) {
 		caller, _ := newCalculator(t, b.world)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		err := bus.Call(ctx, caller, calculatorURL+"/wait", nil, nil)
+		err := caller.Call(ctx, calculatorURL+"/wait", nil, nil)
 		if bus.StatusOf(err) != http.StatusGatewayTimeout {
 			t.Errorf("got %v", err)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		cancel()
-		err = bus.Call(ctx, caller, calculatorURL+"/wait", nil, nil)
+		err = caller.Call(ctx, calculatorURL+"/wait", nil, nil)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: %v", err)
 		}
@@ -432,9 +433,9 @@ func TestEndpointTimeBudget(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		conn := b.connect(calculatorHost)
 		serve(t, conn, calculator{}, bus.Method("Wait", bus.TimeBudget(20*time.Millisecond)))
-		err := bus.Call(t.Context(), conn, calculatorURL+"/wait", nil, nil)
+		err := conn.Call(t.Context(), calculatorURL+"/wait", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != http.StatusGatewayTimeout || failed.Executed != bus.WasExecuted {
+		if failed == nil || failed.Status != http.StatusGatewayTimeout || failed.Executed != bus.ExecutedYes {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -443,7 +444,7 @@ func TestEndpointTimeBudget(t *testing.T) {
 func TestHandlerLimit(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		callee := w.connect(calculatorHost, bus.WithHandlerLimit(1))
+		callee := w.connect(calculatorHost, bus.WithMaxHandlers(1))
 		hold, held := make(chan struct{}), make(chan struct{})
 		err := callee.Handle("GET", "/hold", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			held <- struct{}{}
@@ -460,7 +461,7 @@ func TestHandlerLimit(t *testing.T) {
 		if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || !strings.Contains(body, "too busy") {
 			t.Errorf("beyond the limit: %d %v %s", response.StatusCode, response.Header, body)
 		}
-		if refused := asBusError(t, bus.Call(t.Context(), caller, "GET "+calculatorURL+"/hold", nil, nil)); refused.RetryAfter != time.Second {
+		if refused := asBusError(t, caller.Call(t.Context(), "GET "+calculatorURL+"/hold", nil, nil)); refused.RetryAfter != time.Second {
 			t.Errorf("beyond the limit: %v, after %s", refused, refused.RetryAfter)
 		}
 		close(hold)

@@ -66,7 +66,7 @@ type Conn struct {
 	tracing      *tracing // nil: no spans
 	meters       *meters  // nil: no metrics but ours
 	interceptors []Interceptor
-	calling      Handler        // what a call passes through
+	calling      CallFunc       // what a call passes through
 	called       metrics.Family // by host, the outcomes of our calls
 	turnedAway   turnedAway
 	tap          *tap
@@ -129,8 +129,8 @@ func validOwnHost(host string) error {
 	if host == hostAll {
 		return fmt.Errorf("the host %q is reserved, as every service answers on it: choose another name", host)
 	}
-	err := subject.ValidHost(host)
-	if meant := plainHost(host); err != nil && meant != hostAll && subject.ValidHost(meant) == nil {
+	err := subject.CheckHost(host)
+	if meant := plainHost(host); err != nil && meant != hostAll && subject.CheckHost(meant) == nil {
 		return fmt.Errorf("%w; did you mean %q?", err, meant)
 	}
 	return err
@@ -242,22 +242,22 @@ type Stats struct {
 	// whatever came of it, also if an interceptor of the connection refused it, unless its address or its arguments were
 	// refused before. What the framework itself asks does not count.
 	Calls int64
-	// TurnedAway are the requests that were refused before they reached an endpoint: 503 if too many handlers ran or the
+	// Rejected are the requests that were refused before they reached an endpoint: 503 if too many handlers ran or the
 	// instance was closing, 504 if their time was spent, 404 and 405 for what is not served, and others. What the framework
 	// itself asks does not count.
-	TurnedAway int64
-	// Dropped are the messages that were not understood, or told no valid sender or message id. Each is logged.
-	Dropped int64
-	// Strangers are the acks and responses that nobody waited for: they answer this connection's greetings, or came after
+	Rejected int64
+	// Malformed are the messages that were not understood, or told no valid sender or message id. Each is logged.
+	Malformed int64
+	// UnmatchedResponses are the acks and responses that nobody waited for: they answer this connection's greetings, or came after
 	// the caller gave up.
-	Strangers int64
-	// Overflowed are the messages that the broker client threw away because this process did not take them in fast enough.
+	UnmatchedResponses int64
+	// SlowConsumerDropped are the messages that the broker client threw away because this process did not take them in fast enough.
 	// While that goes on the connection is not [Conn.Healthy].
-	Overflowed int64
-	// Relinked is how often the broker connection was replaced because the broker had closed it.
-	Relinked int64
-	// Handlers is the number of requests that are being handled at this moment.
-	Handlers int
+	SlowConsumerDropped int64
+	// Reconnects is how often the broker connection was replaced because the broker had closed it.
+	Reconnects int64
+	// InFlight is the number of requests that are being handled at this moment.
+	InFlight int
 }
 
 // Stats returns the counters.
@@ -268,8 +268,8 @@ func (c *Conn) Stats() Stats {
 	overflowed := c.overflow.count
 	c.mu.Unlock()
 	return Stats{
-		Calls: c.made.Load(), TurnedAway: c.turnedAway.total(), Dropped: c.dropped.Load(), Strangers: c.strangers.Load(),
-		Overflowed: overflowed, Relinked: c.link.relinked.Load(), Handlers: working,
+		Calls: c.made.Load(), Rejected: c.turnedAway.total(), Malformed: c.dropped.Load(), UnmatchedResponses: c.strangers.Load(),
+		SlowConsumerDropped: overflowed, Reconnects: c.link.relinked.Load(), InFlight: working,
 	}
 }
 

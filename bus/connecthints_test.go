@@ -64,7 +64,7 @@ func TestOptionsWinOverFaultyVariables(t *testing.T) { //nolint:paralleltest // 
 		name, value string
 		instead     []bus.ConnectOption
 	}{
-		{"BUS_SHORT_CIRCUIT", "perhaps", []bus.ConnectOption{here, bus.WithShortCircuit(true)}},
+		{"BUS_SHORT_CIRCUIT", "perhaps", []bus.ConnectOption{here, bus.WithoutShortCircuit()}},
 		{"BUS_PLANE", "a.b", []bus.ConnectOption{here, bus.WithPlane(b.Plane())}},
 		{"BUS_BASE_URL", "nonsense", []bus.ConnectOption{here, bus.WithBaseURL("https://api.example.com")}},
 		{"BUS_NATS_CERT", "alone.pem", []bus.ConnectOption{bus.WithNATS(given)}},

@@ -30,7 +30,7 @@ func TestConstraints(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		conn, caller := w.connect("post.example"), w.connect("caller.example")
-		serve(t, conn, post{}, bus.Names("Send", "p", "weight"), bus.Names("Print", "l", "text"), bus.Names("Refund", "amount", "paid"))
+		serve(t, conn, post{}, bus.ParamNames("Send", "p", "weight"), bus.ParamNames("Print", "l", "text"), bus.ParamNames("Refund", "amount", "paid"))
 		for name, call := range map[string]struct {
 			path string
 			args any
@@ -48,12 +48,12 @@ func TestConstraints(t *testing.T) {
 			}{}, ""},
 			"no text": {"/print", bus.Args{"l": bus.Args{}}, "l.text (body): is missing"},
 		} {
-			err := bus.Call(t.Context(), caller, "https://post.example"+call.path, call.args, nil)
+			err := caller.Call(t.Context(), "https://post.example"+call.path, call.args, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
 			switch {
 			case (call.want == "") != (failed == nil):
 				t.Errorf("%s: %v", name, err)
-			case failed != nil && (failed.Status != 422 || failed.Detail != call.want || failed.Executed != bus.NotExecuted ||
+			case failed != nil && (failed.Status != 422 || failed.Detail != call.want || failed.Executed != bus.ExecutedNo ||
 				len(failed.Arguments) != 1+strings.Count(call.want, ";")):
 				t.Errorf("%s: %#v", name, failed)
 			}
@@ -71,7 +71,7 @@ func (mistaken) Send(p struct {
 func TestMalformedConstraintsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
-	err := bus.Serve(b.Connect("post.example"), mistaken{}, bus.Names("Send", "p", ""))
+	err := bus.Serve(b.Connect("post.example"), mistaken{}, bus.ParamNames("Send", "p", ""))
 	if err == nil || !strings.Contains(err.Error(), `.Weight: jsonschema "minimum=one": expects a number`) {
 		t.Errorf("Serve = %v", err)
 	}

@@ -28,18 +28,6 @@ func CallerOf(ctx context.Context) (Caller, bool) {
 	return Caller{Host: s.request.FromHost, ID: s.request.FromID, MsgID: s.request.MsgID, Depth: s.request.CallDepth}, true
 }
 
-// TimeLeft returns how much of the time budget is left, zero or less if it is spent; false if ctx has no deadline.
-func TimeLeft(ctx context.Context) (time.Duration, bool) {
-	deadline, ok := ctx.Deadline()
-	if s := servingOf(ctx); s != nil && (!ok || s.deadline.Before(deadline)) {
-		deadline, ok = s.deadline, true
-	}
-	if !ok {
-		return 0, false
-	}
-	return time.Until(deadline), true
-}
-
 // forwarded are the headers that travel along a chain of calls. No other header does.
 func forwarded() [8]string {
 	return [...]string{
@@ -71,9 +59,12 @@ func continueChain(ctx context.Context, request *outgoing) {
 
 // budget returns how long a call may take: until ctx or the chain ends, by default 20 s, at most 600 s.
 func budget(ctx context.Context) time.Duration {
-	left, ok := TimeLeft(ctx)
+	deadline, ok := ctx.Deadline()
+	if s := servingOf(ctx); s != nil && (!ok || s.deadline.Before(deadline)) {
+		deadline, ok = s.deadline, true
+	}
 	if !ok {
 		return wire.DefaultTimeBudget
 	}
-	return min(left, wire.MaxTimeBudget)
+	return min(time.Until(deadline), wire.MaxTimeBudget)
 }

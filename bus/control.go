@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 )
 
@@ -25,8 +26,8 @@ func (control) Ping(ctx context.Context) (host, id, version string, ports []int)
 }
 
 // Traffic says what the instance has served and called so far.
-func (control) Traffic(ctx context.Context) (started time.Time, served []ServedCalls, made []MadeCalls) {
-	traffic := servingOf(ctx).conn.Traffic()
+func (control) Traffic(ctx context.Context) (started time.Time, served []metrics.ServedCalls, made []metrics.MadeCalls) {
+	traffic := servingOf(ctx).conn.reportTraffic()
 	return traffic.Started, traffic.Served, traffic.Made
 }
 
@@ -74,14 +75,14 @@ var (
 
 func planControl() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, control{}, newServiceConfig([]ServeOption{
-		Port(controlPort), Hidden(), NoQueue(),
-		Names("Ping", "", "host, id, version, ports"), Method("Ping", HTTPMethod(http.MethodGet)),
-		Names("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet)),
+		Port(controlPort), Undocumented(), NoQueue(),
+		ParamNames("Ping", "", "host, id, version, ports"), Method("Ping", HTTPMethod(http.MethodGet)),
+		ParamNames("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet)),
 		Method("Metrics", HTTPMethod(http.MethodGet)),
-		Names("Tap", "after, wait", "calls, next, missed"), Method("Tap", HTTPMethod(http.MethodGet)),
-		Names("Hello", "", ""), Method("Hello", HTTPMethod(http.MethodPost)),
-		Names("Bye", "", ""), Method("Bye", HTTPMethod(http.MethodPost)),
-		Names("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost)),
+		ParamNames("Tap", "after, wait", "calls, next, missed"), Method("Tap", HTTPMethod(http.MethodGet)),
+		ParamNames("Hello", "", ""), Method("Hello", HTTPMethod(http.MethodPost)),
+		ParamNames("Bye", "", ""), Method("Bye", HTTPMethod(http.MethodPost)),
+		ParamNames("Cancel", "id", ""), Method("Cancel", HTTPMethod(http.MethodPost)),
 	}))
 	for _, e := range endpoints {
 		switch e.mapped.Name {
@@ -104,8 +105,8 @@ func everyonesSubject(plane string) string {
 
 func planDirectory() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, directory{}, newServiceConfig([]ServeOption{
-		Port(controlPort), Hidden(),
-		Names("Allow", "port, path", "methods"), Method("Allow", HTTPMethod(http.MethodGet)),
+		Port(controlPort), Undocumented(),
+		ParamNames("Allow", "port, path", "methods"), Method("Allow", HTTPMethod(http.MethodGet)),
 	}))
 	for _, e := range endpoints {
 		e.chain = controlChain(e)

@@ -158,7 +158,7 @@ func (l *link) user() string {
 // people outside of the bus.
 func (c *Conn) forbidden(subject string) *Error {
 	err := c.link.denied(denial{publish: true, subject: subject})
-	failed := newError(http.StatusForbidden, NotExecuted, nats.ErrPermissionViolation, "%s", err)
+	failed := newError(http.StatusForbidden, ExecutedNo, nats.ErrPermissionViolation, "%s", err)
 	failed.internal = true
 	return failed
 }

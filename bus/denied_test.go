@@ -249,16 +249,16 @@ func TestDeniedCallEndsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1}, nil)
+			err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 403 || failed.Executed != bus.NotExecuted || failed.MsgID == "" || !bus.IsInternal(err) ||
+			if failed == nil || failed.Status != 403 || failed.Executed != bus.ExecutedNo || failed.MsgID == "" || !bus.IsInternal(err) ||
 				failed.Detail != `the broker does not let user "guest" publish to bus.443.example.calculator.|.POST.add; see docs/permissions.md` {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		if name == "our own" {
-			for _, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
-				if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 403 || failed.Executed != bus.NotExecuted {
+			for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
+				if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 403 || failed.Executed != bus.ExecutedNo {
 					t.Errorf("%s: a multicast: %v", name, err)
 				}
 			}
@@ -279,7 +279,7 @@ func TestDeniedQuestionIsNotRepeated(t *testing.T) {
 	g := newGuarded(t, `publish: { deny: ["bus.r.example.slow.>"] }`)
 	serveSlow(t, g.mustConnect("owner", "slow.example"))
 	caller := g.mustConnect("guest", "caller.example")
-	if err := bus.Call(t.Context(), caller, slowURL+"2500ms", nil, nil); err != nil {
+	if err := caller.Call(t.Context(), slowURL+"2500ms", nil, nil); err != nil {
 		t.Error(err)
 	}
 	if told := g.log.count("docs/permissions.md"); told != 1 {

@@ -9,11 +9,11 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// DocumentOf returns the OpenAPI 3.0.0 document, in JSON, of what [Serve] would serve on a host: all ports, regardless
+// OpenAPIOf returns the OpenAPI 3.0.0 document, in JSON, of what [Serve] would serve on a host: all ports, regardless
 // of what a caller may do, without hidden endpoints. It is meant for the authors of the service: unlike published
-// documents it shows the expressions of [Claims], as x-claims, and as x-also under which other HTTP methods than the
+// documents it shows the expressions of [RequireClaims], as x-claims, and as x-also under which other HTTP methods than the
 // listed one an endpoint is served. It takes what Serve takes, registers nothing, and has the same errors.
-func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, error) {
+func OpenAPIOf[T any](host string, impl T, options ...ServeOption) ([]byte, error) {
 	endpoints, service, err := plan(interfaceOf[T](), impl, newServiceConfig(options))
 	if err != nil {
 		return nil, fmt.Errorf("describe %T: %w", impl, err)
@@ -33,11 +33,11 @@ func DocumentOf[T any](host string, impl T, options ...ServeOption) ([]byte, err
 	return document, nil
 }
 
-// DocumentOfEvents returns the OpenAPI 3.0.0 document, in JSON, of the events of a source, a host. It is meant for the
+// EventsOpenAPIOf returns the OpenAPI 3.0.0 document, in JSON, of the events of a source, a host. It is meant for the
 // authors of the source, as no document on the bus lists events. It takes what [Subscribe] takes, registers nothing, and
 // has the same errors; impl may be a generated source, without a connection. With [Durable] it says as x-stored that the
 // events are stored.
-func DocumentOfEvents[T any](source string, impl T, options ...ServeOption) ([]byte, error) {
+func EventsOpenAPIOf[T any](source string, impl T, options ...SubscribeOption) ([]byte, error) {
 	config := newEventsConfig(options)
 	endpoints, service, err := planEvents(interfaceOf[T](), source, impl, config)
 	if err == nil {
@@ -54,9 +54,9 @@ func DocumentOfEvents[T any](source string, impl T, options ...ServeOption) ([]b
 	return document, nil
 }
 
-// Document returns the document of what the connection serves now, plain handlers included, in the form of
-// [DocumentOf].
-func (c *Conn) Document() ([]byte, error) {
+// OpenAPI returns the document of what the connection serves now, plain handlers included, in the form of
+// [OpenAPIOf].
+func (c *Conn) OpenAPI() ([]byte, error) {
 	document, err := writeDocument(openapi.Service{Host: c.host, Description: c.description}, c.documents.all())
 	if err != nil {
 		return nil, fmt.Errorf("describe %s: %w", c.host, err)

@@ -13,19 +13,18 @@ func TestDocumentOfRefusesWhatServeRefuses(t *testing.T) {
 	conn := newBus(t).Connect("twins.example")
 	for name, option := range map[string]bus.ServeOption{
 		"port 0":     bus.Port(0),
-		"port 417":   bus.Port(bus.EventPort),
+		"port 417":   bus.Port(417),
 		"port 888":   bus.Port(888),
-		"body limit": bus.BodyLimit(-1),
+		"body limit": bus.MaxBodyBytes(-1),
 		"HEAD":       bus.Method("Two", bus.HTTPMethod("HEAD")),
 		"a conflict": bus.Method("Two", bus.Path("/one")),
 		"documents":  bus.Method("Two", bus.Path("/openapi.json"), bus.HTTPMethod("GET")),
-		"durable":    bus.Durable(),
-		"claims":     bus.Claims("level >"),
-		"two claims": bus.Method("Two", bus.Claims("a"), bus.Claims("b")),
+		"claims":     bus.RequireClaims("level >"),
+		"two claims": bus.Method("Two", bus.RequireClaims("a"), bus.RequireClaims("b")),
 		"no option":  nil,
 	} {
 		served := bus.Serve(conn, twins{}, option)
-		_, described := bus.DocumentOf("twins.example", twins{}, option)
+		_, described := bus.OpenAPIOf("twins.example", twins{}, option)
 		if served == nil || described == nil {
 			t.Errorf("%s: served %v, described %v", name, served, described)
 			continue
@@ -35,7 +34,7 @@ func TestDocumentOfRefusesWhatServeRefuses(t *testing.T) {
 			t.Errorf("%s: described %v, served %v", name, described, served)
 		}
 	}
-	if _, err := bus.DocumentOf("not a host", twins{}); err == nil || !strings.Contains(err.Error(), "not a host") {
+	if _, err := bus.OpenAPIOf("not a host", twins{}); err == nil || !strings.Contains(err.Error(), "not a host") {
 		t.Errorf("a bad host: %v", err)
 	}
 }
@@ -47,16 +46,16 @@ func TestDocumentOfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		source string
 		impl   any
-		option bus.ServeOption
+		option bus.SubscribeOption
 	}{
-		"no events":  {"source.example", twins{}, bus.Hidden()},
-		"a bad host": {"not a host", happening{}, bus.Hidden()},
-		"port":       {"source.example", happening{}, bus.Port(444)},
-		"body limit": {"source.example", happening{}, bus.BodyLimit(-1)},
+		"no events":  {"source.example", twins{}, bus.TimeBudget(0)},
+		"a bad host": {"not a host", happening{}, bus.TimeBudget(0)},
+		"port":       {"source.example", happening{}, bus.Method("OnDone", bus.Port(444))},
+		"body limit": {"source.example", happening{}, bus.MaxBodyBytes(-1)},
 		"no option":  {"source.example", happening{}, nil},
 	} {
 		subscribed := bus.Subscribe(conn, test.source, test.impl, test.option)
-		_, described := bus.DocumentOfEvents(test.source, test.impl, test.option)
+		_, described := bus.EventsOpenAPIOf(test.source, test.impl, test.option)
 		if subscribed == nil || described == nil {
 			t.Errorf("%s: subscribed %v, described %v", name, subscribed, described)
 			continue
@@ -66,7 +65,7 @@ func TestDocumentOfEventsRefusesWhatSubscribeRefuses(t *testing.T) {
 			t.Errorf("%s: described %v, subscribed %v", name, described, subscribed)
 		}
 	}
-	document, err := bus.DocumentOfEvents("source.example", happening{}, bus.Durable())
+	document, err := bus.EventsOpenAPIOf("source.example", happening{}, bus.Durable())
 	for _, want := range []string{`"/source.example:417/on-done":{"post":`, `"x-stored":true`} {
 		if !strings.Contains(string(document), want) {
 			t.Errorf("%s is not in %s, %v", want, document, err)

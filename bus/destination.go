@@ -36,7 +36,7 @@ func parseDestination(address string) (*destination, error) {
 	}
 	parsed, err := url.Parse(to.address)
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, NotExecuted, err, "address %q is not a URL", to.address)
+		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "address %q is not a URL", to.address)
 	}
 	to.parameters = parametersOf(to.address)
 	if len(to.parameters) == 0 {
@@ -81,14 +81,14 @@ func (d *destination) request(arguments any) (*outgoing, error) {
 	}
 	object, err := strictjson.Marshal(arguments)
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments cannot be written as JSON: %s", err)
+		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments cannot be written as JSON: %s", err)
 	}
 	if d.template != nil && !d.takesQuery() && !bytes.Contains(object, []byte(`"`+restmap.RequestBody+`"`)) {
 		return d.fill(object), nil
 	}
 	var members map[string]json.RawMessage
 	if err := strictjson.Unmarshal(object, &members); err != nil {
-		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments of %s %s must be a JSON object, as from a struct or bus.Args: %s", d.method, d.address, err)
+		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments of %s %s must be a JSON object, as from a struct or bus.Args: %s", d.method, d.address, err)
 	}
 	return d.spread(members)
 }
@@ -131,7 +131,7 @@ func (d *destination) spread(members map[string]json.RawMessage) (*outgoing, err
 	}
 	to, err := url.Parse(filled)
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, NotExecuted, err, "address %q is not a URL", filled)
+		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "address %q is not a URL", filled)
 	}
 	body, whole := members[restmap.RequestBody]
 	delete(members, restmap.RequestBody)
@@ -139,13 +139,13 @@ func (d *destination) spread(members map[string]json.RawMessage) (*outgoing, err
 	case whole || d.takesQuery() && d.inQuery.holds(members):
 		query := to.Query()
 		if name := d.inQuery.add(query, members); name != "" {
-			return nil, newError(http.StatusBadRequest, NotExecuted, nil,
+			return nil, newError(http.StatusBadRequest, ExecutedNo, nil,
 				"argument %s of %s %s goes into the query: there it must be a list without null and empty texts", name, d.method, d.address)
 		}
 		to.RawQuery = query.Encode()
 	case len(members) > 0:
 		if body, err = strictjson.Marshal(members); err != nil {
-			return nil, newError(http.StatusBadRequest, NotExecuted, err, "the arguments cannot be written as JSON: %s", err)
+			return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments cannot be written as JSON: %s", err)
 		}
 	}
 	if len(body) == 0 {
@@ -161,7 +161,7 @@ func (d *destination) fillPath(members map[string]json.RawMessage) (string, erro
 		name, rest := strings.CutSuffix(parameter, "+")
 		text, ok := pathText(members[name])
 		if !ok {
-			return "", newError(http.StatusBadRequest, NotExecuted, nil,
+			return "", newError(http.StatusBadRequest, ExecutedNo, nil,
 				"argument %s of %s %s is part of the path: it must be a non-empty string, a number or a boolean", name, d.method, d.address)
 		}
 		delete(members, name)

@@ -27,7 +27,7 @@ const aboutBlank = "about:blank"
 // copied share them.
 type details map[string]json.RawMessage
 
-// WithDetails returns err as an [Error] with this Type and these details, which take the place of those that it has. Everything
+// ErrorWithDetails returns err as an [Error] with this Type and these details, which take the place of those that it has. Everything
 // else stays as it is: the status is that of [StatusOf], so that an error without one is still 500, and internal. For nil it
 // returns nil.
 //
@@ -41,7 +41,7 @@ type details map[string]json.RawMessage
 // says a warning in the log of the instance that answers with the error.
 //
 // It is safe for concurrent use, and does not change err.
-func WithDetails(err error, problemType string, details any) error {
+func ErrorWithDetails(err error, problemType string, details any) error {
 	if err == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func WithDetails(err error, problemType string, details any) error {
 	return &failed
 }
 
-// DecodeDetails decodes the details of the error into what a pointer points to, a struct or a map: those that [WithDetails] has
+// DecodeDetails decodes the details of the error into what a pointer points to, a struct or a map: those that [ErrorWithDetails] has
 // set, and those that came in the problem+json of an answer, whoever wrote it, unless that has more than 1 MiB. As with results,
 // a member without a field of exactly its name is ignored, and a field without a member keeps its value. To see all of them pass
 // a *map[string]json.RawMessage; their numbers have all their digits.

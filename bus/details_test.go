@@ -40,21 +40,21 @@ type merchant struct{ conn *bus.Conn }
 func (merchant) Order(why string) error {
 	switch why {
 	case "sold out":
-		return bus.WithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise)
+		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise)
 	case "stopped":
-		return bus.WithDetails(bus.Errorf(http.StatusConflict, "no longer made"), stopped, nil)
+		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no longer made"), stopped, nil)
 	case "plain":
 		return bus.Errorf(http.StatusConflict, "no")
 	case "literal":
 		return &bus.Error{Status: http.StatusConflict, Type: stopped}
 	case "internal":
-		return bus.WithDetails(errors.New("the disk is full"), soldOut, precise)
+		return bus.ErrorWithDetails(errors.New("the disk is full"), soldOut, precise)
 	case "wrapped":
-		return fmt.Errorf("order 7: %w", bus.WithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
+		return fmt.Errorf("order 7: %w", bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
 	case "another status":
-		return bus.Errorf(http.StatusBadGateway, "asked: %w", bus.WithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
+		return bus.Errorf(http.StatusBadGateway, "asked: %w", bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise))
 	default:
-		return bus.WithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, map[string]any{"id": 7, "left": 1, "title": "Sold out"})
+		return bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, map[string]any{"id": 7, "left": 1, "title": "Sold out"})
 	}
 }
 
@@ -63,7 +63,7 @@ func (s merchant) Relay(ctx context.Context, why string, hops int) error {
 	if hops > 0 {
 		path = "relay"
 	}
-	return bus.Call(ctx, s.conn, "https://shop.example/"+path, bus.Args{"why": why, "hops": hops - 1}, nil)
+	return s.conn.Call(ctx, "https://shop.example/"+path, bus.Args{"why": why, "hops": hops - 1}, nil)
 }
 
 // TestDetailsTravel holds what arrives at the far end of a chain of calls, from a handler that passes on the errors of others.
@@ -89,10 +89,10 @@ func TestDetailsTravel(t *testing.T) {
 			"another status": {502, "", "asked: none left", false, false},
 		} {
 			for hops := range 3 {
-				err := bus.Call(t.Context(), caller, "https://shop.example/relay", bus.Args{"why": why, "hops": hops}, nil)
+				err := caller.Call(t.Context(), "https://shop.example/relay", bus.Args{"why": why, "hops": hops}, nil)
 				failed := asBusError(t, err)
 				if failed.Status != test.status || failed.Type != test.kind || failed.Detail != test.detail || bus.IsInternal(err) != test.internal ||
-					failed.Instance != "/order" || failed.Host != "shop.example" {
+					failed.Path != "/order" || failed.Host != "shop.example" {
 					t.Errorf("%s over %d hops: %+v", why, hops, failed)
 				}
 				var got shortage
@@ -112,7 +112,7 @@ func TestDetailsTravel(t *testing.T) {
 func TestDetailsAreNotShared(t *testing.T) {
 	t.Parallel()
 	given := map[string]any{"where": []string{"a"}}
-	err := bus.WithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, given)
+	err := bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, given)
 	given["where"].([]string)[0] = "changed"
 	failed := asBusError(t, err)
 	for range 2 {
@@ -150,12 +150,12 @@ func TestErrorsOfOneTypeAreAlike(t *testing.T) {
 
 func TestWithDetails(t *testing.T) {
 	t.Parallel()
-	if err := bus.WithDetails(nil, soldOut, precise); err != nil {
+	if err := bus.ErrorWithDetails(nil, soldOut, precise); err != nil {
 		t.Errorf("no error became %v", err)
 	}
 	cause := errors.New("cause")
 	before := bus.Errorf(http.StatusConflict, "no: %w", cause)
-	after := bus.WithDetails(bus.WithDetails(before, stopped, map[string]int{"a": 1}), soldOut, nil)
+	after := bus.ErrorWithDetails(bus.ErrorWithDetails(before, stopped, map[string]int{"a": 1}), soldOut, nil)
 	failed := asBusError(t, after)
 	if failed.Type != soldOut || failed.DecodeDetails(&struct{}{}) == nil || failed.Detail != "no: cause" || !errors.Is(after, cause) {
 		t.Errorf("%+v", failed)
@@ -163,7 +163,7 @@ func TestWithDetails(t *testing.T) {
 	if asBusError(t, before).Type != "" {
 		t.Error("the error was changed")
 	}
-	if failed := asBusError(t, bus.WithDetails(conflictError{cause}, soldOut, nil)); failed.Status != 409 || !errors.Is(failed, cause) {
+	if failed := asBusError(t, bus.ErrorWithDetails(conflictError{cause}, soldOut, nil)); failed.Status != 409 || !errors.Is(failed, cause) {
 		t.Errorf("%+v", failed)
 	}
 }
@@ -204,7 +204,7 @@ func TestDetailsLeftOut(t *testing.T) {
 		"raw":             {json.RawMessage(`{ "a": [1.50] }`), `{"a":[1.50]}`, ""},
 		"almost too long": {map[string]string{"a": strings.Repeat("x", 64<<10-8)}, `{"a":"` + strings.Repeat("x", 64<<10-8) + `"}`, ""},
 	} {
-		failed := asBusError(t, bus.WithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
+		failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, test.details))
 		if failed.Type != soldOut || failed.Status != 409 {
 			t.Errorf("%s: %+v", name, failed)
 		}
@@ -224,7 +224,7 @@ func TestDetailsLeftOut(t *testing.T) {
 
 func TestDetailsThatDoNotFit(t *testing.T) {
 	t.Parallel()
-	failed := asBusError(t, bus.WithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, map[string]string{"left": "many"}))
+	failed := asBusError(t, bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "no"), soldOut, map[string]string{"left": "many"}))
 	for told, into := range map[string]any{
 		"do not fit *bus_test.shortage: /left expects": new(shortage), "do not fit bus_test.shortage: ": shortage{},
 		"do not fit <nil>: ": nil, "do not fit *int: ": (*int)(nil), "do not fit *string: ": new(string),
@@ -245,11 +245,11 @@ func TestDetailsLeftOutAreLogged(t *testing.T) {
 			conn := w.connect(host, bus.WithLogger(zerolog.New(logged)))
 			serve(t, conn, merchant{conn})
 			if err := conn.Handle("GET", "/web", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				bus.ServeError(w, r, merchant{}.Order("reserved"))
+				bus.WriteError(w, r, merchant{}.Order("reserved"))
 			})); err != nil {
 				t.Fatal(err)
 			}
-			failed := asBusError(t, bus.Call(t.Context(), conn, "GET https://"+host+path, nil, nil))
+			failed := asBusError(t, conn.Call(t.Context(), "GET https://"+host+path, nil, nil))
 			got := shortage{}
 			if err := failed.DecodeDetails(&got); err != nil || got.Left != 1 || failed.ID != conn.ID() {
 				t.Errorf("%s: %+v, %v", path, got, err)
@@ -280,7 +280,7 @@ func TestForeignProblems(t *testing.T) {
 			_, _ = w.Write([]byte(body))
 		})
 		answer("/passed", func(w http.ResponseWriter, r *http.Request) {
-			bus.ServeError(w, r, bus.Call(r.Context(), conn, "https://web.example/foreign", nil, nil))
+			bus.WriteError(w, r, conn.Call(r.Context(), "https://web.example/foreign", nil, nil))
 		})
 		for name, test := range map[string]struct {
 			body, kind, detail, details string
@@ -312,7 +312,7 @@ func TestForeignProblems(t *testing.T) {
 		} {
 			body = test.body
 			for _, path := range []string{"/foreign", "/passed"} {
-				failed := asBusError(t, bus.Call(t.Context(), conn, "https://web.example"+path, nil, nil))
+				failed := asBusError(t, conn.Call(t.Context(), "https://web.example"+path, nil, nil))
 				members := map[string]json.RawMessage{}
 				_ = failed.DecodeDetails(&members)
 				got, err := json.Marshal(members)
@@ -330,7 +330,7 @@ func TestDetailsOverHTTP(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	failed := *asBusError(t, merchant{}.Order("reserved"))
 	failed.Type = "urn:x\xff"
-	bus.ServeError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), &failed)
+	bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), &failed)
 	want := `{"type":"urn:x�","title":"Conflict","status":409,"detail":"none left","instance":"/x","left":1}`
 	if got := recorder.Body.String(); got != want {
 		t.Errorf("got %s, want %s", got, want)

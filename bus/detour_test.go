@@ -32,16 +32,16 @@ func TestDetour(t *testing.T) {
 		callee, caller := w.connect("files.example", i.trust()), w.connect("caller.example")
 		for path, options := range map[string][]bus.HandleOption{
 			"/files/{path+}":         nil,
-			"/files/private/{path+}": {bus.Claims(keepers)},
-			"/files/one.txt":         {bus.Claims(keepers)},
-			"/files/dir/{path+}":     {bus.Claims(keepers + " or true")},
+			"/files/private/{path+}": {bus.RequireClaims(keepers)},
+			"/files/one.txt":         {bus.RequireClaims(keepers)},
+			"/files/dir/{path+}":     {bus.RequireClaims(keepers + " or true")},
 		} {
 			if err := callee.Handle(http.MethodGet, path, http.StripPrefix("/files", files), options...); err != nil {
 				t.Fatal(err)
 			}
 		}
 		serve(t, callee, stack{}, bus.Method("Take", bus.HTTPMethod("GET"), bus.Path("/stack/{id}")),
-			bus.Method("Pages", bus.HTTPMethod("GET"), bus.Path("/stack/{id}/pages"), bus.Claims(keepers)))
+			bus.Method("Pages", bus.HTTPMethod("GET"), bus.Path("/stack/{id}/pages"), bus.RequireClaims(keepers)))
 		for path, want := range map[string]int{
 			"/files/open.txt":                   200,
 			"/files//open.txt":                  200,
@@ -81,7 +81,7 @@ func TestDetour(t *testing.T) {
 			"/files/private/x": 200, "/files/private//x": 200, "/files/private/y/../x": 200,
 			"/files/private/../dir/b.txt": 404, // which asks for other claims
 		} {
-			request, err := http.NewRequestWithContext(bus.ActAs(t.Context(), i.keeper()), http.MethodGet, "https://files.example"+path, http.NoBody)
+			request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), i.keeper()), http.MethodGet, "https://files.example"+path, http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestDetour(t *testing.T) {
 func TestHandle_OpenMethods(t *testing.T) {
 	t.Parallel()
 	const narrow, wide, others = "/files/private/{path+}", "/files/{path+}", "DELETE, OPTIONS, PATCH, POST, PUT"
-	guarded := []bus.HandleOption{bus.Claims(keepers)}
+	guarded := []bus.HandleOption{bus.RequireClaims(keepers)}
 	type route struct {
 		method, path string
 		options      []bus.HandleOption
@@ -111,7 +111,7 @@ func TestHandle_OpenMethods(t *testing.T) {
 		"any method":          {route{"GET", narrow, guarded}, route{"*", wide, nil}, route{}, others},
 		"below a parameter":   {route{"GET", "/files/a.txt", guarded}, route{"*", "/files/{name}", nil}, route{}, others},
 		"one method":          {route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{}, "POST"},
-		"other claims":        {route{"GET", narrow, guarded}, route{"POST", wide, []bus.HandleOption{bus.Claims("true")}}, route{}, "POST"},
+		"other claims":        {route{"GET", narrow, guarded}, route{"POST", wide, []bus.HandleOption{bus.RequireClaims("true")}}, route{}, "POST"},
 		"reading":             {route{"POST", narrow, guarded}, route{"*", wide, nil}, route{}, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
 		"a third covers one":  {route{"GET", narrow, guarded}, route{"*", wide, nil}, route{"POST", narrow, guarded}, "DELETE, OPTIONS, PATCH, PUT"},
 		"a third covers it":   {route{"GET", narrow, guarded}, route{"POST", wide, nil}, route{"*", narrow, guarded}, ""},

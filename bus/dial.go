@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/internal/testbroker"
 )
 
 // dial sets what the link consists of, or err, and says so.
 func (l *link) dial(ctx context.Context, name string, config *connectConfig) {
 	defer close(l.dialled)
-	l.quiet, _ = config.linkConfig.provider.(QuietBroker)
+	l.quiet, _ = config.linkConfig.provider.(testbroker.Quiet)
 	made := config.linkConfig.nats
 	if made != nil {
 		l.err = usable(ctx, made)

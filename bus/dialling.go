@@ -16,7 +16,7 @@ import (
 // dialling is one nats.Connect, which takes no context. While it goes on, the end of its context closes what was dialled. It
 // remains the dialer of the connection that was made, for the times when that is made again by itself.
 type dialling struct {
-	provider InProcessBroker // nil: it is dialled
+	provider nats.InProcessConnProvider // nil: it is dialled
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	writer   *atomic.Pointer[batch.Conn] // is set to the latest connection that was dialled, if it is one
 

@@ -75,7 +75,7 @@ func TestUnreachableBrokerHoldsNobodyUp(t *testing.T) {
 func TestConnectWaitsForTheBroker(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
-	late := &lateBroker{InProcessBroker: w.Broker(), tried: make(chan struct{}, 1)}
+	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
 	options := []bus.ConnectOption{bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(time.Hour)}
 	first, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -118,7 +118,7 @@ func TestConnectWaitsForTheBroker(t *testing.T) {
 func TestConnectWaitsForAGivenConnection(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
-	late := &lateBroker{InProcessBroker: w.Broker(), tried: make(chan struct{}, 1)}
+	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1)}
 	app, err := nats.Connect("", nats.InProcessServer(late), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestConnectWaitsForAGivenConnection(t *testing.T) {
 func TestConnectTriesOnce(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
-	late := &lateBroker{InProcessBroker: w.Broker(), tried: make(chan struct{}, 100)}
+	late := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 100)}
 	connect := func() (*bus.Conn, error) {
 		return bus.Connect(t.Context(), "one.example", bus.WithBroker(late), bus.WithPlane(w.Plane()), bus.WithLogger(zerolog.Nop()), bus.WithConnectTimeout(0))
 	}
@@ -179,7 +179,7 @@ func TestConnectionWithoutEcho(t *testing.T) {
 func TestConnectWaitsForABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
-	broker := &lateBroker{InProcessBroker: w.Broker(), tried: make(chan struct{}, 1), here: true}
+	broker := &lateBroker{InProcessConnProvider: w.Broker(), tried: make(chan struct{}, 1), here: true}
 	app, err := nats.Connect("", nats.InProcessServer(broker), nats.ReconnectWait(time.Millisecond), nats.MaxReconnects(-1))
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestSilentBrokers(t *testing.T) {
 func TestCloseWhileDialling(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		broker := &hushedBroker{InProcessBroker: b.Broker()}
+		broker := &hushedBroker{InProcessConnProvider: b.Broker()}
 		conn, err := bus.Connect(t.Context(), "one.example", append(b.Options(), bus.WithBroker(broker), bus.WithoutSharing())...)
 		if err != nil {
 			t.Fatal(err)
@@ -293,7 +293,7 @@ func (silentBroker) InProcessConn() (net.Conn, error) {
 
 // hushedBroker becomes a silent one.
 type hushedBroker struct {
-	bus.InProcessBroker
+	nats.InProcessConnProvider
 	hushed atomic.Bool
 }
 
@@ -301,12 +301,12 @@ func (b *hushedBroker) InProcessConn() (net.Conn, error) {
 	if b.hushed.Load() {
 		return silentBroker{}.InProcessConn()
 	}
-	return b.InProcessBroker.InProcessConn()
+	return b.InProcessConnProvider.InProcessConn()
 }
 
 // lateBroker is out of reach until it comes.
 type lateBroker struct {
-	bus.InProcessBroker
+	nats.InProcessConnProvider
 	tried chan struct{}
 
 	mu   sync.Mutex // protects here
@@ -327,7 +327,7 @@ func (b *lateBroker) InProcessConn() (net.Conn, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.here {
-		return b.InProcessBroker.InProcessConn()
+		return b.InProcessConnProvider.InProcessConn()
 	}
 	select {
 	case b.tried <- struct{}{}:

@@ -23,7 +23,7 @@ func TestDisplacedEndpointsAreTold(t *testing.T) {
 			{"GET", "/files/{path+}", nil, 0},
 			{"PUT", "/files/{name}", nil, 0},
 			{"GET", "/files/{name}", []bus.HandleOption{bus.Port(444)}, 0},
-			{"GET", "/files/{name}", []bus.HandleOption{bus.Hidden()}, 0},
+			{"GET", "/files/{name}", []bus.HandleOption{bus.Undocumented()}, 0},
 			{"", "/files/{a}/{rest+}", nil, 0},
 			{"PUT", "/files/{path+}", nil, 1},
 			{"DELETE", "/logs/{path+}", nil, 1},

@@ -8,7 +8,7 @@
 //	err = bus.Serve(conn, Calculator{})
 //	…
 //	var out struct{ Sum int }
-//	err = bus.Call(ctx, conn, "https://calculator.example/add", bus.Args{"x": 1, "y": 2}, &out)
+//	err = conn.Call(ctx, "https://calculator.example/add", bus.Args{"x": 1, "y": 2}, &out)
 //
 // A call is an HTTP/1.1 request in a message, published to the subject of its endpoint; an ack and a response
 // come back to the response subject of the caller. One call step by step, with the file of each step:

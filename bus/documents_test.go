@@ -31,7 +31,7 @@ func TestDocumentShowsWhatIsPublic(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect(calculatorHost, bus.WithVersion("7"), bus.WithBaseURL("https://door.example/"))
-		serve(t, conn, calculator{}, bus.Method("Panic", bus.Hidden()), bus.Method("Exit", bus.Port(444)))
+		serve(t, conn, calculator{}, bus.Method("Panic", bus.Undocumented()), bus.Method("Exit", bus.Port(444)))
 		document := loadDocument(t, conn, calculatorURL+"/openapi.json")
 		if document.OpenAPI != "3.0.0" || document.Info.Title != calculatorHost || document.Info.Version != "7" {
 			t.Errorf("head: %s %+v", document.OpenAPI, document.Info)
@@ -108,8 +108,8 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("allow: %s", body)
 		}
 		for _, path := range []string{"/nothing", "/metrics"} { // the latter is not asked of all
-			err := bus.Call(t.Context(), caller, "GET https://all:888"+path, nil, nil)
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 404 || failed.Executed != bus.NotExecuted {
+			err := caller.Call(t.Context(), "GET https://all:888"+path, nil, nil)
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 404 || failed.Executed != bus.ExecutedNo {
 				t.Errorf("all:888%s: %v", path, err)
 			}
 			if ids := publish(t, caller, "https://all:888"+path); len(ids) != 2 {

@@ -59,13 +59,13 @@ const treasuryHost = "treasury.example"
 // serveTreasury has endpoints of each kind that only some callers may see.
 func serveTreasury(t *testing.T, conn *bus.Conn) {
 	t.Helper()
-	serve(t, conn, treasury{}, bus.Claims(keepers), bus.Method("Stones", bus.Public()))
-	serve(t, conn, canaries{}, bus.Claims(`"canary" in roles`))
+	serve(t, conn, treasury{}, bus.RequireClaims(keepers), bus.Method("Stones", bus.AllowAnonymous()))
+	serve(t, conn, canaries{}, bus.RequireClaims(`"canary" in roles`))
 	for path, options := range map[string][]bus.HandleOption{
-		"/canary/{canaryId}":    {bus.Claims(keepers), bus.Description("A canary in a description.")},
-		"/internal-canary":      {bus.Claims(keepers), bus.Port(444)},
+		"/canary/{canaryId}":    {bus.RequireClaims(keepers), bus.Description("A canary in a description.")},
+		"/internal-canary":      {bus.RequireClaims(keepers), bus.Port(444)},
 		"/files/{path+}":        {bus.Description("Files of everybody.")},
-		"/stones/{canaryShape}": {bus.Claims(keepers + ` && "canary-claim" in roles`)},
+		"/stones/{canaryShape}": {bus.RequireClaims(keepers + ` && "canary-claim" in roles`)},
 	} {
 		if err := conn.Handle("GET", path, http.NotFoundHandler(), options...); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestHiddenIsNowhere(t *testing.T) {
 		for name, token := range map[string]string{
 			"nobody": "", "another role": i.token(claims.Claims{"roles": []string{"cook"}}), "bad": "x",
 		} {
-			ctx := bus.ActAs(t.Context(), token)
+			ctx := bus.WithActor(t.Context(), token)
 			for path, status := range map[string]int{
 				"/openapi.json": 200, ":444/openapi.json": 404, "/stones": 200, "/nothing": 404, "/mint": 404,
 			} {
@@ -104,7 +104,7 @@ func TestHiddenIsNowhere(t *testing.T) {
 				}
 			}
 			for _, path := range []string{"/canary-mint", "/canary-vaults", "/canary/7", "/canary-sing"} {
-				err := bus.Call(ctx, caller, "https://"+treasuryHost+path, nil, nil)
+				err := caller.Call(ctx, "https://"+treasuryHost+path, nil, nil)
 				told := strings.ReplaceAll(fmt.Sprint(err), path, "") // what the caller knew
 				if status := bus.StatusOf(err); strings.Contains(strings.ToLower(told), "canar") || status != 401 && status != 403 && status != 405 {
 					t.Errorf("%s calls %s: %v", name, path, err)
@@ -123,7 +123,7 @@ func TestHiddenIsNowhere(t *testing.T) {
 // documentOf reads a document as somebody sees it, which has to be valid.
 func documentOf(t *testing.T, conn *bus.Conn, token string, port int) *openapi3.T {
 	t.Helper()
-	request := mustRequest(t, fmt.Sprintf("https://%s:%d/openapi.json", treasuryHost, port)).WithContext(bus.ActAs(t.Context(), token))
+	request := mustRequest(t, fmt.Sprintf("https://%s:%d/openapi.json", treasuryHost, port)).WithContext(bus.WithActor(t.Context(), token))
 	response, err := conn.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestReadersAreNotMixedUp(t *testing.T) {
 			for token, want := range map[string]bool{"": false, keeper: true} {
 				readers.Go(func() {
 					for n := range 60 {
-						request := mustRequest(t, "https://"+treasuryHost+"/openapi.json").WithContext(bus.ActAs(t.Context(), token))
+						request := mustRequest(t, "https://"+treasuryHost+"/openapi.json").WithContext(bus.WithActor(t.Context(), token))
 						request.Header.Set("X-Forwarded-Proto", "http")
 						request.Header.Set("X-Forwarded-Host", fmt.Sprintf("door%d.example", n)) // more addresses than are kept
 						response, err := caller.Do(request)

@@ -34,7 +34,7 @@ func (e *endless) Close() error {
 func TestABodyWithoutEnd(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
-	conn := newBus(t).Connect("proxy.example", bus.WithMessageLimit(limit))
+	conn := newBus(t).Connect("proxy.example", bus.WithMaxMessageBytes(limit))
 	request := func(length int64) (*http.Request, *endless) {
 		made, body := mustRequest(t, "https://proxy.example/"), &endless{most: 4 * limit}
 		made.Method, made.Body, made.ContentLength = http.MethodPost, body, length
@@ -43,10 +43,10 @@ func TestABodyWithoutEnd(t *testing.T) {
 	for _, length := range []int64{-1, 10 * limit} {
 		made, body := request(length)
 		_, err := conn.Do(made) //nolint:bodyclose // there is no response
-		checkFailed(t, "a unicast call", err, http.StatusRequestEntityTooLarge, bus.NotExecuted)
+		checkFailed(t, "a unicast call", err, http.StatusRequestEntityTooLarge, bus.ExecutedNo)
 		made, other := request(length)
-		for _, err := range conn.Publish(made) {
-			checkFailed(t, "a multicast call", err, http.StatusRequestEntityTooLarge, bus.NotExecuted)
+		for _, err := range conn.Multicast(made) {
+			checkFailed(t, "a multicast call", err, http.StatusRequestEntityTooLarge, bus.ExecutedNo)
 		}
 		if !body.closed || !other.closed {
 			t.Error("a body is not closed")
@@ -88,7 +88,7 @@ func TestABodyThatNeverComes(t *testing.T) {
 			request := mustRequest(t, "https://nobody.example/").WithContext(test.ctx)
 			request.Method, request.Body = http.MethodPost, body
 			_, err := conn.Do(request)
-			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != test.status || failed.Executed != bus.NotExecuted || !errors.Is(err, test.cause) {
+			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != test.status || failed.Executed != bus.ExecutedNo || !errors.Is(err, test.cause) {
 				t.Errorf("%s: %v, want %d, not executed", name, err, test.status)
 			}
 			if _, err := writer.Write([]byte("more")); !errors.Is(err, io.ErrClosedPipe) {

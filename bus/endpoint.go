@@ -22,7 +22,7 @@ type endpoint struct {
 	mapped *restmap.Endpoint
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
-	chain  Handler         // ends with run
+	chain  CallFunc        // ends with run
 	served *metrics.Family // by caller; nil for what the framework itself serves
 
 	unseen    bool         // no interceptor of the user's stands in the chain
@@ -63,8 +63,8 @@ func newEndpointConfig() endpointConfig { return endpointConfig{port: publicPort
 
 // Faults of claims at one level, of which the last would count and the others go unnoticed.
 var (
-	errClaimsTwice     = errors.New(`bus.Claims twice in one place: join both expressions in one, bus.Claims("(…) and (…)")`)
-	errClaimsAndPublic = errors.New("bus.Claims beside bus.Public in one place: leave one of them out")
+	errClaimsTwice     = errors.New(`bus.RequireClaims twice in one place: join both expressions in one, bus.RequireClaims("(…) and (…)")`)
+	errClaimsAndPublic = errors.New("bus.RequireClaims beside bus.AllowAnonymous in one place: leave one of them out")
 )
 
 // judge sets whether claims are asked for, and which.

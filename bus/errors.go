@@ -41,19 +41,19 @@ type Executed int
 const (
 	// ExecutedUnknown means that the request left and no answer came: it may have run, or may run yet.
 	ExecutedUnknown Executed = iota
-	// NotExecuted means that no handler has seen the request: it did not leave, it reached nobody, or it was refused
+	// ExecutedNo means that no handler has seen the request: it did not leave, it reached nobody, or it was refused
 	// before. Calling again is safe.
-	NotExecuted
-	// WasExecuted means that a handler ran, and this error is its answer.
-	WasExecuted
+	ExecutedNo
+	// ExecutedYes means that a handler ran, and this error is its answer.
+	ExecutedYes
 )
 
 // String returns "unknown", "no" or "yes".
 func (e Executed) String() string {
 	switch e {
-	case NotExecuted:
+	case ExecutedNo:
 		return "no"
-	case WasExecuted:
+	case ExecutedYes:
 		return "yes"
 	default:
 		return "unknown"
@@ -65,7 +65,7 @@ func (e Executed) MarshalText() ([]byte, error) { return []byte(e.String()), nil
 
 // UnmarshalText reads what MarshalText writes.
 func (e *Executed) UnmarshalText(text []byte) error {
-	for _, each := range []Executed{ExecutedUnknown, NotExecuted, WasExecuted} {
+	for _, each := range []Executed{ExecutedUnknown, ExecutedNo, ExecutedYes} {
 		if string(text) == each.String() {
 			*e = each
 			return nil
@@ -82,7 +82,7 @@ type Error struct {
 	// Status is the HTTP status, 400 to 599. What a handler returns with any other status is answered 500.
 	Status int
 	// Type is a URI reference for the kind of failure, which tells two of the same status apart; "" stands for about:blank,
-	// the status says it all. See [WithDetails], which gives it details, too.
+	// the status says it all. See [ErrorWithDetails], which gives it details, too.
 	Type string
 	// Detail is a sentence for people, "no product 7".
 	Detail string
@@ -92,8 +92,8 @@ type Error struct {
 	MsgID string
 	// TraceID is the id of the trace that the request belongs to, "" for none.
 	TraceID string
-	// Instance is the path of the request, as the caller sent it.
-	Instance string
+	// Path is the path of the request, as the caller sent it.
+	Path string
 	// Arguments says which arguments are wrong, and why, on bad input.
 	Arguments []restmap.ArgumentError
 	// Executed says whether a handler has run.
@@ -118,7 +118,7 @@ func (e *Error) Error() string {
 		text += ": " + e.Detail
 	}
 	if e.Host != "" {
-		text += " (" + strings.TrimSpace(e.Host+e.Instance+" "+e.ID) + ")"
+		text += " (" + strings.TrimSpace(e.Host+e.Path+" "+e.ID) + ")"
 	}
 	return text
 }
@@ -141,7 +141,7 @@ func (e *Error) StatusCode() int { return e.Status }
 // without its status and the name of the service that failed.
 func Errorf(status int, format string, arguments ...any) error {
 	cause := fmt.Errorf(format, arguments...)
-	return &Error{Status: failure(status), Detail: sentence(cause), Executed: WasExecuted, cause: cause}
+	return &Error{Status: failure(status), Detail: sentence(cause), Executed: ExecutedYes, cause: cause}
 }
 
 // StatusOf returns the HTTP status that an error stands for: 200 for nil, that of the outermost error in the chain with
@@ -230,7 +230,7 @@ func statusOfContext(err error) int {
 // unsent wraps an error that arose before anything was published, or before the handler ran.
 func unsent(err error) *Error {
 	failed := *asError(err)
-	failed.Executed = NotExecuted
+	failed.Executed = ExecutedNo
 	return &failed
 }
 
@@ -244,10 +244,10 @@ func executed(err error) error {
 // answered makes the error that with which a handler answers: it has run, whatever the error says of a call that it made. If
 // that reached somebody who was too busy, it is no reason to run this handler again.
 func (e *Error) answered() {
-	if e.Executed == NotExecuted && e.Host != "" {
+	if e.Executed == ExecutedNo && e.Host != "" {
 		e.RetryAfter = 0
 	}
-	e.Executed = WasExecuted
+	e.Executed = ExecutedYes
 }
 
 // tooBusy is the refusal of what an instance has no room for: it may have some at any moment.

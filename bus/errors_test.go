@@ -61,7 +61,7 @@ func TestTextOfEnums(t *testing.T) {
 		Side     bus.Side
 		Executed bus.Executed
 	}
-	all := []call{{bus.ClientSide, bus.NotExecuted}, {bus.ServerSide, bus.WasExecuted}, {bus.ClientSide, bus.ExecutedUnknown}}
+	all := []call{{bus.ClientSide, bus.ExecutedNo}, {bus.ServerSide, bus.ExecutedYes}, {bus.ClientSide, bus.ExecutedUnknown}}
 	text, err := json.Marshal(all)
 	if want := `[{"Side":"client","Executed":"no"},{"Side":"server","Executed":"yes"},{"Side":"client","Executed":"unknown"}]`; err != nil || string(text) != want {
 		t.Errorf("%s, %v; want %s", text, err, want)
@@ -142,7 +142,7 @@ func TestTheTextOfAWrappedErrorTravels(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect("wrapper.example")
 		serve(t, conn, wrapper{})
-		err := bus.Call(t.Context(), conn, "https://wrapper.example/wrapped", nil, nil)
+		err := conn.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
 		if failed == nil || failed.Status != 404 || failed.Detail != "loading order 7: no product 7" {
 			t.Errorf("got %v", err)
@@ -173,7 +173,7 @@ func TestAnErrorIsNeverASuccess(t *testing.T) {
 		serve(t, conn, clueless{})
 		for _, status := range []int{0, 200, 302, 600, -1} {
 			for path, detail := range map[string]string{"fail": "no product 7", "wrapped": "order 7: no product 7", "custom": "custom"} {
-				err := bus.Call(t.Context(), conn, "https://clueless.example/"+path, bus.Args{"status": status}, nil)
+				err := conn.Call(t.Context(), "https://clueless.example/"+path, bus.Args{"status": status}, nil)
 				if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 500 || failed.Detail != detail {
 					t.Errorf("%s with status %d: %v", path, status, err)
 				}
@@ -188,7 +188,7 @@ func TestAnErrorIsNeverASuccess(t *testing.T) {
 func TestServeErrorWithoutAnError(t *testing.T) {
 	t.Parallel()
 	recorder := httptest.NewRecorder()
-	bus.ServeError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), nil)
+	bus.WriteError(recorder, httptest.NewRequest(http.MethodGet, "/x", http.NoBody), nil)
 	if recorder.Code != http.StatusInternalServerError || !strings.Contains(recorder.Body.String(), "nil error") {
 		t.Errorf("%d %s", recorder.Code, recorder.Body)
 	}
@@ -212,11 +212,11 @@ func TestTheTextOfADriverIsInternal(t *testing.T) {
 			serve(t, w.connect("dialler.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.InfoLevel))), dialler{})
 			caller := w.connect("caller.example")
 			if err := caller.Handle("GET", "/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				bus.ServeError(w, r, bus.Call(r.Context(), caller, "https://dialler.example/dial", bus.Args{"why": why}, nil))
+				bus.WriteError(w, r, caller.Call(r.Context(), "https://dialler.example/dial", bus.Args{"why": why}, nil))
 			})); err != nil {
 				t.Fatal(err)
 			}
-			err := bus.Call(t.Context(), caller, "GET https://caller.example/", nil, nil)
+			err := caller.Call(t.Context(), "GET https://caller.example/", nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
 			if failed == nil || failed.Status != status || !strings.HasPrefix(failed.Detail, "dialling secret@db.internal: ") || !bus.IsInternal(err) {
 				t.Errorf("%s: %v, internal %t", why, err, bus.IsInternal(err))
@@ -239,7 +239,7 @@ func TestWhatACallerLeavesIsNoFault(t *testing.T) {
 			serve(t, callee, patient{})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second/2, cancel) // not before it has an ack
-			err := bus.Call(ctx, b.connect("caller.example"), "https://patient.example/"+path, nil, nil)
+			err := b.connect("caller.example").Call(ctx, "https://patient.example/"+path, nil, nil)
 			if bus.StatusOf(err) != 503 || bus.IsInternal(err) {
 				t.Errorf("the call: %v", err)
 			}
@@ -272,7 +272,7 @@ func TestTheErrorOfAContextIsNoFault(t *testing.T) {
 		overBoth(t, func(t *testing.T, w *world) {
 			logged := new(lines)
 			serve(t, w.connect("ended.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel))), over{end})
-			err := bus.Call(t.Context(), w.connect("caller.example"), "https://ended.example/end", nil, nil)
+			err := w.connect("caller.example").Call(t.Context(), "https://ended.example/end", nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
 			if failed == nil || failed.Status != status || failed.Detail != end.Error() || bus.IsInternal(err) {
 				t.Errorf("%v, internal %t", err, bus.IsInternal(err))

@@ -74,7 +74,7 @@ func (d *delivery) beat() {
 		}
 	case d.late:
 		d.from.conn.log(d.from.conn.logger.Warn().Str("source", d.from.source).Str("event", d.from.event).Int("attempt", d.attempt),
-			"the handler of a stored event has not returned in its time; the event is delivered again, and counts for bus.InFlight until it returns")
+			"the handler of a stored event has not returned in its time; the event is delivered again, and counts for bus.MaxInFlight until it returns")
 		return
 	default:
 		d.late = true
@@ -135,7 +135,7 @@ func (d *delivery) isFinal(in *incoming, failed *Error) bool {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	default:
-		return failed.Status < http.StatusInternalServerError && failed.Executed != NotExecuted && failed.MsgID == in.Request.MsgID
+		return failed.Status < http.StatusInternalServerError && failed.Executed != ExecutedNo && failed.MsgID == in.Request.MsgID
 	}
 }
 

@@ -74,13 +74,13 @@ func (c *Conn) storeEvent(ctx context.Context, event *outgoing, store eventStore
 // have a whole time budget, and share only the depth, the actor and the trace of the chain.
 func (c *Conn) sealEvent(ctx context.Context, event *outgoing) error {
 	if ctx.Err() != nil {
-		return newError(statusOfContext(ctx.Err()), NotExecuted, errEnded(ctx), "the context ended before the event was fired")
+		return newError(statusOfContext(ctx.Err()), ExecutedNo, errEnded(ctx), "the context ended before the event was fired")
 	}
 	if err := c.seal(ctx, event); err != nil {
 		return err
 	}
 	if event.CallDepth > wire.MaxCallDepth {
-		return newError(http.StatusLoopDetected, NotExecuted, nil, "calls and events are nested more than %d deep", wire.MaxCallDepth)
+		return newError(http.StatusLoopDetected, ExecutedNo, nil, "calls and events are nested more than %d deep", wire.MaxCallDepth)
 	}
 	c.freshStamp(event)
 	c.callees.note(event.address, nil)
@@ -100,7 +100,7 @@ func (c *Conn) confirm(ctx context.Context, event *outgoing, before error) error
 	last := c.link.conn().LastError()
 	if denied, ok := denialOf(last); ok && last != before && denied == (denial{publish: true, subject: event.subject}) { //nolint:errorlint // the very same report
 		failed := c.forbidden(event.subject)
-		failed.Executed, failed.cause = NotExecuted, nats.ErrPermissionViolation
+		failed.Executed, failed.cause = ExecutedNo, nats.ErrPermissionViolation
 		return failed
 	}
 	return nil
@@ -108,7 +108,7 @@ func (c *Conn) confirm(ctx context.Context, event *outgoing, before error) error
 
 // answeredBy is the host that answers must come from: that of the address or, for an event, any.
 func answeredBy(called subject.Address) string {
-	if called.Port == EventPort {
+	if called.Port == eventPort {
 		return hostAll
 	}
 	return called.Host
@@ -116,5 +116,5 @@ func answeredBy(called subject.Address) string {
 
 // noConnection is the error for a call without a connection.
 func noConnection(address string) *Error {
-	return newError(http.StatusServiceUnavailable, NotExecuted, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
+	return newError(http.StatusServiceUnavailable, ExecutedNo, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
 }

@@ -21,7 +21,7 @@ type occupied struct {
 
 func newOccupied(t *testing.T, b *bustest.Bus, handler *sink) *occupied {
 	t.Helper()
-	o := &occupied{conn: b.Connect("mailer.example", bus.WithHandlerLimit(1)), called: make(chan error, 1)}
+	o := &occupied{conn: b.Connect("mailer.example", bus.WithMaxHandlers(1)), called: make(chan error, 1)}
 	begun, finish := make(chan struct{}), make(chan struct{})
 	o.release = func() { close(finish) }
 	if err := o.conn.Handle("GET", "/slow", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -30,9 +30,9 @@ func newOccupied(t *testing.T, b *bustest.Bus, handler *sink) *occupied {
 	})); err != nil {
 		t.Fatal(err)
 	}
-	subscribe(t, o.conn, handler, bus.Durable(), bus.Redeliver(1, 1, 1))
+	subscribe(t, o.conn, handler, bus.Durable(), bus.MaxDeliver(1), bus.Backoff(1, 1))
 	caller := b.Connect("caller.example")
-	go func() { o.called <- bus.Call(t.Context(), caller, "GET https://mailer.example/slow", nil, nil) }()
+	go func() { o.called <- caller.Call(t.Context(), "GET https://mailer.example/slow", nil, nil) }()
 	<-begun
 	return o
 }
@@ -88,7 +88,7 @@ func TestLateEventsWaitForTheirTurn(t *testing.T) {
 		return nil
 	}
 	conn := b.Connect("mailer.example")
-	subscribe(t, conn, mailer, bus.Durable(), bus.InFlight(1))
+	subscribe(t, conn, mailer, bus.Durable(), bus.MaxInFlight(1))
 	inbox := b.Plane() + ".r.example.mailer." + conn.ID() + ".e.orders_example.on-ordered"
 	next := "$JS.API.CONSUMER.MSG.NEXT." + b.Plane() + "_EVENTS_orders_example.mailer_example__on-ordered"
 	if err := conn.NATS().PublishRequest(next, inbox, []byte(`{"batch":4,"expires":3600000000000}`)); err != nil {
@@ -118,7 +118,7 @@ func TestCloseHandlesEventsThatWait(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- o.conn.Close(t.Context()) }()
 	eventually(t, func() bool {
-		return errors.Is(newOrdered(t, o.conn).Fire(t.Context(), orderedArguments{}), bus.ErrClosed)
+		return errors.Is(newOrdered(t, o.conn).Publish(t.Context(), orderedArguments{}), bus.ErrClosed)
 	})
 	o.release()
 	mailer.await(t, 1)
@@ -154,7 +154,7 @@ func TestBusyServicesParkNothing(t *testing.T) {
 	t.Parallel()
 	b, source, ordered := newOrders(t)
 	mailer := newSink()
-	subscribe(t, b.Connect("mailer.example", bus.WithHandlerLimit(2)), mailer, bus.Durable(), bus.Redeliver(1, 1, 1))
+	subscribe(t, b.Connect("mailer.example", bus.WithMaxHandlers(2)), mailer, bus.Durable(), bus.MaxDeliver(1), bus.Backoff(1, 1))
 	for number := range 200 {
 		fire(t, ordered, number)
 	}
@@ -175,14 +175,14 @@ func TestKindsOfEventsDoNotWaitForEachOther(t *testing.T) {
 	}
 	cancelled := make(chan int, 1)
 	mailer.cancel = func(number int) { cancelled <- number }
-	subscribe(t, b.Connect("mailer.example"), mailer, bus.Durable(), bus.InFlight(1))
+	subscribe(t, b.Connect("mailer.example"), mailer, bus.Durable(), bus.MaxInFlight(1))
 	fire(t, ordered, 1)
 	<-begun
-	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
+	events, err := source.NewPublisher(ordersHost, bus.Durable())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bus.NewEvent[bus.Args](events, "/on-cancelled").Fire(t.Context(), bus.Args{"number": 2}); err != nil {
+	if err := bus.NewEvent[bus.Args](events, "/on-cancelled").Publish(t.Context(), bus.Args{"number": 2}); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-cancelled; got != 2 {

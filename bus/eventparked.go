@@ -18,8 +18,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// ParkedEvent is a stored event that a service could not handle: see [Durable].
-type ParkedEvent struct {
+// DeadLetter is a stored event that a service could not handle: see [Durable].
+type DeadLetter struct {
 	Source   string    `json:"source"`   // the host that has fired it
 	Service  string    `json:"service"`  // the host that could not handle it
 	Event    string    `json:"event"`    // its path without the slash, "on-ordered"
@@ -35,18 +35,18 @@ type ParkedEvent struct {
 	sequence uint64
 }
 
-// ParkedEvents yields the events of a source that services could not handle, the oldest first: those that are parked when the
+// DeadLetters yields the events of a source that services could not handle, the oldest first: those that are parked when the
 // sequence is ranged over. An error ends it. It is for tools, and for those who look after a service: the user of the
 // connection needs permissions for JetStream that services do not have, see docs/events.md.
-func ParkedEvents(ctx context.Context, conn *Conn, source string) iter.Seq2[ParkedEvent, error] {
-	return func(yield func(ParkedEvent, error) bool) {
-		if err := yieldParked(ctx, conn, source, func(parked ParkedEvent) bool { return yield(parked, nil) }); err != nil {
-			yield(ParkedEvent{}, err)
+func (c *Conn) DeadLetters(ctx context.Context, source string) iter.Seq2[DeadLetter, error] {
+	return func(yield func(DeadLetter, error) bool) {
+		if err := yieldParked(ctx, c, source, func(parked DeadLetter) bool { return yield(parked, nil) }); err != nil {
+			yield(DeadLetter{}, err)
 		}
 	}
 }
 
-func yieldParked(ctx context.Context, conn *Conn, source string, yield func(ParkedEvent) bool) error {
+func yieldParked(ctx context.Context, conn *Conn, source string, yield func(DeadLetter) bool) error {
 	if conn == nil {
 		return noConnection("https://" + source)
 	}
@@ -79,9 +79,9 @@ func yieldParked(ctx context.Context, conn *Conn, source string, yield func(Park
 	return nil
 }
 
-func newParkedEvent(conn *Conn, source string, message *jetstream.RawStreamMsg) ParkedEvent {
+func newParkedEvent(conn *Conn, source string, message *jetstream.RawStreamMsg) DeadLetter {
 	labels := strings.Split(message.Subject, ".") // bus.p.example.orders.mailer_example.on-ordered
-	parked := ParkedEvent{
+	parked := DeadLetter{
 		Source: source, Service: strings.ReplaceAll(labels[len(labels)-2], "_", "."), Event: labels[len(labels)-1],
 		Parked: message.Time, Reason: message.Header.Get(parkedReason),
 		conn: conn, token: labels[len(labels)-1], text: message.Data, sequence: message.Sequence,
@@ -103,11 +103,11 @@ func eventName(target string) string {
 	return escaped
 }
 
-// Retry delivers the event again, to the service that could not handle it and to no other, with all its attempts, and removes it
+// Redeliver delivers the event again, to the service that could not handle it and to no other, with all its attempts, and removes it
 // from what is parked. It returns when JetStream has stored it; whether it is handled this time, the log and what is parked
 // later tell. It is an error if the event is not parked any more (404); and if the service does not handle such events any more
 // (404), or its consumer does not take what is retried (503): then it stays parked.
-func (p ParkedEvent) Retry(ctx context.Context) error {
+func (p DeadLetter) Redeliver(ctx context.Context) error {
 	stream, err := p.stillParked(ctx)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (p ParkedEvent) Retry(ctx context.Context) error {
 	again.Data = p.text
 	_, err = manager.PublishMsg(ctx, again, jetstream.WithMsgID("retry "+p.Service+" "+strconv.FormatInt(p.Parked.UnixNano(), 10)))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return newError(http.StatusServiceUnavailable, NotExecuted, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/events.md", store.name(), again.Subject, p.conn.link.user())
+		return newError(http.StatusServiceUnavailable, ExecutedNo, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/events.md", store.name(), again.Subject, p.conn.link.user())
 	}
 	if err != nil {
 		return store.failed(err)
@@ -134,24 +134,24 @@ func (p ParkedEvent) Retry(ctx context.Context) error {
 
 // stillHandled says why the service would not get the event under a subject. JetStream does not: it confirms what no consumer
 // takes, and keeps it for nobody.
-func (p ParkedEvent) stillHandled(ctx context.Context, manager jetstream.JetStream, again string) error {
+func (p DeadLetter) stillHandled(ctx context.Context, manager jetstream.JetStream, again string) error {
 	stream, name := p.store().name(), consumerName(p.Service, p.token)
 	consumer, err := manager.Consumer(ctx, stream, name)
 	switch {
 	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
-		return newError(http.StatusNotFound, NotExecuted, err, "%s does not subscribe to %s of %s any more, so it stays parked", p.Service, p.Event, p.Source)
+		return newError(http.StatusNotFound, ExecutedNo, err, "%s does not subscribe to %s of %s any more, so it stays parked", p.Service, p.Event, p.Source)
 	case err != nil:
 		return p.store().failed(err)
 	case !delivers(consumer.CachedInfo().Config, again):
-		return newError(http.StatusServiceUnavailable, NotExecuted, nil,
+		return newError(http.StatusServiceUnavailable, ExecutedNo, nil,
 			"the consumer %s does not take %s, so it stays parked: if the stream %s does not either, add bus.a.… to its subjects, see docs/events.md; then restart an instance of %s", name, again, stream, p.Service)
 	default:
 		return nil
 	}
 }
 
-// Remove removes the event from what is parked. It is lost then. It is an error (404) if it is not parked any more.
-func (p ParkedEvent) Remove(ctx context.Context) error {
+// Delete removes the event from what is parked. It is lost then. It is an error (404) if it is not parked any more.
+func (p DeadLetter) Delete(ctx context.Context) error {
 	stream, err := p.stillParked(ctx)
 	if err != nil {
 		return err
@@ -160,9 +160,9 @@ func (p ParkedEvent) Remove(ctx context.Context) error {
 }
 
 // stillParked returns the stream that the event is in.
-func (p ParkedEvent) stillParked(ctx context.Context) (jetstream.Stream, error) {
+func (p DeadLetter) stillParked(ctx context.Context) (jetstream.Stream, error) {
 	if p.conn == nil {
-		return nil, newError(http.StatusBadRequest, NotExecuted, nil, "the event does not come from bus.ParkedEvents")
+		return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "the event does not come from Conn.DeadLetters")
 	}
 	stream, err := p.store().parked(ctx)
 	if err == nil {
@@ -170,7 +170,7 @@ func (p ParkedEvent) stillParked(ctx context.Context) (jetstream.Stream, error) 
 	}
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil, newError(http.StatusNotFound, NotExecuted, err, "the event %s of %s is not parked any more", p.Event, p.Source)
+		return nil, newError(http.StatusNotFound, ExecutedNo, err, "the event %s of %s is not parked any more", p.Event, p.Source)
 	case err != nil:
 		return nil, p.store().failed(err)
 	default:
@@ -179,7 +179,7 @@ func (p ParkedEvent) stillParked(ctx context.Context) (jetstream.Stream, error) 
 }
 
 // delete removes the event; somebody else may just have done so.
-func (p ParkedEvent) delete(ctx context.Context, stream jetstream.Stream) error {
+func (p DeadLetter) delete(ctx context.Context, stream jetstream.Stream) error {
 	err := stream.DeleteMsg(ctx, p.sequence)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
 		return p.store().failed(err)
@@ -187,7 +187,7 @@ func (p ParkedEvent) delete(ctx context.Context, stream jetstream.Stream) error 
 	return nil
 }
 
-func (p ParkedEvent) store() *eventStream { return &eventStream{conn: p.conn, source: p.Source} }
+func (p DeadLetter) store() *eventStream { return &eventStream{conn: p.conn, source: p.Source} }
 
 // parked returns the stream of events that could not be handled.
 func (s *eventStream) parked(ctx context.Context) (jetstream.Stream, error) {

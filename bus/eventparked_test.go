@@ -18,9 +18,9 @@ import (
 )
 
 // parked returns the parked events of orders.example.
-func parked(t *testing.T, conn *bus.Conn) (all []bus.ParkedEvent) {
+func parked(t *testing.T, conn *bus.Conn) (all []bus.DeadLetter) {
 	t.Helper()
-	for each, err := range bus.ParkedEvents(t.Context(), conn, ordersHost) {
+	for each, err := range conn.DeadLetters(t.Context(), ordersHost) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,13 +69,13 @@ func TestParkedEventsAreRetried(t *testing.T) {
 		first.Attempts != 1 || first.Reason != "409 Conflict: not now (mailer.example/on-ordered "+mailing.ID()+")" || first.Body[:10] != `{"number":` {
 		t.Errorf("parked: %+v", first)
 	}
-	if err := all[0].Retry(t.Context()); err != nil {
+	if err := all[0].Redeliver(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := all[1].Retry(t.Context()); err != nil {
+	if err := all[1].Redeliver(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := all[2].Remove(t.Context()); err != nil {
+	if err := all[2].Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
 	mailer.await(t, 2)
@@ -101,7 +101,7 @@ func TestParkedEventsOfNobodyStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, each := range parked(t, source) {
-		err := each.Retry(t.Context())
+		err := each.Redeliver(t.Context())
 		failed, _ := errors.AsType[*bus.Error](err)
 		if failed == nil || failed.Status != http.StatusNotFound || failed.Detail != "mailer.example does not subscribe to on-ordered of orders.example any more, so it stays parked" {
 			t.Error(err)
@@ -110,7 +110,7 @@ func TestParkedEventsOfNobodyStay(t *testing.T) {
 	if left := parked(t, source); len(left) != 1 {
 		t.Errorf("left: %+v", left)
 	}
-	for _, err := range bus.ParkedEvents(t.Context(), source, "no host") {
+	for _, err := range source.DeadLetters(t.Context(), "no host") {
 		if bus.StatusOf(err) != http.StatusBadRequest {
 			t.Error(err)
 		}
@@ -130,10 +130,10 @@ func TestParkedPermissions(t *testing.T) {
 		fire(t, ordered, 1, 2)
 		eventually(t, func() bool { return len(parked(t, source)) == 2 })
 		all := parked(t, operator)
-		if err := all[0].Retry(t.Context()); err != nil {
+		if err := all[0].Redeliver(t.Context()); err != nil {
 			t.Errorf("%s: %v", run, err)
 		}
-		if err := all[1].Remove(t.Context()); err != nil {
+		if err := all[1].Delete(t.Context()); err != nil {
 			t.Errorf("%s: %v", run, err)
 		}
 		granted, err := operator.Permissions()
@@ -160,15 +160,15 @@ func TestParkedEventsAreRetriedOnce(t *testing.T) {
 	fire(t, ordered, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
 	one := parked(t, source)[0]
-	if err := one.Retry(t.Context()); err != nil {
+	if err := one.Redeliver(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for name, again := range map[string]func(context.Context) error{"retry": one.Retry, "remove": one.Remove} {
+	for name, again := range map[string]func(context.Context) error{"retry": one.Redeliver, "remove": one.Delete} {
 		if err := again(t.Context()); bus.StatusOf(err) != http.StatusNotFound || !strings.Contains(err.Error(), "is not parked any more") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := (bus.ParkedEvent{Event: "on-ordered"}).Retry(t.Context()); bus.StatusOf(err) != http.StatusBadRequest {
+	if err := (bus.DeadLetter{Event: "on-ordered"}).Redeliver(t.Context()); bus.StatusOf(err) != http.StatusBadRequest {
 		t.Error(err)
 	}
 }
@@ -210,7 +210,7 @@ func TestParkingIsTriedAgain(t *testing.T) {
 	b, source, ordered := newOrders(t)
 	mailer, log := newSink(), new(journal)
 	mailer.handle = func(context.Context, int) error { return errors.New("the mail server is away") }
-	subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, bus.Durable(), fastRetries(2))
+	subscribe(t, b.Connect("mailer.example", bus.WithLogger(zerolog.New(log))), mailer, bus.Durable(), bus.MaxDeliver(2), fastBackoff())
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_PARKED_orders_example")
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestParkingIsTriedAgain(t *testing.T) {
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
 	fire(t, ordered, 2)
 	log.await(t, "all attempts are used up")
-	if err := parked(t, source)[0].Remove(t.Context()); err != nil {
+	if err := parked(t, source)[0].Delete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
@@ -263,7 +263,7 @@ func TestStreamsOfOthers(t *testing.T) {
 	fire(t, ordered, 1, 2)
 	mailer.await(t, 1)
 	eventually(t, func() bool { return len(parked(t, source)) == 1 })
-	err := parked(t, source)[0].Retry(t.Context())
+	err := parked(t, source)[0].Redeliver(t.Context())
 	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "does not take "+b.Plane()+".a.example.orders.mailer_example.on-ordered") {
 		t.Error(err)
 	}
@@ -285,13 +285,13 @@ func TestRetriesNeedAFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	takeRetries(t, b, source)
-	err := parked(t, source)[0].Retry(t.Context())
+	err := parked(t, source)[0].Redeliver(t.Context())
 	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "so it stays parked: ") || !strings.Contains(err.Error(), "then restart an instance of mailer.example") {
 		t.Error(err)
 	}
 	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	for _, each := range parked(t, source) {
-		if err := each.Retry(t.Context()); err != nil {
+		if err := each.Redeliver(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -318,9 +318,9 @@ func TestStreamsThatTakeOtherEvents(t *testing.T) {
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	makeStream(t, b, source, "on-paid", jetstream.InterestPolicy)
-	err := newOrdered(t, source, bus.Durable()).Fire(t.Context(), orderedArguments{1})
+	err := newOrdered(t, source, bus.Durable()).Publish(t.Context(), orderedArguments{1})
 	failed, _ := errors.AsType[*bus.Error](err)
-	if failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, "nobody takes the events of orders.example") {
+	if failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.ExecutedNo || !strings.Contains(failed.Detail, "nobody takes the events of orders.example") {
 		t.Error(err)
 	}
 }

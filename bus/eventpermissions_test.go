@@ -31,7 +31,7 @@ func TestEventPermissions(t *testing.T) {
 				}
 				e := newEnforcing(t, users, broker.JetStream(t.TempDir()))
 				source, mailer, stock := e.connect(ordersHost, profile...), e.connect("mailer.example", profile...), e.connect("stock.example", profile...)
-				ordered := newOrdered(t, source, bus.Durable(), bus.Keep(0, 1<<20))
+				ordered := newOrdered(t, source, bus.Durable(), bus.MaxBytes(1<<20))
 				stored := newSink()
 				stored.handle = func(_ context.Context, number int) error {
 					if number == 1 {
@@ -75,9 +75,9 @@ func TestForbiddenEvents(t *testing.T) {
 	e := newEnforcing(t, map[string]string{ordersHost: `permissions { publish { deny: ["bus.417.>"] } }`, "mailer.example": `permissions { subscribe { deny: ["bus.417.>"] } }`})
 	ordered := newOrdered(t, e.connect(ordersHost))
 	for range 2 {
-		err := ordered.Fire(t.Context(), orderedArguments{1})
+		err := ordered.Publish(t.Context(), orderedArguments{1})
 		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != http.StatusForbidden || failed.Executed != bus.NotExecuted {
+		if failed == nil || failed.Status != http.StatusForbidden || failed.Executed != bus.ExecutedNo {
 			t.Errorf("%v", err)
 		}
 	}
@@ -114,11 +114,11 @@ func changeConsumer(t *testing.T, conn *bus.Conn, change func(*jetstream.Consume
 // say what is missing when there is none.
 func TestEventsOfAnOperator(t *testing.T) {
 	t.Parallel()
-	keep := bus.Keep(time.Hour, 1<<20)
+	keepAge, keepBytes := bus.MaxAge(time.Hour), bus.MaxBytes(1<<20)
 	open := newEnforcing(t, nil, broker.JetStream(t.TempDir()))
 	users := map[string]string{"operator": ""}
 	source, mailer, stock := open.connect(ordersHost), open.connect("mailer.example"), open.connect("stock.example")
-	newOrdered(t, source, bus.Durable(), keep)
+	newOrdered(t, source, bus.Durable(), keepAge, keepBytes)
 	for _, conn := range []*bus.Conn{mailer, stock} {
 		subscribe(t, conn, newSink(), bus.Durable())
 	}
@@ -132,7 +132,7 @@ func TestEventsOfAnOperator(t *testing.T) {
 
 	e := newEnforcing(t, users, broker.JetStream(t.TempDir()))
 	asOperator := bus.WithURL(e.as("operator"))
-	newOrdered(t, e.connect(ordersHost, asOperator), bus.Durable(), keep)
+	newOrdered(t, e.connect(ordersHost, asOperator), bus.Durable(), keepAge, keepBytes)
 	made := e.connect("mailer.example", asOperator)
 	subscribe(t, made, newRefuser(), bus.Durable())
 	changeConsumer(t, made, func(config *jetstream.ConsumerConfig) {
@@ -141,7 +141,7 @@ func TestEventsOfAnOperator(t *testing.T) {
 	})
 	closeConn(t, made)
 
-	ordered := newOrdered(t, e.connect(ordersHost), bus.Durable(), keep)
+	ordered := newOrdered(t, e.connect(ordersHost), bus.Durable(), keepAge, keepBytes)
 	subscribe(t, e.connect("mailer.example"), newRefuser(), bus.Durable())
 	fire(t, ordered, 1)
 	e.log.await(t, "and was parked")

@@ -160,9 +160,9 @@ func (s *storedEvents) objection(event *wire.Request) error {
 	_, contradiction := addressOf(event, s.subject)
 	switch {
 	case !told:
-		return newError(http.StatusBadRequest, NotExecuted, errNoSender, "%s", errNoSender)
+		return newError(http.StatusBadRequest, ExecutedNo, errNoSender, "%s", errNoSender)
 	case event.Fragment.IsPart():
-		return newError(http.StatusBadRequest, NotExecuted, nil, "header Bus-Fragment: a stored event has one part")
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "header Bus-Fragment: a stored event has one part")
 	case event.CallDepth > wire.MaxCallDepth:
 		return errTooDeep()
 	default:
@@ -203,7 +203,7 @@ func (s *storedEvents) start(in *incoming, d *delivery, turn bool) *incoming {
 // begin prepares an event that was admitted to be handled.
 func (s *storedEvents) begin(in *incoming, d *delivery) {
 	in.prepare(s.conn)
-	s.conn.link.running.add(&in.serving, EventPort)
+	s.conn.link.running.add(&in.serving, eventPort)
 	d.handledUntil(in.serving.deadline)
 }
 
@@ -224,7 +224,7 @@ func runStored(run func(context.Context, *incoming) (*wire.Response, error)) fun
 		case ok && d.fault != nil:
 			return nil, unsent(d.fault)
 		case ok && d.attempt > d.from.config.attempts: // who had it before has not put it off, or could not park it
-			return nil, newError(http.StatusInternalServerError, NotExecuted, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
+			return nil, newError(http.StatusInternalServerError, ExecutedNo, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
 		}
 		return run(ctx, in)
 	}

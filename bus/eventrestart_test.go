@@ -13,8 +13,8 @@ func TestRestartsLoseNoEvent(t *testing.T) {
 	for name, durable := range map[string]bool{"plain": false, "stored": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var firing []bus.FireOption
-			var serving []bus.ServeOption
+			var firing []bus.PublishOption
+			var serving []bus.SubscribeOption
 			if durable {
 				firing, serving = append(firing, bus.Durable()), append(serving, bus.Durable())
 			}

@@ -53,14 +53,14 @@ func (routedSink) OnRouted(int) error { return nil }
 func TestRefusedSubscriptions(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect("mailer.example")
-	to := func(source string, impl any, options ...bus.ServeOption) error {
+	to := func(source string, impl any, options ...bus.SubscribeOption) error {
 		return bus.Subscribe(conn, source, impl, options...)
 	}
 	for name, refused := range map[string]struct {
 		err  error
 		want string
 	}{
-		"a name":           {to(ordersHost, notOn{}), `method Online: is not an event handler: rename it to OnOnline, or leave it out with bus.Without("Online")`},
+		"a name":           {to(ordersHost, notOn{}), `method Online: is not an event handler: rename it to OnOnline, or leave it out with bus.ExcludeMethods("Online")`},
 		"a web endpoint":   {to(ordersHost, webEvent{}), "method OnWeb: is a web endpoint"},
 		"a result":         {to(ordersHost, answering{}), "method OnAsked: returns answer, which nobody would receive: return only an error"},
 		"no error":         {to(ordersHost, silent{}), "method OnSilence: returns no error"},
@@ -68,19 +68,14 @@ func TestRefusedSubscriptions(t *testing.T) {
 		"all":              {to("all", &onlyOrdered{}), `the host "all" has no events`},
 		"no host":          {to("Orders", &onlyOrdered{}), `label "Orders" is not`},
 		"another method":   {to(ordersHost, &onlyOrdered{}), "method Close: is not an event handler"},
-		"a port":           {to(ordersHost, newSink(), bus.Port(444)), "events are on port 417: leave bus.Port out"},
+		"a port":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Port(444))), "events are on port 417: leave bus.Port out"},
 		"a path":           {to(ordersHost, newSink(), bus.Method("OnOrdered", bus.Path("/x"))), "leave out bus.Path"},
 		"a route":          {bus.Subscribe[routedEvents](conn, ordersHost, routedSink{}), "method OnRouted: its interface declares the route PUT /routed, but its name decides"},
-		"strict":           {to(ordersHost, newSink(), bus.Strict()), "leave bus.Strict out"},
-		"POST alone":       {to(ordersHost, newSink(), bus.PostOnly()), "leave bus.PostOnly out"},
-		"a resource":       {to(ordersHost, newSink(), bus.Resource("orders")), "leave bus.Resource out"},
 		"stored for each":  {to(ordersHost, newSink(), bus.Durable(), bus.NoQueue()), "leave out bus.NoQueue or bus.Durable"},
-		"a stored actor":   {to(ordersHost, newSink(), bus.Durable(), bus.Claims("true")), "leave out bus.Claims or bus.Durable"},
-		"no store":         {to(ordersHost, newSink(), bus.InFlight(3)), "are for stored events: add bus.Durable()"},
-		"no attempt":       {to(ordersHost, newSink(), bus.Durable(), bus.Redeliver(0, 1, 1)), "at least one attempt"},
-		"too many":         {to(ordersHost, newSink(), bus.Durable(), bus.InFlight(1001)), "choose 1 to 1000"},
-		"Serve":            {bus.Serve(conn, calculator{}, bus.Durable()), "bus.Durable, bus.Redeliver and bus.InFlight are for events: leave them out of bus.Serve"},
-		"Serve, often":     {bus.Serve(conn, calculator{}, bus.Redeliver(3, time.Second, time.Minute)), "bus.Redeliver and bus.InFlight are for events"},
+		"a stored actor":   {to(ordersHost, newSink(), bus.Durable(), bus.RequireClaims("true")), "leave out bus.RequireClaims or bus.Durable"},
+		"no store":         {to(ordersHost, newSink(), bus.MaxInFlight(3)), "are for stored events: add bus.Durable()"},
+		"no attempt":       {to(ordersHost, newSink(), bus.Durable(), bus.MaxDeliver(0)), "at least one attempt"},
+		"too many":         {to(ordersHost, newSink(), bus.Durable(), bus.MaxInFlight(1001)), "choose 1 to 1000"},
 		"a number of more": {to(ordersHost, newSink(), bus.Method("OnNothing", bus.NoQueue())), "method OnNothing: has options, but the service has no such method"},
 	} {
 		if refused.err == nil || !strings.Contains(refused.err.Error(), refused.want) {
@@ -88,7 +83,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 		}
 	}
 	subscribe(t, conn, newSink())
-	err := to(ordersHost, &onlyOrdered{}, bus.Without("Close"))
+	err := to(ordersHost, &onlyOrdered{}, bus.ExcludeMethods("Close"))
 	if err == nil || !strings.Contains(err.Error(), "both serve POST /on-ordered on port 417") {
 		t.Errorf("twice: %v", err)
 	}
@@ -98,8 +93,8 @@ func TestRefusedSubscriptions(t *testing.T) {
 func TestRefusedFirings(t *testing.T) {
 	t.Parallel()
 	conn := bustest.New(t).Connect(ordersHost)
-	events := func(conn *bus.Conn, host string, options ...bus.FireOption) error {
-		_, err := bus.NewEvents(conn, host, options...)
+	events := func(conn *bus.Conn, host string, options ...bus.PublishOption) error {
+		_, err := conn.NewPublisher(host, options...)
 		return err
 	}
 	gone, cancel := context.WithCancel(t.Context())
@@ -123,22 +118,22 @@ func TestRefusedFirings(t *testing.T) {
 		"no host":         {events(conn, "a b"), 400, `label "a b" is not`},
 		"no store":        {events(conn, ordersHost, bus.Replicas(3)), 400, "are for stored events: add bus.Durable()"},
 		"no connection":   {events(nil, ordersHost, bus.Durable()), 503, "without a connection"},
-		"nowhere":         {bus.Fire(t.Context(), nil, "https://orders.example:417/on-ordered", nil), 503, "without a connection"},
-		"no limits":       {events(conn, ordersHost, bus.Durable(), bus.Keep(0, 0)), 400, "limits above zero"},
-		"a port":          {bus.Fire(t.Context(), conn, "https://orders.example/on-ordered", nil), 400, "is not on port 417: write https://host:417/on-…"},
-		"a method":        {bus.Fire(t.Context(), conn, "GET https://orders.example:417/on-ordered", nil), 400, "is fired with POST: leave the method out"},
-		"a function":      {bus.Fire(t.Context(), conn, "POST https://orders.example/on-ordered", nil), 400, "is not on port 417"},
-		"no URL":          {bus.Fire(t.Context(), conn, "://", nil), 400, "is not a URL"},
-		"arguments":       {bus.Fire(t.Context(), conn, "https://orders.example:417/on-ordered", make(chan int)), 400, "cannot be written as JSON"},
-		"too large":       {bus.Fire(t.Context(), conn, "https://orders.example:417/on-ordered", bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "must fit into one broker message"},
-		"too late":        {newOrdered(t, conn).Fire(gone, orderedArguments{1}), 503, "the context ended before the event was fired"},
-		"closed":          {closed.Fire(t.Context(), orderedArguments{1}), 503, "is closed"},
-		"a strange actor": {newOrdered(t, conn).Fire(bus.ActAs(t.Context(), "Bearer x"), orderedArguments{1}), 401, "without Bearer"},
+		"nowhere":         {(*bus.Conn)(nil).Publish(t.Context(), "https://orders.example:417/on-ordered", nil), 503, "without a connection"},
+		"no limits":       {events(conn, ordersHost, bus.Durable(), bus.MaxAge(-1)), 400, "no limits below zero"},
+		"a port":          {conn.Publish(t.Context(), "https://orders.example/on-ordered", nil), 400, "is not on port 417: write https://host:417/on-…"},
+		"a method":        {conn.Publish(t.Context(), "GET https://orders.example:417/on-ordered", nil), 400, "is fired with POST: leave the method out"},
+		"a function":      {conn.Publish(t.Context(), "POST https://orders.example/on-ordered", nil), 400, "is not on port 417"},
+		"no URL":          {conn.Publish(t.Context(), "://", nil), 400, "is not a URL"},
+		"arguments":       {conn.Publish(t.Context(), "https://orders.example:417/on-ordered", make(chan int)), 400, "cannot be written as JSON"},
+		"too large":       {conn.Publish(t.Context(), "https://orders.example:417/on-ordered", bus.Args{"x": strings.Repeat("x", 2<<20)}), 413, "must fit into one broker message"},
+		"too late":        {newOrdered(t, conn).Publish(gone, orderedArguments{1}), 503, "the context ended before the event was fired"},
+		"closed":          {closed.Publish(t.Context(), orderedArguments{1}), 503, "is closed"},
+		"a strange actor": {newOrdered(t, conn).Publish(bus.WithActor(t.Context(), "Bearer x"), orderedArguments{1}), 401, "without Bearer"},
 	} {
 		if refused.err == nil || !strings.Contains(refused.err.Error(), refused.want) || bus.StatusOf(refused.err) != refused.status {
 			t.Errorf("%s: %v", name, refused.err)
 		}
-		if failed, ok := errors.AsType[*bus.Error](refused.err); ok && failed.Executed != bus.NotExecuted {
+		if failed, ok := errors.AsType[*bus.Error](refused.err); ok && failed.Executed != bus.ExecutedNo {
 			t.Errorf("%s: executed %s", name, failed.Executed)
 		}
 	}
@@ -158,7 +153,7 @@ func TestTwoSources(t *testing.T) {
 	}
 	caller := b.Connect("caller.example")
 	for address, number := range map[string]int{"https://orders.example:417/on-ordered": 1, "https://returns.example:417/on-ordered": 2} {
-		if err := bus.Fire(t.Context(), caller, address, bus.Args{"number": number}); err != nil {
+		if err := caller.Publish(t.Context(), address, bus.Args{"number": number}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -168,10 +163,10 @@ func TestTwoSources(t *testing.T) {
 		t.Errorf("orders %v, returns %v", orders.taken(), returns.taken())
 	}
 	var ping struct{ Ports []int }
-	if err := bus.Call(t.Context(), caller, "GET https://mailer.example:888/ping", nil, &ping); err != nil || !slices.Equal(ping.Ports, []int{444}) {
+	if err := caller.Call(t.Context(), "GET https://mailer.example:888/ping", nil, &ping); err != nil || !slices.Equal(ping.Ports, []int{444}) {
 		t.Errorf("the subscriber serves the ports %v, %v", ping.Ports, err)
 	}
-	err := bus.Call(t.Context(), caller, "https://mailer.example:417/on-ordered", nil, nil)
+	err := caller.Call(t.Context(), "https://mailer.example:417/on-ordered", nil, nil)
 	if bus.StatusOf(err) != http.StatusNotFound {
 		t.Errorf("the event on the host of the subscriber: %v", err)
 	}
@@ -184,8 +179,8 @@ func TestEventsOfAChain(t *testing.T) {
 	source := b.Connect(ordersHost, i.trust())
 	ordered := newOrdered(t, source)
 	if err := source.Handle("POST", "/order", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := ordered.Fire(r.Context(), orderedArguments{1}); err != nil {
-			bus.ServeError(w, r, err)
+		if err := ordered.Publish(r.Context(), orderedArguments{1}); err != nil {
+			bus.WriteError(w, r, err)
 		}
 	})); err != nil {
 		t.Fatal(err)
@@ -196,23 +191,24 @@ func TestEventsOfAChain(t *testing.T) {
 	mailer.handle = func(ctx context.Context, _ int) error {
 		caller, _ := bus.CallerOf(ctx)
 		verified, _ := bus.ClaimsOf(ctx)
-		left, _ = bus.TimeLeft(ctx)
+		deadline, _ := ctx.Deadline()
+		left = time.Until(deadline)
 		told <- caller.Host + " " + strings.Repeat("+", caller.Depth) + " " + verified["role"].(string)
 		return nil
 	}
-	subscribe(t, b.Connect("mailer.example", i.trust()), mailer, bus.Claims(`role == "clerk"`))
-	ctx, cancel := context.WithTimeout(bus.ActAs(t.Context(), i.token(claims.Claims{"role": "clerk"})), 10*time.Second)
+	subscribe(t, b.Connect("mailer.example", i.trust()), mailer, bus.RequireClaims(`role == "clerk"`))
+	ctx, cancel := context.WithTimeout(bus.WithActor(t.Context(), i.token(claims.Claims{"role": "clerk"})), 10*time.Second)
 	defer cancel()
-	if err := bus.Call(ctx, b.Connect("caller.example"), "https://orders.example/order", nil, nil); err != nil {
+	if err := b.Connect("caller.example").Call(ctx, "https://orders.example/order", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := <-told, "orders.example ++ clerk"; got != want || left < 11*time.Second {
 		t.Errorf("%s with %s left, want %s", got, left, want)
 	}
-	if err := ordered.Fire(bus.ActAs(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{2}); err != nil {
+	if err := ordered.Publish(bus.WithActor(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{2}); err != nil {
 		t.Errorf("what becomes of it is not the source's concern: %v", err)
 	}
-	for response, err := range ordered.Outcomes(bus.ActAs(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{3}) {
+	for response, err := range ordered.Outcomes(bus.WithActor(t.Context(), i.token(claims.Claims{"role": "cook"})), orderedArguments{3}) {
 		if response.Status != http.StatusForbidden {
 			t.Errorf("a cook: %+v, %v", response, err)
 		}
@@ -235,7 +231,7 @@ func TestEventsWithATokenThatCannotBeVerified(t *testing.T) {
 		subscribe(t, b.Connect("unkeyed.example", told), newSink())
 		subscribe(t, b.Connect("keyed.example", i.trust(), told), newSink())
 		statuses, refused := make(map[string]int), 0
-		for response, err := range newOrdered(t, b.Connect(ordersHost)).Outcomes(bus.ActAs(t.Context(), token), orderedArguments{1}) {
+		for response, err := range newOrdered(t, b.Connect(ordersHost)).Outcomes(bus.WithActor(t.Context(), token), orderedArguments{1}) {
 			if statuses[response.Host] = response.Status; err != nil {
 				refused++
 			}

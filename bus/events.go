@@ -12,18 +12,18 @@ import (
 // EventPort is the port of events. An event lives on the host of the service that fires it, its source: POST
 // https://orders.example:417/on-ordered. The services that subscribe listen there, each as a queue of its own. The
 // ingress does not forward to the port, and no document lists what is there.
-const EventPort = 417
+const eventPort = 417
 
-// Events fires the events of one source over a connection. Generated sources (see reflectapi/apigen, -events) use it.
+// Publisher fires the events of one source over a connection. Generated sources (see reflectapi/apigen, -events) use it.
 // It may be used by many goroutines at once.
-type Events struct {
+type Publisher struct {
 	conn  *Conn
 	host  string
 	store eventStore // nil: events are not stored
 }
 
-// FireOption configures the events of a source, in [NewEvents].
-type FireOption interface{ applyToFiring(*firingConfig) }
+// PublishOption configures the events of a source, in [Conn.NewPublisher].
+type PublishOption interface{ applyToFiring(*firingConfig) }
 
 // firingConfig is what the options of NewEvents set.
 type firingConfig struct {
@@ -40,39 +40,39 @@ type eventStore interface {
 	permissions() (publish, subscribe []Permission)
 }
 
-// NewEvents prepares to fire the events of a host, usually that of the connection. With [Durable] they are also stored:
+// NewPublisher prepares to fire the events of a host, usually that of the connection. With [Durable] they are also stored:
 // the stream is created if there is none, and a broker without JetStream is an error. It takes at most 5 s.
-func NewEvents(conn *Conn, host string, options ...FireOption) (*Events, error) {
+func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, error) {
 	var config firingConfig
 	for i, option := range options {
 		if option == nil {
-			return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: %s", host, noOption(i))
+			return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: %s", host, noOption(i))
 		}
 		option.applyToFiring(&config)
 	}
 	if err := validSource(host); err != nil {
 		return nil, unsent(err)
 	}
-	events := &Events{conn: conn, host: host}
-	if conn != nil {
-		conn.callees.note(subject.Address{Host: host, Port: EventPort}, nil) // Permissions may be asked for before anything is fired
+	events := &Publisher{conn: c, host: host}
+	if c != nil {
+		c.callees.note(subject.Address{Host: host, Port: eventPort}, nil) // Permissions may be asked for before anything is fired
 	}
 	if config.durable == nil {
 		if config.limited {
-			return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: bus.Keep and bus.Replicas are for stored events: add bus.Durable()", host)
+			return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas are for stored events: add bus.Durable()", host)
 		}
 		return events, nil
 	}
-	if conn == nil {
+	if c == nil {
 		return nil, noConnection("https://" + host)
 	}
-	ctx, cancel := context.WithTimeout(conn.base, defaultConnectTimeout)
+	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
 	defer cancel()
-	store, err := config.durable.open(ctx, conn, host, config)
+	store, err := config.durable.open(ctx, c, host, config)
 	if err != nil {
 		return nil, err
 	}
-	conn.events.stored(host, store)
+	c.events.stored(host, store)
 	events.store = store
 	return events, nil
 }
@@ -80,34 +80,34 @@ func NewEvents(conn *Conn, host string, options ...FireOption) (*Events, error) 
 // validSource says what is wrong with the host of a source.
 func validSource(host string) error {
 	if host == hostAll {
-		return newError(http.StatusBadRequest, NotExecuted, nil, "the host %q has no events: name the service that fires them", host)
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "the host %q has no events: name the service that fires them", host)
 	}
-	return subject.ValidHost(host)
+	return subject.CheckHost(host)
 }
 
 // Event is one event of a source, with its arguments as a Go type. It may be used by many goroutines at once.
 type Event[Arguments any] struct {
-	events *Events
+	events *Publisher
 	call   Operation[Arguments, struct{}]
 }
 
 // NewEvent prepares to fire one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
-// argument, or [Args]. If the path is wrong, every Fire returns the error.
-func NewEvent[Arguments any](of *Events, path string) Event[Arguments] {
-	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(EventPort)+path)}
+// argument, or [Args]. If the path is wrong, every Publish returns the error.
+func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
+	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(eventPort)+path)}
 }
 
-// Fire hands the event to the broker, and through it to one instance of each service that subscribes at this moment,
+// Publish hands the event to the broker, and through it to one instance of each service that subscribes at this moment,
 // without [Durable], at most once. It returns when the broker has the event, and does not wait for anybody to handle it;
 // a handler that fails is no error here. The handlers have a time budget of their own, 20 s.
 //
 // An error says that the event did not reach the broker: the arguments cannot be written or exceed one message of the
 // broker (413), the connection is closed or the broker is away (503), or the broker denies it (403). Executed is then
-// [NotExecuted], unless the broker went away before it had confirmed.
+// [ExecutedNo], unless the broker went away before it had confirmed.
 //
 // If the source has [Durable], the event is stored first, for those who subscribe with that option; an error then says
-// that it is not stored or, with executed unknown, that it may be. Else they do not get it. See also [EventID].
-func (e Event[Arguments]) Fire(ctx context.Context, arguments Arguments) error {
+// that it is not stored or, with executed unknown, that it may be. Else they do not get it. See also [WithEventID].
+func (e Event[Arguments]) Publish(ctx context.Context, arguments Arguments) error {
 	request, err := e.call.request(arguments)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (e Event[Arguments]) Fire(ctx context.Context, arguments Arguments) error {
 
 // Outcomes fires the event when the sequence is ranged over, once for each range, waits until it is handled, and yields
 // the outcome at each service, in no particular order: which instance took it and, if its handler failed, the error. It
-// ends as [Conn.Publish] does; leaving the loop early cancels the handlers that are still running. If nobody subscribes,
+// ends as [Conn.Multicast] does; leaving the loop early cancels the handlers that are still running. If nobody subscribes,
 // nothing is yielded. Services that subscribe with [Durable] do not answer. If the source has [Durable], interceptors and
 // metrics see two calls, one that stores and one that asks.
 func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) iter.Seq2[Response[struct{}], error] {
@@ -126,7 +126,7 @@ func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) ite
 			yield(Response[struct{}]{}, err)
 			return
 		}
-		e.call.Publish(ctx, arguments)(yield)
+		e.call.Multicast(ctx, arguments)(yield)
 	}
 }
 
@@ -142,14 +142,14 @@ func (e Event[Arguments]) keep(ctx context.Context, arguments Arguments) error {
 	return e.call.conn.storeEvent(ctx, request, e.events.store)
 }
 
-// Fire fires an event by its address, "https://orders.example:417/on-ordered", at most once, as [Event.Fire] does. The
-// arguments are those of [Call]. It never stores the event, so services that subscribe with [Durable] do not get it: use
-// [NewEvents] with that option for them.
-func Fire(ctx context.Context, conn *Conn, address string, arguments any) error {
-	if conn == nil {
+// Publish fires an event by its address, "https://orders.example:417/on-ordered", at most once, as [Event.Publish] does. The
+// arguments are those of [Conn.Call]. It never stores the event, so services that subscribe with [Durable] do not get it: use
+// [Conn.NewPublisher] with that option for them.
+func (c *Conn) Publish(ctx context.Context, address string, arguments any) error {
+	if c == nil {
 		return noConnection(address)
 	}
-	to, err := conn.destinationOf(address, arguments)
+	to, err := c.destinationOf(address, arguments)
 	if err != nil {
 		return unsent(err)
 	}
@@ -157,10 +157,10 @@ func Fire(ctx context.Context, conn *Conn, address string, arguments any) error 
 	switch {
 	case err != nil:
 		return unsent(err)
-	case request.address.Port != EventPort:
-		return newError(http.StatusBadRequest, NotExecuted, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, EventPort, EventPort)
+	case request.address.Port != eventPort:
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, eventPort, eventPort)
 	case request.Method != http.MethodPost:
-		return newError(http.StatusBadRequest, NotExecuted, nil, "the event %s is fired with POST: leave the method out", address)
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is fired with POST: leave the method out", address)
 	}
-	return conn.fire(ctx, request, nil)
+	return c.fire(ctx, request, nil)
 }

@@ -68,7 +68,7 @@ func (s *sink) await(t *testing.T, count int) {
 	}
 }
 
-func subscribe(t *testing.T, conn *bus.Conn, s *sink, options ...bus.ServeOption) *sink {
+func subscribe(t *testing.T, conn *bus.Conn, s *sink, options ...bus.SubscribeOption) *sink {
 	t.Helper()
 	if err := bus.Subscribe[orderEvents](conn, ordersHost, s, options...); err != nil {
 		t.Fatal(err)
@@ -80,9 +80,9 @@ type orderedArguments struct {
 	Number int `json:"number"`
 }
 
-func newOrdered(t *testing.T, conn *bus.Conn, options ...bus.FireOption) bus.Event[orderedArguments] {
+func newOrdered(t *testing.T, conn *bus.Conn, options ...bus.PublishOption) bus.Event[orderedArguments] {
 	t.Helper()
-	events, err := bus.NewEvents(conn, ordersHost, options...)
+	events, err := conn.NewPublisher(ordersHost, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func newOrdered(t *testing.T, conn *bus.Conn, options ...bus.FireOption) bus.Eve
 func fire(t *testing.T, event bus.Event[orderedArguments], numbers ...int) {
 	t.Helper()
 	for _, number := range numbers {
-		if err := event.Fire(t.Context(), orderedArguments{number}); err != nil {
+		if err := event.Publish(t.Context(), orderedArguments{number}); err != nil {
 			t.Fatal(err)
 		}
 	}

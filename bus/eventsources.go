@@ -110,7 +110,7 @@ func (s *eventSources) permissions() (publish, subscribe []Permission) {
 func (s *eventSources) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
 	for _, reader := range s.reading() {
 		source, event, count := reader.parkedEvents()
-		text.Counter("busline_events_parked_total", "Stored events that could not be handled and were parked.", float64(count),
+		text.Counter("busline_dead_letters_total", "Stored events that could not be handled and were parked.", float64(count),
 			with(metrics.Label{Name: "source", Value: source}, metrics.Label{Name: "event", Value: event})...)
 	}
 }

@@ -43,7 +43,7 @@ func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
 		id = event.address.Path + " " + given
 	}
 	if limit := s.conn.link.payload(); len(message.Data)+len(id) > limit-parkingRoom {
-		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+		return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
 			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for parking it", len(message.Data), limit, parkingRoom)
 	}
 	if !s.conn.Connected() {
@@ -174,17 +174,17 @@ func (s *eventStream) failed(err error) *Error {
 		return newError(http.StatusInsufficientStorage, ExecutedUnknown, errors.Join(ErrTimeout, err),
 			"the stream %s answers, but does not store: its disk may be full or broken; make room, and restart the JetStream of its server", s.name())
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
-		return newError(http.StatusServiceUnavailable, NotExecuted, err,
+		return newError(http.StatusServiceUnavailable, ExecutedNo, err,
 			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.source, s.conn.link.user())
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		return newError(http.StatusServiceUnavailable, NotExecuted, err,
+		return newError(http.StatusServiceUnavailable, ExecutedNo, err,
 			"nobody takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.source, s.name(), s.conn.link.user())
 	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
-		return newError(http.StatusInsufficientStorage, NotExecuted, err, "the event is not stored: the stream %s has no room: %s; see bus.Keep", s.name(), apiError.Description)
+		return newError(http.StatusInsufficientStorage, ExecutedNo, err, "the event is not stored: the stream %s has no room: %s; see bus.MaxBytes", s.name(), apiError.Description)
 	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
-		return newError(http.StatusInsufficientStorage, NotExecuted, err, "JetStream has no room for the stream %s: %s; give it more, or remove what is not needed", s.name(), apiError.Description)
+		return newError(http.StatusInsufficientStorage, ExecutedNo, err, "JetStream has no room for the stream %s: %s; give it more, or remove what is not needed", s.name(), apiError.Description)
 	case apiError != nil:
-		return newError(http.StatusServiceUnavailable, NotExecuted, err, "the stream %s: %s", s.name(), apiError.Description)
+		return newError(http.StatusServiceUnavailable, ExecutedNo, err, "the stream %s: %s", s.name(), apiError.Description)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):
 		return asError(errOutOfReach())
 	case isTimeout(err):

@@ -44,10 +44,8 @@ func manager(t *testing.T, conn *bus.Conn) jetstream.JetStream {
 	return made
 }
 
-// fastRetries are for tests.
-func fastRetries(attempts int) bus.ServeOption {
-	return bus.Redeliver(attempts, time.Millisecond, 10*time.Millisecond)
-}
+// fastBackoff is for tests.
+func fastBackoff() bus.SubscribeOption { return bus.Backoff(time.Millisecond, 10*time.Millisecond) }
 
 // TestStoredEventsWait has a service away while events are fired.
 func TestStoredEventsWait(t *testing.T) {
@@ -75,7 +73,7 @@ func TestInstancesShareStoredEvents(t *testing.T) {
 	b, _, ordered := newOrders(t)
 	mailer, stock, plain := newSink(), newSink(), newSink()
 	for range 2 {
-		subscribe(t, b.Connect("mailer.example"), mailer, bus.Durable(), bus.InFlight(3))
+		subscribe(t, b.Connect("mailer.example"), mailer, bus.Durable(), bus.MaxInFlight(3))
 		subscribe(t, b.Connect("stock.example"), stock, bus.Durable())
 		subscribe(t, b.Connect("plain.example"), plain)
 	}
@@ -109,7 +107,7 @@ func TestStoredEventsComeAgain(t *testing.T) {
 		}
 		return nil
 	}
-	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), fastRetries(5))
+	subscribe(t, b.Connect("mailer.example", quiet()), mailer, bus.Durable(), bus.MaxDeliver(5), fastBackoff())
 	fire(t, ordered, 7)
 	mailer.await(t, 1)
 	if first := <-ids; first == "" || <-ids != first || <-ids != first {
@@ -145,7 +143,7 @@ func TestHopelessEventsAreParked(t *testing.T) {
 		return bus.Errorf([]int{http.StatusUnprocessableEntity, http.StatusBadGateway}[number], "order %d cannot be\nmailed", number)
 	}
 	mailing := b.Connect("mailer.example", quiet())
-	subscribe(t, mailing, mailer, bus.Durable(), fastRetries(3))
+	subscribe(t, mailing, mailer, bus.Durable(), bus.MaxDeliver(3), fastBackoff())
 	reader := readParked(t, source)
 	checkParked(t, mailing, 0)
 	fire(t, ordered, 0, 1, 2)
@@ -179,7 +177,7 @@ func checkParked(t *testing.T, conn *bus.Conn, want int) {
 	t.Helper()
 	page := httptest.NewRecorder()
 	conn.ServeMetrics(page, nil)
-	line := fmt.Sprintf("busline_events_parked_total{host=%q,id=%q,source=%q,event=\"on-ordered\"} %d\n", conn.Host(), conn.ID(), ordersHost, want)
+	line := fmt.Sprintf("busline_dead_letters_total{host=%q,id=%q,source=%q,event=\"on-ordered\"} %d\n", conn.Host(), conn.ID(), ordersHost, want)
 	if !strings.Contains(page.Body.String(), line) {
 		t.Errorf("no %q in\n%s", line, page.Body)
 	}
@@ -190,7 +188,7 @@ func TestLargestEventCanBeParked(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
+	events, err := source.NewPublisher(ordersHost, bus.Durable())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +199,7 @@ func TestLargestEventCanBeParked(t *testing.T) {
 	subscribe(t, b.Connect(strings.Repeat("mailer.", 30)+"example", quiet()), mailer, bus.Durable())
 	size, large := int(source.NATS().MaxPayload()), bus.NewEvent[bus.Args](events, "/on-ordered")
 	for ; ; size -= 100 {
-		err := large.Fire(t.Context(), bus.Args{"number": 1, "padding": strings.Repeat("x", size)})
+		err := large.Publish(t.Context(), bus.Args{"number": 1, "padding": strings.Repeat("x", size)})
 		if err == nil {
 			break
 		}
@@ -225,8 +223,8 @@ func TestEventIDs(t *testing.T) {
 	b, _, ordered := newOrders(t)
 	mailer := subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 	for _, number := range []int{1, 1, 2} {
-		ctx := bus.EventID(t.Context(), string(rune('0'+number)))
-		if err := ordered.Fire(ctx, orderedArguments{number}); err != nil {
+		ctx := bus.WithEventID(t.Context(), string(rune('0'+number)))
+		if err := ordered.Publish(ctx, orderedArguments{number}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -241,7 +239,7 @@ func TestEventIDs(t *testing.T) {
 func TestDurableNeedsJetStream(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	_, err := bus.NewEvents(b.Connect(ordersHost), ordersHost, bus.Durable())
+	_, err := b.Connect(ordersHost).NewPublisher(ordersHost, bus.Durable())
 	if bus.StatusOf(err) != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "the broker has no JetStream") {
 		t.Errorf("the source: %v", err)
 	}
@@ -280,13 +278,13 @@ func TestCloseFinishesStoredEvents(t *testing.T) {
 		return ctx.Err()
 	}
 	closing := b.Connect("mailer.example")
-	subscribe(t, closing, first, bus.Durable(), bus.InFlight(1))
+	subscribe(t, closing, first, bus.Durable(), bus.MaxInFlight(1))
 	fire(t, ordered, 1)
 	<-begun
 	closed := make(chan error, 1)
 	go func() { closed <- closing.Close(t.Context()) }()
 	eventually(t, func() bool {
-		return errors.Is(newOrdered(t, closing).Fire(t.Context(), orderedArguments{}), bus.ErrClosed)
+		return errors.Is(newOrdered(t, closing).Publish(t.Context(), orderedArguments{}), bus.ErrClosed)
 	})
 	fire(t, ordered, 2)
 	close(finish)
@@ -338,7 +336,7 @@ func TestServicesMakeStreamsAnew(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	ordered := newOrdered(t, source, bus.Durable(), bus.Keep(time.Hour, 1<<20))
+	ordered := newOrdered(t, source, bus.Durable(), bus.MaxAge(time.Hour), bus.MaxBytes(1<<20))
 	mailer := subscribe(t, b.Connect("mailer.example", quiet()), newSink(), bus.Durable())
 	name := b.Plane() + "_EVENTS_orders_example"
 	if err := manager(t, source).DeleteStream(t.Context(), name); err != nil {
@@ -370,7 +368,7 @@ func TestEventsAreAskedForAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, _, _ := newOrders(t)
-			way := &fragile{InProcessBroker: b.Broker()}
+			way := &fragile{InProcessConnProvider: b.Broker()}
 			mailing := b.Connect("mailer.example", bus.WithBroker(way), quiet())
 			subscribe(t, mailing, newSink(), bus.Durable())
 			bus.StopAsking(mailing)
@@ -400,7 +398,7 @@ func TestSmallRequests(t *testing.T) {
 			t.Parallel()
 			b, source, ordered := newOrders(t)
 			running := b.Connect("mailer.example", quiet())
-			first := subscribe(t, running, newSink(), bus.Durable(), bus.InFlight(2))
+			first := subscribe(t, running, newSink(), bus.Durable(), bus.MaxInFlight(2))
 			limitConsumer(t, b, source, limit)
 			fire(t, ordered, 1, 2, 3, 4)
 			first.await(t, 4)
@@ -581,7 +579,7 @@ func TestLongerKeep(t *testing.T) {
 	b := newStored(t)
 	source := b.Connect(ordersHost)
 	for _, keep := range []struct{ age, remembered time.Duration }{{time.Second, time.Hour}, {time.Hour, time.Hour}, {2 * time.Hour, 2 * time.Hour}} {
-		newOrdered(t, source, bus.Durable(), bus.Keep(keep.age, 1<<20))
+		newOrdered(t, source, bus.Durable(), bus.MaxAge(keep.age), bus.MaxBytes(1<<20))
 		subscribe(t, b.Connect("mailer.example"), newSink(), bus.Durable())
 		if known := mailersConsumer(t, b, source).InactiveThreshold; known != keep.remembered {
 			t.Errorf("it is forgotten after %s, while events are kept for %s", known, keep.age)
@@ -611,14 +609,14 @@ func TestJetStreamIsFull(t *testing.T) {
 	b := newStored(t, broker.Config("jetstream { max_file_store: 64KB }"))
 	source := b.Connect(ordersHost)
 	makeStream(t, b, source, ">", jetstream.LimitsPolicy)
-	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
+	events, err := source.NewPublisher(ordersHost, bus.Durable())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
-		err = errors.Join(err, bus.NewEvent[bus.Args](events, "/on-ordered").Fire(t.Context(), bus.Args{"x": strings.Repeat("x", 10<<10)}))
+		err = errors.Join(err, bus.NewEvent[bus.Args](events, "/on-ordered").Publish(t.Context(), bus.Args{"x": strings.Repeat("x", 10<<10)}))
 	}
-	_, unmade := bus.NewEvents(source, "other.example", bus.Durable())
+	_, unmade := source.NewPublisher("other.example", bus.Durable())
 	for _, err := range []error{err, unmade} {
 		if bus.StatusOf(err) != http.StatusInsufficientStorage || !strings.Contains(err.Error(), "JetStream has no room for the stream ") {
 			t.Error(err)
@@ -631,7 +629,7 @@ func TestStreamThatStoresNothing(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
+	events, err := source.NewPublisher(ordersHost, bus.Durable())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -646,7 +644,7 @@ func TestStreamThatStoresNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	err = bus.NewEvent[bus.Args](events, "/on-ordered").Fire(ctx, nil)
+	err = bus.NewEvent[bus.Args](events, "/on-ordered").Publish(ctx, nil)
 	failed, _ := errors.AsType[*bus.Error](err)
 	if failed == nil || failed.Status != http.StatusInsufficientStorage || failed.Executed != bus.ExecutedUnknown || !strings.Contains(failed.Detail, "its disk may be full") {
 		t.Errorf("%v, want status 507, executed unknown", err)
@@ -658,7 +656,7 @@ func TestStoredEventsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newStored(t)
 	source := b.Connect(ordersHost)
-	events, err := bus.NewEvents(source, ordersHost, bus.Durable(), bus.Keep(time.Hour, 4<<10))
+	events, err := source.NewPublisher(ordersHost, bus.Durable(), bus.MaxAge(time.Hour), bus.MaxBytes(4<<10))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -675,13 +673,13 @@ func TestStoredEventsAreRefused(t *testing.T) {
 	}{
 		"full": {func() (err error) {
 			for range 10 {
-				err = errors.Join(err, large.Fire(t.Context(), bus.Args{"number": strings.Repeat("x", 1000)}))
+				err = errors.Join(err, large.Publish(t.Context(), bus.Args{"number": strings.Repeat("x", 1000)}))
 			}
 			return err
 		}, http.StatusInsufficientStorage, "has no room"},
-		"too large": {func() error { return large.Fire(t.Context(), bus.Args{"x": strings.Repeat("x", 2<<20)}) }, http.StatusRequestEntityTooLarge, "exceeds the broker's limit"},
+		"too large": {func() error { return large.Publish(t.Context(), bus.Args{"x": strings.Repeat("x", 2<<20)}) }, http.StatusRequestEntityTooLarge, "exceeds the broker's limit"},
 		"a folder": {func() error {
-			return bus.NewEvent[bus.Args](events, "/a/on-ordered").Fire(t.Context(), nil)
+			return bus.NewEvent[bus.Args](events, "/a/on-ordered").Publish(t.Context(), nil)
 		}, http.StatusBadRequest, "more than one segment"},
 	}
 	for name, r := range refused {
@@ -693,7 +691,7 @@ func TestStoredEventsAreRefused(t *testing.T) {
 	if err := manager(t, source).DeleteStream(t.Context(), b.Plane()+"_EVENTS_orders_example"); err != nil {
 		t.Fatal(err)
 	}
-	if err := large.Fire(t.Context(), nil); err != nil {
+	if err := large.Publish(t.Context(), nil); err != nil {
 		t.Errorf("without the stream: %v", err)
 	}
 	stream, err := manager(t, source).Stream(t.Context(), b.Plane()+"_EVENTS_orders_example")

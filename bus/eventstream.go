@@ -41,7 +41,7 @@ func (s *eventStream) eventSubject(path string) (string, error) {
 		return "", unsent(err)
 	}
 	if len(segments) != 1 {
-		return "", newError(http.StatusBadRequest, NotExecuted, nil, "the path %s of a stored event has more than one segment: use a path such as /on-ordered", path)
+		return "", newError(http.StatusBadRequest, ExecutedNo, nil, "the path %s of a stored event has more than one segment: use a path such as /on-ordered", path)
 	}
 	return subject.Event(s.conn.plane, s.source, subject.Escape(segments[0])), nil
 }
@@ -54,8 +54,8 @@ const duplicateWindow = 2 * time.Minute
 
 // openEventStream makes the stream of a source when there is none, and gives it the limits that are asked for.
 func openEventStream(ctx context.Context, c *Conn, source string, config firingConfig) (eventStore, error) {
-	if limits := config.limits; limits.age < 0 || limits.bytes < 0 || limits.replicas < 0 || config.limited && limits == (storeLimits{}) {
-		return nil, newError(http.StatusBadRequest, NotExecuted, nil, "events of %s: bus.Keep and bus.Replicas take limits above zero", source)
+	if limits := config.limits; limits.age < 0 || limits.bytes < 0 || limits.replicas < 0 {
+		return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: bus.MaxAge, bus.MaxBytes and bus.Replicas take no limits below zero", source)
 	}
 	s := &eventStream{conn: c, source: source, limits: config.limits}
 	if _, err := s.ensure(ctx); err != nil {

@@ -24,12 +24,12 @@ import (
 // event. The error of a handler is logged on this side, and the source does not hear of it.
 //
 // With [Durable] the service gets what the source has stored, at least once, also what was fired while it was away; and
-// it gets nothing else. So the source needs Durable, too: the events of one without it, and those of [Fire], do not reach
+// it gets nothing else. So the source needs Durable, too: the events of one without it, and those of [Conn.Publish], do not reach
 // the service at all, and nothing says so.
 //
 // It takes the options of [Serve], except those for ports, paths and methods. Handlers run concurrently, each on a
 // goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
-func Subscribe[T any](conn *Conn, source string, impl T, options ...ServeOption) error {
+func Subscribe[T any](conn *Conn, source string, impl T, options ...SubscribeOption) error {
 	if conn == nil {
 		return fmt.Errorf("%T cannot be subscribed to the events of %s without a connection", impl, source)
 	}
@@ -39,9 +39,9 @@ func Subscribe[T any](conn *Conn, source string, impl T, options ...ServeOption)
 	return nil
 }
 
-func newEventsConfig(options []ServeOption) *serviceConfig {
-	config := newServiceConfig([]ServeOption{Port(EventPort), Hidden()})
-	config.apply(options)
+func newEventsConfig(options []SubscribeOption) *serviceConfig {
+	config := newServiceConfig([]ServeOption{Port(eventPort), Undocumented()})
+	apply(config, options, SubscribeOption.applyToSubscription)
 	return config
 }
 
@@ -98,24 +98,15 @@ func (s *serviceConfig) checkEvents() error {
 		all = append(all, s.method(name).endpointConfig)
 	}
 	for _, each := range all {
-		if each.port != EventPort {
-			faults = append(faults, fmt.Errorf("events are on port %d: leave bus.Port out", EventPort))
+		if each.port != eventPort {
+			faults = append(faults, fmt.Errorf("events are on port %d: leave bus.Port out", eventPort))
 		}
 		if s.durable != nil && !each.queue {
 			faults = append(faults, errors.New("stored events go to one instance of a service, not to all of them: leave out bus.NoQueue or bus.Durable"))
 		}
 		if s.durable != nil && each.secured {
-			faults = append(faults, errors.New("stored events carry no token whose claims could be checked: leave out bus.Claims or bus.Durable"))
+			faults = append(faults, errors.New("stored events carry no token whose claims could be checked: leave out bus.RequireClaims or bus.Durable"))
 		}
-	}
-	if s.resource != "" {
-		faults = append(faults, errors.New("events have no resource: leave bus.Resource out"))
-	}
-	if s.postOnly {
-		faults = append(faults, errors.New("events are under POST alone: leave bus.PostOnly out"))
-	}
-	if s.strict {
-		faults = append(faults, errors.New("sources add arguments to their events, which old subscribers have to ignore: leave bus.Strict out"))
 	}
 	if s.durable != nil {
 		faults = append(faults, s.durable.check())
@@ -127,7 +118,7 @@ func (s *serviceConfig) checkEvents() error {
 func eventFault(method *reflectapi.Method, chosen restmap.MethodOptions) error {
 	switch {
 	case !isEventName(method.Name):
-		return fmt.Errorf("is not an event handler: rename it to On%s, or leave it out with bus.Without(%q)", method.Name, method.Name)
+		return fmt.Errorf("is not an event handler: rename it to On%s, or leave it out with bus.ExcludeMethods(%q)", method.Name, method.Name)
 	case method.Kind == reflectapi.Web:
 		return errors.New("is a web endpoint: make it a function, such as OnOrdered(ctx context.Context, id int) error")
 	case len(method.Results) > 0:
@@ -137,7 +128,7 @@ func eventFault(method *reflectapi.Method, chosen restmap.MethodOptions) error {
 	case method.Route != "":
 		return fmt.Errorf("its interface declares the route %s, but its name decides which event it handles: leave out %s", method.Route, reflectapi.RouteDirective)
 	case chosen != restmap.MethodOptions{}:
-		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.Both")
+		return errors.New("has a path or an HTTP method of its own, but its name decides which event it handles: leave out bus.Path, bus.HTTPMethod and bus.RPCAndREST")
 	case strings.HasSuffix(method.Name, "REST"):
 		return errors.New("ends in REST, but an event is not a REST endpoint: rename it")
 	default:

@@ -45,7 +45,7 @@ func TestRefusalsOfOthersAreTriedAgain(t *testing.T) {
 	}
 	mailer := newSink()
 	mailer.handle = func(ctx context.Context, _ int) error {
-		err := bus.Call(ctx, conn, "GET https://catalog.example/new", nil, nil)
+		err := conn.Call(ctx, "GET https://catalog.example/new", nil, nil)
 		if bus.StatusOf(err) == http.StatusNotFound {
 			go func() {
 				_ = catalog.Handle("GET", "/new", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -53,17 +53,17 @@ func TestRefusalsOfOthersAreTriedAgain(t *testing.T) {
 		}
 		return err
 	}
-	subscribe(t, conn, mailer, bus.Durable(), fastRetries(1000))
+	subscribe(t, conn, mailer, bus.Durable(), bus.MaxDeliver(1000), fastBackoff())
 	fire(t, ordered, 1)
 	mailer.await(t, 1)
 
-	picky := subscribe(t, b.Connect("picky.example", quiet()), newSink(), bus.Durable(), fastRetries(2))
+	picky := subscribe(t, b.Connect("picky.example", quiet()), newSink(), bus.Durable(), bus.MaxDeliver(2), fastBackoff())
 	reader := readParked(t, source)
-	events, err := bus.NewEvents(source, ordersHost, bus.Durable())
+	events, err := source.NewPublisher(ordersHost, bus.Durable())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bus.NewEvent[bus.Args](events, "/on-ordered").Fire(t.Context(), bus.Args{"number": "seven"}); err != nil {
+	if err := bus.NewEvent[bus.Args](events, "/on-ordered").Publish(t.Context(), bus.Args{"number": "seven"}); err != nil {
 		t.Fatal(err)
 	}
 	message, err := reader.Next()

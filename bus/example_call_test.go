@@ -18,7 +18,7 @@ func (Geometry) Rectangle(width, height int) (area, outline int) {
 }
 
 // Arguments and results go by name.
-func ExampleCall() {
+func ExampleConn_Call() {
 	ctx := context.Background()
 	embedded, err := broker.Start()
 	if err != nil {
@@ -35,14 +35,14 @@ func ExampleCall() {
 	}
 
 	var out struct{ Area, Outline int }
-	if err := bus.Call(ctx, conn, "https://geometry.example/rectangle", bus.Args{"width": 3, "height": 4}, &out); err != nil {
+	if err := conn.Call(ctx, "https://geometry.example/rectangle", bus.Args{"width": 3, "height": 4}, &out); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(out.Area, out.Outline)
 
 	// Any HTTP method may precede the address, and the result may be a map.
 	var results map[string]int
-	if err := bus.Call(ctx, conn, "GET https://geometry.example/rectangle", bus.Args{"width": 5, "height": 5}, &results); err != nil {
+	if err := conn.Call(ctx, "GET https://geometry.example/rectangle", bus.Args{"width": 5, "height": 5}, &results); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(results)

@@ -60,8 +60,8 @@ func ExampleClaims() {
 	defer func() { _ = conn.Close(ctx) }()
 
 	err = bus.Serve(conn, Payroll{},
-		bus.Claims(`"hr" in roles`),
-		bus.Method("Raise", bus.Claims(`"hr" in roles && level >= 3`)))
+		bus.RequireClaims(`"hr" in roles`),
+		bus.Method("Raise", bus.RequireClaims(`"hr" in roles && level >= 3`)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func ExampleClaims() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	as := bus.ActAs(ctx, token)
+	as := bus.WithActor(ctx, token)
 	ada := bus.Args{"employee": "ada"}
-	fmt.Println(bus.StatusOf(bus.Call(ctx, conn, "https://payroll.example/salary", ada, nil)))
-	fmt.Println(bus.StatusOf(bus.Call(as, conn, "https://payroll.example/salary", ada, nil)))
-	fmt.Println(bus.StatusOf(bus.Call(as, conn, "https://payroll.example/raise", ada, nil)))
+	fmt.Println(bus.StatusOf(conn.Call(ctx, "https://payroll.example/salary", ada, nil)))
+	fmt.Println(bus.StatusOf(conn.Call(as, "https://payroll.example/salary", ada, nil)))
+	fmt.Println(bus.StatusOf(conn.Call(as, "https://payroll.example/raise", ada, nil)))
 	// Output:
 	// 401
 	// 200

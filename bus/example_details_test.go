@@ -27,13 +27,13 @@ type Shop struct{}
 func (Shop) Order(sku string, amount int) error {
 	if left := 3; amount > left {
 		err := bus.Errorf(http.StatusConflict, "only %d of %s are left", left, sku)
-		return bus.WithDetails(err, OutOfStock, Shortage{SKU: sku, Left: left})
+		return bus.ErrorWithDetails(err, OutOfStock, Shortage{SKU: sku, Left: left})
 	}
 	return nil
 }
 
 // The type of an error tells it from others of its status, and its details are read into a Go type.
-func ExampleWithDetails() {
+func ExampleErrorWithDetails() {
 	ctx := context.Background()
 	embedded, err := broker.Start()
 	if err != nil {
@@ -49,7 +49,7 @@ func ExampleWithDetails() {
 		log.Fatal(err)
 	}
 
-	err = bus.Call(ctx, conn, "https://shop.example/order", bus.Args{"sku": "tea", "amount": 5}, nil)
+	err = conn.Call(ctx, "https://shop.example/order", bus.Args{"sku": "tea", "amount": 5}, nil)
 	if failed, ok := errors.AsType[*bus.Error](err); ok && failed.Type == OutOfStock {
 		var shortage Shortage
 		if err := failed.DecodeDetails(&shortage); err != nil {

@@ -20,8 +20,8 @@ func (Notes) Count(word string) (number int) { return len(word) }
 func (Notes) Forget() {}
 
 // The document needs no broker. A service on the bus answers it to GET /openapi.json.
-func ExampleDocumentOf() {
-	document, err := bus.DocumentOf("notes.example", Notes{},
+func ExampleOpenAPIOf() {
+	document, err := bus.OpenAPIOf("notes.example", Notes{},
 		bus.Method("Forget", bus.Path("/all"), bus.HTTPMethod("DELETE")))
 	if err != nil {
 		log.Fatal(err)

@@ -36,7 +36,7 @@ func ExampleErrorf() {
 		log.Fatal(err)
 	}
 
-	err = bus.Call(ctx, conn, "https://library.example/lend", bus.Args{"title": "Momo"}, nil)
+	err = conn.Call(ctx, "https://library.example/lend", bus.Args{"title": "Momo"}, nil)
 	if failed, ok := errors.AsType[*bus.Error](err); ok {
 		fmt.Println(failed.Status, failed.Detail)
 		fmt.Println("from", failed.Host, "executed", failed.Executed)
@@ -60,7 +60,7 @@ func ExampleError() {
 	}
 	defer func() { _ = conn.Close(ctx) }()
 
-	err = bus.Call(ctx, conn, "https://nobody.example/hello", nil, nil)
+	err = conn.Call(ctx, "https://nobody.example/hello", nil, nil)
 	fmt.Println(errors.Is(err, bus.ErrNoResponder))
 	if failed, ok := errors.AsType[*bus.Error](err); ok {
 		fmt.Println(failed.Status, "executed", failed.Executed)

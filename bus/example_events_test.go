@@ -43,7 +43,7 @@ func ExampleSubscribe() {
 		log.Fatal(err)
 	}
 	defer func() { _ = source.Close(ctx) }()
-	if err := bus.Fire(ctx, source, "https://orders.example:417/on-ordered", bus.Args{"number": 7, "customer": "Ada"}); err != nil {
+	if err := source.Publish(ctx, "https://orders.example:417/on-ordered", bus.Args{"number": 7, "customer": "Ada"}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(<-mailer.sent)
@@ -52,7 +52,7 @@ func ExampleSubscribe() {
 
 // An event that must not be lost is stored. Both sides need Durable: the source stores, and the service gets what was fired
 // since it subscribed for the first time, even while it was away.
-func ExampleNewEvents_durable() {
+func ExampleConn_NewPublisher_durable() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "events")
 	if err != nil {
@@ -85,7 +85,7 @@ func ExampleNewEvents_durable() {
 		log.Fatal(err)
 	}
 	defer func() { _ = source.Close(ctx) }()
-	events, err := bus.NewEvents(source, "orders.example", bus.Durable())
+	events, err := source.NewPublisher("orders.example", bus.Durable())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func ExampleNewEvents_durable() {
 		Customer string `json:"customer"`
 	}
 	ordered := bus.NewEvent[order](events, "/on-ordered")
-	if err := ordered.Fire(ctx, order{7, "Ada"}); err != nil { // nil: it is stored
+	if err := ordered.Publish(ctx, order{7, "Ada"}); err != nil { // nil: it is stored
 		log.Fatal(err)
 	}
 

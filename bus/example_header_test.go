@@ -69,7 +69,7 @@ func ExampleWithOutgoingHeader() {
 
 	inEsperanto := bus.WithOutgoingHeader(ctx, "Accept-Language", "eo")
 	var out struct{ Greeting string }
-	if err := bus.Call(inEsperanto, conn, "https://tickets.example/tickets", nil, &out); err != nil {
+	if err := conn.Call(inEsperanto, "https://tickets.example/tickets", nil, &out); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(out.Greeting)
@@ -79,10 +79,10 @@ func ExampleWithOutgoingHeader() {
 
 // A call that returns only results, as those of generated clients do, has the header of the response written to a variable. So
 // does a method that is tested by calling it.
-func ExampleWithResponseHeader() {
+func ExampleCaptureResponseHeader() {
 	ctx := context.Background()
 	var header http.Header
-	ctx = bus.WithResponseHeader(ctx, &header)
+	ctx = bus.CaptureResponseHeader(ctx, &header)
 
 	_, status := Tickets{}.Create(ctx, struct{}{})
 	fmt.Println(status, header.Get("Location"))

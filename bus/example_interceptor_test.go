@@ -13,7 +13,7 @@ import (
 )
 
 // readOnly refuses whatever changes something.
-func readOnly(next bus.Handler) bus.Handler {
+func readOnly(next bus.CallFunc) bus.CallFunc {
 	return func(ctx context.Context, call *bus.Exchange) error {
 		if call.Side == bus.ServerSide && call.Method != http.MethodGet {
 			return bus.Errorf(http.StatusServiceUnavailable, "%s can only be read at the moment", call.Host)
@@ -23,11 +23,11 @@ func readOnly(next bus.Handler) bus.Handler {
 }
 
 // tryAgain calls a second time where nobody was there, or had no room, and it is certain that nothing has run.
-func tryAgain(next bus.Handler) bus.Handler {
+func tryAgain(next bus.CallFunc) bus.CallFunc {
 	return func(ctx context.Context, call *bus.Exchange) error {
 		err := next(ctx, call)
 		failed := call.Failure(err)
-		if call.Side == bus.ServerSide || failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.NotExecuted {
+		if call.Side == bus.ServerSide || failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.ExecutedNo {
 			return err
 		}
 		select {
@@ -47,11 +47,11 @@ func TestReadOnly(t *testing.T) {
 	if err := bus.Serve(server, calculator{}); err != nil {
 		t.Fatal(err)
 	}
-	err := bus.Call(t.Context(), client, "POST https://calculator.example/add", bus.Args{"x": 1}, nil)
+	err := client.Call(t.Context(), "POST https://calculator.example/add", bus.Args{"x": 1}, nil)
 	if bus.StatusOf(err) != http.StatusServiceUnavailable {
 		t.Error(err)
 	}
-	if err := bus.Call(t.Context(), client, "GET https://calculator.example/add", bus.Args{"x": 1}, nil); err != nil {
+	if err := client.Call(t.Context(), "GET https://calculator.example/add", bus.Args{"x": 1}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -48,7 +48,7 @@ func ExampleConn_Publish() {
 		log.Fatal(err)
 	}
 	var answers []string
-	for response, err := range client.Publish(request) {
+	for response, err := range client.Multicast(request) {
 		if err != nil { // of one instance; the others still answer
 			log.Print(err)
 			continue
@@ -63,7 +63,7 @@ func ExampleConn_Publish() {
 }
 
 // The same with types.
-func ExampleOperation_Publish() {
+func ExampleOperation_Multicast() {
 	ctx := context.Background()
 	embedded, err := broker.Start()
 	if err != nil {
@@ -92,7 +92,7 @@ func ExampleOperation_Publish() {
 	}
 	measure := bus.NewOperation[struct{}, results](client, "GET https://sensor.example/measure")
 	celsius := make(map[string]int)
-	for response, err := range measure.Publish(ctx, struct{}{}) {
+	for response, err := range measure.Multicast(ctx, struct{}{}) {
 		if err != nil {
 			log.Print(response.Host, response.ID, err)
 			continue

@@ -21,7 +21,7 @@ func (Adder) Add(x, y int) (sum int) { return x + y }
 // A compiled program has no names of arguments. With its source in the program it has them in every build, also with
 // -trimpath and -ldflags=-s.
 func ExampleSource() {
-	fmt.Println(bus.CheckNames(Adder{}, bus.Source(source)))
+	fmt.Println(bus.CheckNames(Adder{}, bus.SourceFS(source)))
 	// Output: <nil>
 }
 
@@ -33,9 +33,9 @@ func (Divider) Divide(x, y int) (int, int) { return x / y, x % y }
 
 // What has no names is given them, for callers to use. Serve takes the same options.
 func ExampleNames() {
-	_, err := bus.DocumentOf("divider.example", Divider{})
+	_, err := bus.OpenAPIOf("divider.example", Divider{})
 	fmt.Println(err == nil)
-	_, err = bus.DocumentOf("divider.example", Divider{}, bus.Names("Divide", "x, y", "quotient, remainder"))
+	_, err = bus.OpenAPIOf("divider.example", Divider{}, bus.ParamNames("Divide", "x, y", "quotient, remainder"))
 	fmt.Println(err == nil)
 	// Output:
 	// false

@@ -40,7 +40,7 @@ func Example() {
 	}
 	defer func() { _ = client.Close(ctx) }()
 	var out struct{ Sum int }
-	if err := bus.Call(ctx, client, "https://calculator.example/add", bus.Args{"x": 5, "y": 6}, &out); err != nil {
+	if err := client.Call(ctx, "https://calculator.example/add", bus.Args{"x": 5, "y": 6}, &out); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(out.Sum)

@@ -31,7 +31,7 @@ func exits(conn *bus.Conn) map[string]http.HandlerFunc {
 			runtime.Goexit()
 		},
 		"/later": func(_ http.ResponseWriter, r *http.Request) {
-			_ = bus.Call(r.Context(), conn, "GET https://exit.example/at-once", nil, nil)
+			_ = conn.Call(r.Context(), "GET https://exit.example/at-once", nil, nil)
 			runtime.Goexit()
 		},
 	}
@@ -50,24 +50,24 @@ func TestHandlerThatExitsIsAnswered(t *testing.T) {
 		}
 		begun := time.Now()
 		for path := range exits(conn) {
-			err := bus.Call(t.Context(), conn, "GET https://exit.example"+path, nil, nil)
+			err := conn.Call(t.Context(), "GET https://exit.example"+path, nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 500 || failed.Executed != bus.WasExecuted || !strings.Contains(failed.Detail, "the handler exited its goroutine") {
+			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || !strings.Contains(failed.Detail, "the handler exited its goroutine") {
 				t.Errorf("%s: %v", path, err)
 			}
-			for response, err := range conn.Publish(mustRequest(t, "https://"+conn.ID()+".exit.example"+path)) {
+			for response, err := range conn.Multicast(mustRequest(t, "https://"+conn.ID()+".exit.example"+path)) {
 				if err != nil || response.StatusCode != 500 {
 					t.Errorf("multicast to %s: %v, %v", path, response, err)
 				}
 			}
 		}
-		if err := bus.Call(t.Context(), conn, "https://exit.example/exit", nil, nil); bus.StatusOf(err) != 500 {
+		if err := conn.Call(t.Context(), "https://exit.example/exit", nil, nil); bus.StatusOf(err) != 500 {
 			t.Errorf("a function that exits: %v", err)
 		}
 		if waited := time.Since(begun); waited != 0 {
 			t.Errorf("the answers took %s", waited)
 		}
-		if running := conn.Stats().Handlers; running != 0 {
+		if running := conn.Stats().InFlight; running != 0 {
 			t.Errorf("%d handlers still run", running)
 		}
 	})
@@ -84,12 +84,12 @@ func TestManyHandlersThatExit(t *testing.T) {
 		var calling sync.WaitGroup
 		for range 200 {
 			calling.Go(func() {
-				if err := bus.Call(t.Context(), caller, "https://exit.example/exit", nil, nil); bus.StatusOf(err) != http.StatusInternalServerError {
+				if err := caller.Call(t.Context(), "https://exit.example/exit", nil, nil); bus.StatusOf(err) != http.StatusInternalServerError {
 					t.Errorf("one that exits: %v", err)
 				}
 			})
 			calling.Go(func() {
-				if err := bus.Call(t.Context(), caller, "https://exit.example/add", bus.Args{"x": 1, "y": 2}, nil); err != nil {
+				if err := caller.Call(t.Context(), "https://exit.example/add", bus.Args{"x": 1, "y": 2}, nil); err != nil {
 					t.Error(err)
 				}
 			})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -250,6 +251,12 @@ func AnswerAsTooLarge(c *Conn, body []byte) error {
 	response := &wire.Response{Status: http.StatusOK, OpCode: wire.OpRes, FromHost: c.host, FromID: c.id, MsgID: "X", Queue: c.host, Body: body}
 	return c.nats.replyInParts(&incoming{backTo: c.nats.response, arrival: new(arrival)}, response)
 }
+
+// CallRecord is a call as a tap reports it.
+type CallRecord = callRecord
+
+// Traffic returns what a connection has counted.
+func (c *Conn) Traffic() metrics.Traffic { return c.reportTraffic() }
 
 // FlushLog waits until the lines of a connection are written.
 func FlushLog(c *Conn) { c.link.lines.flush(context.Background()) }

@@ -24,12 +24,12 @@ func (c *Conn) exposition() string {
 	text.Gauge("busline_started_seconds", "When the instance was opened, in seconds since 1970.", float64(c.opened.Unix()), instance...)
 	text.Gauge("busline_connected", "Whether the broker can be reached.", truth(c.Connected()), instance...)
 	text.Gauge("busline_healthy", "Whether the connection can do its work.", truth(c.Healthy()), instance...)
-	text.Gauge("busline_handlers", "Requests that are handled now.", float64(stats.Handlers), instance...)
+	text.Gauge("busline_in_flight", "Requests that are handled now.", float64(stats.InFlight), instance...)
 	c.turnedAway.expose(text, with)
-	text.Counter("busline_dropped_total", "Messages that were not understood.", float64(stats.Dropped), instance...)
-	text.Counter("busline_strangers_total", "Acks and responses that nobody waited for.", float64(stats.Strangers), instance...)
-	text.Counter("busline_overflowed_total", "Messages that came faster than they were taken in.", float64(stats.Overflowed), instance...)
-	text.Counter("busline_relinked_total", "How often the broker connection was made anew.", float64(stats.Relinked), instance...)
+	text.Counter("busline_malformed_total", "Messages that were not understood.", float64(stats.Malformed), instance...)
+	text.Counter("busline_unmatched_responses_total", "Acks and responses that nobody waited for.", float64(stats.UnmatchedResponses), instance...)
+	text.Counter("busline_slow_consumer_dropped_total", "Messages that came faster than they were taken in.", float64(stats.SlowConsumerDropped), instance...)
+	text.Counter("busline_reconnects_total", "How often the broker connection was made anew.", float64(stats.Reconnects), instance...)
 	c.events.expose(text, with)
 	c.exposeTraffic(text, with)
 	return text.String()
@@ -37,7 +37,7 @@ func (c *Conn) exposition() string {
 
 // exposeTraffic writes one metric after the other, as the format asks.
 func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
-	traffic := c.Traffic()
+	traffic := c.reportTraffic()
 	byName := servedByName(traffic.Served)
 	served := func(add func([]metrics.Label, metrics.Counts)) {
 		for _, each := range byName {
@@ -66,9 +66,9 @@ func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []m
 }
 
 // servedByName adds up the requests of endpoints that have the same name, caller by caller, and leaves out those that nobody
-// has called. A name is that of several endpoints if a method is served under two paths (see [Both]), on two ports, or for
+// has called. A name is that of several endpoints if a method is served under two paths (see [RPCAndREST]), on two ports, or for
 // the events of two sources; and the format permits a series only once.
-func servedByName(served []ServedCalls) (sums []ServedCalls) {
+func servedByName(served []metrics.ServedCalls) (sums []metrics.ServedCalls) {
 	places := make(map[[2]string]int) // by endpoint and caller
 	for _, each := range served {
 		key := [2]string{each.Endpoint, each.Caller}

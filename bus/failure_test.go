@@ -19,7 +19,7 @@ func TestTryAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		seen := new(notes)
-		callee := b.connect(calculatorHost, bus.WithHandlerLimit(1))
+		callee := b.connect(calculatorHost, bus.WithMaxHandlers(1))
 		answer := func(path string, status int, wait time.Duration) {
 			if err := callee.Handle("GET", path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				seen.addf("%s", path)
@@ -35,7 +35,7 @@ func TestTryAgain(t *testing.T) {
 		answer("/closed", http.StatusServiceUnavailable, 0)
 		caller := b.connect("caller.example", bus.WithInterceptors(tryAgain))
 		get := func(path string) int {
-			return bus.StatusOf(bus.Call(t.Context(), caller, "GET "+calculatorURL+path, nil, nil))
+			return bus.StatusOf(caller.Call(t.Context(), "GET "+calculatorURL+path, nil, nil))
 		}
 		go get("/hold")
 		synctest.Wait()
@@ -61,14 +61,14 @@ func TestFailureIsWhatTheCallerGets(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		var seen []*bus.Error // of one call at a time
-		look := func(next bus.Handler) bus.Handler {
+		look := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				err := next(ctx, call)
 				seen = append(seen, call.Failure(err))
 				return err
 			}
 		}
-		refuse := func(next bus.Handler) bus.Handler {
+		refuse := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				if call.Path == "/refused" && call.Side == bus.ClientSide {
 					return bus.Errorf(http.StatusTooManyRequests, "not so fast")
@@ -89,15 +89,15 @@ func TestFailureIsWhatTheCallerGets(t *testing.T) {
 			executed bus.Executed
 			sides    int
 		}{
-			"/order?why=sold+out": {409, soldOut, bus.WasExecuted, 2},
-			"/order?why=internal": {500, soldOut, bus.WasExecuted, 2},
-			"/relay?hops=x":       {400, "", bus.NotExecuted, 2},
-			"/teapot":             {418, "", bus.WasExecuted, 2},
-			"/refused":            {429, "", bus.NotExecuted, 1},
-			"/nothing":            {404, "", bus.NotExecuted, 1},
+			"/order?why=sold+out": {409, soldOut, bus.ExecutedYes, 2},
+			"/order?why=internal": {500, soldOut, bus.ExecutedYes, 2},
+			"/relay?hops=x":       {400, "", bus.ExecutedNo, 2},
+			"/teapot":             {418, "", bus.ExecutedYes, 2},
+			"/refused":            {429, "", bus.ExecutedNo, 1},
+			"/nothing":            {404, "", bus.ExecutedNo, 1},
 		} {
 			seen = nil
-			failed := asBusError(t, bus.Call(t.Context(), conn, "GET https://shop.example"+path, nil, nil))
+			failed := asBusError(t, conn.Call(t.Context(), "GET https://shop.example"+path, nil, nil))
 			for _, each := range append(seen, failed) {
 				if each == nil || each.Status != test.status || each.Type != test.kind || each.Executed != test.executed || each.Detail != failed.Detail {
 					t.Errorf("%s: seen is %+v, want %+v", path, each, test)
@@ -108,11 +108,11 @@ func TestFailureIsWhatTheCallerGets(t *testing.T) {
 			}
 		}
 		seen = nil
-		if err := bus.Call(t.Context(), conn, "POST https://shop.example/openapi.json", nil, nil); bus.StatusOf(err) != 405 || len(seen) != 1 {
+		if err := conn.Call(t.Context(), "POST https://shop.example/openapi.json", nil, nil); bus.StatusOf(err) != 405 || len(seen) != 1 {
 			t.Errorf("%v, seen %v", err, seen)
 		}
 		seen = nil
-		if err := bus.Call(t.Context(), conn, "GET https://shop.example/openapi.json", nil, nil); err != nil || len(seen) != 2 || seen[0] != nil || seen[1] != nil {
+		if err := conn.Call(t.Context(), "GET https://shop.example/openapi.json", nil, nil); err != nil || len(seen) != 2 || seen[0] != nil || seen[1] != nil {
 			t.Errorf("%v, seen %v", err, seen)
 		}
 	})
@@ -139,7 +139,7 @@ func TestFailureOfMadeUpExchanges(t *testing.T) {
 		if test.status == 0 && failed != nil || test.status != 0 && (failed == nil || failed.Status != test.status) {
 			t.Errorf("%s: %v", name, failed)
 		}
-		if test.err == refused && failed.Executed != bus.WasExecuted { //nolint:errorlint // this very error
+		if test.err == refused && failed.Executed != bus.ExecutedYes { //nolint:errorlint // this very error
 			t.Errorf("%s: executed %s", name, failed.Executed)
 		}
 	}

@@ -36,7 +36,7 @@ func whatFails() map[string]struct {
 		"over":     {context.DeadlineExceeded, 504, "context deadline exceeded", "debug"},
 		"missing":  {bus.Errorf(http.StatusNotFound, "no product 7"), 404, "no product 7", "debug"},
 		"upstream": {bus.Errorf(http.StatusBadGateway, "no answer from the bank"), 502, "no answer from the bank", "debug"},
-		"kind":     {bus.WithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise), 409, "none left", "debug"},
+		"kind":     {bus.ErrorWithDetails(bus.Errorf(http.StatusConflict, "none left"), soldOut, precise), 409, "none left", "debug"},
 	}
 }
 
@@ -47,7 +47,7 @@ func (f failing) Returned(_ http.ResponseWriter, r *http.Request) error {
 }
 
 func (f failing) Written(w http.ResponseWriter, r *http.Request) {
-	bus.ServeError(w, r, f.err(r.Context(), r.URL.Query().Get("why")))
+	bus.WriteError(w, r, f.err(r.Context(), r.URL.Query().Get("why")))
 }
 
 // Proxied passes on the answer of another service byte for byte.
@@ -69,7 +69,7 @@ func (f failing) Proxied(w http.ResponseWriter, r *http.Request) error {
 
 func (f failing) err(ctx context.Context, why string) error {
 	if f.conn != nil {
-		return bus.Call(ctx, f.conn, "https://far.example/function", bus.Args{"why": why}, nil)
+		return f.conn.Call(ctx, "https://far.example/function", bus.Args{"why": why}, nil)
 	}
 	return whatFails()[why].err
 }
@@ -100,7 +100,7 @@ func checkLineOfFailure(t *testing.T, w *world, path, why string, passedOn bool)
 		service.conn = conn
 	}
 	serve(t, conn, service)
-	err := bus.Call(t.Context(), w.connect("caller.example"), "GET https://failing.example/"+path+"?why="+why, nil, nil)
+	err := w.connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why="+why, nil, nil)
 	failed, _ := errors.AsType[*bus.Error](err)
 	if failed == nil || failed.Status != want.status {
 		t.Fatalf("%s %s, passed on %t: %v", path, why, passedOn, err)
@@ -122,7 +122,7 @@ func TestLineOfAFailedCall(t *testing.T) {
 		logged := new(lines)
 		serve(t, w.connect("far.example"), failing{})
 		caller := w.connect("caller.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
-		_ = bus.Call(t.Context(), caller, "https://far.example/function", bus.Args{"why": "kind"}, nil)
+		_ = caller.Call(t.Context(), "https://far.example/function", bus.Args{"why": "kind"}, nil)
 		if line := logged.line(t, "call failed"); line["status"] != 409.0 || line["detail"] != "none left" || line["type"] != soldOut || line["level"] != "debug" {
 			t.Errorf("logged is %v", line)
 		}
@@ -149,7 +149,7 @@ func TestStatusWithoutAReason(t *testing.T) {
 				conn := w.connect("plain.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)),
 					bus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
 				serve(t, conn, plain{})
-				err := bus.Call(t.Context(), w.connect("caller.example"), fmt.Sprintf("GET https://plain.example/%s?status=%d", path, status), nil, nil)
+				err := w.connect("caller.example").Call(t.Context(), fmt.Sprintf("GET https://plain.example/%s?status=%d", path, status), nil, nil)
 				if bus.StatusOf(err) != status {
 					t.Fatalf("%s: %v", path, err)
 				}
@@ -191,16 +191,16 @@ func TestAResponseThatIsTooLargeHasFailed(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		for path, want := range map[string]string{
-			"function": "the response cannot be sent: a body of 65547 bytes exceeds the limit of 65536 for messages; see bus.WithMessageLimit",
-			"web":      "the response cannot be sent: a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMessageLimit",
+			"function": "the response cannot be sent: a body of 65547 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
+			"web":      "the response cannot be sent: a body of 65537 bytes exceeds the limit of 65536 for messages; see bus.WithMaxMessageBytes",
 			"fields":   "the response cannot be sent: the head has 316 fields and about",
 		} {
 			logged := new(lines)
-			conn := w.connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMessageLimit(64<<10))
+			conn := w.connect("large.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)), bus.WithMaxMessageBytes(64<<10))
 			serve(t, conn, tooMuch{})
-			err := bus.Call(t.Context(), w.connect("caller.example"), "GET https://large.example/"+path, nil, nil)
+			err := w.connect("caller.example").Call(t.Context(), "GET https://large.example/"+path, nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 500 || failed.Executed != bus.WasExecuted || !strings.HasPrefix(failed.Detail, want) {
+			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || !strings.HasPrefix(failed.Detail, want) {
 				t.Errorf("%s: %v", path, err)
 			}
 			if line := logged.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || line["detail"] != failed.Detail || logged.count("request served") != 0 {

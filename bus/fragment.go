@@ -42,7 +42,7 @@ type assembly struct {
 var errRepeated = errors.New("this part of the message has already arrived")
 
 func tooLarge(least int64, limit int) error {
-	return newError(http.StatusRequestEntityTooLarge, NotExecuted, nil, "a body of at least %d bytes exceeds the limit of %d", least, limit)
+	return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil, "a body of at least %d bytes exceeds the limit of %d", least, limit)
 }
 
 // limitMessage refuses a body that is too large for this connection, whichever way it travels.
@@ -50,15 +50,15 @@ func (c *Conn) limitMessage(body []byte) error {
 	if len(body) <= c.unfinished.limit {
 		return nil
 	}
-	return newError(http.StatusRequestEntityTooLarge, NotExecuted, nil,
-		"a body of %d bytes exceeds the limit of %d for messages; see bus.WithMessageLimit", len(body), c.unfinished.limit)
+	return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil,
+		"a body of %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes", len(body), c.unfinished.limit)
 }
 
 // newAssembly begins with the first part. It refuses a message that will be too large as soon as that is certain: no part
 // is smaller than the first, but for the last.
 func newAssembly(first wire.Fragment, body []byte, limit int) (*assembly, error) {
 	if first.Count > maxParts {
-		return nil, newError(http.StatusRequestEntityTooLarge, NotExecuted, nil, "the message has %d parts, and the limit is %d", first.Count, maxParts)
+		return nil, newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil, "the message has %d parts, and the limit is %d", first.Count, maxParts)
 	}
 	if least := int64(first.Count-1) * int64(len(body)); least > int64(limit) {
 		return nil, tooLarge(least, limit)
@@ -71,11 +71,11 @@ func (a *assembly) add(part wire.Fragment, body []byte) error {
 	due := len(a.bodies) + 1
 	switch {
 	case part.Count != a.count:
-		return newError(http.StatusBadRequest, NotExecuted, nil, "part %d of %d does not match the first part, which announced %d parts", part.Number, part.Count, a.count)
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "part %d of %d does not match the first part, which announced %d parts", part.Number, part.Count, a.count)
 	case part.Number < due:
 		return errRepeated
 	case part.Number > due:
-		return newError(http.StatusServiceUnavailable, NotExecuted, nil, "part %d of %d was lost on the way", due, a.count)
+		return newError(http.StatusServiceUnavailable, ExecutedNo, nil, "part %d of %d was lost on the way", due, a.count)
 	case a.size+len(body) > a.limit:
 		return tooLarge(int64(a.size+len(body)), a.limit)
 	}

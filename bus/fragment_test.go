@@ -85,7 +85,7 @@ func checkNothingLeft(t *testing.T, conns ...*bus.Conn) {
 func TestEverySizeAroundTheLimitOfTheBroker(t *testing.T) {
 	t.Parallel()
 	const payload = 2048
-	w := &world{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
 	handleBytes(t, callee)
 	for size := payload - 600; size <= payload+1; size++ {
@@ -94,7 +94,7 @@ func TestEverySizeAroundTheLimitOfTheBroker(t *testing.T) {
 	for size := 2*payload - 900; size <= 2*payload+1; size += 3 {
 		checkEcho(t, caller, size)
 	}
-	if dropped := callee.Stats().Dropped + caller.Stats().Dropped; dropped != 0 {
+	if dropped := callee.Stats().Malformed + caller.Stats().Malformed; dropped != 0 {
 		t.Errorf("%d messages were dropped", dropped)
 	}
 }
@@ -107,7 +107,7 @@ func TestMessageLimit(t *testing.T) {
 			t.Parallel()
 			const limit = 100_000
 			w := transport(newBus(t, broker.MaxPayload(8192)))
-			small, large := bus.WithMessageLimit(limit), bus.WithMessageLimit(10*limit)
+			small, large := bus.WithMaxMessageBytes(limit), bus.WithMaxMessageBytes(10*limit)
 			for _, test := range []struct {
 				what           string
 				callee, caller bus.ConnectOption
@@ -120,10 +120,10 @@ func TestMessageLimit(t *testing.T) {
 				callee, caller := w.connect("bytes.example", test.callee), w.connect("caller.example", test.caller)
 				handleBytes(t, callee)
 				checkEcho(t, caller, limit)
-				err := bus.Call(t.Context(), caller, bytesURL+"/echo", bus.Args{"httpRequestBody": strings.Repeat("a", limit-1)}, nil)
-				checkFailed(t, test.what+": a request", err, test.status[0], bus.NotExecuted)
-				err = bus.Call(t.Context(), caller, "GET "+bytesURL+"/bytes", bus.Args{"size": limit + 1}, nil)
-				checkFailed(t, test.what+": a response", err, test.status[1], bus.WasExecuted)
+				err := caller.Call(t.Context(), bytesURL+"/echo", bus.Args{"httpRequestBody": strings.Repeat("a", limit-1)}, nil)
+				checkFailed(t, test.what+": a request", err, test.status[0], bus.ExecutedNo)
+				err = caller.Call(t.Context(), "GET "+bytesURL+"/bytes", bus.Args{"size": limit + 1}, nil)
+				checkFailed(t, test.what+": a response", err, test.status[1], bus.ExecutedYes)
 				if err := callee.Close(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -137,7 +137,7 @@ func TestMessageLimit(t *testing.T) {
 func TestLargestMessageLimit(t *testing.T) {
 	t.Parallel()
 	w := transports()["broker"](newBus(t, broker.MaxPayload(8192)))
-	callee, caller := w.connect("bytes.example", bus.WithMessageLimit(512<<20)), w.connect("caller.example", bus.WithMessageLimit(512<<20))
+	callee, caller := w.connect("bytes.example", bus.WithMaxMessageBytes(512<<20)), w.connect("caller.example", bus.WithMaxMessageBytes(512<<20))
 	handleBytes(t, callee)
 	checkEcho(t, caller, 100_000)
 }
@@ -153,9 +153,9 @@ func checkFailed(t *testing.T, what string, err error, status int, executed bus.
 // TestLimitOfAnEndpoint sends more in parts than an endpoint takes.
 func TestLimitOfAnEndpoint(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
-	handleBytes(t, callee, bus.BodyLimit(20_000))
+	handleBytes(t, callee, bus.MaxBodyBytes(20_000))
 	for _, size := range []int{20_000, 20_001, 24_000, 400_000} {
 		body := strings.Repeat("a", size)
 		response, told := do(t, caller, "POST", bytesURL+"/echo", "text/plain", body)
@@ -166,7 +166,7 @@ func TestLimitOfAnEndpoint(t *testing.T) {
 			t.Errorf("%d bytes: %d %s", size, response.StatusCode, told)
 		}
 	}
-	if dropped := callee.Stats().Dropped; dropped != 0 {
+	if dropped := callee.Stats().Malformed; dropped != 0 {
 		t.Errorf("%d messages were dropped, though their sender could not know", dropped)
 	}
 }
@@ -174,7 +174,7 @@ func TestLimitOfAnEndpoint(t *testing.T) {
 // TestLargeCallsAtOnce mixes the parts of many messages.
 func TestLargeCallsAtOnce(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, other, caller := w.connect("bytes.example"), w.connect("bytes.example"), w.connect("caller.example")
 	handleBytes(t, callee)
 	handleBytes(t, other)
@@ -187,7 +187,7 @@ func TestLargeCallsAtOnce(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if dropped := callee.Stats().Dropped + other.Stats().Dropped + caller.Stats().Dropped; dropped != 0 {
+	if dropped := callee.Stats().Malformed + other.Stats().Malformed + caller.Stats().Malformed; dropped != 0 {
 		t.Errorf("%d messages were dropped", dropped)
 	}
 	checkNothingLeft(t, callee, other, caller)
@@ -196,13 +196,13 @@ func TestLargeCallsAtOnce(t *testing.T) {
 // TestMulticastOfLargeMessages has three instances give large answers, and refuses a large question.
 func TestMulticastOfLargeMessages(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
 	for range 3 {
 		handleBytes(t, w.connect("bytes.example"), bus.NoQueue())
 	}
 	answers := 0
-	for response, err := range caller.Publish(mustRequest(t, bytesURL+"/bytes?size=50000")) {
+	for response, err := range caller.Multicast(mustRequest(t, bytesURL+"/bytes?size=50000")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,8 +218,8 @@ func TestMulticastOfLargeMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range caller.Publish(request) {
-		checkFailed(t, "a large multicast", err, 413, bus.NotExecuted)
+	for _, err := range caller.Multicast(request) {
+		checkFailed(t, "a large multicast", err, 413, bus.ExecutedNo)
 		if err == nil || !strings.Contains(err.Error(), "a multicast request must fit into one broker message of at most 4096 bytes; its body has 5000 bytes") {
 			t.Errorf("told %v", err)
 		}
@@ -246,13 +246,13 @@ func TestLargeCallWithoutQueue(t *testing.T) {
 // TestAHeadLargerThanTheBrokerTakes cannot travel in parts either.
 func TestAHeadLargerThanTheBrokerTakes(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	callee, caller := w.connect("bytes.example"), w.connect("caller.example")
 	handleBytes(t, callee)
 	request := mustRequest(t, bytesURL+"/bytes")
 	request.Header.Set("X-Large", strings.Repeat("a", 5000))
 	_, err := caller.Do(request) //nolint:bodyclose // there is no response
-	checkFailed(t, "the request", err, 413, bus.NotExecuted)
+	checkFailed(t, "the request", err, 413, bus.ExecutedNo)
 	if err == nil || !strings.Contains(err.Error(), "does not fit into a message of the broker, whose limit is 4096") {
 		t.Errorf("told %v", err)
 	}
@@ -290,7 +290,7 @@ func TestAnySizeOverBrokersOfAnySize(t *testing.T) {
 		payload := 800 + source.IntN(40_000)
 		t.Run(fmt.Sprintf("messages of %d", payload), func(t *testing.T) {
 			t.Parallel()
-			w := &world{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithShortCircuit(false)}
+			w := &world{Bus: newBus(t, broker.MaxPayload(payload)), transport: bus.WithoutShortCircuit()}
 			handleBytes(t, w.connect("bytes.example"))
 			caller := w.connect("caller.example")
 			for range 8 {

@@ -71,7 +71,7 @@ func answerPart(number, count int, body string) *wire.Response {
 func TestAnswersInParts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		caller := b.connect("caller.example", bus.WithMessageLimit(64<<10))
+		caller := b.connect("caller.example", bus.WithMaxMessageBytes(64<<10))
 		from := func(id string, part *wire.Response) *wire.Response {
 			part.FromID = id
 			return part
@@ -197,7 +197,7 @@ func TestTheFirstPartIsTaken(t *testing.T) {
 		}
 		begun := time.Now()
 		_, err := request() //nolint:bodyclose // there is no response
-		checkFailed(t, "nobody takes the second", err, 503, bus.NotExecuted)
+		checkFailed(t, "nobody takes the second", err, 503, bus.ExecutedNo)
 		if !errors.Is(err, bus.ErrNoResponder) || !strings.Contains(err.Error(), scriptedID+"."+scriptedHost+" took the first part of the request") ||
 			!strings.Contains(err.Error(), "does not subscribe to its instance subject") {
 			t.Errorf("got %v", err)

@@ -22,7 +22,7 @@ import (
 // TestReplacedInstanceLosesNoLargeCall replaces instances while they are sent requests in parts.
 func TestReplacedInstanceLosesNoLargeCall(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t, broker.MaxPayload(4096)), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
 	start := func() *bus.Conn {
 		conn := w.connect("bytes.example")
@@ -110,7 +110,7 @@ func TestCallerLeavesAmongParts(t *testing.T) {
 		handleBytes(t, callee)
 		for budget := time.Duration(1); budget < time.Second; budget *= 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), budget)
-			err := bus.Call(ctx, caller, bytesURL+"/echo", bus.Args{"httpRequestBody": strings.Repeat("a", 3<<20)}, nil)
+			err := caller.Call(ctx, bytesURL+"/echo", bus.Args{"httpRequestBody": strings.Repeat("a", 3<<20)}, nil)
 			cancel()
 			if status := bus.StatusOf(err); status != 200 && status != 503 && status != 504 {
 				t.Errorf("within %s: %v", budget, err)
@@ -134,7 +134,7 @@ func TestAnotherBrokerTakesLess(t *testing.T) {
 	}
 	t.Cleanup(func() { running.Close() })
 	url := running.URL()
-	options := []bus.ConnectOption{bus.WithURL(url), bus.WithShortCircuit(false), bus.WithLogger(zerolog.Nop())}
+	options := []bus.ConnectOption{bus.WithURL(url), bus.WithoutShortCircuit(), bus.WithLogger(zerolog.Nop())}
 	conn, err := bus.Connect(t.Context(), "bytes.example", options...)
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 func TestHalfFinishedRequestsCostNoMoreThanIsCounted(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	for _, fields := range []int{0, 8} {
 		t.Run(fmt.Sprintf("%d fields", fields), func(t *testing.T) {
-			w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
-			callee := w.connect("bytes.example", bus.WithMessageLimit(1<<20))
+			w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+			callee := w.connect("bytes.example", bus.WithMaxMessageBytes(1<<20))
 			handleBytes(t, callee)
 			raw := rawClient(t, w)
 			part := (&sender{t: t, callee: callee}).part(1, 2, "a")

@@ -88,7 +88,7 @@ func (s *sender) heard() (told []string) {
 func TestPartsThatAreNotInOrder(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
-		callee := b.connect("bytes.example", bus.WithMessageLimit(64<<10))
+		callee := b.connect("bytes.example", bus.WithMaxMessageBytes(64<<10))
 		handleBytes(t, callee)
 		s := newSender(t, b.world, callee)
 		changed := func(part *wire.Request, change func(*wire.Request)) *wire.Request {
@@ -123,7 +123,7 @@ func TestPartsThatAreNotInOrder(t *testing.T) {
 			"one part is no part":   {[]*wire.Request{s.part(1, 1, "a")}, []string{"200 a"}, 0},
 			"too deep":              {[]*wire.Request{changed(s.part(1, 2, "a"), func(p *wire.Request) { p.CallDepth = 65 }), s.part(2, 2, "b")}, []string{"508 calls are nested"}, 0},
 		} {
-			before := callee.Stats().Dropped
+			before := callee.Stats().Malformed
 			var told []string
 			for _, part := range test.parts {
 				s.send(part)
@@ -132,7 +132,7 @@ func TestPartsThatAreNotInOrder(t *testing.T) {
 			time.Sleep(11 * time.Second) // on the clock of the bubble: all time budgets are over
 			told = append(told, s.heard()...)
 			checkTold(t, name, told, test.told)
-			if dropped := callee.Stats().Dropped - before; dropped != test.dropped {
+			if dropped := callee.Stats().Malformed - before; dropped != test.dropped {
 				t.Errorf("%s: %d messages were dropped, want %d", name, dropped, test.dropped)
 			}
 			checkNothingLeft(t, callee)
@@ -201,7 +201,7 @@ func TestMalformedPart(t *testing.T) {
 			"no sender":          {"Bus-From-Id: " + senderID, "X: y", ""},
 			"an ack, not a part": {"Bus-Op-Code: Req", "Bus-Op-Code: Ack", ""},
 		} {
-			before := callee.Stats().Dropped
+			before := callee.Stats().Malformed
 			s.send(first)
 			if told := s.heard(); len(told) != 1 || told[0] != "202 " {
 				t.Errorf("%s: told %q of the first part, want an ack", name, told)
@@ -216,16 +216,16 @@ func TestMalformedPart(t *testing.T) {
 			} else if checkTold(t, name, told, []string{test.told}); len(told) != 1 || len(s.heard()) != 0 {
 				t.Errorf("%s: told %q, want one answer and nothing more", name, told)
 			}
-			if dropped := callee.Stats().Dropped - before; (dropped == 1) != (test.told == "") {
+			if dropped := callee.Stats().Malformed - before; (dropped == 1) != (test.told == "") {
 				t.Errorf("%s: %d messages were dropped", name, dropped)
 			}
 			time.Sleep(11 * time.Second) // on the clock of the bubble: the note is gone, too
 			checkTold(t, name, s.heard(), nil)
 			checkNothingLeft(t, callee)
 		}
-		before := callee.Stats().Dropped
+		before := callee.Stats().Malformed
 		s.sendText(second, []byte(strings.Replace(string(wire.AppendRequest(nil, second)), "Length: 1", "Length: 9", 1)))
-		if told, dropped := s.heard(), callee.Stats().Dropped-before; len(told) != 0 || dropped != 1 {
+		if told, dropped := s.heard(), callee.Stats().Malformed-before; len(told) != 0 || dropped != 1 {
 			t.Errorf("a part that follows none is answered with %q, and %d are dropped", told, dropped)
 		}
 	})
@@ -236,7 +236,7 @@ func TestThousandsOfHalfFinishedRequests(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const limit = 256 << 10
-		callee := b.connect("bytes.example", bus.WithMessageLimit(limit))
+		callee := b.connect("bytes.example", bus.WithMaxMessageBytes(limit))
 		handleBytes(t, callee)
 		s, body := newSender(t, b.world, callee), strings.Repeat("b", 1000)
 		idle := b.goroutines()
@@ -314,7 +314,7 @@ func TestManySendersTogether(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bubble) {
 		const limit = 64 << 10
-		callee := b.connect("bytes.example", bus.WithMessageLimit(limit))
+		callee := b.connect("bytes.example", bus.WithMaxMessageBytes(limit))
 		handleBytes(t, callee)
 		s := newSender(t, b.world, callee)
 		for i := range 100 {

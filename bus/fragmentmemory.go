@@ -70,7 +70,7 @@ func (h *holding) grow(bytes int) error {
 }
 
 func errTooManyParts(cause error) error {
-	refused := tooBusy(NotExecuted, "too busy: too many large messages are under way")
+	refused := tooBusy(ExecutedNo, "too busy: too many large messages are under way")
 	refused.cause = cause
 	return refused
 }

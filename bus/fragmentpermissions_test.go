@@ -66,7 +66,7 @@ func TestTooFewResponses(t *testing.T) {
 	checkEcho(t, caller, 2000)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- bus.Call(t.Context(), caller, "GET "+bytesURL+"/bytes", bus.Args{"size": 20_000}, nil)
+		ended <- caller.Call(t.Context(), "GET "+bytesURL+"/bytes", bus.Args{"size": 20_000}, nil)
 	}()
 	e.log.await(t, `let user \"bytes.example\" publish to bus.r.example.caller.`)
 	checkEcho(t, caller, 2000)
@@ -107,7 +107,7 @@ func TestForgedParts(t *testing.T) {
 		_, body := do(t, caller, "GET", bytesURL+"/bytes", "", "")
 		answered <- body
 	}()
-	msgID, dropped := await(t, "the question", asked), caller.Stats().Dropped
+	msgID, dropped := await(t, "the question", asked), caller.Stats().Malformed
 	evil, hears := e.login("evil.example"), subject.Response("bus", caller.Host(), caller.ID())
 	for number := range 3 {
 		forged := string(wire.AppendResponse(nil, &wire.Response{
@@ -127,7 +127,7 @@ func TestForgedParts(t *testing.T) {
 	}
 	for { // until the forged ones were dropped
 		news := e.log.next()
-		if caller.Stats().Dropped-dropped >= 3 {
+		if caller.Stats().Malformed-dropped >= 3 {
 			break
 		}
 		await(t, "a message that is dropped", news)
@@ -139,14 +139,14 @@ func TestForgedParts(t *testing.T) {
 func TestAnswerInPartsWithoutTheOption(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		callee := b.Connect(bytesHost, bus.WithShortCircuit(false))
-		caller := b.Connect("caller.example", bus.WithAllowResponses(), bus.WithShortCircuit(false))
+		callee := b.Connect(bytesHost, bus.WithoutShortCircuit())
+		caller := b.Connect("caller.example", bus.WithAllowResponses(), bus.WithoutShortCircuit())
 		handleBytes(t, callee)
-		err := bus.Call(t.Context(), caller, "GET "+bytesURL+"/bytes", bus.Args{"size": 3 << 20}, nil)
+		err := caller.Call(t.Context(), "GET "+bytesURL+"/bytes", bus.Args{"size": 3 << 20}, nil)
 		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.ExecutedUnknown || !errors.Is(err, bus.ErrNoAck) {
 			t.Errorf("got %v", err)
 		}
-		if dropped := caller.Stats().Dropped; dropped < 4 { // the ack, and parts of the response
+		if dropped := caller.Stats().Malformed; dropped < 4 { // the ack, and parts of the response
 			t.Errorf("%d messages were dropped", dropped)
 		}
 		checkNothingLeft(t, caller, callee)

@@ -89,7 +89,7 @@ func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) er
 	defer u.mu.Unlock()
 	switch {
 	case u.closed:
-		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
+		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrClosed, "the instance is closing")
 	case u.requests[name] != nil || u.refused.has(refusedKey{name, kept.subject}):
 		u.conn.drop(kept.subject, errRepeated)
 		return nil
@@ -232,7 +232,7 @@ func (u *unfinished) take(part *wire.Request, published string, size int) (*inco
 func (u *unfinished) addLocked(kept *unfinishedRequest, part *wire.Request, size int) error {
 	first := kept.in.Request
 	if part.Method != first.Method || part.Target != first.Target {
-		return newError(http.StatusBadRequest, NotExecuted, nil, "part %d of %d is for %s %s, but the first part was for %s %s",
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "part %d of %d is for %s %s, but the first part was for %s %s",
 			part.Fragment.Number, part.Fragment.Count, part.Method, part.Target, first.Method, first.Target)
 	}
 	if err := kept.parts.add(part.Fragment, part.Body); err != nil {
@@ -286,7 +286,7 @@ func (u *unfinished) expire(name requestKey, kept *unfinishedRequest) {
 	if kept.left() > 0 {
 		why = fmt.Sprintf("and no other for %s", partWait)
 	}
-	err := newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "only %d of %d parts arrived %s", len(kept.parts.bodies), kept.parts.count, why)
+	err := newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "only %d of %d parts arrived %s", len(kept.parts.bodies), kept.parts.count, why)
 	u.conn.drop(kept.subject, err)
 	u.conn.turnAway(kept.in, err)
 }
@@ -329,7 +329,7 @@ func (c *Conn) resume(in *incoming) (taken bool) {
 	if in.Request.TimeBudget > 0 {
 		fault = c.takeIn(in)
 	} else {
-		fault = newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the last part arrived")
+		fault = newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent before the last part arrived")
 	}
 	if fault != nil {
 		in.freeParts()

@@ -132,7 +132,7 @@ func (p *pending) lost(part *wire.Response, why error) *wire.Response {
 	if failed.Status != http.StatusRequestEntityTooLarge && failed.RetryAfter == 0 {
 		failed.Status = http.StatusBadGateway
 	}
-	failed.Executed = WasExecuted
+	failed.Executed = ExecutedYes
 	failed.Detail = "the response cannot be received: " + failed.Detail
 	failed.Host, failed.ID, failed.MsgID = part.FromHost, part.FromID, part.MsgID
 	failed.RetryAfter = 0 // what has run is not to be tried again in a second

@@ -40,12 +40,12 @@ func divide(body, firstHead, followingHead, payload int) (division, error) {
 	following := payload - followingHead - lengthLine
 	first := min(payload-firstHead-lengthLine, following)
 	if first < 0 || following < 1 {
-		return division{}, newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+		return division{}, newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
 			"a head of %d bytes does not fit into a message of the broker, whose limit is %d", max(firstHead, followingHead), payload)
 	}
 	cut := division{first: first, following: following, count: 1 + (body-first+following-1)/following}
 	if cut.count > maxParts {
-		return division{}, newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+		return division{}, newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
 			"a body of %d bytes needs more than %d broker messages of at most %d bytes each", body, maxParts, payload)
 	}
 	return cut, nil
@@ -118,7 +118,7 @@ func (d *departing) offer(acked peer) {
 func (t *natsTransport) sendInParts(ctx context.Context, request *outgoing) error {
 	payload := t.link.payload()
 	if request.waiting == nil {
-		return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+		return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
 			"a multicast request must fit into one broker message of at most %d bytes; its body has %d bytes", payload, len(request.Body))
 	}
 	cut, err := divideRequest(&request.Request, payload)
@@ -136,7 +136,7 @@ func (t *natsTransport) sendInParts(ctx context.Context, request *outgoing) erro
 func (t *natsTransport) sendPart(ctx context.Context, to, reply string, part *wire.Request) error {
 	fits, err := t.publishRequest(ctx, to, reply, nil, part)
 	if err == nil && !fits {
-		return newError(http.StatusServiceUnavailable, NotExecuted, nats.ErrMaxPayload,
+		return newError(http.StatusServiceUnavailable, ExecutedNo, nats.ErrMaxPayload,
 			"the broker's message limit changed to %d bytes while a large request was being sent", t.link.payload())
 	}
 	return err
@@ -228,7 +228,7 @@ func (t *natsTransport) replyInParts(to *incoming, response *wire.Response) erro
 	for number := 1; number <= cut.count; number++ {
 		fits, err := t.publishResponse(to, nil, cut.response(number, response))
 		if err == nil && !fits {
-			err = newError(http.StatusServiceUnavailable, WasExecuted, nats.ErrMaxPayload,
+			err = newError(http.StatusServiceUnavailable, ExecutedYes, nats.ErrMaxPayload,
 				"the broker's message limit changed to %d bytes while a large response was being sent", t.link.payload())
 		}
 		if err != nil {

@@ -27,7 +27,7 @@ func TestTokenOfPartsIsVerifiedWithTheFirst(t *testing.T) {
 		i := newIssuer(t)
 		open, closed, unkeyed := b.connect("bytes.example", i.trust()), b.connect("bytes.example", i.trust()), b.connect("bytes.example")
 		handleBytes(t, open)
-		handleBytes(t, closed, bus.Claims(keepers))
+		handleBytes(t, closed, bus.RequireClaims(keepers))
 		handleBytes(t, unkeyed)
 		for name, token := range i.badTokens() {
 			for _, callee := range []*bus.Conn{open, closed, unkeyed} {

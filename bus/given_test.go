@@ -59,7 +59,7 @@ type gauged struct {
 func gaugeCalls(ctx context.Context, conn *bus.Conn) map[string]func() (any, error) {
 	call := func(path string, arguments, result any) func() (any, error) {
 		return func() (any, error) {
-			err := bus.Call(ctx, conn, gaugeURL+path, arguments, result)
+			err := conn.Call(ctx, gaugeURL+path, arguments, result)
 			return result, err
 		}
 	}
@@ -114,7 +114,7 @@ func gaugeCalls(ctx context.Context, conn *bus.Conn) map[string]func() (any, err
 		"failed":                  call("/fail", bus.Args{"text": "tea"}, &struct{ Same string }{}),
 		"list":                    call("/list", bus.Args{"list": []int{1, 2}}, &struct{ Sum int }{}),
 		"list of anything":        call("/list", bus.Args{"list": "a"}, &struct{ Sum int }{}),
-		"GET":                     func() (any, error) { return nil, bus.Call(ctx, conn, "GET "+gaugeURL+"/echo", full, nil) },
+		"GET":                     func() (any, error) { return nil, conn.Call(ctx, "GET "+gaugeURL+"/echo", full, nil) },
 		"wrong path":              call("/none", full, &gauged{}),
 		"query":                   call("/echo?text=a&small=3", nil, &gauged{}),
 		"query and members":       call("/echo?text=a&small=3", bus.Args{"small": 4}, &gauged{}),
@@ -176,8 +176,8 @@ func TestValuesHaveTheHeaderOfText(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		serve(t, w.connect("gauge.example"), gauge{})
 		var header http.Header
-		ctx := bus.WithResponseHeader(t.Context(), &header)
-		if err := bus.Call(ctx, w.connect("caller.example"), gaugeURL+"/nothing", nil, nil); err != nil {
+		ctx := bus.CaptureResponseHeader(t.Context(), &header)
+		if err := w.connect("caller.example").Call(ctx, gaugeURL+"/nothing", nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if want := (http.Header{"Content-Type": {"application/json"}}); !maps.EqualFunc(header, want, slices.Equal) {
@@ -193,16 +193,16 @@ func TestValuesKeepToTheLimitOfTheCaller(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		const limit = 64 << 10
 		serve(t, w.connect("gauge.example"), gauge{})
-		caller := w.connect("caller.example", bus.WithMessageLimit(limit))
+		caller := w.connect("caller.example", bus.WithMaxMessageBytes(limit))
 		for what, call := range map[string]struct {
 			path      string
 			arguments bus.Args
 			executed  bus.Executed
 		}{
-			"the request":  {"/echo", bus.Args{"text": strings.Repeat("a", limit)}, bus.NotExecuted},
-			"the response": {"/long", bus.Args{"length": limit / 2}, bus.WasExecuted},
+			"the request":  {"/echo", bus.Args{"text": strings.Repeat("a", limit)}, bus.ExecutedNo},
+			"the response": {"/long", bus.Args{"length": limit / 2}, bus.ExecutedYes},
 		} {
-			err := bus.Call(t.Context(), caller, gaugeURL+call.path, call.arguments, &struct{ Text string }{})
+			err := caller.Call(t.Context(), gaugeURL+call.path, call.arguments, &struct{ Text string }{})
 			failed, ok := errors.AsType[*bus.Error](err)
 			if !ok || failed.Status != http.StatusRequestEntityTooLarge || failed.Executed != call.executed {
 				t.Errorf("%s: %v, want 413, executed %s", what, err, call.executed)
@@ -221,7 +221,7 @@ func TestLateValues(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		result := struct{ Text string }{"before"}
-		wantFailed(t, "the call", bus.Call(ctx, caller, gaugeURL+"/late", nil, &result), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		wantFailed(t, "the call", caller.Call(ctx, gaugeURL+"/late", nil, &result), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		close(release)
 		synctest.Wait()
 		if result.Text != "before" {

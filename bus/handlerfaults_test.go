@@ -42,17 +42,17 @@ func TestPanicsEndTheirOwnCall(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		go func() { answered <- bus.Call(t.Context(), caller, "GET https://faults.example/work", nil, nil) }()
+		go func() { answered <- caller.Call(t.Context(), "GET https://faults.example/work", nil, nil) }()
 		await(t, "the one that works", entered)
 		for path := range faults() {
-			err := bus.Call(t.Context(), caller, "GET https://faults.example"+path, nil, nil)
+			err := caller.Call(t.Context(), "GET https://faults.example"+path, nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 500 || failed.Executed != bus.WasExecuted || failed.ID != callee.ID() ||
+			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || failed.ID != callee.ID() ||
 				!strings.Contains(failed.Detail, "the handler panicked: ") || strings.Contains(failed.Detail, "goroutine") {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
-		if running := callee.Stats().Handlers; running != 1 {
+		if running := callee.Stats().InFlight; running != 1 {
 			t.Errorf("%d handlers run, want the one that works", running)
 		}
 		close(leave)
@@ -75,9 +75,9 @@ func TestAbort(t *testing.T) {
 		})); err != nil {
 			t.Fatal(err)
 		}
-		err := bus.Call(t.Context(), caller, "GET https://faults.example/", nil, nil)
+		err := caller.Call(t.Context(), "GET https://faults.example/", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != 500 || failed.Executed != bus.WasExecuted || failed.Detail != "the handler gave no answer: net/http: abort Handler" {
+		if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || failed.Detail != "the handler gave no answer: net/http: abort Handler" {
 			t.Errorf("%v", err)
 		}
 		if line := logged.line(t, "request failed"); line["level"] != "debug" || line["status"] != 500.0 || line["detail"] != failed.Detail || line["stack"] != nil {
@@ -117,7 +117,7 @@ func TestHandlerThatWritesTooMuch(t *testing.T) {
 		if err := await(t, "the late word", wrote); err != nil {
 			t.Error(err)
 		}
-		if dropped := caller.Stats().Dropped + callee.Stats().Dropped; dropped != 0 {
+		if dropped := caller.Stats().Malformed + callee.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)
 		}
 	})

@@ -34,7 +34,7 @@ func TestHangingHandlersHoldNobodyUp(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer cancel()
 				begun := time.Now()
-				err := bus.Call(ctx, caller, "GET https://hanging.example/hang", nil, nil)
+				err := caller.Call(ctx, "GET https://hanging.example/hang", nil, nil)
 				wantFailed(t, "the call", err, 504, bus.ErrTimeout, context.DeadlineExceeded)
 				if failed, _ := errors.AsType[*bus.Error](err); failed.Host != callee.Host() || failed.ID != callee.ID() {
 					t.Errorf("%s.%s is named", failed.ID, failed.Host)
@@ -45,7 +45,7 @@ func TestHangingHandlersHoldNobodyUp(t *testing.T) {
 			})
 		}
 		calls.Wait()
-		if hanging := callee.Stats().Handlers; hanging != 1000 {
+		if hanging := callee.Stats().InFlight; hanging != 1000 {
 			t.Errorf("%d handlers hang, want all", hanging)
 		}
 		time.Sleep(time.Minute)
@@ -74,7 +74,7 @@ func TestTimeBudgetCutsNobodyOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		if err := bus.Call(t.Context(), caller, "GET https://deaf.example/", nil, nil); err != nil || time.Since(begun) != 4*time.Second {
+		if err := caller.Call(t.Context(), "GET https://deaf.example/", nil, nil); err != nil || time.Since(begun) != 4*time.Second {
 			t.Errorf("who waits: %v after %s", err, time.Since(begun))
 		}
 		if err := <-over; !errors.Is(err, context.DeadlineExceeded) {
@@ -83,7 +83,7 @@ func TestTimeBudgetCutsNobodyOff(t *testing.T) {
 		begun = time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		wantFailed(t, "who does not", bus.Call(ctx, caller, "GET https://deaf.example/", nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		wantFailed(t, "who does not", caller.Call(ctx, "GET https://deaf.example/", nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		if took := time.Since(begun); took != 3*time.Second {
 			t.Errorf("who does not wait took %s", took)
 		}
@@ -97,7 +97,7 @@ func TestCloseWithAHangingHandler(t *testing.T) {
 		caller, callee := b.connect("caller.example"), b.connect("hanging.example")
 		serveHanging(t, callee, time.Minute)
 		called := make(chan error, 1)
-		go func() { called <- bus.Call(t.Context(), caller, "GET https://hanging.example/hang", nil, nil) }()
+		go func() { called <- caller.Call(t.Context(), "GET https://hanging.example/hang", nil, nil) }()
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()

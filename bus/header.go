@@ -33,8 +33,8 @@ func RequestHeader(ctx context.Context) http.Header {
 // takes the place of one of that name that was set before; with several values there are several fields, with none there is
 // none. If the method fails, that is if it returns an error or panics, the fields are not sent; with an httpStatusCode they
 // are. Nor are those sent that the bus sets by itself: Content-Type, Content-Encoding, Content-Length, what begins with
-// Bus-, and hop-by-hop fields (RFC 9110, 7.6.1). Whoever calls with [Conn.Do], [Conn.Publish] or through the ingress sees
-// the fields; to those who use [Call] and generated clients [WithResponseHeader] shows them.
+// Bus-, and hop-by-hop fields (RFC 9110, 7.6.1). Whoever calls with [Conn.Do], [Conn.Multicast] or through the ingress sees
+// the fields; to those who use [Conn.Call] and generated clients [CaptureResponseHeader] shows them.
 //
 // It has no effect after the method has returned, and in methods that have an http.ResponseWriter, which is what they set
 // fields with. Outside a handler it sets the header that WithResponseHeader has given to ctx, if there is one, so that methods
@@ -56,15 +56,15 @@ func SetResponseHeader(ctx context.Context, name string, values ...string) {
 	}
 }
 
-// WithResponseHeader returns a context whose calls write the header of their response to header before they return, also when
-// it is that of an error; without a response it is nil. That is for [Call] and generated clients, which return only results:
+// CaptureResponseHeader returns a context whose calls write the header of their response to header before they return, also when
+// it is that of an error; without a response it is nil. That is for [Conn.Call] and generated clients, which return only results:
 //
 //	var header http.Header
-//	order, err := client.Read(bus.WithResponseHeader(ctx, &header), 7)
+//	order, err := client.Read(bus.CaptureResponseHeader(ctx, &header), 7)
 //	etag := header.Get("ETag")
 //
 // Make one call at a time with such a context. It is nil after a multicast, whose answers have a header each, and an event.
-func WithResponseHeader(ctx context.Context, header *http.Header) context.Context {
+func CaptureResponseHeader(ctx context.Context, header *http.Header) context.Context {
 	fields := outgoingFields(ctx).clone()
 	fields.shown = header
 	return context.WithValue(ctx, sentFieldsKey{}, fields)
@@ -78,7 +78,7 @@ func WithResponseHeader(ctx context.Context, header *http.Header) context.Contex
 // 400.
 //
 // All calls made with the context carry the field, whoever is called, and redirects followed by an http.Client too; stored
-// events keep it. So it is no place for a secret: see [ActAs]. Where calls are traced, the fields of the trace are those of
+// events keep it. So it is no place for a secret: see [WithActor]. Where calls are traced, the fields of the trace are those of
 // the span.
 func WithOutgoingHeader(ctx context.Context, name, value string) context.Context {
 	fields := outgoingFields(ctx).clone()
@@ -129,13 +129,13 @@ func (f *sentFields) refusal() error {
 	if f == nil || len(f.refused) == 0 {
 		return nil
 	}
-	return newError(http.StatusBadRequest, NotExecuted, nil,
+	return newError(http.StatusBadRequest, ExecutedNo, nil,
 		"the header field %q cannot be set with bus.WithOutgoingHeader: it is the bus that sets it, or it is no name of a field", f.refused[0])
 }
 
 // addFields is the [Interceptor] that gives a call the header fields of its context, and shows those of its response. It
 // stands outside all others, so that they see the former, and the latter is what they have made of it.
-func addFields(next Handler) Handler {
+func addFields(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		fields := outgoingFields(ctx)
 		x.out.addFields(fields)

@@ -39,7 +39,7 @@ func (l lingual) Ask(ctx context.Context, name, value string) (fields string, er
 		ctx = bus.WithOutgoingHeader(ctx, name, value)
 	}
 	var out struct{ Fields string }
-	err = bus.Call(ctx, l.conn, "https://lingual.example/hear", bus.Args{"x": 1}, &out)
+	err = l.conn.Call(ctx, "https://lingual.example/hear", bus.Args{"x": 1}, &out)
 	return out.Fields, err
 }
 
@@ -104,7 +104,7 @@ func TestRequestHeader(t *testing.T) {
 			{both, "ask", "", bus.Args{"name": "Accept-Language"}},
 		} {
 			var out struct{ Fields string }
-			if err := bus.Call(test.ctx, caller, "https://lingual.example/"+test.path, test.arguments, &out); err != nil || out.Fields != test.want {
+			if err := caller.Call(test.ctx, "https://lingual.example/"+test.path, test.arguments, &out); err != nil || out.Fields != test.want {
 				t.Errorf("%s heard %q, %v; want %q", test.path, out.Fields, err, test.want)
 			}
 		}
@@ -133,7 +133,7 @@ func TestRequestHeaderOfEach(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		ctx := bus.WithOutgoingHeader(t.Context(), "X-Word", "hello")
 		seen := make(chan string, 3)
-		caller := w.connect(ordersHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := w.connect(ordersHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				seen <- call.Request.Header.Get("X-Word")
 				return next(ctx, call)
@@ -144,7 +144,7 @@ func TestRequestHeaderOfEach(t *testing.T) {
 			serve(t, each, lingual{each}, bus.NoQueue())
 		}
 		answers := 0
-		for response, err := range caller.Publish(mustRequest(t, "https://lingual.example/web").WithContext(ctx)) {
+		for response, err := range caller.Multicast(mustRequest(t, "https://lingual.example/web").WithContext(ctx)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestRequestHeaderOfEach(t *testing.T) {
 		if err := bus.Subscribe[orderEvents](first, ordersHost, orders); err != nil {
 			t.Fatal(err)
 		}
-		if err := bus.Fire(ctx, caller, "https://orders.example:417/on-ordered", bus.Args{"number": 1}); err != nil {
+		if err := caller.Publish(ctx, "https://orders.example:417/on-ordered", bus.Args{"number": 1}); err != nil {
 			t.Fatal(err)
 		}
 		if got := await(t, "the event", heard); got != "X-Word=hello" {
@@ -186,12 +186,12 @@ func TestFieldsOfTheBusAreNotForCallers(t *testing.T) {
 	overBothLingual(t, func(t *testing.T, _ *world, caller *bus.Conn) {
 		for _, name := range []string{"", "Host", "content-type", "Content-Encoding", "Content-Length", "Bus-Actor", "bus-else", "Connection", "No Token", "New\nLine"} {
 			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), name, "x"), "X-Word", "y")
-			err := bus.Call(ctx, caller, "https://lingual.example/hear", nil, nil)
+			err := caller.Call(ctx, "https://lingual.example/hear", nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != http.StatusBadRequest || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, fmt.Sprintf("the header field %q cannot be set", name)) {
+			if failed == nil || failed.Status != http.StatusBadRequest || failed.Executed != bus.ExecutedNo || !strings.Contains(failed.Detail, fmt.Sprintf("the header field %q cannot be set", name)) {
 				t.Errorf("%q: %v", name, err)
 			}
-			if err := bus.Call(bus.WithOutgoingHeader(ctx, name, ""), caller, "https://lingual.example/hear", nil, nil); err != nil {
+			if err := caller.Call(bus.WithOutgoingHeader(ctx, name, ""), "https://lingual.example/hear", nil, nil); err != nil {
 				t.Errorf("without %q: %v", name, err)
 			}
 		}
@@ -229,7 +229,7 @@ func TestResponseHeader(t *testing.T) {
 			Fields string
 			Y      int
 		}
-		if err := bus.Call(t.Context(), caller, "https://lingual.example/hear", bus.Args{"x": 7}, &out); err != nil || out.Y != 7 {
+		if err := caller.Call(t.Context(), "https://lingual.example/hear", bus.Args{"x": 7}, &out); err != nil || out.Y != 7 {
 			t.Errorf("with values: %+v, %v", out, err)
 		}
 	})
@@ -243,25 +243,25 @@ func TestWithResponseHeader(t *testing.T) {
 	t.Parallel()
 	overBothLingual(t, func(t *testing.T, w *world, caller *bus.Conn) {
 		var header http.Header
-		ctx := bus.WithResponseHeader(bus.WithOutgoingHeader(t.Context(), "X-Asked", "1"), &header)
+		ctx := bus.CaptureResponseHeader(bus.WithOutgoingHeader(t.Context(), "X-Asked", "1"), &header)
 		ctx = bus.WithOutgoingHeader(ctx, "X-More", "2")
 		var out struct{ Fields string }
-		if err := bus.Call(ctx, caller, "https://lingual.example/hear", bus.Args{"x": 7}, &out); err != nil {
+		if err := caller.Call(ctx, "https://lingual.example/hear", bus.Args{"x": 7}, &out); err != nil {
 			t.Fatal(err)
 		}
 		if header.Get("Location") != "/things/5" || len(header["Link"]) != 2 || !strings.Contains(out.Fields, "X-Asked=1") || !strings.Contains(out.Fields, "X-More=2") {
 			t.Errorf("%v, the callee got %s", header, out.Fields)
 		}
-		err := bus.Call(ctx, caller, "GET https://lingual.example/refusals/1", nil, nil)
+		err := caller.Call(ctx, "GET https://lingual.example/refusals/1", nil, nil)
 		if bus.StatusOf(err) != http.StatusConflict || header.Get("Location") != "/elsewhere" || header["Link"] != nil {
 			t.Errorf("%v: %v", err, header)
 		}
-		if err := bus.Call(ctx, caller, "https://nobody.example/hear", nil, nil); err == nil || header != nil {
+		if err := caller.Call(ctx, "https://nobody.example/hear", nil, nil); err == nil || header != nil {
 			t.Errorf("%v: %v", err, header)
 		}
 	})
 	var header http.Header
-	_, y := lingual{}.Hear(bus.WithResponseHeader(t.Context(), &header), 5)
+	_, y := lingual{}.Hear(bus.CaptureResponseHeader(t.Context(), &header), 5)
 	if y != 5 || header.Get("Location") != "/things/5" || len(header["Link"]) != 2 || header["X-Gone"] != nil || header["Bus-Queue"] != nil {
 		t.Errorf("outside a handler: %v", header)
 	}
@@ -273,7 +273,7 @@ func TestResponseHeaderOfValues(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		seen := make(chan string, 2)
-		location := func(next bus.Handler) bus.Handler {
+		location := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				err := next(ctx, call)
 				if err == nil {
@@ -286,7 +286,7 @@ func TestResponseHeaderOfValues(t *testing.T) {
 		serve(t, callee, lingual{callee})
 		caller := w.connect("caller.example", bus.WithInterceptors(location))
 		for range 3 {
-			if err := bus.Call(t.Context(), caller, "https://lingual.example/hear", bus.Args{"x": 1}, new(struct{ Y int })); err != nil {
+			if err := caller.Call(t.Context(), "https://lingual.example/hear", bus.Args{"x": 1}, new(struct{ Y int })); err != nil {
 				t.Fatal(err)
 			}
 			got := []string{await(t, "one side", seen), await(t, "the other", seen)}
@@ -312,12 +312,12 @@ func TestInterceptorGivesHeader(t *testing.T) {
 			"X-Two=2":                   func(ctx context.Context) context.Context { return bus.WithOutgoingHeader(ctx, "x-one", "") },
 			"":                          func(context.Context) context.Context { return t.Context() },
 		} {
-			caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+			caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 				return func(ctx context.Context, call *bus.Exchange) error { return next(change(ctx), call) }
 			}))
 			ctx := bus.WithOutgoingHeader(bus.WithOutgoingHeader(t.Context(), "X-One", "1"), "X-Two", "2")
 			var out struct{ Fields string }
-			if err := bus.Call(ctx, caller, "https://lingual.example/hear", nil, &out); err != nil || out.Fields != want {
+			if err := caller.Call(ctx, "https://lingual.example/hear", nil, &out); err != nil || out.Fields != want {
 				t.Errorf("heard %q, %v; want %q", out.Fields, err, want)
 			}
 		}
@@ -338,7 +338,7 @@ func TestTraceOfTheHeader(t *testing.T) {
 			"traced":   {bus.WithTracerProvider(tracesdk.NewTracerProvider())},
 		} {
 			var out struct{ Fields string }
-			if err := bus.Call(ctx, w.connect("caller.example", options...), "https://lingual.example/hear", nil, &out); err != nil {
+			if err := w.connect("caller.example", options...).Call(ctx, "https://lingual.example/hear", nil, &out); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(out.Fields, "Traceparent=00-"+trace+"-") || !strings.HasSuffix(out.Fields, "-01 Tracestate=vendor=1") {

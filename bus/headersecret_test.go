@@ -20,10 +20,10 @@ func TestHeadersAreNotLogged(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		written := new(lines)
 		loud := bus.WithLogger(zerolog.New(written).Level(zerolog.TraceLevel))
-		callee, caller := w.connect("careless.example", loud, bus.WithMessageLimit(64<<10)), w.connect("caller.example", loud)
+		callee, caller := w.connect("careless.example", loud, bus.WithMaxMessageBytes(64<<10)), w.connect("caller.example", loud)
 		handlers := map[string]http.HandlerFunc{
 			"/panic": func(http.ResponseWriter, *http.Request) { panic("boom") },
-			"/fail":  func(w http.ResponseWriter, r *http.Request) { bus.ServeError(w, r, errors.New("failed")) },
+			"/fail":  func(w http.ResponseWriter, r *http.Request) { bus.WriteError(w, r, errors.New("failed")) },
 			"/large": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("canary", 20_000))) },
 			"/heads": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-A", strings.Repeat("canary", 20_000)) },
 			"/odd":   func(w http.ResponseWriter, _ *http.Request) { w.Header()["Canary\r\n"] = []string{"canary\x00"} },
@@ -37,7 +37,7 @@ func TestHeadersAreNotLogged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		serve(t, callee, calculator{}, bus.Without("Panic"))
+		serve(t, callee, calculator{}, bus.ExcludeMethods("Panic"))
 		for _, path := range []string{"/panic", "/fail", "/large", "/heads", "/odd", "/add?x=canary", "/add?y=%zz", "/nothing"} {
 			call := mustRequest(t, "https://careless.example"+path)
 			call.Header.Set("Cookie", "session=canary")

@@ -10,7 +10,7 @@ const healthWait = 100 * time.Millisecond
 
 // Healthy reports whether the connection can do its work: the broker can be reached and accepts messages, it has denied none of
 // the connection's subscriptions, and no message was thrown away in the last 10 s because this process did not take it in
-// fast enough (see Overflowed of [Stats]). It is meant for readiness probes; each cause is logged. It returns within 100 ms, and
+// fast enough (see SlowConsumerDropped of [Stats]). It is meant for readiness probes; each cause is logged. It returns within 100 ms, and
 // is safe for concurrent use.
 func (c *Conn) Healthy() bool {
 	healthy := make(chan bool, 1)

@@ -22,7 +22,7 @@ func TestOverflowIsCounted(t *testing.T) {
 		to := subject.Response(b.Plane(), conn.Host(), conn.ID())
 		answer := wire.AppendResponse(nil, &wire.Response{Status: 202, OpCode: ack, FromHost: "evil.example", FromID: scriptedID, MsgID: "m1"})
 		raw := rawClient(t, b.world)
-		if !conn.Healthy() || conn.Stats().Overflowed != 0 {
+		if !conn.Healthy() || conn.Stats().SlowConsumerDropped != 0 {
 			t.Error("not healthy at first")
 		}
 		for episode := range 2 {
@@ -36,7 +36,7 @@ func TestOverflowIsCounted(t *testing.T) {
 			flush(t, conn.NATS())
 			release()
 			synctest.Wait()
-			lost := conn.Stats().Overflowed
+			lost := conn.Stats().SlowConsumerDropped
 			if rounds := int64(episode + 1); lost < 90*rounds || lost > 110*rounds { // greetings may be held, too
 				t.Errorf("%d messages of %d were thrown away", lost, 100*rounds)
 			}

@@ -77,7 +77,7 @@ func request(line, host string, fields ...string) string {
 
 func TestHostileRequestsAreAnswered(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	newCalculator(t, w)
 	evil := newHostile(t, w)
 	good := "GET /add?x=1&y=2 HTTP/1.1"
@@ -126,7 +126,7 @@ func TestHostileRequestsAreAnswered(t *testing.T) {
 
 func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, callee := newCalculator(t, w)
 	evil := newHostile(t, w)
 	response := fmt.Sprintf("r.example.caller.%s", caller.ID())
@@ -162,10 +162,10 @@ func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 	for range 3 {
 		do(t, caller, "GET", calculatorURL+"/add?x=1", "", "")
 	}
-	if got := callee.Stats().Dropped; got != callees {
+	if got := callee.Stats().Malformed; got != callees {
 		t.Errorf("the service dropped %d messages of %d", got, callees)
 	}
-	if got := caller.Stats().Dropped; got > callers || got < callers-1 {
+	if got := caller.Stats().Malformed; got > callers || got < callers-1 {
 		t.Errorf("the caller dropped %d messages of %d", got, callers)
 	}
 	if len(evil.answers) != 0 {
@@ -177,7 +177,7 @@ func TestHostileMessagesAreDroppedAndCounted(t *testing.T) {
 // once, without an id and an ack before it, and counts as dropped.
 func TestRequestsWithoutMessageIDAreRefused(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	_, callee := newCalculator(t, w)
 	evil := newHostile(t, w)
 	good := request("GET /add?x=1&y=2 HTTP/1.1", calculatorHost)
@@ -204,8 +204,8 @@ func TestRequestsWithoutMessageIDAreRefused(t *testing.T) {
 		}
 	}
 	evil.send(addSubject, good)
-	if got := callee.Stats(); got.Dropped != int64(len(texts)) || got.TurnedAway != 0 {
-		t.Errorf("%d of %d were dropped, %d turned away", got.Dropped, len(texts), got.TurnedAway)
+	if got := callee.Stats(); got.Malformed != int64(len(texts)) || got.Rejected != 0 {
+		t.Errorf("%d of %d were dropped, %d turned away", got.Malformed, len(texts), got.Rejected)
 	}
 	if len(evil.answers) != 0 {
 		t.Errorf("%d more answers", len(evil.answers))
@@ -215,7 +215,7 @@ func TestRequestsWithoutMessageIDAreRefused(t *testing.T) {
 // TestRequestsWithoutMessageIDHaveNoReplySubject sends one to an instance that may answer on the reply subject alone.
 func TestRequestsWithoutMessageIDHaveNoReplySubject(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	callee := w.connect(calculatorHost, bus.WithAllowResponses())
 	serve(t, callee, calculator{})
 	evil := newHostile(t, w)
@@ -227,14 +227,14 @@ func TestRequestsWithoutMessageIDHaveNoReplySubject(t *testing.T) {
 	if response, _ := evil.send(addSubject, good); response.StatusCode != http.StatusOK || len(evil.answers) != 0 {
 		t.Errorf("answered %d, and %d more", response.StatusCode, len(evil.answers))
 	}
-	if got := callee.Stats().Dropped; got != 1 {
+	if got := callee.Stats().Malformed; got != 1 {
 		t.Errorf("%d dropped", got)
 	}
 }
 
 func TestForgedAnswersAreIgnored(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
 	evil := newHostile(t, w)
 	// evil.example serves a subject of victim.example, as a broker without permissions allows, under its own name
@@ -255,7 +255,7 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 	if _, body := do(t, caller, "GET", "https://victim.example/secret", "", ""); body != "victim.example" {
 		t.Errorf("answered by %q", body)
 	}
-	if caller.Stats().Strangers == 0 {
+	if caller.Stats().UnmatchedResponses == 0 {
 		t.Error("the forged answer was not counted")
 	}
 }
@@ -280,12 +280,12 @@ func TestBadAddressesDoNotLeave(t *testing.T) {
 			"https://user@calculator.example/add":               400,
 			"://":                                               400,
 		} {
-			err := bus.Call(t.Context(), caller, address, nil, nil)
+			err := caller.Call(t.Context(), address, nil, nil)
 			if bus.StatusOf(err) != status {
 				t.Errorf("%.60s: %v", address, err)
 			}
 			var out struct{ Sum int }
-			if err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1}, &out); err != nil || out.Sum != 1 {
+			if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, &out); err != nil || out.Sum != 1 {
 				t.Fatalf("after %.60s: %v", address, err)
 			}
 		}
@@ -297,10 +297,10 @@ func TestPlanesDoNotMeet(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)
 		other := w.connect("caller.example", bus.WithPlane("other"))
-		if err := bus.Call(t.Context(), other, calculatorURL+"/add", nil, nil); bus.StatusOf(err) != 503 {
+		if err := other.Call(t.Context(), calculatorURL+"/add", nil, nil); bus.StatusOf(err) != 503 {
 			t.Errorf("from another plane: %v", err)
 		}
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", nil, nil); err != nil {
+		if err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil); err != nil {
 			t.Errorf("from the same plane: %v", err)
 		}
 	})

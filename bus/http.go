@@ -18,7 +18,7 @@ import (
 //
 // A path or a method that the host does not serve is a 404 or 405 response. If there is no response at all, because
 // nobody is there, no time is left or the broker is out of reach, that is an [*Error]. The request body is read, no
-// further than [WithMessageLimit] allows, and closed, at the latest when the context of the request ends.
+// further than [WithMaxMessageBytes] allows, and closed, at the latest when the context of the request ends.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	request, err := c.fromHTTP(r)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 // http.Client{Transport: conn}.
 func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(r) }
 
-// Publish makes a multicast call: it sends a request to every instance that serves the address, those of this process
+// Multicast makes a multicast call: it sends a request to every instance that serves the address, those of this process
 // included, and gathers their answers. Nothing is sent until the sequence is ranged over; each range is a call of its
 // own. Only the request body is read and closed at once.
 //
@@ -49,7 +49,7 @@ func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(
 // if all instances known to the connection have acked. Leaving the loop early, say with break, ends the call just as the
 // end of the context does: the instances that have acked and not answered are told, and the contexts of their handlers
 // end.
-func (c *Conn) Publish(r *http.Request) iter.Seq2[*http.Response, error] {
+func (c *Conn) Multicast(r *http.Request) iter.Seq2[*http.Response, error] {
 	request, err := c.fromHTTP(r)
 	return func(yield func(*http.Response, error) bool) {
 		if err != nil {
@@ -80,12 +80,12 @@ func (c *Conn) fromHTTP(r *http.Request) (*outgoing, error) {
 			return nil, err
 		}
 		if len(read) > c.unfinished.limit {
-			return nil, newError(http.StatusRequestEntityTooLarge, NotExecuted, nil,
-				"a body of at least %d bytes exceeds the limit of %d for messages; see bus.WithMessageLimit",
+			return nil, newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil,
+				"a body of at least %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes",
 				max(int64(len(read)), r.ContentLength), c.unfinished.limit)
 		}
 		if r.ContentLength > int64(len(read)) {
-			return nil, newError(http.StatusBadRequest, NotExecuted, nil,
+			return nil, newError(http.StatusBadRequest, ExecutedNo, nil,
 				"only %d of the %d bytes of the request body are left: a request can be sent only once; make a new one for each call", len(read), r.ContentLength)
 		}
 		body = read
@@ -113,7 +113,7 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 		return nil, tooLate(r.Context(), 0)
 	}
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the request body cannot be read: %s", err)
+		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request body cannot be read: %s", err)
 	}
 	return read, nil
 }

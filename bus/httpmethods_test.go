@@ -21,7 +21,7 @@ func TestRefusedHTTPMethods(t *testing.T) {
 		err  error
 		want string
 	}{
-		"misspelt": {as("PSOT"), "OpenAPI has no HTTP method PSOT: if it is not misspelt, leave the endpoint out of the documents with bus.Hidden"},
+		"misspelt": {as("PSOT"), "OpenAPI has no HTTP method PSOT: if it is not misspelt, leave the endpoint out of the documents with bus.Undocumented"},
 		"small":    {as("post"), `HTTP method "post": write it in capital letters`},
 		"HEAD":     {as(http.MethodHead), "HEAD cannot be served by itself: serve GET"},
 		"a handler": {conn.Handle("PURGE", "/cache", http.NotFoundHandler()),
@@ -31,7 +31,7 @@ func TestRefusedHTTPMethods(t *testing.T) {
 			t.Errorf("%s: %v", name, refused.err)
 		}
 	}
-	if err := conn.Handle("PURGE", "/cache", http.NotFoundHandler(), bus.Hidden()); err != nil {
+	if err := conn.Handle("PURGE", "/cache", http.NotFoundHandler(), bus.Undocumented()); err != nil {
 		t.Error(err)
 	}
 }

@@ -61,13 +61,13 @@ func TestArgumentsBesideABody(t *testing.T) {
 
 		var out toldResults
 		args := bus.Args{"id": 7, "grid": [][]int{{1}}, "books": []book{emma, emma}, "sizes": []int{1, 2}, "httpRequestBody": emma}
-		if err := bus.Call(t.Context(), caller, "PUT "+boxURL, args, &out); err != nil || out.Told != "7 [[1]] [{Emma [a]} {Emma [a]}] [0 0] <nil> <nil> [] [1 2] Emma" {
+		if err := caller.Call(t.Context(), "PUT "+boxURL, args, &out); err != nil || out.Told != "7 [[1]] [{Emma [a]} {Emma [a]}] [0 0] <nil> <nil> [] [1 2] Emma" {
 			t.Errorf("%q, %v", out.Told, err)
 		}
 		for _, lossy := range []any{[]string{"a", ""}, []*int{nil}} {
-			err := bus.Call(t.Context(), caller, "PUT "+boxURL, bus.Args{"id": 7, "tags": lossy, "httpRequestBody": emma}, nil)
+			err := caller.Call(t.Context(), "PUT "+boxURL, bus.Args{"id": 7, "tags": lossy, "httpRequestBody": emma}, nil)
 			failed, ok := errors.AsType[*bus.Error](err)
-			if !ok || failed.Status != 400 || failed.Executed != bus.NotExecuted ||
+			if !ok || failed.Status != 400 || failed.Executed != bus.ExecutedNo ||
 				!strings.Contains(failed.Detail, "argument tags of PUT "+boxURL+" goes into the query: there it must be a list without null and empty texts") {
 				t.Errorf("%v: %v", lossy, err)
 			}

@@ -9,7 +9,7 @@ import (
 // Interceptor wraps calls. It gets the next handler and returns the one to run in its place, which sees each call on
 // its way there and its outcome on the way back:
 //
-//	func announce(next bus.Handler) bus.Handler {
+//	func announce(next bus.CallFunc) bus.CallFunc {
 //		return func(ctx context.Context, call *bus.Exchange) error {
 //			err := next(ctx, call)
 //			fmt.Println(call.Method, call.Path, call.Status(err))
@@ -36,12 +36,12 @@ import (
 // Before any of them runs, a request is acked, and refused if its time is spent, if it is nested too deep, or if too
 // many handlers run; one that comes in parts also if its token is bad. What the framework asks on port 888 does not pass
 // through them.
-type Interceptor func(next Handler) Handler
+type Interceptor func(next CallFunc) CallFunc
 
-// Handler carries a call on: through the next interceptor, and finally to the endpoint or onto the bus. It returns when
+// CallFunc carries a call on: through the next interceptor, and finally to the endpoint or onto the bus. It returns when
 // the call has ended. On the server an error is what the call is answered with; on the caller it says why there is no
 // response. There a response with a status of 400 or above is not an error: see [Exchange.Status] and [Exchange.Failure].
-type Handler func(ctx context.Context, call *Exchange) error
+type CallFunc func(ctx context.Context, call *Exchange) error
 
 // checkInterceptors refuses one that is nil: nobody can know what it was to do, and it may have been authorization.
 func checkInterceptors(interceptors []Interceptor, option string) error {
@@ -55,7 +55,7 @@ func checkInterceptors(interceptors []Interceptor, option string) error {
 
 // surround puts the interceptors of an option around a handler, the first one outermost. It refuses one that returns no handler, as
 // each call would panic there.
-func surround(inner Handler, interceptors []Interceptor, option string) (Handler, error) {
+func surround(inner CallFunc, interceptors []Interceptor, option string) (CallFunc, error) {
 	if len(interceptors) > 0 {
 		inner = withRequest(inner)
 	}
@@ -70,7 +70,7 @@ func surround(inner Handler, interceptors []Interceptor, option string) (Handler
 }
 
 // withRequest returns a handler before and after which the exchange has a request, also if an interceptor has set it to nil.
-func withRequest(inner Handler) Handler {
+func withRequest(inner CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		x.restoreRequest()
 		defer x.restoreRequest()
@@ -80,7 +80,7 @@ func withRequest(inner Handler) Handler {
 
 // compose returns a handler around which the interceptors stand, the first one outermost. Those that are nil are left out:
 // what is switched off.
-func compose(inner Handler, interceptors ...Interceptor) Handler {
+func compose(inner CallFunc, interceptors ...Interceptor) CallFunc {
 	for _, interceptor := range slices.Backward(interceptors) {
 		if interceptor != nil {
 			inner = interceptor(inner)

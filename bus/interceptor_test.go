@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -35,7 +36,7 @@ func (n *notes) all() []string {
 
 // noting makes an interceptor that notes each call on its way there and back.
 func (n *notes) noting(name string) bus.Interceptor {
-	return func(next bus.Handler) bus.Handler {
+	return func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			n.addf("%s %s %s>", name, call.Side, call.Path)
 			err := next(ctx, call)
@@ -69,7 +70,7 @@ func TestInterceptorSees(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		var mu sync.Mutex
 		seen := map[bus.Side]bus.Exchange{}
-		look := func(next bus.Handler) bus.Handler {
+		look := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				err := next(ctx, call)
 				mu.Lock()
@@ -81,7 +82,7 @@ func TestInterceptorSees(t *testing.T) {
 		callee := w.connect(calculatorHost, bus.WithInterceptors(look), bus.WithBodies())
 		serve(t, callee, calculator{callee.ID()})
 		caller := w.connect("caller.example", bus.WithInterceptors(look), bus.WithBodies())
-		if err := bus.Call(t.Context(), caller, "https://"+callee.ID()+"."+calculatorHost+"/add", bus.Args{"x": 1}, nil); err != nil {
+		if err := caller.Call(t.Context(), "https://"+callee.ID()+"."+calculatorHost+"/add", bus.Args{"x": 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 		mu.Lock()
@@ -110,7 +111,7 @@ func TestInterceptorSees(t *testing.T) {
 func TestInterceptorRefuses(t *testing.T) {
 	t.Parallel()
 	refuse := func(side bus.Side) bus.Interceptor {
-		return func(next bus.Handler) bus.Handler {
+		return func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				if call.Side == side && call.Path == "/add" {
 					return bus.Errorf(http.StatusTooManyRequests, "not so fast")
@@ -131,7 +132,7 @@ func TestInterceptorRefuses(t *testing.T) {
 			if side == bus.ServerSide {
 				caller = w.connect("caller.example")
 			}
-			err := bus.Call(t.Context(), caller, "https://"+host+"/add", bus.Args{"x": 1}, nil)
+			err := caller.Call(t.Context(), "https://"+host+"/add", bus.Args{"x": 1}, nil)
 			if bus.StatusOf(err) != 429 || !strings.Contains(err.Error(), "not so fast") {
 				t.Errorf("%s: %v", side, err)
 			}
@@ -143,7 +144,7 @@ func TestInterceptorRefuses(t *testing.T) {
 func TestInterceptorAnswers(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				switch call.Path {
 				case "/add":
@@ -165,7 +166,7 @@ func TestInterceptorAnswers(t *testing.T) {
 		}
 		caller := w.connect("caller.example")
 		var out struct{ Sum int }
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 42 {
+		if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 42 {
 			t.Error(out, err)
 		}
 		if response, _ := do(t, caller, "GET", calculatorURL+"/who", "", ""); response.Header.Get("X-Seen") != "yes" {
@@ -180,7 +181,7 @@ func TestInterceptorAnswers(t *testing.T) {
 // TestInterceptorAnswersMulticast has it answer in place of all instances, and in place of those who would get an event.
 func TestInterceptorAnswersMulticast(t *testing.T) {
 	t.Parallel()
-	closed := func(bus.Handler) bus.Handler {
+	closed := func(bus.CallFunc) bus.CallFunc {
 		return func(_ context.Context, call *bus.Exchange) error {
 			call.Response = &wire.Response{Status: http.StatusServiceUnavailable, Header: wire.Header{{Name: "Retry-After", Value: "7"}}}
 			return nil
@@ -191,7 +192,7 @@ func TestInterceptorAnswersMulticast(t *testing.T) {
 		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		caller := w.connect("caller.example", bus.WithInterceptors(closed))
 		var answers []int
-		for response, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+		for response, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,8 +202,8 @@ func TestInterceptorAnswersMulticast(t *testing.T) {
 		if !slices.Equal(answers, []int{503}) {
 			t.Errorf("a multicast is answered %v", answers)
 		}
-		err := bus.Fire(t.Context(), caller, "https://orders.example:417/on-ordered", nil)
-		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 503 || failed.RetryAfter != 7*time.Second || failed.Executed != bus.NotExecuted {
+		err := caller.Publish(t.Context(), "https://orders.example:417/on-ordered", nil)
+		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 503 || failed.RetryAfter != 7*time.Second || failed.Executed != bus.ExecutedNo {
 			t.Errorf("an event is fired: %v", err)
 		}
 	})
@@ -211,7 +212,7 @@ func TestInterceptorAnswersMulticast(t *testing.T) {
 // TestInterceptorCallsAgain sends a call twice, each time under an id of its own.
 func TestInterceptorCallsAgain(t *testing.T) {
 	t.Parallel()
-	twice := func(next bus.Handler) bus.Handler {
+	twice := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			if err := next(ctx, call); err != nil {
 				return err
@@ -240,7 +241,7 @@ func TestInterceptorsOfMulticast(t *testing.T) {
 		}
 		answers := make(chan int, 1)
 		refusal := errors.New("no")
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				if call.Method == "PUT" {
 					return refusal
@@ -263,7 +264,7 @@ func TestInterceptorsOfMulticast(t *testing.T) {
 			t.Errorf("the interceptor has seen %d answers", seen)
 		}
 		request := mustRequest(t, calculatorURL+"/who")
-		for _, err := range caller.Publish(request) {
+		for _, err := range caller.Multicast(request) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -274,7 +275,7 @@ func TestInterceptorsOfMulticast(t *testing.T) {
 		}
 		request.Method = "PUT"
 		var failures []error
-		for _, err := range caller.Publish(request) {
+		for _, err := range caller.Multicast(request) {
 			failures = append(failures, err)
 		}
 		if len(failures) != 1 || !errors.Is(failures[0], refusal) {
@@ -306,34 +307,34 @@ func TestInterceptorsSeeCrashes(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		seen := new(notes)
-		watch := func(next bus.Handler) bus.Handler {
+		watch := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) (err error) {
 				defer func() { seen.addf("%s %d", call.Path, call.Status(err)) }()
 				return next(ctx, call)
 			}
 		}
 		callee := w.connect(calculatorHost)
-		crash := func(next bus.Handler) bus.Handler {
+		crash := func(next bus.CallFunc) bus.CallFunc {
 			return func(context.Context, *bus.Exchange) error { panic("an interceptor may, too") }
 		}
 		serve(t, callee, calculator{callee.ID()}, bus.Method("Add", bus.Intercept(crash)),
 			bus.Method("Panic", bus.Intercept(watch)), bus.Method("Exit", bus.Intercept(watch)))
 		caller := w.connect("caller.example")
-		err := bus.Call(t.Context(), caller, calculatorURL+"/add", nil, nil)
+		err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil)
 		if bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
 		add := callee.Traffic().Served
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/panic", nil, nil); bus.StatusOf(err) != 500 {
+		if err := caller.Call(t.Context(), calculatorURL+"/panic", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
+		if err := caller.Call(t.Context(), calculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
 		if got := seen.all(); !slices.Equal(got, []string{"/panic 500", "/exit 500"}) {
 			t.Errorf("seen %q", got)
 		}
-		if got := add[slices.IndexFunc(add, func(s bus.ServedCalls) bool { return s.Path == "/add" })]; got.Failed != 1 || got.Caller != "caller.example" {
+		if got := add[slices.IndexFunc(add, func(s metrics.ServedCalls) bool { return s.Path == "/add" })]; got.Failed != 1 || got.Caller != "caller.example" {
 			t.Errorf("counted %+v", got)
 		}
 	})
@@ -352,14 +353,14 @@ func TestInterceptorAddsHeader(t *testing.T) {
 	}
 	overBoth(t, func(t *testing.T, w *world) {
 		seen := new(notes)
-		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				seen.addf("%s %s", call.Path, call.Request.Header.Get("X-Note"))
 				return next(ctx, call)
 			}
 		}))
 		serve(t, callee, calculator{callee.ID()})
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				call.Request.Header.Add("X-Note", "it is here")
 				return next(ctx, call)

@@ -27,28 +27,28 @@ func executedOf(t *testing.T, err error) bus.Executed {
 func TestInterceptorRefusalHasNotRun(t *testing.T) {
 	t.Parallel()
 	refusal := errors.New("not now")
-	refuse := func(bus.Handler) bus.Handler {
+	refuse := func(bus.CallFunc) bus.CallFunc {
 		return func(context.Context, *bus.Exchange) error { return refusal }
 	}
 	overBoth(t, func(t *testing.T, w *world) {
 		callee := w.connect(calculatorHost, bus.WithInterceptors(refuse))
 		serve(t, callee, calculator{callee.ID()})
-		err := bus.Call(t.Context(), w.connect("caller.example"), calculatorURL+"/add", bus.Args{"x": 1}, nil)
-		if got := executedOf(t, err); got != bus.NotExecuted {
+		err := w.connect("caller.example").Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
+		if got := executedOf(t, err); got != bus.ExecutedNo {
 			t.Errorf("refused by the callee: executed %s", got)
 		}
 		caller := w.connect("caller.example", bus.WithInterceptors(refuse))
-		err = bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1}, nil)
-		if got := executedOf(t, err); got != bus.NotExecuted || !errors.Is(err, refusal) {
+		err = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1}, nil)
+		if got := executedOf(t, err); got != bus.ExecutedNo || !errors.Is(err, refusal) {
 			t.Errorf("refused by the caller: executed %s, %v", got, err)
 		}
-		for _, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
-			if got := executedOf(t, err); got != bus.NotExecuted {
+		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
+			if got := executedOf(t, err); got != bus.ExecutedNo {
 				t.Errorf("a multicast: executed %s", got)
 			}
 		}
-		err = bus.Fire(t.Context(), caller, "https://orders.example:417/on-ordered", nil)
-		if got := executedOf(t, err); got != bus.NotExecuted || !errors.Is(err, refusal) {
+		err = caller.Publish(t.Context(), "https://orders.example:417/on-ordered", nil)
+		if got := executedOf(t, err); got != bus.ExecutedNo || !errors.Is(err, refusal) {
 			t.Errorf("an event: executed %s, %v", got, err)
 		}
 	})
@@ -57,7 +57,7 @@ func TestInterceptorRefusalHasNotRun(t *testing.T) {
 // TestInterceptorExitHasNotRun has one leave the goroutine, as a failing test does, before the handler and after it.
 func TestInterceptorExitHasNotRun(t *testing.T) {
 	t.Parallel()
-	exit := func(next bus.Handler) bus.Handler {
+	exit := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			if call.Path == "/who" {
 				_ = next(ctx, call)
@@ -69,8 +69,8 @@ func TestInterceptorExitHasNotRun(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		callee, caller := w.connect(calculatorHost, bus.WithInterceptors(exit)), w.connect("caller.example")
 		serve(t, callee, calculator{callee.ID()})
-		for path, want := range map[string]bus.Executed{"/add": bus.NotExecuted, "/who": bus.WasExecuted} {
-			err := bus.Call(t.Context(), caller, calculatorURL+path, nil, nil)
+		for path, want := range map[string]bus.Executed{"/add": bus.ExecutedNo, "/who": bus.ExecutedYes} {
+			err := caller.Call(t.Context(), calculatorURL+path, nil, nil)
 			if got := executedOf(t, err); got != want || bus.StatusOf(err) != 500 {
 				t.Errorf("%s: executed %s, want %s: %v", path, got, want, err)
 			}
@@ -81,7 +81,7 @@ func TestInterceptorExitHasNotRun(t *testing.T) {
 // TestInterceptorErrorHasRun is of one that fails after the handler.
 func TestInterceptorErrorHasRun(t *testing.T) {
 	t.Parallel()
-	spoil := func(next bus.Handler) bus.Handler {
+	spoil := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			_ = next(ctx, call)
 			return bus.Errorf(http.StatusTeapot, "spoilt")
@@ -92,8 +92,8 @@ func TestInterceptorErrorHasRun(t *testing.T) {
 		serve(t, spoilt, calculator{spoilt.ID()})
 		serve(t, plain, calculator{plain.ID()})
 		for caller, url := range map[*bus.Conn]string{w.connect("caller.example"): "https://spoilt.example", spoilt: calculatorURL} {
-			err := bus.Call(t.Context(), caller, url+"/add", bus.Args{"x": 1}, nil)
-			if got := executedOf(t, err); got != bus.WasExecuted || bus.StatusOf(err) != http.StatusTeapot {
+			err := caller.Call(t.Context(), url+"/add", bus.Args{"x": 1}, nil)
+			if got := executedOf(t, err); got != bus.ExecutedYes || bus.StatusOf(err) != http.StatusTeapot {
 				t.Errorf("%s: executed %s, %v", url, got, err)
 			}
 		}
@@ -104,13 +104,13 @@ func TestInterceptorErrorHasRun(t *testing.T) {
 // proof that calling once more is safe.
 func TestInterceptorRetryIsHonest(t *testing.T) {
 	t.Parallel()
-	for name, second := range map[string]func(context.Context, *bus.Exchange, bus.Handler) error{
-		"is not sent": func(ctx context.Context, call *bus.Exchange, next bus.Handler) error {
+	for name, second := range map[string]func(context.Context, *bus.Exchange, bus.CallFunc) error{
+		"is not sent": func(ctx context.Context, call *bus.Exchange, next bus.CallFunc) error {
 			ended, end := context.WithCancel(ctx)
 			end()
 			return next(ended, call)
 		},
-		"is refused": func(ctx context.Context, call *bus.Exchange, next bus.Handler) error {
+		"is refused": func(ctx context.Context, call *bus.Exchange, next bus.CallFunc) error {
 			call.Request.Header.Add("X-Refuse", "yes")
 			return next(ctx, call)
 		},
@@ -118,7 +118,7 @@ func TestInterceptorRetryIsHonest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			overBoth(t, func(t *testing.T, w *world) {
-				callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+				callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 					return func(ctx context.Context, call *bus.Exchange) error {
 						if call.Request.Header.Get("X-Refuse") != "" {
 							return bus.Errorf(http.StatusServiceUnavailable, "refused")
@@ -127,14 +127,14 @@ func TestInterceptorRetryIsHonest(t *testing.T) {
 					}
 				}))
 				serve(t, callee, calculator{callee.ID()})
-				caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+				caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 					return func(ctx context.Context, call *bus.Exchange) error {
 						_ = next(ctx, call)
 						return second(ctx, call, next)
 					}
 				}))
-				err := bus.Call(t.Context(), caller, calculatorURL+"/broken", nil, nil)
-				if got := executedOf(t, err); got == bus.NotExecuted || bus.StatusOf(err) != http.StatusServiceUnavailable {
+				err := caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
+				if got := executedOf(t, err); got == bus.ExecutedNo || bus.StatusOf(err) != http.StatusServiceUnavailable {
 					t.Errorf("executed %s: %v", got, err)
 				}
 			})
@@ -145,7 +145,7 @@ func TestInterceptorRetryIsHonest(t *testing.T) {
 // TestInterceptorWithoutAnswer counts and answers alike what an interceptor lets end with neither a response nor an error.
 func TestInterceptorWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	swallow := func(next bus.Handler) bus.Handler {
+	swallow := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			_ = next(ctx, call)
 			call.Response = nil
@@ -157,8 +157,8 @@ func TestInterceptorWithoutAnswer(t *testing.T) {
 		serve(t, callee, calculator{callee.ID()})
 		serve(t, quiet, calculator{quiet.ID()})
 		for caller, host := range map[*bus.Conn]string{w.connect("caller.example"): "quiet.example", quiet: calculatorHost} {
-			err := bus.Call(t.Context(), caller, "https://"+host+"/add", bus.Args{"x": 1}, nil)
-			if got := executedOf(t, err); bus.StatusOf(err) != http.StatusInternalServerError || got == bus.NotExecuted {
+			err := caller.Call(t.Context(), "https://"+host+"/add", bus.Args{"x": 1}, nil)
+			if got := executedOf(t, err); bus.StatusOf(err) != http.StatusInternalServerError || got == bus.ExecutedNo {
 				t.Errorf("%s: executed %s, %v", host, got, err)
 			}
 		}
@@ -177,7 +177,7 @@ func TestInterceptorWithoutAnswer(t *testing.T) {
 // executed all the same.
 func TestInterceptorCopies(t *testing.T) {
 	t.Parallel()
-	copying := func(next bus.Handler) bus.Handler {
+	copying := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			another := *call
 			return next(ctx, &another)
@@ -189,8 +189,8 @@ func TestInterceptorCopies(t *testing.T) {
 		serve(t, copies, calculator{copies.ID()})
 		for caller, host := range map[*bus.Conn]string{w.connect("caller.example"): "copies.example", copies: calculatorHost} {
 			for _, path := range []string{"/add", "/broken"} {
-				err := bus.Call(t.Context(), caller, "https://"+host+path, nil, nil)
-				if got := executedOf(t, err); bus.StatusOf(err) != http.StatusInternalServerError || got == bus.NotExecuted {
+				err := caller.Call(t.Context(), "https://"+host+path, nil, nil)
+				if got := executedOf(t, err); bus.StatusOf(err) != http.StatusInternalServerError || got == bus.ExecutedNo {
 					t.Errorf("%s%s: executed %s, %v", host, path, got, err)
 				}
 			}
@@ -201,7 +201,7 @@ func TestInterceptorCopies(t *testing.T) {
 // TestInterceptorRecovers has one make an answer of a panic, which is then no failure.
 func TestInterceptorRecovers(t *testing.T) {
 	t.Parallel()
-	recovering := func(next bus.Handler) bus.Handler {
+	recovering := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) (err error) {
 			defer func() {
 				if recover() != nil {
@@ -214,7 +214,7 @@ func TestInterceptorRecovers(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		callee := w.connect(calculatorHost, bus.WithInterceptors(recovering))
 		serve(t, callee, calculator{callee.ID()})
-		if err := bus.Call(t.Context(), w.connect("caller.example"), calculatorURL+"/panic", nil, nil); err != nil {
+		if err := w.connect("caller.example").Call(t.Context(), calculatorURL+"/panic", nil, nil); err != nil {
 			t.Error(err)
 		}
 		for _, served := range callee.Traffic().Served {
@@ -229,7 +229,7 @@ func TestInterceptorRecovers(t *testing.T) {
 // nor its log lines, whether the handler answers, panics or exits.
 func TestInterceptor_ClearsRequest(t *testing.T) {
 	t.Parallel()
-	clearRequest := func(next bus.Handler) bus.Handler {
+	clearRequest := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			call.Request = nil
 			defer func() { call.Request = nil }()
@@ -238,12 +238,12 @@ func TestInterceptor_ClearsRequest(t *testing.T) {
 	}
 	overBoth(t, func(t *testing.T, w *world) {
 		log := new(lines)
-		options := []bus.ConnectOption{bus.WithInterceptors(clearRequest, clearRequest), bus.WithLogger(zerolog.New(log).Level(zerolog.DebugLevel))}
+		options := []bus.ConnectOption{bus.WithInterceptors(clearRequest), bus.WithInterceptors(clearRequest), bus.WithLogger(zerolog.New(log).Level(zerolog.DebugLevel))}
 		callee := w.connect(calculatorHost, options...)
 		serve(t, callee, calculator{callee.ID()}, bus.Intercept(clearRequest))
 		caller := w.connect("caller.example", options...)
 		for path, status := range map[string]int{"/add?x=1&y=2": 200, "/panic": 500, "/exit": 500} {
-			if err := bus.Call(t.Context(), caller, "GET "+calculatorURL+path, nil, nil); bus.StatusOf(err) != status {
+			if err := caller.Call(t.Context(), "GET "+calculatorURL+path, nil, nil); bus.StatusOf(err) != status {
 				t.Errorf("%s: %v, want status %d", path, err, status)
 			}
 		}

@@ -19,7 +19,7 @@ func TestInterceptorRepeatsMulticast(t *testing.T) {
 			callee := w.connect(calculatorHost)
 			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		}
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				call.Request.Header.Add("X-Note", "one more")
 				if err := next(ctx, call); err != nil {
@@ -30,7 +30,7 @@ func TestInterceptorRepeatsMulticast(t *testing.T) {
 		}))
 		request := mustRequest(t, calculatorURL+"/who")
 		request.Header = http.Header{"X-A": {"1"}, "Connection": {"close"}, "Te": {"x"}, "Upgrade": {"y"}}
-		answers := caller.Publish(request)
+		answers := caller.Multicast(request)
 		var ranges sync.WaitGroup
 		for range 4 {
 			ranges.Go(func() { first(t, answers) })

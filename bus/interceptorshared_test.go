@@ -16,7 +16,7 @@ func TestInterceptorsShareNoRequest(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		seen := new(notes)
-		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		callee := w.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				seen.addf("%s", call.Request.Header.Get("X-Secret"))
 				call.Request.Header.Add("X-Secret", "of the server")
@@ -24,7 +24,7 @@ func TestInterceptorsShareNoRequest(t *testing.T) {
 			}
 		}))
 		serve(t, callee, calculator{callee.ID()})
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				_ = next(ctx, call)
 				if got := call.Request.Header.Get("X-Secret"); got != "" {
@@ -49,7 +49,7 @@ func TestInterceptorsOutliveTheirCaller(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var ended sync.WaitGroup
 		ended.Add(1)
-		callee := b.connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		callee := b.connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				if call.Side == bus.ServerSide {
 					defer ended.Done()
@@ -60,7 +60,7 @@ func TestInterceptorsOutliveTheirCaller(t *testing.T) {
 			}
 		}))
 		serve(t, callee, calculator{callee.ID()})
-		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				err := next(ctx, call)
 				_ = call.TraceID()
@@ -69,7 +69,7 @@ func TestInterceptorsOutliveTheirCaller(t *testing.T) {
 		}))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_ = bus.Call(ctx, caller, calculatorURL+"/add", bus.Args{"x": 1}, nil)
+		_ = caller.Call(ctx, calculatorURL+"/add", bus.Args{"x": 1}, nil)
 		ended.Wait()
 	})
 }
@@ -78,7 +78,7 @@ func TestInterceptorsOutliveTheirCaller(t *testing.T) {
 // results arrive all the same, whether or not they are in its body.
 func TestInterceptorReplacesResponse(t *testing.T) {
 	t.Parallel()
-	replace := func(next bus.Handler) bus.Handler {
+	replace := func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			err := next(ctx, call)
 			if err == nil {
@@ -106,7 +106,7 @@ func TestInterceptorReplacesResponse(t *testing.T) {
 				t.Errorf("%s: %+v %v", url, got, err)
 			}
 			var out results
-			if err := bus.Call(t.Context(), caller, url+"/add", arguments{1, 2}, &out); err != nil || out.Sum != 3 {
+			if err := caller.Call(t.Context(), url+"/add", arguments{1, 2}, &out); err != nil || out.Sum != 3 {
 				t.Errorf("%s: %+v %v", url, out, err)
 			}
 		}
@@ -140,7 +140,7 @@ func TestInterceptorCallsAgainBesideTheFirst(t *testing.T) {
 		impl := &stuckOnce{let: make(chan struct{})}
 		callee := b.connect(calculatorHost)
 		serve(t, callee, impl)
-		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := b.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 				defer cancel()
@@ -153,7 +153,7 @@ func TestInterceptorCallsAgainBesideTheFirst(t *testing.T) {
 		var out struct {
 			Number int `json:"number"`
 		}
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/take", bus.Args{"x": 1}, &out); err != nil || out.Number != 2 {
+		if err := caller.Call(t.Context(), calculatorURL+"/take", bus.Args{"x": 1}, &out); err != nil || out.Number != 2 {
 			t.Error(out, err)
 		}
 	})

@@ -29,7 +29,7 @@ func TestKilledInstance(t *testing.T) {
 		return
 	}
 	const calls = 50
-	w := &world{Bus: newBus(t, broker.Listen("127.0.0.1:0")), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t, broker.Listen("127.0.0.1:0")), transport: bus.WithoutShortCircuit()}
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledInstance$", "-test.count=1")
 	child.Env = append(os.Environ(), killedURL+"="+w.Broker().URL(), killedPlane+"="+w.Plane())
 	output, err := child.StdoutPipe()
@@ -46,7 +46,7 @@ func TestKilledInstance(t *testing.T) {
 	var waiting sync.WaitGroup
 	for range calls {
 		waiting.Go(func() {
-			wantFailed(t, "a call", bus.Call(t.Context(), caller, "GET https://slow.example/wait", nil, nil), 504, bus.ErrInstanceLost)
+			wantFailed(t, "a call", caller.Call(t.Context(), "GET https://slow.example/wait", nil, nil), 504, bus.ErrInstanceLost)
 			ends <- time.Now()
 		})
 	}
@@ -67,7 +67,7 @@ func TestKilledInstance(t *testing.T) {
 	if err := child.Wait(); err == nil {
 		t.Error("the process was not killed")
 	}
-	if err := bus.Call(t.Context(), caller, "GET https://slow.example/wait", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
+	if err := caller.Call(t.Context(), "GET https://slow.example/wait", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
 		t.Errorf("the next call: %v", err)
 	}
 }

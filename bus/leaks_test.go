@@ -66,7 +66,7 @@ func TestFailuresLeaveNothingBehind(t *testing.T) {
 				calls.Go(func() {
 					ctx, cancel := test.within(t.Context())
 					defer cancel()
-					if err := bus.Call(ctx, caller, test.address, test.arguments, nil); bus.StatusOf(err) != test.status {
+					if err := caller.Call(ctx, test.address, test.arguments, nil); bus.StatusOf(err) != test.status {
 						t.Errorf("%s: %v, want %d", name, err, test.status)
 					}
 				})
@@ -78,7 +78,7 @@ func TestFailuresLeaveNothingBehind(t *testing.T) {
 			if left := b.goroutines() - idle; left != 0 {
 				t.Fatalf("%s: %d goroutines are left\n%s", name, left, stacks(true))
 			}
-			if running := callee.Stats().Handlers; running != 0 {
+			if running := callee.Stats().InFlight; running != 0 {
 				t.Errorf("%s: %d handlers still run", name, running)
 			}
 			if sent := deaf.requests.Load() - deafBefore + mute.requests.Load() - muteBefore; sent != 0 && sent != times {
@@ -119,7 +119,7 @@ func TestFailedMulticastsLeaveNothingBehind(t *testing.T) {
 						return
 					}
 					errors := 0
-					for response, err := range caller.Publish(request) {
+					for response, err := range caller.Multicast(request) {
 						if errors++; err == nil {
 							t.Errorf("%s: answered by %v", name, response.Header)
 						}

@@ -21,8 +21,8 @@ func TestBodyLimits(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect("echo.example")
-		serve(t, conn, echo{}, bus.BodyLimit(100))
-		err := conn.Handle("POST", "/web", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), bus.BodyLimit(200))
+		serve(t, conn, echo{}, bus.MaxBodyBytes(100))
+		err := conn.Handle("POST", "/web", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), bus.MaxBodyBytes(200))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,11 +58,11 @@ func TestMaxPayload(t *testing.T) {
 			for _, size := range []int{0, 1, payload - 1, payload, payload + 1, 2 * payload, 10 * payload, 100 * payload} {
 				text := strings.Repeat("abcdefg", size/7+1)[:size]
 				var out struct{ Same string }
-				if err := bus.Call(t.Context(), caller, "https://echo.example/echo", bus.Args{"text": text}, &out); err != nil || out.Same != text {
+				if err := caller.Call(t.Context(), "https://echo.example/echo", bus.Args{"text": text}, &out); err != nil || out.Same != text {
 					t.Errorf("%d bytes come back as %d: %v", size, len(out.Same), err)
 				}
 			}
-			if dropped, strangers := callee.Stats().Dropped+caller.Stats().Dropped, caller.PendingCalls(); dropped != 0 || strangers != 0 {
+			if dropped, strangers := callee.Stats().Malformed+caller.Stats().Malformed, caller.PendingCalls(); dropped != 0 || strangers != 0 {
 				t.Errorf("%d messages were dropped, %d calls are pending", dropped, strangers)
 			}
 		})
@@ -79,14 +79,14 @@ func TestBrokerTakesMoreThanBefore(t *testing.T) {
 	for _, size := range []int{0, 1, 1000, 100_000} {
 		text := strings.Repeat("a", size)
 		var out struct{ Same string }
-		if err := bus.Call(t.Context(), caller, "https://echo.example/echo", bus.Args{"text": text}, &out); err != nil || out.Same != text {
+		if err := caller.Call(t.Context(), "https://echo.example/echo", bus.Args{"text": text}, &out); err != nil || out.Same != text {
 			t.Errorf("%d bytes come back as %d: %v", size, len(out.Same), err)
 		}
 		if err := bus.AnswerAsTooLarge(callee, []byte(text)); err != nil {
 			t.Errorf("%d bytes are not answered: %v", size, err)
 		}
 	}
-	if dropped := callee.Stats().Dropped + caller.Stats().Dropped; dropped != 0 {
+	if dropped := callee.Stats().Malformed + caller.Stats().Malformed; dropped != 0 {
 		t.Errorf("%d messages were dropped", dropped)
 	}
 }
@@ -145,7 +145,7 @@ func TestLargeHeads(t *testing.T) {
 				}
 				continue
 			}
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 431 || failed.Executed != bus.NotExecuted {
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 431 || failed.Executed != bus.ExecutedNo {
 				t.Errorf("two fields of %d bytes: %v", size, err)
 			}
 		}
@@ -161,14 +161,14 @@ func TestServeErrorTellsWhoFailed(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		conn := w.connect("web.example")
 		err := conn.Handle("GET", "/x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			bus.ServeError(w, r, bus.Errorf(http.StatusNotFound, "no such thing"))
+			bus.WriteError(w, r, bus.Errorf(http.StatusNotFound, "no such thing"))
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = bus.Call(t.Context(), conn, "GET https://web.example/x", nil, nil)
+		err = conn.Call(t.Context(), "GET https://web.example/x", nil, nil)
 		failed, _ := errors.AsType[*bus.Error](err)
-		if failed == nil || failed.Status != 404 || failed.Detail != "no such thing" || failed.Instance != "/x" || failed.ID != conn.ID() || failed.MsgID == "" {
+		if failed == nil || failed.Status != 404 || failed.Detail != "no such thing" || failed.Path != "/x" || failed.ID != conn.ID() || failed.MsgID == "" {
 			t.Errorf("%+v", failed)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/batch"
+	"github.com/busline/busline/bus/internal/testbroker"
 )
 
 // link is one broker connection with the connections of this process that share it. Its last user closes it.
@@ -21,7 +22,7 @@ type link struct {
 	owned    bool                       // dialled by us, hence ours to close and to replace
 	writer   atomic.Pointer[batch.Conn] // what the connection of our own writes to; nil if nats.go writes to the socket itself
 	turns    chan struct{}              // room for one that waits to publish
-	quiet    QuietBroker                // nil unless the broker is one
+	quiet    testbroker.Quiet           // nil unless the broker is one
 	local    *locals
 	census   *census
 	intake   *intake

@@ -29,7 +29,7 @@ func await[T any](t *testing.T, what string, from <-chan T) (value T) {
 func add(t *testing.T, caller *bus.Conn, host string) {
 	t.Helper()
 	var out struct{ Sum int }
-	if err := bus.Call(t.Context(), caller, "GET https://"+host+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+	if err := caller.Call(t.Context(), "GET https://"+host+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
 		t.Errorf("%s calls %s: %v, %v", caller.Host(), host, out, err)
 	}
 }
@@ -104,7 +104,7 @@ func TestConnectionsWithoutSharing(t *testing.T) {
 	w := &world{Bus: newBus(t)}
 	shared := w.Connect("shared.example")
 	one, other := newPair(t, w, func() []bus.ConnectOption {
-		return []bus.ConnectOption{bus.WithoutSharing(), bus.WithShortCircuit(true)}
+		return []bus.ConnectOption{bus.WithoutSharing(), withShortCircuit(true)}
 	})
 	if one.NATS() == other.NATS() || one.NATS() == shared.NATS() || other.NATS() == shared.NATS() {
 		t.Error("connections that do not share have one link")
@@ -186,7 +186,7 @@ func TestWithNATSKeepsCallbacks(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
 	app := newApplication(t, w)
-	conn := w.Connect("one.example", bus.WithNATS(app.Conn), bus.WithShortCircuit(false))
+	conn := w.Connect("one.example", bus.WithNATS(app.Conn), bus.WithoutShortCircuit())
 	serve(t, conn, calculator{})
 	if err := app.ForceReconnect(); err != nil {
 		t.Fatal(err)
@@ -219,8 +219,8 @@ func TestWithNATSKeepsCallbacks(t *testing.T) {
 
 	app.Close()
 	await(t, "the closed handler", app.closed)
-	err = bus.Call(t.Context(), conn, "https://nobody.example/add", nil, nil)
-	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrDisconnected) || failed.Executed != bus.NotExecuted {
+	err = conn.Call(t.Context(), "https://nobody.example/add", nil, nil)
+	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrDisconnected) || failed.Executed != bus.ExecutedNo {
 		t.Errorf("a call without a broker connection: %v", err)
 	}
 	closeConn(t, conn)

@@ -10,7 +10,7 @@ import (
 
 // logging is the [Interceptor] that writes a line for each call: at level error if nobody meant it to end so, else at level
 // debug. No line has a body, a query or a token.
-func (c *Conn) logging(next Handler) Handler {
+func (c *Conn) logging(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
 			c.link.lines.protect(func() {

@@ -47,7 +47,7 @@ func TestLogLines(t *testing.T) {
 		serve(t, callee, calculator{callee.ID()})
 		caller := w.connect("caller.example", bus.WithLogger(zerolog.New(made).Level(zerolog.DebugLevel)))
 		token := issuer.token(claims.Claims{"sub": "secret-subject"})
-		request, err := http.NewRequestWithContext(bus.ActAs(t.Context(), token), http.MethodPost,
+		request, err := http.NewRequestWithContext(bus.WithActor(t.Context(), token), http.MethodPost,
 			calculatorURL+"/add?secret-query=1", strings.NewReader(`{"x":1,"secret-body":2}`))
 		if err != nil {
 			t.Fatal(err)
@@ -71,13 +71,13 @@ func TestLogLines(t *testing.T) {
 		if line := made.line(t, "call made"); line["callee"] != calculatorHost || line["port"] != 443.0 {
 			t.Errorf("made: %v", line)
 		}
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/panic", nil, nil); bus.StatusOf(err) != 500 {
+		if err := caller.Call(t.Context(), calculatorURL+"/panic", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
 		if line := served.line(t, "handler panicked"); line["level"] != "error" || line["panic"] != "boom" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator") {
 			t.Errorf("panicked: %v", line)
 		}
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
+		if err := caller.Call(t.Context(), calculatorURL+"/exit", nil, nil); bus.StatusOf(err) != 500 {
 			t.Error(err)
 		}
 		if line := served.line(t, "request failed"); line["level"] != "error" || line["status"] != 500.0 || !strings.Contains(line["stack"].(string), "calculator.Exit") ||

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/busline/busline/bus"
 )
 
 // TestLongestHost holds that whoever has the longest hostname that there can be is called like anybody else: one instance of
@@ -34,7 +32,7 @@ func TestLongestHost(t *testing.T) {
 			}
 			ctx, leave := context.WithCancel(t.Context())
 			time.AfterFunc(300*time.Millisecond, leave)
-			wantFailed(t, called, bus.Call(ctx, caller, "GET https://"+called+"/wait", nil, nil), 503, context.Canceled)
+			wantFailed(t, called, caller.Call(ctx, "GET https://"+called+"/wait", nil, nil), 503, context.Canceled)
 			wantCancelled(t, called, ends, 300*time.Millisecond)
 		}
 	})

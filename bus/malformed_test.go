@@ -84,11 +84,11 @@ func TestResponseWithoutLength(t *testing.T) {
 	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
 		newForeign(t, b.world, onReply, foreignAck, strings.Replace(foreignAnswer, "Content-Length: 7\n", "", 1))
 		var out struct{ N int }
-		if err := bus.Call(t.Context(), caller, scriptedURL, nil, &out); err != nil || out.N != 1 {
+		if err := caller.Call(t.Context(), scriptedURL, nil, &out); err != nil || out.N != 1 {
 			t.Errorf("unicast: %d, %v", out.N, err)
 		}
 		count := 0
-		for response, err := range caller.Publish(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+		for response, err := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestResponseWithoutLength(t *testing.T) {
 			}
 			count++
 		}
-		if dropped := caller.Stats().Dropped; count != 1 || dropped != 0 {
+		if dropped := caller.Stats().Malformed; count != 1 || dropped != 0 {
 			t.Errorf("%d answers, %d messages were dropped", count, dropped)
 		}
 	})
@@ -134,14 +134,14 @@ func TestMalformedResponseEndsTheCall(t *testing.T) {
 	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
 		call := func(what, told string, texts ...string) *bus.Error {
 			f := newForeign(t, b.world, onReply, texts...)
-			dropped, began := caller.Stats().Dropped, time.Now()
-			err := bus.Call(t.Context(), caller, scriptedURL, nil, nil)
+			dropped, began := caller.Stats().Malformed, time.Now()
+			err := caller.Call(t.Context(), scriptedURL, nil, nil)
 			wantMalformed(t, what, err, told)
 			if took := time.Since(began); took != 0 { // on the clock of the bubble
 				t.Errorf("%s: the call took %s", what, took)
 			}
 			synctest.Wait()
-			if count := caller.Stats().Dropped - dropped; count != 1 || len(f.requests) != 1 || caller.PendingCalls() != 0 {
+			if count := caller.Stats().Malformed - dropped; count != 1 || len(f.requests) != 1 || caller.PendingCalls() != 0 {
 				t.Errorf("%s: %d dropped, %d requests, %d slots are left open", what, count, len(f.requests), caller.PendingCalls())
 			}
 			checkNothingLeft(t, caller)
@@ -160,7 +160,7 @@ func TestMalformedResponseEndsTheCall(t *testing.T) {
 			}
 		}
 		for _, field := range []string{"Bus-From-Host: scripted.example\n", "Bus-From-Id: s1aaaaaaaa\n"} {
-			call("no "+field, "header Bus-From-", foreignAck, strings.Replace(foreignAnswer, field, "", 1))
+			_ = call("no "+field, "header Bus-From-", foreignAck, strings.Replace(foreignAnswer, field, "", 1))
 		}
 	})
 }
@@ -180,7 +180,7 @@ func TestMalformedResponseToAMulticast(t *testing.T) {
 				f := newForeign(t, b.world, onReply, texts...)
 				var from []string
 				began := time.Now()
-				for response, err := range caller.Publish(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+				for response, err := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
 					if took := time.Since(began); took != 0 {
 						t.Errorf("%s: an outcome came after %s", name, took)
 					}
@@ -214,7 +214,7 @@ func TestMalformedResponseFreesItsParts(t *testing.T) {
 		ended := make(chan int, 1)
 		go func() {
 			count := 0
-			for _, err := range caller.Publish(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+			for _, err := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
 				if count++; count == 1 {
 					wantMalformed(t, "a part", err, "header Content-Length")
 				}
@@ -251,9 +251,9 @@ func TestMalformedResponseOfOthers(t *testing.T) {
 	inForeignBubble(t, func(t *testing.T, b *bubble, caller *bus.Conn, onReply bool) {
 		f := newForeign(t, b.world, onReply)
 		for what, call := range map[string]func() error{
-			"unicast": func() error { return bus.Call(t.Context(), caller, scriptedURL, nil, nil) },
+			"unicast": func() error { return caller.Call(t.Context(), scriptedURL, nil, nil) },
 			"multicast": func() (err error) {
-				for _, each := range caller.Publish(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
+				for _, each := range caller.Multicast(mustRequest(t, strings.TrimPrefix(scriptedURL, "GET "))) {
 					err = errors.Join(err, each)
 				}
 				return err
@@ -261,7 +261,7 @@ func TestMalformedResponseOfOthers(t *testing.T) {
 		} {
 			ended := make(chan error, 1)
 			go func() { ended <- call() }()
-			request, dropped := <-f.requests, caller.Stats().Dropped
+			request, dropped := <-f.requests, caller.Stats().Malformed
 			texts := []string{otherHost, badAck, foreignAck}
 			if what == "unicast" {
 				texts = append(texts, otherInstance)
@@ -272,7 +272,7 @@ func TestMalformedResponseOfOthers(t *testing.T) {
 					t.Fatalf("%s: ended by message %d: %v", what, n, <-ended)
 				}
 			}
-			if count := caller.Stats().Dropped - dropped; count != int64(len(texts)-1) {
+			if count := caller.Stats().Malformed - dropped; count != int64(len(texts)-1) {
 				t.Errorf("%s: %d messages were dropped", what, count)
 			}
 			elsewhere := *f
@@ -303,12 +303,12 @@ func TestMalformedAckIsTold(t *testing.T) {
 		inBubble(t, func(t *testing.T, b *bubble) {
 			newForeign(t, b.world, false, texts...)
 			caller := b.connect("caller.example")
-			err := bus.Call(t.Context(), caller, scriptedURL, nil, nil)
+			err := caller.Call(t.Context(), scriptedURL, nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
 			if failed == nil || failed.Detail != what+dropped || !bus.IsInternal(err) {
 				t.Errorf("got %v, internal: %t; want %s", err, bus.IsInternal(err), what+dropped)
 			}
-			if count := caller.Stats().Dropped; count != 1 {
+			if count := caller.Stats().Malformed; count != 1 {
 				t.Errorf("%d messages were dropped", count)
 			}
 		})

@@ -16,7 +16,7 @@ import (
 
 // measureServed makes the [Interceptor] that counts the requests of an endpoint, by caller.
 func (c *Conn) measureServed(e *endpoint) Interceptor {
-	return func(next Handler) Handler {
+	return func(next CallFunc) CallFunc {
 		meter := c.meters.served(e)
 		return func(ctx context.Context, x *Exchange) (err error) {
 			defer func() {
@@ -34,7 +34,7 @@ func (c *Conn) measureServed(e *endpoint) Interceptor {
 
 // measureMade is the [Interceptor] that counts the calls that are made, by who is called. Those to port 888 are left out, as they
 // are by who serves them: else whoever collects metrics would count himself.
-func (c *Conn) measureMade(next Handler) Handler {
+func (c *Conn) measureMade(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
 			if x.Port == controlPort {

@@ -23,7 +23,7 @@ func TestMadeUpHostsAreNotCounted(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range madeUp {
 		calls.Go(func() {
-			_ = bus.Call(t.Context(), caller, fmt.Sprintf("https://made-up-%d.example/x", i), nil, nil)
+			_ = caller.Call(t.Context(), fmt.Sprintf("https://made-up-%d.example/x", i), nil, nil)
 		})
 	}
 	calls.Wait()
@@ -51,7 +51,7 @@ func TestMadeUpPortsAreNotCounted(t *testing.T) {
 	serve(t, callee, calculator{callee.ID()})
 	const ports, kept = 600, 512
 	for port := range ports {
-		if err := bus.Call(t.Context(), caller, fmt.Sprintf("GET https://%s:%d/add", calculatorHost, 1000+port), nil, nil); bus.StatusOf(err) != 404 {
+		if err := caller.Call(t.Context(), fmt.Sprintf("GET https://%s:%d/add", calculatorHost, 1000+port), nil, nil); bus.StatusOf(err) != 404 {
 			t.Fatal(err)
 		}
 	}

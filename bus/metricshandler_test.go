@@ -19,7 +19,7 @@ func TestMetricsHandler(t *testing.T) {
 	b := bustest.New(t)
 	callee, caller := b.Connect("wrapper.example"), b.Connect("caller.example")
 	serve(t, callee, wrapper{})
-	_ = bus.Call(t.Context(), caller, "https://wrapper.example/wrapped", nil, nil)
+	_ = caller.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil)
 	page := func(conns ...*bus.Conn) string {
 		w := httptest.NewRecorder()
 		bus.MetricsHandler(conns...).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -54,18 +54,18 @@ func TestMetricsOfOneName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	serve(t, callee, twofold{}, bus.Method("ReadNote", bus.Both()))
+	serve(t, callee, twofold{}, bus.Method("ReadNote", bus.RPCAndREST()))
 	for _, address := range []string{
 		calculatorURL + "/add", calculatorURL + ":444/add", calculatorURL + ":444/add", "GET " + calculatorURL + "/x", "GET " + calculatorURL + ":444/x",
 		calculatorURL + "/read-note", "GET " + calculatorURL + "/notes/{id}",
 	} {
-		_ = bus.Call(t.Context(), caller, address, bus.Args{"id": 1}, nil)
+		_ = caller.Call(t.Context(), address, bus.Args{"id": 1}, nil)
 	}
 	for _, source := range []string{ordersHost, "returns.example"} {
 		if err := bus.Subscribe[orderEvents](callee, source, newSink()); err != nil {
 			t.Fatal(err)
 		}
-		events, err := bus.NewEvents(caller, source)
+		events, err := caller.NewPublisher(source)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,9 +22,9 @@ func TestMissingKeysAreTold(t *testing.T) {
 			asks    bus.HandleOption
 			told    int
 		}{
-			{"keyless.example", nil, bus.Claims("true"), 1},
-			{"public.example", nil, bus.Public(), 1},
-			{"keyed.example", []bus.ConnectOption{newIssuer(t).trust()}, bus.Claims("true"), 0},
+			{"keyless.example", nil, bus.RequireClaims("true"), 1},
+			{"public.example", nil, bus.AllowAnonymous(), 1},
+			{"keyed.example", []bus.ConnectOption{newIssuer(t).trust()}, bus.RequireClaims("true"), 0},
 		} {
 			log := new(lines)
 			conn := b.connect(each.host, append(each.options, bus.WithLogger(zerolog.New(log)))...)
@@ -33,7 +33,7 @@ func TestMissingKeysAreTold(t *testing.T) {
 			}
 			caller := b.connect("caller.example")
 			for _, token := range []string{"", "a.b.c"} {
-				_ = bus.Call(bus.ActAs(t.Context(), token), caller, "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler
+				_ = caller.Call(bus.WithActor(t.Context(), token), "GET https://"+each.host+"/x", nil, nil) // 401, or 404 of the handler
 			}
 			bus.FlushLog(conn)
 			if told := log.count(`"endpoint":"GET /x",` + missingKeys); told != each.told {
@@ -59,7 +59,7 @@ func TestMissingKeysAreToldOfWhatReachesNoHandler(t *testing.T) {
 		} {
 			log := new(lines)
 			conn := b.connect("bytes.example", bus.WithLogger(zerolog.New(log)))
-			handleBytes(t, conn, bus.Claims("true"))
+			handleBytes(t, conn, bus.RequireClaims("true"))
 			each.refuse(conn)
 			each.refuse(conn)
 			bus.FlushLog(conn)

@@ -30,7 +30,7 @@ func gather(ctx context.Context, t *testing.T, conn *bus.Conn, limit int) (all g
 	if err != nil {
 		t.Fatal(err)
 	}
-	for response, err := range conn.Publish(request) {
+	for response, err := range conn.Multicast(request) {
 		if (response == nil) == (err == nil) {
 			t.Errorf("yielded %v with %v", response, err)
 		}
@@ -180,7 +180,7 @@ func TestMulticastTooLate(t *testing.T) {
 				continue
 			}
 			failed, _ := errors.AsType[*bus.Error](got.errors[0])
-			if failed == nil || failed.Status != test.status || failed.Executed != bus.NotExecuted || !errors.Is(failed, test.cause) {
+			if failed == nil || failed.Status != test.status || failed.Executed != bus.ExecutedNo || !errors.Is(failed, test.cause) {
 				t.Errorf("%s: %v is %+v", name, got.errors[0], failed)
 			}
 		}
@@ -203,7 +203,7 @@ func TestCloseEndsAMulticast(t *testing.T) {
 		caller, callee := newCalculator(t, w)
 		silent := newScripted(t, w, calculatorHost, ack)
 		var got gathered
-		for response, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+		for response, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
 			if err != nil {
 				got.errors = append(got.errors, err)
 				continue
@@ -218,8 +218,8 @@ func TestCloseEndsAMulticast(t *testing.T) {
 			t.Fatalf("%v answered, then %v", got.ids, got.errors)
 		}
 		wantFailed(t, "the multicast", got.errors[0], 503, bus.ErrClosed)
-		for _, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
-			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(failed, bus.ErrClosed) || failed.Executed != bus.NotExecuted {
+		for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
+			if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(failed, bus.ErrClosed) || failed.Executed != bus.ExecutedNo {
 				t.Errorf("afterwards: %v", err)
 			}
 		}

@@ -291,7 +291,7 @@ func TestMulticastIsStreamed(t *testing.T) {
 		caller := b.connect("caller.example")
 		var got []time.Duration
 		began := time.Now()
-		for response, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+		for response, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
 			if err != nil {
 				t.Fatal(err)
 			}

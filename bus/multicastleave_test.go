@@ -34,7 +34,7 @@ func TestWhoLeavesAMulticastIsHeard(t *testing.T) {
 		boom := errors.New("boom")
 		for name, leave := range map[string]func(){
 			"break": func() {
-				for _, err := range caller.Publish(mustRequest(t, "https://slow.example/all")) {
+				for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all")) {
 					if err != nil {
 						t.Error(err)
 					}
@@ -42,7 +42,7 @@ func TestWhoLeavesAMulticastIsHeard(t *testing.T) {
 				}
 			},
 			"break out of an operation": func() {
-				for _, err := range operation.Publish(t.Context(), struct{}{}) {
+				for _, err := range operation.Multicast(t.Context(), struct{}{}) {
 					if err != nil {
 						t.Error(err)
 					}
@@ -55,7 +55,7 @@ func TestWhoLeavesAMulticastIsHeard(t *testing.T) {
 						t.Error(reason)
 					}
 				}()
-				for _, err := range caller.Publish(mustRequest(t, "https://slow.example/all")) {
+				for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all")) {
 					panic(errors.Join(boom, err))
 				}
 			},

@@ -123,11 +123,11 @@ func addressOf(request *wire.Request, published string) (subject.Address, error)
 	digits, _, _ := strings.Cut(rest, ".")
 	port, err := strconv.Atoi(digits)
 	if err != nil {
-		return subject.Address{}, newError(http.StatusBadRequest, NotExecuted, err, "nothing is served on port %s", digits)
+		return subject.Address{}, newError(http.StatusBadRequest, ExecutedNo, err, "nothing is served on port %s", digits)
 	}
 	host, named, hasPort := strings.Cut(request.Host, ":")
 	if hasPort && named != digits {
-		return subject.Address{}, newError(http.StatusBadRequest, NotExecuted, nil,
+		return subject.Address{}, newError(http.StatusBadRequest, ExecutedNo, nil,
 			"the Host header names port %s, but the message was published to port %d", named, port)
 	}
 	path := pathOf(request.Target)
@@ -138,7 +138,7 @@ func addressOf(request *wire.Request, published string) (subject.Address, error)
 		return address, err
 	}
 	if said != published {
-		return address, newError(http.StatusBadRequest, NotExecuted, nil,
+		return address, newError(http.StatusBadRequest, ExecutedNo, nil,
 			"the request says %s %s on host %s, but was published to %s", request.Method, path, request.Host, published)
 	}
 	return address, nil

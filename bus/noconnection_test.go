@@ -16,14 +16,14 @@ func TestNoConnection(t *testing.T) {
 			return bus.Subscribe(nil, "source.example", wrapper{})
 		},
 		"503 Service Unavailable: https://x.example/y cannot be called without a connection": func() error {
-			err := bus.Call(t.Context(), nil, "https://x.example/y", nil, nil)
-			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Executed != bus.NotExecuted {
+			err := (*bus.Conn)(nil).Call(t.Context(), "https://x.example/y", nil, nil)
+			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Executed != bus.ExecutedNo {
 				t.Errorf("executed: %v", err)
 			}
 			return err
 		},
 		"503 Service Unavailable: https://x.example:417/on-y cannot be called without a connection": func() error {
-			return bus.Fire(t.Context(), nil, "https://x.example:417/on-y", nil)
+			return (*bus.Conn)(nil).Publish(t.Context(), "https://x.example:417/on-y", nil)
 		},
 	} {
 		if err := try(); err == nil || err.Error() != want {

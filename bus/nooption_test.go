@@ -17,9 +17,9 @@ func TestNoOption(t *testing.T) {
 	b := bustest.New(t)
 	conn := b.Connect("wrapper.example")
 	var composed atomic.Int64
-	passing := func(next bus.Handler) bus.Handler { return next }
-	ending := func(bus.Handler) bus.Handler { return nil }
-	serverOnly := func(next bus.Handler) bus.Handler { // composed once by Connect, and then for each endpoint
+	passing := func(next bus.CallFunc) bus.CallFunc { return next }
+	ending := func(bus.CallFunc) bus.CallFunc { return nil }
+	serverOnly := func(next bus.CallFunc) bus.CallFunc { // composed once by Connect, and then for each endpoint
 		if composed.Add(1) > 1 {
 			return nil
 		}
@@ -32,16 +32,16 @@ func TestNoOption(t *testing.T) {
 			return err
 		},
 		"serve bus_test.wrapper on wrapper.example: option 1 is nil: leave it out": func() error {
-			return bus.Serve(conn, wrapper{}, nil, bus.Public())
+			return bus.Serve(conn, wrapper{}, nil, bus.AllowAnonymous())
 		},
 		`serve bus_test.wrapper on wrapper.example: bus.Method("Wrapped"): option 2 is nil: leave it out`: func() error {
-			return bus.Serve(conn, wrapper{}, bus.Method("Wrapped", bus.Public(), nil))
+			return bus.Serve(conn, wrapper{}, bus.Method("Wrapped", bus.AllowAnonymous(), nil))
 		},
 		"subscribe bus_test.wrapper of wrapper.example to the events of source.example: option 1 is nil: leave it out": func() error {
 			return bus.Subscribe(conn, "source.example", wrapper{}, nil)
 		},
 		"400 Bad Request: events of wrapper.example: option 2 is nil: leave it out": func() error {
-			_, err := bus.NewEvents(conn, "wrapper.example", bus.Durable(), nil)
+			_, err := conn.NewPublisher("wrapper.example", bus.Durable(), nil)
 			return err
 		},
 		"connect none.example: interceptor 2 is nil: leave it out of bus.WithInterceptors": func() error {
@@ -64,8 +64,8 @@ func TestNoOption(t *testing.T) {
 		"handle GET /x on late.example: GET /x: interceptor 1 of bus.WithInterceptors" + noHandler: func() error {
 			return late.Handle("GET", "/x", http.NotFoundHandler())
 		},
-		"serve bus_test.wrapper on wrapper.example: bus.Source: the file system is nil; give it an embed.FS": func() error {
-			return bus.Serve(conn, wrapper{}, bus.Source(nil))
+		"serve bus_test.wrapper on wrapper.example: bus.SourceFS: the file system is nil; give it an embed.FS": func() error {
+			return bus.Serve(conn, wrapper{}, bus.SourceFS(nil))
 		},
 		"option 1 is nil: leave it out": func() error { return bus.CheckNames(wrapper{}, nil) },
 		"handle GET /x on wrapper.example: option 1 is nil: leave it out": func() error {

@@ -32,10 +32,10 @@ type Response[Results any] struct {
 	Results Results
 }
 
-// NewOperation prepares calls of one endpoint over conn. The address is that of [Call]: "POST
+// NewOperation prepares calls of one endpoint over conn. The address is that of [Conn.Call]: "POST
 // https://calculator.example/add", "GET https://products.example/products/{id}". Arguments is a struct with a json tag
 // for each argument. Results is a struct with a json tag for each result or, if the endpoint answers with
-// httpResponseBody, the type of that. If some field has no tag, names match in any case, as for [Call]. If the address is
+// httpResponseBody, the type of that. If some field has no tag, names match in any case, as for [Conn.Call]. If the address is
 // wrong, every call returns the error.
 func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[Arguments, Results] {
 	if conn == nil {
@@ -52,7 +52,7 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	return Operation[Arguments, Results]{conn, to, err, conn.untagged.get(reflect.TypeFor[Results](), untagged) != nil}
 }
 
-// Call calls one instance. Its time limit and its errors are those of [Call].
+// Call calls one instance. Its time limit and its errors are those of [Conn.Call].
 func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Arguments) (Response[Results], error) {
 	if o.fault != nil {
 		return Response[Results]{}, unsent(o.fault)
@@ -77,11 +77,11 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 	return o.read(response)
 }
 
-// Publish makes a multicast call: it calls every instance that serves the endpoint, gathers their answers and yields
-// them as they come, as [Conn.Publish] does. Nothing is sent until the sequence is ranged over; each range is a call of
+// Multicast makes a multicast call: it calls every instance that serves the endpoint, gathers their answers and yields
+// them as they come, as [Conn.Multicast] does. Nothing is sent until the sequence is ranged over; each range is a call of
 // its own. If an instance answers with an error, that is yielded as an [*Error] beside a Response that says which instance
 // it was. Leaving the loop early, say with break, cancels the handlers that are still running.
-func (o Operation[Arguments, Results]) Publish(ctx context.Context, arguments Arguments) iter.Seq2[Response[Results], error] {
+func (o Operation[Arguments, Results]) Multicast(ctx context.Context, arguments Arguments) iter.Seq2[Response[Results], error] {
 	return func(yield func(Response[Results], error) bool) {
 		request, err := o.request(arguments)
 		if err != nil {
@@ -136,7 +136,7 @@ func (o Operation[Arguments, Results]) read(response *wire.Response) (Response[R
 
 // misfit is the error for a response that is not what its caller expects.
 func misfit(response *wire.Response, err error, expected any) *Error {
-	failed := newError(http.StatusBadGateway, WasExecuted, err, "the response does not fit %T: %s", expected, err)
+	failed := newError(http.StatusBadGateway, ExecutedYes, err, "the response does not fit %T: %s", expected, err)
 	failed.Host, failed.ID, failed.MsgID = response.FromHost, response.FromID, response.MsgID
 	return failed
 }

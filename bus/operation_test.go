@@ -184,10 +184,10 @@ func TestCallFillsThePath(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		caller := newShelf(t, w)
 		var out struct{ Told, Title string }
-		if err := bus.Call(t.Context(), caller, "PUT "+shelfURL+"/books/{id}?force=true", bus.Args{"id": 7, "httpRequestBody": book{Title: "Emma"}}, &out); err != nil || out.Told != "7 true Emma" {
+		if err := caller.Call(t.Context(), "PUT "+shelfURL+"/books/{id}?force=true", bus.Args{"id": 7, "httpRequestBody": book{Title: "Emma"}}, &out); err != nil || out.Told != "7 true Emma" {
 			t.Errorf("%q, %v", out.Told, err)
 		}
-		if err := bus.Call(t.Context(), caller, "GET "+shelfURL+"/books/{id}", idArguments{"Emma"}, &out); err != nil || out.Title != "Emma" {
+		if err := caller.Call(t.Context(), "GET "+shelfURL+"/books/{id}", idArguments{"Emma"}, &out); err != nil || out.Title != "Emma" {
 			t.Errorf("%q, %v", out.Title, err)
 		}
 		if err := caller.Handle("GET", "/files/{path+}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -195,7 +195,7 @@ func TestCallFillsThePath(t *testing.T) {
 		})); err != nil {
 			t.Fatal(err)
 		}
-		if err := bus.Call(t.Context(), caller, "GET https://caller.example/files/{path+}", bus.Args{"path": "a b/c%/d.txt"}, &out); err != nil || out.Told != "a b/c%/d.txt" {
+		if err := caller.Call(t.Context(), "GET https://caller.example/files/{path+}", bus.Args{"path": "a b/c%/d.txt"}, &out); err != nil || out.Told != "a b/c%/d.txt" {
 			t.Errorf("%q, %v", out.Told, err)
 		}
 	})
@@ -221,11 +221,11 @@ func TestBadCallsDoNotLeave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			called := bus.Call(t.Context(), caller, test.address, test.arguments, nil)
+			called := caller.Call(t.Context(), test.address, test.arguments, nil)
 			_, operated := bus.NewOperation[any, any](caller, test.address).Call(t.Context(), test.arguments)
 			for _, err := range []error{called, operated} {
 				failed, ok := errors.AsType[*bus.Error](err)
-				if !ok || failed.Status != 400 || failed.Executed != bus.NotExecuted || !strings.Contains(failed.Detail, test.want) {
+				if !ok || failed.Status != 400 || failed.Executed != bus.ExecutedNo || !strings.Contains(failed.Detail, test.want) {
 					t.Errorf("%v; want %q", err, test.want)
 				}
 			}
@@ -255,7 +255,7 @@ func TestResultsInAnyCase(t *testing.T) {
 			t.Errorf("with a tag of another case: %+v, %v", response, err)
 		}
 		var called plain
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", arguments, &called); err != nil || called.Sum != 11 {
+		if err := caller.Call(t.Context(), calculatorURL+"/add", arguments, &called); err != nil || called.Sum != 11 {
 			t.Errorf("by Call: %+v, %v", called, err)
 		}
 	})
@@ -270,7 +270,7 @@ func TestOperationsFail(t *testing.T) {
 			t.Errorf("the handler's error: %v", err)
 		}
 		response, err := bus.NewOperation[idArguments, []int](caller, "GET "+shelfURL+"/books/{id}").Call(t.Context(), idArguments{"Emma"})
-		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 502 || failed.Executed != bus.WasExecuted || response.ID == "" ||
+		if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 502 || failed.Executed != bus.ExecutedYes || response.ID == "" ||
 			!strings.Contains(failed.Detail, "the response does not fit []int") {
 			t.Errorf("a response of another kind: %v", err)
 		}
@@ -292,7 +292,7 @@ func TestOperationsArePublished(t *testing.T) {
 		slices.Sort(ids)
 		who := bus.NewOperation[whoArguments, whoResults](w.connect("caller.example"), shelfURL+"/who")
 		var told []string
-		for response, err := range who.Publish(t.Context(), whoArguments{}) {
+		for response, err := range who.Multicast(t.Context(), whoArguments{}) {
 			if err != nil || response.Host != "shelf.example" || response.ID != response.Results.ID || response.Status != 200 {
 				t.Errorf("%+v, %v", response, err)
 			}
@@ -302,7 +302,7 @@ func TestOperationsArePublished(t *testing.T) {
 			t.Errorf("answered by %v, want %v", told, ids)
 		}
 		told = nil
-		for response, err := range who.Publish(t.Context(), whoArguments{Fail: true}) {
+		for response, err := range who.Multicast(t.Context(), whoArguments{Fail: true}) {
 			if failed, ok := errors.AsType[*bus.Error](err); !ok || failed.Status != 418 || failed.ID != response.ID || failed.Detail != "not "+response.ID {
 				t.Errorf("%+v, %v", response, err)
 			}
@@ -313,7 +313,7 @@ func TestOperationsArePublished(t *testing.T) {
 		}
 	})
 	broken := bus.NewOperation[none, none](newBus(t).Connect("caller.example"), "https://a..b/")
-	for response, err := range broken.Publish(t.Context(), none{}) {
+	for response, err := range broken.Multicast(t.Context(), none{}) {
 		if bus.StatusOf(err) != 400 || response.ID != "" {
 			t.Errorf("a bad address: %+v, %v", response, err)
 		}

@@ -1,9 +1,7 @@
 package bus
 
 import (
-	"context"
 	"errors"
-	"net"
 	"reflect"
 	"strings"
 	"time"
@@ -21,23 +19,6 @@ import (
 // endpoint is a plain noun (see [ServeOption]). An option wins over the environment.
 type ConnectOption func(*connectConfig)
 
-// InProcessBroker is a broker in this process, such as *broker.Broker of bus/broker or a nats-server. It may be a
-// [QuietBroker], too.
-type InProcessBroker interface {
-	InProcessConn() (net.Conn, error)
-}
-
-// QuietBroker is an [InProcessBroker] that can tell when no message is on its way, as one in a testing/synctest bubble
-// can: see bustest.Virtual. [Conn.Close] then waits for such a moment to unsubscribe, instead of draining: to drain,
-// nats.go uses timers that it shares with the whole process, and a timer must not leave its bubble.
-type QuietBroker interface {
-	InProcessBroker
-	// AwaitQuiet returns nil at a moment at which no message is on its way to or from any client, and none leaves
-	// before the goroutine that called it waits for something. The error says why there was no such moment while ctx
-	// lasted.
-	AwaitQuiet(ctx context.Context) error
-}
-
 // WithURL sets the address of the broker, or several addresses separated by commas. An empty one stands for the default;
 // another one beside [WithBroker] or [WithNATS] is an error of Connect. Default: BUS_NATS_URL, else nats://127.0.0.1:4222.
 func WithURL(url string) ConnectOption {
@@ -48,20 +29,20 @@ func WithURL(url string) ConnectOption {
 	}
 }
 
-// WithBroker connects to a broker in this process, without a socket and without a login: use [WithURL] or [WithNATS] for a broker
+// WithBroker connects to a broker in this process, such as *broker.Broker of bus/broker or a nats-server, without a socket and without a login: use [WithURL] or [WithNATS] for a broker
 // that has users. BUS_NATS_URL does not count then, and one of these beside it is an error of Connect. Default: none.
-func WithBroker(broker InProcessBroker) ConnectOption {
+func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 	return func(c *connectConfig) {
+		ofTest, isOfTest := broker.(testbroker.Broker)
+		if isOfTest {
+			broker, c.checkCircuit = ofTest.InProcessConnProvider, ofTest.ReportDifference
+		}
 		value := reflect.ValueOf(broker)
 		if broker == nil || !value.Type().Comparable() || value.Kind() == reflect.Pointer && value.IsNil() {
 			c.faults = append(c.faults, errors.New("bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns"))
 			return
 		}
-		yielding, isYielding := broker.(testbroker.Yielding)
-		if isYielding {
-			broker = yielding.Broker
-		}
-		c.linkConfig.provider, c.testBroker = broker, isYielding
+		c.linkConfig.provider, c.testBroker = broker, isOfTest
 	}
 }
 
@@ -125,19 +106,10 @@ func WithBaseURL(url string) ConnectOption {
 	return func(c *connectConfig) { c.baseURL = strings.TrimSuffix(url, "/") }
 }
 
-// WithShortCircuit says whether a call to an instance in the same process stays in the process. Default: yes,
-// unless BUS_SHORT_CIRCUIT is 0.
-func WithShortCircuit(on bool) ConnectOption {
-	return func(c *connectConfig) { c.shortCircuit, c.circuitFault = on, nil }
-}
-
-// WithShortCircuitCheck compares, in tests, calls that stay in the process with what the broker would have carried.
-// Every such call of this connection is also written as text and read again, and report is called with each difference:
-// an error that names the call, the part (request, ack or response), and both values. The handler runs once, and the
-// call itself is not affected. report is called before the call returns, from any goroutine, possibly from several at
-// once. Default: no comparison.
-func WithShortCircuitCheck(report func(difference error)) ConnectOption {
-	return func(c *connectConfig) { c.checkCircuit = report }
+// WithoutShortCircuit makes every call travel over the broker, also to an instance in the same process. Default: such a call stays
+// in the process, unless BUS_SHORT_CIRCUIT is 0.
+func WithoutShortCircuit() ConnectOption {
+	return func(c *connectConfig) { c.shortCircuit, c.circuitFault = false, nil }
 }
 
 // WithVerifier sets the verifier of tokens. The caller closes it, after the connection. nil stands for the default, and
@@ -148,19 +120,19 @@ func WithVerifier(verifier *claims.Verifier) ConnectOption {
 	return func(c *connectConfig) { c.verifier = verifier }
 }
 
-// WithHandlerLimit sets how many handlers run at once; further requests are answered 503. Default: 10 000.
-func WithHandlerLimit(limit int) ConnectOption {
+// WithMaxHandlers sets how many handlers run at once; further requests are answered 503. Default: 10 000.
+func WithMaxHandlers(limit int) ConnectOption {
 	return func(c *connectConfig) { c.handlerLimit = limit }
 }
 
-// WithMessageLimit sets the largest body in bytes, of a request or a response, that the connection sends or accepts,
+// WithMaxMessageBytes sets the largest body in bytes, of a request or a response, that the connection sends or accepts,
 // from 64 KiB to 512 MiB; a larger one is answered 413, or 500 if it is the response of a service of this connection. A
 // body that exceeds the broker's own limit travels in parts.
 // Default: 32 MiB.
 //
 // Of messages that come in parts a connection keeps at most 16 times as much, and 8 times as much of the requests of
-// one sender; beyond that the answer is 503. How much of the limit an endpoint accepts is up to [BodyLimit].
-func WithMessageLimit(bytes int) ConnectOption {
+// one sender; beyond that the answer is 503. How much of the limit an endpoint accepts is up to [MaxBodyBytes].
+func WithMaxMessageBytes(bytes int) ConnectOption {
 	return func(c *connectConfig) { c.messageLimit = bytes }
 }
 

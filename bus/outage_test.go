@@ -19,7 +19,7 @@ import (
 
 // fragile is a broker that a connection can be cut off from. It is quiet whenever the clock of a bubble moves.
 type fragile struct {
-	bus.InProcessBroker
+	nats.InProcessConnProvider
 
 	mu    sync.Mutex // protects all below
 	away  bool
@@ -37,7 +37,7 @@ func (f *fragile) InProcessConn() (net.Conn, error) {
 	if f.away {
 		return nil, errOutOfReach()
 	}
-	conn, err := f.InProcessBroker.InProcessConn()
+	conn, err := f.InProcessConnProvider.InProcessConn()
 	f.conns = append(f.conns, conn)
 	return conn, err
 }
@@ -54,10 +54,10 @@ func (f *fragile) cut(away bool) {
 }
 
 // move has those who connect from now on come to another broker.
-func (f *fragile) move(to bus.InProcessBroker) {
+func (f *fragile) move(to nats.InProcessConnProvider) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.InProcessBroker = to
+	f.InProcessConnProvider = to
 }
 
 // leave has nobody connect any more, until come. Connections that there are stay.
@@ -76,7 +76,7 @@ func (f *fragile) come() {
 // connectFragile connects by a way of its own.
 func (b *bubble) connectFragile(host string) (*bus.Conn, *fragile) {
 	b.t.Helper()
-	way := &fragile{InProcessBroker: b.Broker()}
+	way := &fragile{InProcessConnProvider: b.Broker()}
 	return b.connect(host, bus.WithBroker(way)), way
 }
 
@@ -105,8 +105,8 @@ const slowURL = "GET https://slow.example/slow?for="
 func TestServeWhileTheConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	w := &world{Bus: newBus(t)}
-	way := &fragile{InProcessBroker: w.Broker()}
-	watch := &watchedBroker{InProcessBroker: way}
+	way := &fragile{InProcessConnProvider: w.Broker()}
+	watch := &watchedBroker{InProcessConnProvider: way}
 	conn := w.Connect("slow.example", bus.WithBroker(watch))
 	look := func(written []byte) {
 		if bytes.Contains(written, []byte("PING")) {
@@ -126,17 +126,17 @@ func TestOutageEndsCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		caller, way := b.connectFragile("caller.example")
 		serveSlow(t, b.connect("slow.example"))
-		local := b.connect("local.example", bus.WithBroker(way), bus.WithShortCircuit(true))
+		local := b.Connect("local.example", bus.WithBroker(way))
 		serveSlow(t, local)
 		time.AfterFunc(500*time.Millisecond, func() { way.cut(true) })
 		begun := time.Now()
 		var calls sync.WaitGroup
 		calls.Go(func() {
-			wantFailed(t, "the call", bus.Call(t.Context(), caller, slowURL+"10s", nil, nil), 503, bus.ErrDisconnected)
+			wantFailed(t, "the call", caller.Call(t.Context(), slowURL+"10s", nil, nil), 503, bus.ErrDisconnected)
 		})
 		calls.Go(func() {
 			failed := 0
-			for _, err := range caller.Publish(mustRequest(t, "https://slow.example/all?for=10s")) {
+			for _, err := range caller.Multicast(mustRequest(t, "https://slow.example/all?for=10s")) {
 				failed++
 				wantFailed(t, "the multicast", err, 503, bus.ErrDisconnected)
 			}
@@ -145,13 +145,13 @@ func TestOutageEndsCalls(t *testing.T) {
 			}
 		})
 		stays := make(chan error, 1)
-		go func() { stays <- bus.Call(t.Context(), local, "GET https://local.example/slow?for=8s", nil, nil) }()
+		go func() { stays <- local.Call(t.Context(), "GET https://local.example/slow?for=8s", nil, nil) }()
 		calls.Wait()
 		if took := time.Since(begun); took != 2500*time.Millisecond {
 			t.Errorf("the calls ended after %s", took)
 		}
-		err := bus.Call(t.Context(), caller, slowURL+"1s", nil, nil)
-		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.NotExecuted || time.Since(begun) != 2500*time.Millisecond {
+		err := caller.Call(t.Context(), slowURL+"1s", nil, nil)
+		if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Executed != bus.ExecutedNo || time.Since(begun) != 2500*time.Millisecond {
 			t.Errorf("a new call: %v, after %s", err, time.Since(begun))
 		}
 		if err := <-stays; err != nil {
@@ -170,7 +170,7 @@ func TestLateResponseIsLost(t *testing.T) {
 		serveSlow(t, callee)
 		time.AfterFunc(100*time.Millisecond, func() { way.cut(true) })
 		begun := time.Now()
-		err := bus.Call(t.Context(), caller, slowURL+"200ms", nil, nil)
+		err := caller.Call(t.Context(), slowURL+"200ms", nil, nil)
 		wantFailed(t, "the call", err, 504, bus.ErrInstanceLost)
 		if took := time.Since(begun); took != 1400*time.Millisecond {
 			t.Errorf("the call ended after %s", took)
@@ -191,7 +191,7 @@ func TestResponseWaitsForItsCaller(t *testing.T) {
 		callee, _ := b.connectFragile("slow.example")
 		serveSlow(t, callee)
 		called, begun := make(chan error, 1), time.Now()
-		go func() { called <- bus.Call(t.Context(), caller, slowURL+"1s", nil, nil) }()
+		go func() { called <- caller.Call(t.Context(), slowURL+"1s", nil, nil) }()
 		time.Sleep(999 * time.Millisecond)
 		callersWay.leave()
 		for _, each := range []*bus.Conn{caller, callee} {
@@ -207,7 +207,7 @@ func TestResponseWaitsForItsCaller(t *testing.T) {
 			t.Errorf("the answer came after %s", took)
 		}
 		begun = time.Now()
-		if err := bus.Call(t.Context(), caller, slowURL+"1s", nil, nil); err != nil || time.Since(begun) > 1100*time.Millisecond {
+		if err := caller.Call(t.Context(), slowURL+"1s", nil, nil); err != nil || time.Since(begun) > 1100*time.Millisecond {
 			t.Errorf("a call from after it: %v, after %s", err, time.Since(begun))
 		}
 	})
@@ -217,9 +217,9 @@ func TestResponseWaitsForItsCaller(t *testing.T) {
 // there would be one. A broker client that reconnects cannot do so in a bubble, so that the clock is a real one.
 func TestCallsSurviveACut(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	connect := func(host string) (*bus.Conn, *fragile) {
-		way := &fragile{InProcessBroker: w.Broker()}
+		way := &fragile{InProcessConnProvider: w.Broker()}
 		return w.connect(host, bus.WithBroker(onlyBroker{way})), way
 	}
 	caller, callersWay := connect("caller.example")
@@ -244,7 +244,7 @@ func TestCallsSurviveACut(t *testing.T) {
 		{"the instance, when it answers", calleesWay, callee, true},
 	} {
 		called := make(chan error, 1)
-		go func() { called <- bus.Call(t.Context(), caller, "GET https://slow.example/slow", nil, nil) }()
+		go func() { called <- caller.Call(t.Context(), "GET https://slow.example/slow", nil, nil) }()
 		await(t, "the handler", begun)
 		away, back := test.conn.NATS().StatusChanged(nats.RECONNECTING), test.conn.NATS().StatusChanged(nats.CONNECTED)
 		cut := time.Now()
@@ -269,7 +269,7 @@ func TestCallsSurviveACut(t *testing.T) {
 }
 
 // onlyBroker hides that a broker may be quiet.
-type onlyBroker struct{ bus.InProcessBroker }
+type onlyBroker struct{ nats.InProcessConnProvider }
 
 // TestClosedConnectionIsMadeAnew has somebody publish what makes the broker close the connection, which nats.go does not
 // open again.
@@ -284,7 +284,7 @@ func TestClosedConnectionIsMadeAnew(t *testing.T) {
 			before := shared.NATS()
 			calls := make(chan error, 2)
 			for _, caller := range []*bus.Conn{shared, other} {
-				go func() { calls <- bus.Call(t.Context(), caller, slowURL+"5s", nil, nil) }()
+				go func() { calls <- caller.Call(t.Context(), slowURL+"5s", nil, nil) }()
 			}
 			time.Sleep(time.Second)
 			if err := before.Publish(strings.Repeat("x", 5000), nil); err != nil {
@@ -305,7 +305,7 @@ func TestClosedConnectionIsMadeAnew(t *testing.T) {
 			}
 			for _, caller := range []*bus.Conn{shared, other} {
 				for _, host := range []string{"slow.example", callee.ID() + ".slow.example"} {
-					if err := bus.Call(t.Context(), caller, "GET https://"+host+"/slow?for=1s", nil, nil); err != nil {
+					if err := caller.Call(t.Context(), "GET https://"+host+"/slow?for=1s", nil, nil); err != nil {
 						t.Errorf("%s is called: %v", host, err)
 					}
 					if ids := publish(t, caller, "https://"+host+"/all?for=1s"); len(ids) != 1 {
@@ -313,7 +313,7 @@ func TestClosedConnectionIsMadeAnew(t *testing.T) {
 					}
 				}
 			}
-			if made := callee.Stats().Relinked; made != int64(round+1) {
+			if made := callee.Stats().Reconnects; made != int64(round+1) {
 				t.Errorf("made anew %d times, want %d", made, round+1)
 			}
 			if now := bus.KnownSubscriptions(shared); now != known {
@@ -338,14 +338,14 @@ func TestClosedGivenConnection(t *testing.T) {
 	serveSlow(t, callee)
 	conn := w.Connect("caller.example", bus.WithNATS(app.Conn))
 	called := make(chan error, 1)
-	go func() { called <- bus.Call(t.Context(), conn, slowURL+"1s", nil, nil) }()
-	for callee.Stats().Handlers == 0 {
+	go func() { called <- conn.Call(t.Context(), slowURL+"1s", nil, nil) }()
+	for callee.Stats().InFlight == 0 {
 		continue // until it is under way
 	}
 	app.Close()
 	wantFailed(t, "a call under way", await(t, "the end of the call", called), 503, bus.ErrDisconnected)
-	err := bus.Call(t.Context(), conn, slowURL+"1s", nil, nil)
-	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.NotExecuted || conn.Connected() {
+	err := conn.Call(t.Context(), slowURL+"1s", nil, nil)
+	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.ExecutedNo || conn.Connected() {
 		t.Errorf("a new call: %v", err)
 	}
 	closeConn(t, conn)
@@ -366,7 +366,7 @@ func TestResponseOfClosedGivenConnection(t *testing.T) {
 		serveSlow(t, callee)
 		caller := b.connect("caller.example")
 		called := make(chan error, 1)
-		go func() { called <- bus.Call(t.Context(), caller, slowURL+"1s", nil, nil) }()
+		go func() { called <- caller.Call(t.Context(), slowURL+"1s", nil, nil) }()
 		synctest.Wait()
 		begun := time.Now()
 		app.Close()

@@ -62,7 +62,7 @@ func TestPathsThatLookAlike(t *testing.T) {
 				t.Errorf("%q reaches %q, want %q", path, got, want)
 			}
 		}
-		if dropped := callee.Stats().Dropped; dropped != 0 || !caller.Connected() {
+		if dropped := callee.Stats().Malformed; dropped != 0 || !caller.Connected() {
 			t.Errorf("%d messages were dropped, connected: %t", dropped, caller.Connected())
 		}
 	})

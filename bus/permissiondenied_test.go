@@ -51,7 +51,7 @@ func TestDeniedAtStart(t *testing.T) {
 				t.Fatalf("got %v, want %s…", err, want)
 			}
 			caller := e.connect("caller.example", bus.WithAckWait(time.Minute))
-			if err := bus.Call(t.Context(), caller, shopURL+"/buy", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
+			if err := caller.Call(t.Context(), shopURL+"/buy", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
 				t.Errorf("something is served all the same: %v", err)
 			}
 		})
@@ -72,9 +72,9 @@ func TestDeniedCall(t *testing.T) {
 			}
 			caller := e.connect("caller.example", append(slices.Clip(options), bus.WithAckWait(time.Minute))...)
 			for range 2 {
-				err := bus.Call(t.Context(), caller, calculatorURL+"/add", nil, nil)
+				err := caller.Call(t.Context(), calculatorURL+"/add", nil, nil)
 				failed, _ := errors.AsType[*bus.Error](err)
-				if failed == nil || failed.Status != 403 || failed.Executed != bus.NotExecuted || !errors.Is(err, nats.ErrPermissionViolation) ||
+				if failed == nil || failed.Status != 403 || failed.Executed != bus.ExecutedNo || !errors.Is(err, nats.ErrPermissionViolation) ||
 					!strings.Contains(failed.Detail, `the broker does not let user "caller.example" publish to bus.443.example.calculator.|.POST.add`) {
 					t.Errorf("what is denied: %v", err)
 				}

@@ -82,7 +82,7 @@ func (c *Conn) purposeOf(subscribed string) string {
 	if strings.HasPrefix(subscribed, c.plane+"."+strconv.Itoa(controlPort)+".") {
 		return forControl
 	}
-	if strings.HasPrefix(subscribed, c.plane+"."+strconv.Itoa(EventPort)+".") {
+	if strings.HasPrefix(subscribed, c.plane+"."+strconv.Itoa(eventPort)+".") {
 		return forEvent
 	}
 	return forEndpoint
@@ -103,7 +103,7 @@ func (to callee) publications(plane string) []Permission {
 			all.publication(plane, "GET.traffic", "asking who called whom"),
 		}
 	}
-	if to.port == EventPort { // those who answer are others, and not known
+	if to.port == eventPort { // those who answer are others, and not known
 		return []Permission{to.publication(plane, "POST."+anyRest, "firing events of "+to.host)}
 	}
 	instance := callee{anyLabel + "." + to.host, to.port}

@@ -193,7 +193,7 @@ func TestForgedResponses(t *testing.T) {
 			caller := e.connect("caller.example", options...)
 			go func() {
 				var out struct{ Word string }
-				if err := bus.Call(t.Context(), caller, "https://clerk.example/ask", nil, &out); err != nil {
+				if err := caller.Call(t.Context(), "https://clerk.example/ask", nil, &out); err != nil {
 					t.Error(err)
 				}
 				answered <- out.Word
@@ -238,7 +238,7 @@ func TestLateAnswers(t *testing.T) {
 	within := func(expires time.Duration) string {
 		return bus.Permissions{
 			Subscribe: []bus.Permission{{Subject: "question"}},
-			Responses: &bus.ResponsePermission{Max: -1, Expires: expires},
+			Responses: &bus.ResponsePermission{MaxMsgs: -1, Expires: expires},
 		}.String()
 	}
 	e := newEnforcing(t, map[string]string{"slow": within(time.Hour), "late": within(50 * time.Millisecond), "asks": ""})

@@ -15,9 +15,9 @@ import (
 type Permissions struct {
 	Publish   []Permission
 	Subscribe []Permission
-	// Unheard is what the user does not get although Subscribe allows it: announcements, as it publishes such itself. With
+	// SubscribeDeny is what the user does not get although Subscribe allows it: announcements, as it publishes such itself. With
 	// Responses it could hand itself one with any reply subject, and then publish there.
-	Unheard []Permission
+	SubscribeDeny []Permission
 	// Responses says that the user may answer on the reply subject of what was delivered to it. Nil: it may not.
 	Responses *ResponsePermission
 }
@@ -31,7 +31,7 @@ type Permission struct {
 
 // ResponsePermission is what NATS calls allow_responses.
 type ResponsePermission struct {
-	Max     int           // messages to one reply subject; -1 is no limit, as a large response takes many; 0 is 1
+	MaxMsgs int           // messages to one reply subject; -1 is no limit, as a large response takes many; 0 is 1
 	Expires time.Duration // after the request was delivered; -1 is never; 0 is 2 minutes
 }
 
@@ -69,8 +69,8 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 		granted.Publish = append(granted.Publish, each.publications(c.plane)...)
 	}
 	if c.allowResponses {
-		granted.Unheard = granted.unheard(c.plane)
-		granted.Responses = &ResponsePermission{Max: -1, Expires: wire.MaxTimeBudget}
+		granted.SubscribeDeny = granted.unheard(c.plane)
+		granted.Responses = &ResponsePermission{MaxMsgs: -1, Expires: wire.MaxTimeBudget}
 	}
 	return granted.With(), nil
 }
@@ -95,10 +95,10 @@ func (p Permissions) With(others ...Permissions) Permissions {
 	for _, other := range others {
 		sum.Publish = slices.Concat(sum.Publish, other.Publish)
 		sum.Subscribe = slices.Concat(sum.Subscribe, other.Subscribe)
-		sum.Unheard = slices.Concat(sum.Unheard, other.Unheard)
+		sum.SubscribeDeny = slices.Concat(sum.SubscribeDeny, other.SubscribeDeny)
 		sum.Responses = sum.Responses.with(other.Responses)
 	}
-	sum.Publish, sum.Subscribe, sum.Unheard = needed(sum.Publish), needed(sum.Subscribe), needed(sum.Unheard)
+	sum.Publish, sum.Subscribe, sum.SubscribeDeny = needed(sum.Publish), needed(sum.Subscribe), needed(sum.SubscribeDeny)
 	return sum
 }
 
@@ -110,7 +110,7 @@ func (r *ResponsePermission) with(other *ResponsePermission) *ResponsePermission
 	case other == nil:
 		return r
 	}
-	return &ResponsePermission{Max: widestLimit(r.Max, other.Max, brokerMax), Expires: widestLimit(r.Expires, other.Expires, brokerExpires)}
+	return &ResponsePermission{MaxMsgs: widestLimit(r.MaxMsgs, other.MaxMsgs, brokerMax), Expires: widestLimit(r.Expires, other.Expires, brokerExpires)}
 }
 
 // widestLimit returns the limit that allows more. Below zero it is none, and zero stands for the broker's own.

@@ -15,7 +15,7 @@ func TestPermissionsText(t *testing.T) {
 	granted := bus.Permissions{
 		Publish:   []bus.Permission{{Subject: "bus.443.example.products.|.>", For: "calls"}, {Subject: "bus.r.>"}},
 		Subscribe: []bus.Permission{{Subject: "bus.443.example.shop.|.GET.buy", Queue: "shop.example", For: "endpoint"}},
-		Responses: &bus.ResponsePermission{Max: -1, Expires: time.Minute},
+		Responses: &bus.ResponsePermission{MaxMsgs: -1, Expires: time.Minute},
 	}
 	const text = `permissions {
   publish {
@@ -95,12 +95,12 @@ func TestPermissionsWithResponses(t *testing.T) {
 	type responses = bus.ResponsePermission
 	for name, test := range map[string]struct{ one, other, want *responses }{
 		"neither":      {},
-		"one":          {&responses{Max: 1, Expires: time.Second}, nil, &responses{Max: 1, Expires: time.Second}},
-		"more":         {&responses{Max: 1, Expires: time.Second}, &responses{Max: 2, Expires: time.Minute}, &responses{Max: 2, Expires: time.Minute}},
-		"each in part": {&responses{Max: 9, Expires: time.Second}, &responses{Max: 2, Expires: time.Minute}, &responses{Max: 9, Expires: time.Minute}},
-		"no limit":     {&responses{Max: 1, Expires: time.Second}, &responses{Max: -1, Expires: 10 * time.Minute}, &responses{Max: -1, Expires: 10 * time.Minute}},
-		"no end":       {&responses{Max: 0, Expires: time.Hour}, &responses{Max: 0, Expires: -1}, &responses{Max: 0, Expires: -1}},
-		"the broker's": {&responses{}, &responses{Max: 3, Expires: time.Minute}, &responses{Max: 3}},
+		"one":          {&responses{MaxMsgs: 1, Expires: time.Second}, nil, &responses{MaxMsgs: 1, Expires: time.Second}},
+		"more":         {&responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute}, &responses{MaxMsgs: 2, Expires: time.Minute}},
+		"each in part": {&responses{MaxMsgs: 9, Expires: time.Second}, &responses{MaxMsgs: 2, Expires: time.Minute}, &responses{MaxMsgs: 9, Expires: time.Minute}},
+		"no limit":     {&responses{MaxMsgs: 1, Expires: time.Second}, &responses{MaxMsgs: -1, Expires: 10 * time.Minute}, &responses{MaxMsgs: -1, Expires: 10 * time.Minute}},
+		"no end":       {&responses{MaxMsgs: 0, Expires: time.Hour}, &responses{MaxMsgs: 0, Expires: -1}, &responses{MaxMsgs: 0, Expires: -1}},
+		"the broker's": {&responses{}, &responses{MaxMsgs: 3, Expires: time.Minute}, &responses{MaxMsgs: 3}},
 	} {
 		for _, order := range [][2]*responses{{test.one, test.other}, {test.other, test.one}} {
 			sum := bus.Permissions{Responses: order[0]}.With(bus.Permissions{}, bus.Permissions{Responses: order[1]})
@@ -168,7 +168,7 @@ func TestPermissionsOfCallees(t *testing.T) {
 		caller, callee := newCalculator(t, w)
 		instance := "https://" + callee.ID() + "." + calculatorHost
 		for _, address := range []string{instance + "/add", instance + "/who", "https://x.nobody.example:444/add"} {
-			_ = bus.Call(t.Context(), caller, "GET "+address, nil, nil)
+			_ = caller.Call(t.Context(), "GET "+address, nil, nil)
 		}
 		publish(t, caller, instance+"/who")
 		granted, err := caller.Permissions()

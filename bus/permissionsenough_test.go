@@ -35,7 +35,7 @@ const (
 // Buy calls another service.
 func (s *shop) Buy(ctx context.Context, x, y int) (sum int, err error) {
 	var out struct{ Sum int }
-	err = bus.Call(ctx, s.conn, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
+	err = s.conn.Call(ctx, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
 	return out.Sum, err
 }
 
@@ -123,7 +123,7 @@ func (p *players) calls() {
 		p.expect(p.shop, "GET", address+"/add?x=1&y=2", "", 200, `{"sum":3}`)
 		p.expect(p.shop, "GET", address+"/nothing", "", 404, "nothing")
 	}
-	err := bus.Call(t.Context(), p.shop, "GET https://x1aaaaaaaa."+calculatorHost+"/add", nil, nil)
+	err := p.shop.Call(t.Context(), "GET https://x1aaaaaaaa."+calculatorHost+"/add", nil, nil)
 	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || !errors.Is(err, bus.ErrNoResponder) {
 		t.Errorf("an instance that is not there: %v", err)
 	}
@@ -152,7 +152,7 @@ func (p *players) callAndLeave(from *bus.Conn, address string, handled <-chan st
 	p.t.Helper()
 	ctx, leave := context.WithCancel(p.t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- bus.Call(ctx, from, address, nil, nil) }()
+	go func() { ended <- from.Call(ctx, address, nil, nil) }()
 	await(p.t, "the call of "+address, handled)
 	p.expect(from, "GET", address[:strings.LastIndexByte(address, '/')]+"/openapi.json", "", 200, "openapi")
 	leave()
@@ -270,7 +270,7 @@ func TestLostInstanceUnderPermissions(t *testing.T) {
 				t.Fatal(refused)
 			}
 			caller, ended := e.connect("caller.example", options...), make(chan error, 1)
-			go func() { ended <- bus.Call(t.Context(), caller, "https://clerk.example/ask", nil, nil) }()
+			go func() { ended <- caller.Call(t.Context(), "https://clerk.example/ask", nil, nil) }()
 			question := taker.next()
 			response, id := "bus.r.example.caller."+caller.ID(), question.reply[strings.LastIndexByte(question.reply, '.')+1:]
 			if len(options) > 0 {

@@ -15,9 +15,9 @@ func (p Permissions) String() string {
 	var text strings.Builder
 	text.WriteString("permissions {\n")
 	writeLists(&text, "publish", p.Publish, nil)
-	writeLists(&text, "subscribe", p.Subscribe, p.Unheard)
+	writeLists(&text, "subscribe", p.Subscribe, p.SubscribeDeny)
 	if p.Responses != nil {
-		fmt.Fprintf(&text, "  allow_responses { max: %d, expires: %q }\n", p.Responses.Max, p.Responses.Expires)
+		fmt.Fprintf(&text, "  allow_responses { max: %d, expires: %q }\n", p.Responses.MaxMsgs, p.Responses.Expires)
 	}
 	text.WriteString("}\n")
 	return text.String()
@@ -70,9 +70,9 @@ func (p Permissions) MarshalJSON() ([]byte, error) {
 		Pub  jsonList       `json:"pub"`
 		Sub  jsonList       `json:"sub"`
 		Resp *jsonResponses `json:"resp,omitempty"`
-	}{Pub: newJSONList(p.Publish, nil), Sub: newJSONList(p.Subscribe, p.Unheard)}
+	}{Pub: newJSONList(p.Publish, nil), Sub: newJSONList(p.Subscribe, p.SubscribeDeny)}
 	if p.Responses != nil {
-		text.Resp = &jsonResponses{p.Responses.Max, p.Responses.Expires.Nanoseconds()}
+		text.Resp = &jsonResponses{p.Responses.MaxMsgs, p.Responses.Expires.Nanoseconds()}
 	}
 	return json.Marshal(text)
 }

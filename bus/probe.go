@@ -44,7 +44,7 @@ func (c *Conn) newProber() *prober {
 func (p *prober) ask(instances []peer) {
 	for _, instance := range instances {
 		// host and id come from a message, and become part of a subject
-		if subject.ValidHost(instance.host) != nil || subject.ValidID(instance.id) != nil {
+		if subject.CheckHost(instance.host) != nil || subject.CheckID(instance.id) != nil {
 			continue
 		}
 		token := p.renew(instance)

@@ -40,7 +40,7 @@ func TestLostInstanceEndsTheCall(t *testing.T) {
 			server := newScripted(t, b.world, scriptedHost, ack)
 			begun := time.Now()
 			server.dies(test.dies)
-			wantLost(t, test.dies.String(), bus.Call(t.Context(), caller, scriptedURL, nil, nil))
+			wantLost(t, test.dies.String(), caller.Call(t.Context(), scriptedURL, nil, nil))
 			if took := time.Since(begun); took != test.ends {
 				t.Errorf("dead after %s, and the call ended after %s, want %s", test.dies, took, test.ends)
 			}
@@ -61,7 +61,7 @@ func TestLostInstanceOfAMulticast(t *testing.T) {
 		server.dies(100 * time.Millisecond)
 		answers := 0
 		begun := time.Now()
-		for response, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+		for response, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
 			if err != nil {
 				wantLost(t, "the multicast", err)
 				continue
@@ -92,19 +92,19 @@ func TestLivingInstanceIsWaitedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := bus.Call(t.Context(), caller, "GET https://slow.example/slow", nil, nil); err != nil {
+		if err := caller.Call(t.Context(), "GET https://slow.example/slow", nil, nil); err != nil {
 			t.Errorf("a slow call: %v", err)
 		}
 		if ids := publish(t, caller, "https://slow.example/all"); len(ids) != 1 {
 			t.Errorf("a slow multicast is answered by %v", ids)
 		}
-		if dropped := callee.Stats().Dropped + caller.Stats().Dropped; dropped != 0 {
+		if dropped := callee.Stats().Malformed + caller.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)
 		}
 		_ = server
 		ctx, cancel := context.WithTimeout(t.Context(), 5500*time.Millisecond)
 		defer cancel()
-		wantFailed(t, "a silent instance", bus.Call(ctx, caller, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		wantFailed(t, "a silent instance", caller.Call(ctx, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		if synctest.Wait(); len(asked) != 5 {
 			t.Errorf("asked %d times in 5.5 s", len(asked))
 		}
@@ -143,7 +143,7 @@ func TestForgedLossIsNotBelieved(t *testing.T) {
 				}
 			}
 		})
-		wantFailed(t, "the call", bus.Call(ctx, caller, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		wantFailed(t, "the call", caller.Call(ctx, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
 		forging.Wait()
 	})
 }

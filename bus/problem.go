@@ -23,15 +23,15 @@ type problem struct {
 	Internal bool `json:"internal,omitempty"` // see [IsInternal]; that of status 500 is so in any case
 }
 
-// ServeError writes err as problem+json (RFC 9457), with the status of [StatusOf]. Use it in an http.Handler on the
+// WriteError writes err as problem+json (RFC 9457), with the status of [StatusOf]. Use it in an http.Handler on the
 // bus, or to pass the error of a call on to an HTTP client. Without an error, nil, it writes 500.
-func ServeError(w http.ResponseWriter, r *http.Request, err error) {
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if err == nil {
-		err = Errorf(http.StatusInternalServerError, "the handler called bus.ServeError with a nil error")
+		err = Errorf(http.StatusInternalServerError, "the handler called bus.WriteError with a nil error")
 	}
 	failed := *asError(err)
-	if failed.Instance == "" {
-		failed.Instance = r.URL.EscapedPath()
+	if failed.Path == "" {
+		failed.Path = r.URL.EscapedPath()
 	}
 	if span := trace.SpanContextFromContext(r.Context()); failed.TraceID == "" && span.HasTraceID() {
 		failed.TraceID = span.TraceID().String() // of the server's span: nobody may have traced the request before
@@ -101,7 +101,7 @@ func (e *Error) body() []byte {
 	}
 	body, err := strictjson.Marshal(problem{restmap.Problem{
 		Type: strings.ToValidUTF8(cmp.Or(e.Type, aboutBlank), "�"), Title: http.StatusText(e.Status), Status: e.Status, Detail: strings.ToValidUTF8(e.Detail, "�"),
-		Instance: strings.ToValidUTF8(e.Instance, "�"), Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID, Executed: e.notExecuted(), Errors: arguments,
+		Instance: strings.ToValidUTF8(e.Path, "�"), Host: e.Host, ID: e.ID, MsgID: e.MsgID, TraceID: e.TraceID, Executed: e.notExecuted(), Errors: arguments,
 	}, e.internal && e.Status != http.StatusInternalServerError})
 	if err != nil {
 		return nil // only text and numbers: the status alone has to do
@@ -111,8 +111,8 @@ func (e *Error) body() []byte {
 
 // notExecuted is the member that proves to a caller that nothing has run.
 func (e *Error) notExecuted() string {
-	if e.Executed == NotExecuted {
-		return NotExecuted.String()
+	if e.Executed == ExecutedNo {
+		return ExecutedNo.String()
 	}
 	return ""
 }
@@ -147,7 +147,7 @@ func (e *Error) response() *wire.Response {
 func responseError(res *wire.Response) *Error {
 	failed := &Error{
 		Status: res.Status, Host: res.FromHost, ID: res.FromID, MsgID: res.MsgID,
-		Executed: WasExecuted, allow: res.Header.Get("Allow"), RetryAfter: parseSeconds(res.Header.Get("Retry-After")),
+		Executed: ExecutedYes, allow: res.Header.Get("Allow"), RetryAfter: parseSeconds(res.Header.Get("Retry-After")),
 	}
 	if res.Status == http.StatusGatewayTimeout {
 		failed.cause = errTimeBudget()
@@ -155,10 +155,10 @@ func responseError(res *wire.Response) *Error {
 	if isProblem(res) {
 		told, details, leftOut := readProblem(res.Body)
 		failed.Type, failed.details, failed.leftOut = told.Type, details, leftOut
-		failed.Detail, failed.Instance, failed.Arguments = told.Detail, told.Instance, told.Errors
+		failed.Detail, failed.Path, failed.Arguments = told.Detail, told.Instance, told.Errors
 		failed.TraceID, failed.internal = told.TraceID, told.Internal
-		if told.Executed == NotExecuted.String() {
-			failed.Executed = NotExecuted
+		if told.Executed == ExecutedNo.String() {
+			failed.Executed = ExecutedNo
 		}
 		if told.Host != "" {
 			failed.Host, failed.ID, failed.MsgID = told.Host, told.ID, told.MsgID

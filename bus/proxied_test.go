@@ -33,14 +33,14 @@ func TestAProxyHasRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = bus.Call(t.Context(), caller, "GET https://"+calculatorHost+"/no-such-path", nil, nil)
+		err = caller.Call(t.Context(), "GET https://"+calculatorHost+"/no-such-path", nil, nil)
 		refused, _ := errors.AsType[*bus.Error](err)
-		if refused == nil || refused.Executed != bus.NotExecuted {
+		if refused == nil || refused.Executed != bus.ExecutedNo {
 			t.Fatalf("what is refused: %+v", refused)
 		}
-		err = bus.Call(t.Context(), caller, "GET https://proxy.example/", nil, nil)
+		err = caller.Call(t.Context(), "GET https://proxy.example/", nil, nil)
 		passed, _ := errors.AsType[*bus.Error](err)
-		if passed == nil || passed.Executed != bus.WasExecuted || passed.Status != http.StatusNotFound || passed.Detail != refused.Detail || passed.Host != refused.Host {
+		if passed == nil || passed.Executed != bus.ExecutedYes || passed.Status != http.StatusNotFound || passed.Detail != refused.Detail || passed.Host != refused.Host {
 			t.Errorf("what is passed on: %+v, want what is refused, %+v, as executed", passed, refused)
 		}
 	})

@@ -37,7 +37,7 @@ func (l *link) publish(ctx context.Context, within time.Duration, subject, reply
 // most of them.
 func (l *link) publishNow(subject, reply string, payload []byte) error {
 	if l.isStalled() {
-		return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker has accepted nothing for %s", stalledAfter)
+		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrDisconnected, "the broker has accepted nothing for %s", stalledAfter)
 	}
 	return l.hand(subject, reply, payload)
 }
@@ -71,9 +71,9 @@ func (l *link) awaitRoom(ctx context.Context, within time.Duration, writer *batc
 func errNoRoom(ctx context.Context) error {
 	const why = "before the message was sent, as the broker accepts no more at the moment"
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return newError(http.StatusServiceUnavailable, NotExecuted, errEnded(ctx), "the caller stopped waiting "+why)
+		return newError(http.StatusServiceUnavailable, ExecutedNo, errEnded(ctx), "the caller stopped waiting "+why)
 	}
-	return newError(http.StatusGatewayTimeout, NotExecuted, errTimeBudget(), "the time budget was spent "+why)
+	return newError(http.StatusGatewayTimeout, ExecutedNo, errTimeBudget(), "the time budget was spent "+why)
 }
 
 // hand gives bytes to the broker client, which sends them now or not at all. A connection of our own keeps nothing for later: see
@@ -97,13 +97,13 @@ func (l *link) hand(subject, reply string, payload []byte) error {
 	case errors.Is(err, nats.ErrReconnectBufExceeded), !takes(connection):
 		return errOutOfReach()
 	default:
-		return newError(http.StatusServiceUnavailable, NotExecuted, fmt.Errorf("%w: %w", ErrDisconnected, err), "the message cannot be published: %s", err)
+		return newError(http.StatusServiceUnavailable, ExecutedNo, fmt.Errorf("%w: %w", ErrDisconnected, err), "the message cannot be published: %s", err)
 	}
 }
 
 // exceeded is the error for a message that is too large for the broker.
 func (l *link) exceeded(size int) error {
-	return newError(http.StatusRequestEntityTooLarge, NotExecuted, nats.ErrMaxPayload,
+	return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
 		"a message of %d bytes exceeds the broker's limit of %d", size, l.payload())
 }
 
@@ -114,5 +114,5 @@ func takes(connection *nats.Conn) bool {
 }
 
 func errOutOfReach() error {
-	return newError(http.StatusServiceUnavailable, NotExecuted, ErrDisconnected, "the broker is out of reach")
+	return newError(http.StatusServiceUnavailable, ExecutedNo, ErrDisconnected, "the broker is out of reach")
 }

@@ -45,7 +45,7 @@ func (c *Conn) objection(in *incoming, fault error) error {
 	case fault != nil:
 		return unsent(fault)
 	case in.Request.TimeBudget <= 0:
-		return newError(http.StatusGatewayTimeout, NotExecuted, ErrTimeout, "the time budget was spent before the request arrived")
+		return newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent before the request arrived")
 	case in.Request.CallDepth > wire.MaxCallDepth:
 		return errTooDeep()
 	case !in.found():
@@ -58,7 +58,7 @@ func (c *Conn) objection(in *incoming, fault error) error {
 }
 
 func errTooDeep() *Error {
-	return newError(http.StatusLoopDetected, NotExecuted, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
+	return newError(http.StatusLoopDetected, ExecutedNo, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
 }
 
 // takeIn admits a request to the handlers, or says why not.
@@ -75,9 +75,9 @@ func (c *Conn) takeIn(in *incoming) error {
 func (c *Conn) letIn(in *incoming) error {
 	switch c.admit(in) {
 	case gateFull:
-		return tooBusy(NotExecuted, "too busy: the limit of concurrent handlers is reached")
+		return tooBusy(ExecutedNo, "too busy: the limit of concurrent handlers is reached")
 	case gateShut:
-		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the instance is closing")
+		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrClosed, "the instance is closing")
 	default:
 		return nil
 	}

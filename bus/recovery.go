@@ -39,7 +39,7 @@ func crash(reason any) error {
 
 // recovery makes an error of a panic. It is an [Interceptor]; those that stand around it see the error. When the goroutine
 // exits nothing can be returned: they are told by the exchange, and the request is answered by who started the handler.
-func (c *Conn) recovery(next Handler) Handler {
+func (c *Conn) recovery(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		returned := false
 		defer func() {

@@ -22,9 +22,9 @@ import (
 // they are named like Create, Read, Update, Delete, List and use a magic argument (httpRequestBody, httpResponseBody,
 // httpStatusCode). With an interface as type parameter, Serve[calculator.API](conn, impl), only its methods are served.
 //
-// Every exported method counts, including those promoted from embedded types; [Without] leaves out what is not meant
+// Every exported method counts, including those promoted from embedded types; [ExcludeMethods] leaves out what is not meant
 // for callers, such as a Close, about which a warning is logged. The names of arguments and results must be known in
-// production, too: a binary built with -ldflags=-s does not have them unless its source is embedded (see [Source]), and
+// production, too: a binary built with -ldflags=-s does not have them unless its source is embedded (see [SourceFS]), and
 // Serve then says so.
 //
 // Handlers run concurrently, each on a goroutine of its own; impl must allow that.
@@ -60,9 +60,6 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 
 // plan finds the methods of impl and makes their endpoints.
 func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoint, service *reflectapi.Service, err error) {
-	if config.durable != nil {
-		return nil, nil, errors.New("bus.Durable, bus.Redeliver and bus.InFlight are for events: leave them out of bus.Serve; see bus.Subscribe")
-	}
 	if isHandler(as, impl) {
 		return nil, nil, errors.New("an http.Handler is no service, and would be at /serve-http alone: use Conn.Handle")
 	}
@@ -107,12 +104,12 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 // for all that is below. The request's URL has the whole path. The endpoint is live when Handle returns, which waits for
 // the broker for at most 5 s.
 //
-// [Claims] guard a route, not what its handler finds there: if several routes lead to the same thing, each has to ask. A wider
+// [RequireClaims] guard a route, not what its handler finds there: if several routes lead to the same thing, each has to ask. A wider
 // path that answers without these claims under other methods, * /files/{path+} beside GET /files/private/{path+}, is logged as a
 // warning. No path is cleaned before it reaches the handler, but one that would lead to a route of this connection with other
 // claims if it were clean, /files//private/x, is answered 404.
 //
-// Request and response are whole in memory. The request body has at most 32 MiB, unless [BodyLimit] says otherwise. The
+// Request and response are whole in memory. The request body has at most 32 MiB, unless [MaxBodyBytes] says otherwise. The
 // response is sent when the handler returns, so there is no http.Flusher and no http.Hijacker, and informational statuses
 // (1xx) are passed over. RemoteAddr is the instance that calls, "id.host", without a port. All this also holds for the web
 // endpoints of [Serve].
@@ -213,21 +210,21 @@ func validEndpoints(plane, host string, endpoints []*endpoint) error {
 
 // faults compiles the claims, too.
 func (e *endpoint) faults(plane, host string) (faults []error) {
-	if err := subject.ValidPort(e.Port); err != nil {
+	if err := subject.CheckPort(e.Port); err != nil {
 		faults = append(faults, fmt.Errorf("%w; see bus.Port", err))
 	}
 	if e.Port == controlPort {
 		faults = append(faults, fmt.Errorf("port %d is reserved for the framework: use another port, such as 444 for internal endpoints", controlPort))
 	}
-	if e.Port == EventPort && e.source == "" {
-		faults = append(faults, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", EventPort))
+	if e.Port == eventPort && e.source == "" {
+		faults = append(faults, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", eventPort))
 	}
 	for _, route := range e.mapped.Routes {
 		if route.Method == http.MethodHead {
 			faults = append(faults, errors.New("HEAD cannot be served by itself: serve GET, which also answers HEAD"))
 		}
 		if !e.hidden && !openapi.Lists(route.Method) {
-			faults = append(faults, fmt.Errorf("OpenAPI has no HTTP method %s: if it is not misspelt, leave the endpoint out of the documents with bus.Hidden", route.Method))
+			faults = append(faults, fmt.Errorf("OpenAPI has no HTTP method %s: if it is not misspelt, leave the endpoint out of the documents with bus.Undocumented", route.Method))
 		}
 		if to := e.subject(plane, cmp.Or(e.source, host), route); len(to) > subject.MaxLength {
 			faults = append(faults, fmt.Errorf("its path makes a subject of %d bytes, and the limit is %d: shorten the path", len(to), subject.MaxLength))
@@ -237,7 +234,7 @@ func (e *endpoint) faults(plane, host string) (faults []error) {
 		faults = append(faults, err)
 	}
 	if e.bodyLimit < 0 || e.timeBudget < 0 {
-		faults = append(faults, errors.New("its body limit or time budget is negative; see bus.BodyLimit and bus.TimeBudget"))
+		faults = append(faults, errors.New("its body limit or time budget is negative; see bus.MaxBodyBytes and bus.TimeBudget"))
 	}
 	if err := checkText("bus.Description", e.description); err != nil {
 		faults = append(faults, err)

@@ -29,12 +29,12 @@ func TestServeReportsEveryFault(t *testing.T) {
 	t.Parallel()
 	conn := newBus(t).Connect("faulty.example")
 	err := bus.Serve(conn, faulty{})
-	for _, told := range []string{"faulty.example", "Channel", "Pair", "bus.Without"} {
+	for _, told := range []string{"faulty.example", "Channel", "Pair", "bus.ExcludeMethods"} {
 		if err == nil || !strings.Contains(err.Error(), told) {
 			t.Errorf("%v does not tell %q", err, told)
 		}
 	}
-	if err := bus.Serve(conn, faulty{}, bus.Without("Channel", "Pair")); err == nil || !strings.Contains(err.Error(), "no exported method") {
+	if err := bus.Serve(conn, faulty{}, bus.ExcludeMethods("Channel", "Pair")); err == nil || !strings.Contains(err.Error(), "no exported method") {
 		t.Errorf("nothing left: %v", err)
 	}
 }
@@ -63,7 +63,7 @@ func TestRegistrationFaults(t *testing.T) {
 		"port 888":            {func() error { return bus.Serve(conn, relay{}, bus.Port(888)) }, "888"},
 		"port 417":            {func() error { return bus.Serve(conn, relay{}, bus.Port(417)) }, "reserved for events"},
 		"unknown method": {
-			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Hidden())) }, "Jump",
+			func() error { return bus.Serve(conn, relay{}, bus.Method("Jump", bus.Undocumented())) }, "Jump",
 		},
 		"bad path":     {func() error { return bus.Serve(conn, relay{}, bus.Method("Pass", bus.Path("pass"))) }, "pass"},
 		"a colon":      {func() error { return conn.Handle("GET", "/:id", handler) }, "write {id} for a parameter"},
@@ -82,7 +82,7 @@ func TestRegistrationFaults(t *testing.T) {
 			func() error { return conn.Handle("GET", "/y", http.HandlerFunc(nil)) }, "handle GET /y on calculator.example: the handler is nil",
 		},
 		"wrong names": {
-			func() error { return bus.Serve(conn, relay{}, bus.Names("Pass", "a, b", "depth, budget")) }, "Pass",
+			func() error { return bus.Serve(conn, relay{}, bus.ParamNames("Pass", "a, b", "depth, budget")) }, "Pass",
 		},
 	} {
 		if err := test.register(); err == nil || !strings.Contains(err.Error(), test.told) {
@@ -112,10 +112,10 @@ func TestConnectFaults(t *testing.T) {
 		t.Errorf("plane: %v", err)
 	}
 	for told, option := range map[string]bus.ConnectOption{
-		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithHandlerLimit": bus.WithHandlerLimit(0), "bus.WithAckWait": bus.WithAckWait(0),
+		"BUS_BASE_URL": bus.WithBaseURL("nowhere"), "bus.WithMaxHandlers": bus.WithMaxHandlers(0), "bus.WithAckWait": bus.WithAckWait(0),
 		"connect timeout -1ns is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once": bus.WithConnectTimeout(-1),
-		"message limit of 65535 bytes is out of range: set 65536 to 536870912 with bus.WithMessageLimit":        bus.WithMessageLimit(64<<10 - 1),
-		"message limit of 536870913 bytes": bus.WithMessageLimit(512<<20 + 1),
+		"message limit of 65535 bytes is out of range: set 65536 to 536870912 with bus.WithMaxMessageBytes":     bus.WithMaxMessageBytes(64<<10 - 1),
+		"message limit of 536870913 bytes": bus.WithMaxMessageBytes(512<<20 + 1),
 		"bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns":                    bus.WithBroker((*broker.Broker)(nil)),
 		"base URL (BUS_BASE_URL or bus.WithBaseURL): it has a login, which all documents would show: leave it out": bus.WithBaseURL("https://user:secret@api.example.com"),
 	} {

@@ -18,7 +18,7 @@ import (
 // TestReplayedRequestRunsAgain sends one request several times: the bus never does that, and does not look for who does.
 func TestReplayedRequestRunsAgain(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	callee, runs := w.connect(calculatorHost), make(chan struct{}, 8)
 	err := callee.Handle(http.MethodGet, "/add", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runs <- struct{}{} }))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestMessageIDs(t *testing.T) {
 			var out struct {
 				MsgID string `json:"msgID"`
 			}
-			if err := bus.Call(t.Context(), caller, calculatorURL+"/context", nil, &out); err != nil {
+			if err := caller.Call(t.Context(), calculatorURL+"/context", nil, &out); err != nil {
 				t.Fatal(err)
 			}
 			if len(out.MsgID) < 26 || strings.Trim(out.MsgID, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" { // 5 bits each
@@ -65,10 +65,10 @@ func TestGuessedAnswers(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		server, requests := newScripted(t, b.world, scriptedHost), b.listen(b.Plane()+".443.>")
 		caller := b.connect("caller.example", bus.WithAckWait(time.Minute))
-		idle, before := b.goroutines(), caller.Stats().Strangers
+		idle, before := b.goroutines(), caller.Stats().UnmatchedResponses
 		ended := make(chan error, 1)
 		var out struct{ N int }
-		go func() { ended <- bus.Call(t.Context(), caller, scriptedURL, nil, &out) }()
+		go func() { ended <- caller.Call(t.Context(), scriptedURL, nil, &out) }()
 		asked := <-requests
 		const guesses = 10_000
 		var guessing sync.WaitGroup
@@ -87,7 +87,7 @@ func TestGuessedAnswers(t *testing.T) {
 		})
 		guessing.Wait()
 		synctest.Wait()
-		if strangers := caller.Stats().Strangers - before; strangers != guesses || len(ended) != 0 {
+		if strangers := caller.Stats().UnmatchedResponses - before; strangers != guesses || len(ended) != 0 {
 			t.Errorf("%d strangers, the call has ended: %t", strangers, len(ended) != 0)
 		}
 		server.script = []wire.OpCode{ack, res}
@@ -117,7 +117,7 @@ func TestPlanesBesideEachOther(t *testing.T) {
 			calls.Go(func() {
 				for range 200 {
 					var out struct{ ID string }
-					if err := bus.Call(t.Context(), caller, calculatorURL+"/who", nil, &out); err != nil || out.ID != callee.ID() {
+					if err := caller.Call(t.Context(), calculatorURL+"/who", nil, &out); err != nil || out.ID != callee.ID() {
 						t.Errorf("on plane %s %s answers, %v", plane, out.ID, err)
 					}
 				}

@@ -34,8 +34,8 @@ func (c *Conn) refusal(in *incoming, err error) *Error {
 	failed := *asError(err)
 	failed.TraceID = in.traceID
 	failed.sentBy(c, in.Request)
-	if failed.Instance == "" {
-		failed.Instance = in.Address.Path
+	if failed.Path == "" {
+		failed.Path = in.Address.Path
 	}
 	c.logLeftOut(&failed)
 	return &failed
@@ -44,7 +44,7 @@ func (c *Conn) refusal(in *incoming, err error) *Error {
 // logLeftOut tells the author of a handler which details of its error do not reach the caller, as nobody else could.
 func (c *Conn) logLeftOut(failed *Error) {
 	if failed.leftOut != "" {
-		c.log(c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Instance).Str("reason", failed.leftOut),
+		c.log(c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Path).Str("reason", failed.leftOut),
 			"details of an error left out")
 	}
 }
@@ -57,10 +57,10 @@ func (c *Conn) notServed(address subject.Address) error {
 // absent is the error for a path of a host that is there: 405 with what is served, or 404.
 func absent(address subject.Address, methods []string) *Error {
 	if len(methods) == 0 {
-		return newError(http.StatusNotFound, NotExecuted, nil, "%s serves nothing at %s on port %d", address.Host, address.Path, address.Port)
+		return newError(http.StatusNotFound, ExecutedNo, nil, "%s serves nothing at %s on port %d", address.Host, address.Path, address.Port)
 	}
 	allow := strings.Join(methods, ", ")
-	refused := newError(http.StatusMethodNotAllowed, NotExecuted, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)
+	refused := newError(http.StatusMethodNotAllowed, ExecutedNo, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)
 	refused.allow = allow
 	return refused
 }
@@ -77,7 +77,7 @@ func (c *Conn) acknowledge(in *incoming) {
 
 // sendable is the [Interceptor] that makes an error of a response that is too large, as those that stand around have to see it as
 // its caller does.
-func (c *Conn) sendable(next Handler) Handler {
+func (c *Conn) sendable(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		err := next(ctx, x)
 		if err == nil && x.Response != nil {
@@ -99,7 +99,7 @@ func (c *Conn) limitResponse(response *wire.Response) error {
 
 // cannotBeSent is what the caller gets in place of a response that is too large: it has not made it so.
 func cannotBeSent(why error) *Error {
-	return newError(http.StatusInternalServerError, WasExecuted, nil, "the response cannot be sent: %s", asError(why).Detail)
+	return newError(http.StatusInternalServerError, ExecutedYes, nil, "the response cannot be sent: %s", asError(why).Detail)
 }
 
 // respond sends the response. One that the broker will not carry is replaced by one that says so.

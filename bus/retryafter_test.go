@@ -19,12 +19,12 @@ func (throttle) Refuse(milliseconds int) error {
 }
 
 func (s throttle) Relay(ctx context.Context, milliseconds int) error {
-	err := bus.Call(ctx, s.conn, "https://throttle.example/refuse", bus.Args{"milliseconds": milliseconds}, nil)
+	err := s.conn.Call(ctx, "https://throttle.example/refuse", bus.Args{"milliseconds": milliseconds}, nil)
 	return fmt.Errorf("relayed: %w", err)
 }
 
 func (throttle) Busy() error {
-	return &bus.Error{Status: http.StatusServiceUnavailable, Host: "other.example", Executed: bus.NotExecuted, RetryAfter: time.Second}
+	return &bus.Error{Status: http.StatusServiceUnavailable, Host: "other.example", Executed: bus.ExecutedNo, RetryAfter: time.Second}
 }
 
 // TestBusyCallee holds that a handler which has run does not ask to be called again because somebody else had no time.
@@ -34,13 +34,13 @@ func TestBusyCallee(t *testing.T) {
 		conn := w.connect("throttle.example")
 		serve(t, conn, throttle{conn})
 		if err := conn.Handle("GET", "/passed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			bus.ServeError(w, r, throttle{}.Busy())
+			bus.WriteError(w, r, throttle{}.Busy())
 		})); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/busy", "/passed"} {
-			failed := asBusError(t, bus.Call(t.Context(), conn, "GET https://throttle.example"+path, nil, nil))
-			if failed.Status != 503 || failed.RetryAfter != 0 || failed.Executed != bus.WasExecuted {
+			failed := asBusError(t, conn.Call(t.Context(), "GET https://throttle.example"+path, nil, nil))
+			if failed.Status != 503 || failed.RetryAfter != 0 || failed.Executed != bus.ExecutedYes {
 				t.Errorf("%s: %v, after %s, executed %s", path, failed, failed.RetryAfter, failed.Executed)
 			}
 		}
@@ -61,7 +61,7 @@ func TestRetryAfter(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := conn.Handle("GET", "/passed/{said}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			bus.ServeError(w, r, bus.Call(r.Context(), conn, "GET https://throttle.example/handled/"+r.PathValue("said"), nil, nil))
+			bus.WriteError(w, r, conn.Call(r.Context(), "GET https://throttle.example/handled/"+r.PathValue("said"), nil, nil))
 		})); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestRetryAfter(t *testing.T) {
 			"/passed/99999999999":         0,
 			"/passed/Wed,%2021%20Oct%202099%2007:28:00%20GMT": 0,
 		} {
-			failed := asBusError(t, bus.Call(t.Context(), caller, "GET https://throttle.example"+target, nil, nil))
+			failed := asBusError(t, caller.Call(t.Context(), "GET https://throttle.example"+target, nil, nil))
 			if failed.Status != http.StatusTooManyRequests || failed.RetryAfter != want {
 				t.Errorf("%s: %v, after %s, want %s", target, failed, failed.RetryAfter, want)
 			}
@@ -90,7 +90,7 @@ func TestRetryAfter(t *testing.T) {
 			if want > 0 {
 				said = fmt.Sprint(int(want / time.Second))
 			}
-			bus.ServeError(written, httptest.NewRequest(http.MethodGet, "/", nil), failed)
+			bus.WriteError(written, httptest.NewRequest(http.MethodGet, "/", nil), failed)
 			if got := written.Header().Get("Retry-After"); got != said {
 				t.Errorf("%s: passed on as %q, want %q", target, got, said)
 			}

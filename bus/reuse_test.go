@@ -72,7 +72,7 @@ func TestContextOutlivesItsCall(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
 		k, caller := newKeeping(t, w)
-		if err := bus.Call(t.Context(), caller, keeperURL+"/keep", nil, nil); err != nil {
+		if err := caller.Call(t.Context(), keeperURL+"/keep", nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		ctx := <-k.kept
@@ -98,7 +98,7 @@ func TestInterceptorsKeepResponses(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		var mu sync.Mutex // protects kept
 		var kept []seen
-		keep := bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		keep := bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				err := next(ctx, call)
 				if call.Side == bus.ServerSide {

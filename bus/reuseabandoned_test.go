@@ -28,7 +28,7 @@ func TestHandlersThatAnInterceptorLeft(t *testing.T) {
 		g := &gated{make(chan int, 1), [3]chan struct{}{nil, make(chan struct{}), make(chan struct{})}}
 		ended, goOn := make(chan struct{}), make(chan struct{})
 		first := make(chan bool, 1)
-		impatient := func(next bus.Handler) bus.Handler {
+		impatient := func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				if <-first {
 					go func() {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus"
 )
 
@@ -15,7 +17,7 @@ import (
 func TestRoomIsMadeBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		callee, caller := w.connect(calculatorHost, bus.WithHandlerLimit(1)), w.connect("caller.example")
+		callee, caller := w.connect(calculatorHost, bus.WithMaxHandlers(1)), w.connect("caller.example")
 		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		err := callee.Handle("GET", "/web", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNoContent)
@@ -36,13 +38,13 @@ func TestRoomIsMadeBeforeTheAnswer(t *testing.T) {
 			{50, 500, "/exit"},
 		} {
 			for i := range test.times {
-				err := bus.Call(t.Context(), caller, "GET "+calculatorURL+test.address, nil, nil)
+				err := caller.Call(t.Context(), "GET "+calculatorURL+test.address, nil, nil)
 				if bus.StatusOf(err) != test.status {
 					t.Fatalf("call %d of %s: %v", i, test.address, err)
 				}
 			}
 		}
-		if running := callee.Stats().Handlers; running != 0 {
+		if running := callee.Stats().InFlight; running != 0 {
 			t.Errorf("%d handlers run, and none should", running)
 		}
 	})
@@ -52,10 +54,10 @@ func TestRoomIsMadeBeforeTheAnswer(t *testing.T) {
 func TestRoomIsMadeBeforeAMulticastAnswer(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {
-		callee, caller := w.connect(calculatorHost, bus.WithHandlerLimit(1)), w.connect("caller.example")
+		callee, caller := w.connect(calculatorHost, bus.WithMaxHandlers(1)), w.connect("caller.example")
 		serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
 		for range 300 {
-			for response, err := range caller.Publish(mustRequest(t, "https://"+callee.ID()+"."+calculatorHost+"/who")) {
+			for response, err := range caller.Multicast(mustRequest(t, "https://"+callee.ID()+"."+calculatorHost+"/who")) {
 				if err != nil || response.StatusCode != 200 {
 					t.Fatalf("got %+v, %v", response, err)
 				}
@@ -68,9 +70,9 @@ func TestRoomIsMadeBeforeAMulticastAnswer(t *testing.T) {
 // by the handler itself.
 func TestRoomIsMadeBeforeTheAnswerLeaves(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
-	caller, watch := w.connect("caller.example"), &watchedBroker{InProcessBroker: w.Broker()}
-	callee := w.connect("large.example", bus.WithHandlerLimit(1), bus.WithBroker(watch))
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
+	caller, watch := w.connect("caller.example"), &watchedBroker{InProcessConnProvider: w.Broker()}
+	callee := w.connect("large.example", bus.WithMaxHandlers(1), bus.WithBroker(watch))
 	err := callee.Handle("GET", "/large", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, 256<<10))
 	}))
@@ -81,7 +83,7 @@ func TestRoomIsMadeBeforeTheAnswerLeaves(t *testing.T) {
 	look := func(written []byte) {
 		if bytes.Contains(written, []byte("\r\nContent-Length: 262144\r\n")) {
 			looked.Add(1)
-			working.Add(int64(callee.Stats().Handlers))
+			working.Add(int64(callee.Stats().InFlight))
 		}
 	}
 	watch.look.Store(&look)
@@ -93,12 +95,12 @@ func TestRoomIsMadeBeforeTheAnswerLeaves(t *testing.T) {
 
 // watchedBroker shows what is written to a broker.
 type watchedBroker struct {
-	bus.InProcessBroker
+	nats.InProcessConnProvider
 	look atomic.Pointer[func(written []byte)]
 }
 
 func (b *watchedBroker) InProcessConn() (net.Conn, error) {
-	conn, err := b.InProcessBroker.InProcessConn()
+	conn, err := b.InProcessConnProvider.InProcessConn()
 	return &watchedConn{conn, b}, err
 }
 

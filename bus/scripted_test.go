@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -102,7 +101,7 @@ func TestOneResultInWhateverOrder(t *testing.T) {
 			for range 10 {
 				var out struct{ N int }
 				out.N = -1
-				if err := bus.Call(t.Context(), caller, scriptedURL, nil, &out); err != nil || out.N != test.first {
+				if err := caller.Call(t.Context(), scriptedURL, nil, &out); err != nil || out.N != test.first {
 					t.Errorf("%s: result %d, %v; want %d", name, out.N, err, test.first)
 				}
 			}
@@ -152,15 +151,15 @@ func TestOnlyWhoAckedIsBelieved(t *testing.T) {
 		caller := b.connect("caller.example")
 		ended := make(chan error, 1)
 		var out struct{ N int }
-		go func() { ended <- bus.Call(t.Context(), caller, scriptedURL, nil, &out) }()
+		go func() { ended <- caller.Call(t.Context(), scriptedURL, nil, &out) }()
 		synctest.Wait()
-		request, before := <-requests, caller.Stats().Strangers
+		request, before := <-requests, caller.Stats().UnmatchedResponses
 		answer := func(id string, script ...wire.OpCode) {
 			(&scripted{host: server.host, id: id, plane: server.plane, raw: server.raw, script: script}).receive(request)
 			synctest.Wait()
 		}
 		answer("s2aaaaaaaa", res)
-		if strangers := caller.Stats().Strangers - before; strangers != 1 || len(ended) != 0 {
+		if strangers := caller.Stats().UnmatchedResponses - before; strangers != 1 || len(ended) != 0 {
 			t.Errorf("%d strangers, the call has ended: %t", strangers, len(ended) != 0)
 		}
 		absent := &nats.Msg{Subject: request.Reply, Header: nats.Header{"Status": {"503"}}}
@@ -174,7 +173,7 @@ func TestOnlyWhoAckedIsBelieved(t *testing.T) {
 		if err := <-ended; err != nil || out.N != 5 {
 			t.Errorf("result %d, %v", out.N, err)
 		}
-		if dropped := caller.Stats().Dropped; dropped != 0 {
+		if dropped := caller.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)
 		}
 		if sent := server.requests.Load(); sent != 1 {
@@ -189,7 +188,7 @@ func TestWhoAcksTwiceIsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		newScripted(t, b.world, scriptedHost, ack, ack)
 		cancels := b.listen(b.Plane() + ".888.example.scripted." + scriptedID + ".|.POST.cancel")
-		err := bus.Call(t.Context(), b.connect("caller.example"), scriptedURL, nil, nil)
+		err := b.connect("caller.example").Call(t.Context(), scriptedURL, nil, nil)
 		if failed := asBusError(t, err); failed.Status != 504 || failed.Host != scriptedHost || failed.ID != scriptedID {
 			t.Errorf("%v is of instance %q of %q", err, failed.ID, failed.Host)
 		}

@@ -19,7 +19,7 @@ func (p passer) Pass(ctx context.Context, depth int) error {
 	if depth == 0 {
 		return bus.Errorf(http.StatusNotFound, "no product 7")
 	}
-	return fmt.Errorf("at depth %d: %w", depth, bus.Call(ctx, p.conn, "https://passer.example/pass", bus.Args{"depth": depth - 1}, nil))
+	return fmt.Errorf("at depth %d: %w", depth, p.conn.Call(ctx, "https://passer.example/pass", bus.Args{"depth": depth - 1}, nil))
 }
 
 func (p passer) Explain(ctx context.Context) error {
@@ -38,7 +38,7 @@ func TestAWrappedErrorIsOneSentence(t *testing.T) {
 			logged := new(lines)
 			conn := w.connect("passer.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.DebugLevel)))
 			serve(t, conn, passer{conn})
-			err := bus.Call(t.Context(), w.connect("caller.example"), "GET https://passer.example/"+path, nil, nil)
+			err := w.connect("caller.example").Call(t.Context(), "GET https://passer.example/"+path, nil, nil)
 			if text, _, _ := strings.Cut(fmt.Sprint(err), " ("); text != want {
 				t.Errorf("%s: %v, want %s", path, err, want)
 			}

@@ -27,11 +27,11 @@ func TestServiceProtocolIsDenied(t *testing.T) {
 	t.Parallel()
 	e := newEnforcing(t, map[string]string{"shop": `permissions { subscribe { allow: ["bus.>"] } }`, "operator": ""})
 	asShop := bus.WithURL(e.as("shop"))
-	one, other := e.connect("operator", asShop), e.connect("operator", asShop, bus.WithShortCircuit(false))
+	one, other := e.connect("operator", asShop), e.connect("operator", asShop, bus.WithoutShortCircuit())
 	serve(t, one, calculator{one.ID()})
 	serve(t, other, calculator{other.ID()})
 	var out struct{ Sum int }
-	if err := bus.Call(t.Context(), other, "GET https://operator/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+	if err := other.Call(t.Context(), "GET https://operator/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
 		t.Errorf("%v, %v", out, err)
 	}
 	if !one.Healthy() || !other.Healthy() {

@@ -145,7 +145,7 @@ func TestServiceProtocol(t *testing.T) {
 	if !asks.isAbsent("$SRV.PING") || !asks.isAbsent("$SRV.PING."+calculatorName) {
 		t.Error("who serves nothing is shown")
 	}
-	serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Hidden()))
+	serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Undocumented()))
 	want := micro.ServiceIdentity{Name: calculatorName, ID: conn.ID(), Version: "2.0.0"}
 	for _, verb := range []string{"PING", "INFO", "STATS"} {
 		for _, subject := range []string{"$SRV." + verb, "$SRV." + verb + "." + calculatorName, "$SRV." + verb + "." + calculatorName + "." + conn.ID()} {
@@ -164,7 +164,7 @@ func TestServiceInfo(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	conn := b.Connect(calculatorHost, bus.WithDescription("Sums."))
-	serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Hidden()))
+	serve(t, conn, calculator{conn.ID()}, bus.Method("Who", bus.NoQueue()), bus.Method("Panic", bus.Undocumented()))
 	if err := conn.Handle("GET", "/files/{path+}", http.NotFoundHandler(), bus.Port(444)); err != nil {
 		t.Fatal(err)
 	}
@@ -207,13 +207,13 @@ func TestServiceStats(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
 	before := time.Now()
-	conn := b.Connect(calculatorHost, bus.WithShortCircuit(false))
+	conn := b.Connect(calculatorHost, bus.WithoutShortCircuit())
 	serve(t, conn, calculator{conn.ID()})
 	caller := b.Connect("caller.example")
 	add(t, caller, calculatorHost)
 	add(t, caller, calculatorHost)
 	for _, path := range []string{"/divide?x=1&y=0", "/broken", "/divide?x=4&y=2"} {
-		_ = bus.Call(t.Context(), caller, "GET "+calculatorURL+path, nil, nil)
+		_ = caller.Call(t.Context(), "GET "+calculatorURL+path, nil, nil)
 	}
 	stats := one[micro.Stats](newOperator(t, b), "$SRV.STATS."+calculatorName+"."+conn.ID(), conn)
 	if stats.Started.Before(before.Add(-time.Second)) || stats.Started.After(time.Now()) || stats.Started.Location() != time.UTC {
@@ -309,7 +309,7 @@ func TestServiceProtocolIsUnmoved(t *testing.T) {
 	if got := one[micro.Stats](asks, "$SRV.STATS", conn); got.ID != conn.ID() {
 		t.Errorf("%+v", got)
 	}
-	if stats := conn.Stats(); stats.Dropped != 0 || !conn.Healthy() {
+	if stats := conn.Stats(); stats.Malformed != 0 || !conn.Healthy() {
 		t.Errorf("%+v", stats)
 	}
 }
@@ -336,7 +336,7 @@ func TestServiceProtocolAnswersNotInTheWrongPlace(t *testing.T) {
 				t.Errorf("%s gets %d answers, want %d", to, len(heard), answers)
 			}
 		}
-		if stats := conn.Stats(); stats.Dropped != 0 || !conn.Healthy() {
+		if stats := conn.Stats(); stats.Malformed != 0 || !conn.Healthy() {
 			t.Errorf("%+v", stats)
 		}
 	})
@@ -368,7 +368,7 @@ func TestServiceProtocolUnderAFlood(t *testing.T) {
 		if count := len(last); count != 1 {
 			t.Errorf("%d answers after it", count)
 		}
-		if stats := conn.Stats(); stats.Dropped != 0 || !conn.Healthy() {
+		if stats := conn.Stats(); stats.Malformed != 0 || !conn.Healthy() {
 			t.Errorf("%+v", stats)
 		}
 	})
@@ -400,11 +400,11 @@ func TestClosedServiceIsNotShown(t *testing.T) {
 func TestServiceIsGoneBeforeItsHandlers(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
-	conn, caller := b.Connect(calculatorHost), b.Connect("caller.example", bus.WithShortCircuit(false))
+	conn, caller := b.Connect(calculatorHost), b.Connect("caller.example", bus.WithoutShortCircuit())
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
 	serve(t, conn, calculatorThatStays{entered: entered, leave: leave})
 	called, closed := make(chan error, 1), make(chan error, 1)
-	go func() { called <- bus.Call(t.Context(), caller, calculatorURL+"/stay", nil, nil) }()
+	go func() { called <- caller.Call(t.Context(), calculatorURL+"/stay", nil, nil) }()
 	await(t, "the handler", entered)
 	gone := tap(t, &world{Bus: b}, b.Plane()+".888.all.|.POST.bye")
 	go func() { closed <- conn.Close(context.WithoutCancel(t.Context())) }()

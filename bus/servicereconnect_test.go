@@ -17,7 +17,7 @@ func TestServiceIsShownAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{Bus: newBus(t)}
-			way := &fragile{InProcessBroker: w.Broker()}
+			way := &fragile{InProcessConnProvider: w.Broker()}
 			one, other := w.Connect(calculatorHost, bus.WithBroker(way)), w.Connect(calculatorHost, bus.WithBroker(way))
 			serve(t, one, calculator{one.ID()})
 			serve(t, other, calculator{other.ID()})

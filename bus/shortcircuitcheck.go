@@ -10,7 +10,7 @@ import (
 )
 
 // shortCircuitCheck holds each message that stays in the process against what the broker would have brought: the same
-// message, written as text and read again. See [WithShortCircuitCheck].
+// message, written as text and read again. See CheckShortCircuit of bus/bustest.
 type shortCircuitCheck struct {
 	payload func() int // of the broker: how large a message it takes
 	report  func(error)

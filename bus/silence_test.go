@@ -75,7 +75,7 @@ func TestNoAck(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		wiretap := b.listen(b.Plane() + ".>") // it hides that nobody serves a host
 		newScripted(t, b.world, scriptedHost) // it has no script
-		serving := b.connect("served.example", bus.WithShortCircuit(false))
+		serving := b.connect("served.example", bus.WithoutShortCircuit())
 		if err := serving.Handle("GET", "/what", http.NotFoundHandler()); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestNoAck(t *testing.T) {
 			for _, address := range []string{scriptedURL, "https://nobody.example/who", "https://n1aaaaaaaa.nobody.example/who", "https://served.example/who"} {
 				ctx, cancel := ending.wait(t.Context())
 				drained(wiretap)
-				err := bus.Call(ctx, caller, address, nil, nil)
+				err := caller.Call(ctx, address, nil, nil)
 				cancel()
 				wantFailed(t, name, err, ending.notAcked.status, ending.notAcked.causes...)
 				if sent := drained(wiretap); len(sent) != 1 {
@@ -120,7 +120,7 @@ func TestNoAckTellsHowLongItWaited(t *testing.T) {
 		newScripted(t, b.world, scriptedHost)
 		caller := b.connect("caller.example", bus.WithAckWait(3*time.Second))
 		begun := time.Now()
-		err := bus.Call(t.Context(), caller, scriptedURL, nil, nil)
+		err := caller.Call(t.Context(), scriptedURL, nil, nil)
 		if waited := time.Since(begun); waited != 3*time.Second {
 			t.Errorf("waited %s of 3s", waited) // on the clock of the bubble
 		}
@@ -157,7 +157,7 @@ func TestAckAndSilence(t *testing.T) {
 		for name, ending := range endings() {
 			before := server.requests.Load()
 			ctx, cancel := ending.wait(t.Context())
-			err := bus.Call(ctx, caller, scriptedURL, nil, nil)
+			err := caller.Call(ctx, scriptedURL, nil, nil)
 			cancel()
 			wantFailed(t, name, err, ending.acked.status, ending.acked.causes...)
 			if failed, _ := errors.AsType[*bus.Error](err); failed != nil && !strings.Contains(failed.Detail, scriptedHost) {
@@ -183,19 +183,19 @@ func TestLateAnswer(t *testing.T) {
 		caller := b.connect("caller.example")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		wantFailed(t, "in time", bus.Call(ctx, caller, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
-		before := caller.Stats().Strangers
+		wantFailed(t, "in time", caller.Call(ctx, scriptedURL, nil, nil), 504, bus.ErrTimeout, context.DeadlineExceeded)
+		before := caller.Stats().UnmatchedResponses
 		late := &scripted{host: scriptedHost, id: scriptedID, plane: b.Plane(), raw: rawClient(t, b.world), script: scripts()["as it should be"].script}
 		late.receive(<-requests)
 		synctest.Wait()
-		if came := caller.Stats().Strangers - before; came != 2 {
+		if came := caller.Stats().UnmatchedResponses - before; came != 2 {
 			t.Errorf("%d strangers, want an ack and a response", came)
 		}
-		if dropped := caller.Stats().Dropped; dropped != 0 {
+		if dropped := caller.Stats().Malformed; dropped != 0 {
 			t.Errorf("%d messages were dropped", dropped)
 		}
 		var out struct{ Sum int }
-		if err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
+		if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, &out); err != nil || out.Sum != 3 {
 			t.Errorf("the next call: %v, %v", out, err)
 		}
 	})
@@ -208,7 +208,7 @@ func TestCloseEndsACallThatIsNotAnswered(t *testing.T) {
 		server := newScripted(t, w, scriptedHost, ack)
 		caller := w.connect("caller.example")
 		ended := make(chan error, 1)
-		go func() { ended <- bus.Call(t.Context(), caller, scriptedURL, nil, nil) }()
+		go func() { ended <- caller.Call(t.Context(), scriptedURL, nil, nil) }()
 		<-server.taken
 		closeNow(t, caller)
 		wantFailed(t, "the call", <-ended, 503, bus.ErrClosed)

@@ -50,7 +50,7 @@ func TestWithSlogAtItsLevel(t *testing.T) {
 	b := bustest.New(t)
 	conn := b.Connect("wrapper.example", bus.WithSlog(toSlog(written, level)))
 	serve(t, conn, wrapper{})
-	call := func() { _ = bus.Call(t.Context(), conn, "https://wrapper.example/wrapped", nil, nil) }
+	call := func() { _ = conn.Call(t.Context(), "https://wrapper.example/wrapped", nil, nil) }
 	call()
 	if lines := written.count("request failed"); lines != 0 {
 		t.Errorf("%d lines at level info", lines)

@@ -201,8 +201,8 @@ func TestRevokedUser(t *testing.T) {
 	if conn.Connected() || refused == "" {
 		t.Error("the connection works without a password")
 	}
-	err = bus.Call(t.Context(), conn, "https://one.example/x", nil, nil)
-	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.NotExecuted {
+	err = conn.Call(t.Context(), "https://one.example/x", nil, nil)
+	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.ExecutedNo {
 		t.Errorf("a call meanwhile: %v", err)
 	}
 	before = restart("secret", nats.CONNECTED)

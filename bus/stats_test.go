@@ -17,9 +17,9 @@ func TestStatsCountCalls(t *testing.T) {
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		call := func(ctx context.Context, address string) func() {
-			return func() { _ = bus.Call(ctx, caller, address, nil, nil) }
+			return func() { _ = caller.Call(ctx, address, nil, nil) }
 		}
-		multicast := caller.Publish(mustRequest(t, calculatorURL+"/who"))
+		multicast := caller.Multicast(mustRequest(t, calculatorURL+"/who"))
 		for name, test := range map[string]struct {
 			make  func()
 			count int64
@@ -31,7 +31,7 @@ func TestStatsCountCalls(t *testing.T) {
 			"cancelled":           {call(over, calculatorURL+"/add"), 1},
 			"no address":          {call(t.Context(), "https://a..b/add"), 0},
 			"a multicast":         {func() { publish(t, caller, calculatorURL+"/who") }, 1},
-			"a range never taken": {func() { caller.Publish(mustRequest(t, calculatorURL+"/who")) }, 0},
+			"a range never taken": {func() { caller.Multicast(mustRequest(t, calculatorURL+"/who")) }, 0},
 			"two ranges": {func() {
 				for range 2 {
 					for _, err := range multicast {
@@ -57,8 +57,8 @@ func TestStatsCountInterceptedCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.newCalculators(2)
 		interceptors := map[string]bus.Interceptor{
-			"none": func(next bus.Handler) bus.Handler { return next },
-			"one that calls next twice": func(next bus.Handler) bus.Handler {
+			"none": func(next bus.CallFunc) bus.CallFunc { return next },
+			"one that calls next twice": func(next bus.CallFunc) bus.CallFunc {
 				return func(ctx context.Context, call *bus.Exchange) error {
 					if err := next(ctx, call); err != nil {
 						return err
@@ -66,7 +66,7 @@ func TestStatsCountInterceptedCalls(t *testing.T) {
 					return next(ctx, call)
 				}
 			},
-			"one that refuses": func(bus.Handler) bus.Handler {
+			"one that refuses": func(bus.CallFunc) bus.CallFunc {
 				return func(context.Context, *bus.Exchange) error {
 					return bus.Errorf(http.StatusServiceUnavailable, "the circuit is open")
 				}
@@ -78,15 +78,15 @@ func TestStatsCountInterceptedCalls(t *testing.T) {
 				make  func()
 				count int64
 			}{
-				"a call":               {func() { _ = bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil) }, 1},
+				"a call":               {func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 1, "y": 2}, nil) }, 1},
 				"an http.Request":      {func() { _, _ = caller.Do(mustRequest(t, calculatorURL+"/add")) }, 1}, //nolint:bodyclose // it is in memory
-				"unwritable arguments": {func() { _ = bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": make(chan int)}, nil) }, 0},
+				"unwritable arguments": {func() { _ = caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": make(chan int)}, nil) }, 0},
 				"a multicast": {func() {
-					for _, err := range caller.Publish(mustRequest(t, calculatorURL+"/who")) {
+					for _, err := range caller.Multicast(mustRequest(t, calculatorURL+"/who")) {
 						_ = err
 					}
 				}, 1},
-				"an event": {func() { _ = bus.Fire(t.Context(), caller, "https://"+ordersHost+":417/on-ordered", nil) }, 1},
+				"an event": {func() { _ = caller.Publish(t.Context(), "https://"+ordersHost+":417/on-ordered", nil) }, 1},
 			} {
 				if name == "one that refuses" && what == "unwritable arguments" {
 					continue // which of both refuses it first depends on where the callee is
@@ -109,7 +109,7 @@ func TestStatsCountCallsOfHandlers(t *testing.T) {
 		front := w.connect("front.example")
 		err := front.Handle("GET", "/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			for range 3 {
-				if err := bus.Call(r.Context(), front, calculatorURL+"/add", nil, nil); err != nil {
+				if err := front.Call(r.Context(), calculatorURL+"/add", nil, nil); err != nil {
 					t.Error(err)
 				}
 			}

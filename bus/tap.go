@@ -11,7 +11,7 @@ import (
 
 // CallRecord is a call as a tap reports it: who called whom, and the outcome. It has no body, no header, no query and
 // no token.
-type CallRecord struct {
+type callRecord struct {
 	// Ended is when the call had ended.
 	Ended time.Time `json:"ended"`
 	// From and FromID are who called, To and ToID who was called; ToID is empty when nobody took the call.
@@ -53,7 +53,7 @@ type tap struct {
 	waiting atomic.Int64 // questions
 
 	mu     sync.Mutex    // protects all below
-	calls  []CallRecord  // the latest, that of number n at n modulo tapSize; nil while nobody asks
+	calls  []callRecord  // the latest, that of number n at n modulo tapSize; nil while nobody asks
 	first  int64         // number of the first call that was kept
 	next   int64         // number of the next call
 	news   chan struct{} // closed when there is one; nil while nobody waits
@@ -64,7 +64,7 @@ func newTap() *tap { return &tap{closed: make(chan struct{})} }
 
 // tapping is the [Interceptor] that keeps calls for those who tap: what was served here, and what was called from here and
 // answered by nobody, as nobody else tells of that.
-func (c *Conn) tapping(next Handler) Handler {
+func (c *Conn) tapping(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
 			if c.tap.until.Load() > 0 {
@@ -79,7 +79,7 @@ func (c *Conn) tapped(x *Exchange, err error) {
 	if x.Side == ClientSide && x.answered(err) {
 		return
 	}
-	record := CallRecord{
+	record := callRecord{
 		Ended: time.Now(), From: x.Request.FromHost, FromID: x.Request.FromID, To: x.Host, Port: x.Port, Method: x.Method,
 		Path:   strings.Clone(x.Path), // without the query, which may be long
 		Status: x.Status(err), Took: x.Elapsed(), MsgID: x.Request.MsgID, TraceID: x.TraceID(), Depth: x.Request.CallDepth,
@@ -103,7 +103,7 @@ func (x *Exchange) answered(err error) bool {
 	return x.Response == nil || x.Response.FromID != "" && !x.out.absent
 }
 
-func (t *tap) keep(record CallRecord) {
+func (t *tap) keep(record callRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if record.Ended.UnixNano() > t.until.Load() {
@@ -112,7 +112,7 @@ func (t *tap) keep(record CallRecord) {
 		return
 	}
 	if t.calls == nil {
-		t.calls = make([]CallRecord, tapSize)
+		t.calls = make([]callRecord, tapSize)
 	}
 	t.calls[t.next%tapSize] = record
 	t.next++
@@ -123,7 +123,7 @@ func (t *tap) keep(record CallRecord) {
 }
 
 // read returns the calls after a number, the number to go on with, and how many were too many to keep.
-func (t *tap) read(after int64) (calls []CallRecord, next, missed int64, news <-chan struct{}) {
+func (t *tap) read(after int64) (calls []callRecord, next, missed int64, news <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.until.Store(time.Now().Add(tapTime).UnixNano())
@@ -134,7 +134,7 @@ func (t *tap) read(after int64) (calls []CallRecord, next, missed int64, news <-
 	if after < oldest {
 		after, missed = oldest, oldest-after
 	}
-	calls = make([]CallRecord, 0, t.next-after)
+	calls = make([]callRecord, 0, t.next-after)
 	for number := after; number < t.next; number++ {
 		calls = append(calls, t.calls[number%tapSize])
 	}
@@ -158,7 +158,7 @@ func (t *tap) close() {
 // Tap tells which calls have ended here after the one of that number, as soon as there is one, or when wait has passed
 // (in nanoseconds, 10 s at most). It begins with a number below zero, which tells where to go on. Calls are kept while
 // somebody asks, 4096 of them; missed are those that were more.
-func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []CallRecord, next, missed int64, err error) {
+func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []callRecord, next, missed int64, err error) {
 	conn := servingOf(ctx).conn
 	t := conn.tap
 	calls, next, missed, news := t.read(after)
@@ -167,7 +167,7 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	}
 	defer t.waiting.Add(-1)
 	if t.waiting.Add(1) > maxTapWaiting {
-		return nil, 0, 0, tooBusy(WasExecuted, "the limit of %d waiting callers is reached", maxTapWaiting)
+		return nil, 0, 0, tooBusy(ExecutedYes, "the limit of %d waiting callers is reached", maxTapWaiting)
 	}
 	conn.controls.rest() // a multicast of this instance does not end while the framework is at work
 	defer conn.controls.resume()
@@ -178,7 +178,7 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	case <-timer.C:
 	case <-t.closed:
 	case <-ctx.Done():
-		return nil, 0, 0, newError(http.StatusServiceUnavailable, WasExecuted, errEnded(ctx), "the caller stopped waiting")
+		return nil, 0, 0, newError(http.StatusServiceUnavailable, ExecutedYes, errEnded(ctx), "the caller stopped waiting")
 	}
 	calls, next, missed, _ = t.read(after)
 	return calls, next, missed, nil

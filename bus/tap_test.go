@@ -27,7 +27,7 @@ type tapAnswer struct {
 }
 
 func (p *tapOf) ask(ctx context.Context, wait time.Duration) (answer tapAnswer, err error) {
-	err = bus.Call(ctx, p.from, p.url, bus.Args{"after": p.next, "wait": wait}, &answer)
+	err = p.from.Call(ctx, p.url, bus.Args{"after": p.next, "wait": wait}, &answer)
 	p.next = answer.Next
 	return answer, err
 }
@@ -47,8 +47,8 @@ func TestTap(t *testing.T) {
 		caller, callee := newCalculator(t, w)
 		add(t, caller, calculatorHost) // before somebody taps
 		served, made := newTapOf(t, w.connect("tap.example"), callee), newTapOf(t, w.connect("tap.example"), caller)
-		_ = bus.Call(t.Context(), caller, calculatorURL+"/divide?secret=1", bus.Args{"x": 1}, nil)
-		_ = bus.Call(t.Context(), caller, "https://nobody.example/x", nil, nil)
+		_ = caller.Call(t.Context(), calculatorURL+"/divide?secret=1", bus.Args{"x": 1}, nil)
+		_ = caller.Call(t.Context(), "https://nobody.example/x", nil, nil)
 		answer, err := served.ask(t.Context(), 10*time.Second)
 		if err != nil || len(answer.Calls) != 1 || answer.Missed != 0 {
 			t.Fatal(answer, err)
@@ -58,8 +58,8 @@ func TestTap(t *testing.T) {
 			got.Method != "POST" || got.Path != "/divide" || got.Status != 422 || got.Took <= 0 || got.MsgID == "" || got.Depth != 1 || got.Ended.IsZero() {
 			t.Errorf("served: %+v", got)
 		}
-		_ = bus.Call(t.Context(), caller, calculatorURL+"/nothing", nil, nil)
-		_ = bus.Call(t.Context(), caller, "DELETE "+calculatorURL+"/divide", nil, nil)
+		_ = caller.Call(t.Context(), calculatorURL+"/nothing", nil, nil)
+		_ = caller.Call(t.Context(), "DELETE "+calculatorURL+"/divide", nil, nil)
 		if answer, err = made.ask(t.Context(), 0); err != nil || len(answer.Calls) != 3 {
 			t.Fatal(answer, err)
 		}
@@ -117,7 +117,7 @@ func TestTapIsBounded(t *testing.T) {
 func TestTapKeepsNoQueries(t *testing.T) { //nolint:paralleltest // measures the memory of the whole process
 	for _, shortCircuit := range []bool{true, false} {
 		b := newBus(t)
-		callee, caller := b.Connect("library.example"), b.Connect("caller.example", bus.WithShortCircuit(shortCircuit))
+		callee, caller := b.Connect("library.example"), b.Connect("caller.example", withShortCircuit(shortCircuit))
 		if err := callee.Handle(http.MethodGet, "/books/{id}", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
 			t.Fatal(err)
 		}

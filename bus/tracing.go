@@ -50,7 +50,7 @@ func newTracing(provider trace.TracerProvider, host, id string) *tracing {
 }
 
 // intercept is an [Interceptor].
-func (t *tracing) intercept(next Handler) Handler {
+func (t *tracing) intercept(next CallFunc) CallFunc {
 	if t == nil {
 		return next
 	}

@@ -28,13 +28,13 @@ type tracedRelay struct{ conn *bus.Conn }
 // Add has somebody else add.
 func (r tracedRelay) Add(ctx context.Context, x, y int) (sum int, err error) {
 	var out struct{ Sum int }
-	err = bus.Call(ctx, r.conn, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
+	err = r.conn.Call(ctx, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
 	return out.Sum, err
 }
 
 // Divide has somebody else divide, and tells what baggage it has.
 func (r tracedRelay) Divide(ctx context.Context, x, y int) (customer string, err error) {
-	return baggage.FromContext(ctx).Member("customer").Value(), bus.Call(ctx, r.conn, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
+	return baggage.FromContext(ctx).Member("customer").Value(), r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
 }
 
 func attributeOf(span tracetest.SpanStub, name string) string {
@@ -58,7 +58,7 @@ func TestTrace(t *testing.T) {
 		serve(t, between, tracedRelay{between})
 		caller := w.connect("caller.example", traced)
 		ctx, root := provider.Tracer("test").Start(t.Context(), "root")
-		if err := bus.Call(ctx, caller, "https://relay.example/add", bus.Args{"x": 1}, nil); err != nil {
+		if err := caller.Call(ctx, "https://relay.example/add", bus.Args{"x": 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 		ended := spans.GetSpans()
@@ -93,7 +93,7 @@ func TestTraceOfError(t *testing.T) {
 		caller := w.connect("caller.example", traced)
 		for path, statuses := range map[string][2]codes.Code{"/divide": {codes.Unset, codes.Error}, "/broken": {codes.Error, codes.Error}, "/panic": {codes.Error, codes.Error}, "/exit": {codes.Error, codes.Error}} {
 			spans.Reset()
-			err := bus.Call(t.Context(), caller, calculatorURL+path, bus.Args{"x": 1}, nil)
+			err := caller.Call(t.Context(), calculatorURL+path, bus.Args{"x": 1}, nil)
 			ended := spans.GetSpans()
 			if len(ended) != 2 {
 				t.Fatalf("%s: %d spans", path, len(ended))
@@ -129,7 +129,7 @@ func TestTraceThatTheServerBegan(t *testing.T) {
 		serve(t, callee, failing{})
 		for _, path := range []string{"function", "returned", "written"} {
 			spans.Reset()
-			err := bus.Call(t.Context(), w.connect("caller.example"), "GET https://failing.example/"+path+"?why=missing", nil, nil)
+			err := w.connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why=missing", nil, nil)
 			if failed, trace := asBusError(t, err), spans.GetSpans()[0].SpanContext.TraceID().String(); failed.TraceID != trace {
 				t.Errorf("%s: trace %q, want %s", path, failed.TraceID, trace)
 			}
@@ -206,13 +206,13 @@ func TestUntracedChainForwards(t *testing.T) {
 		between, callee := w.connect("relay.example"), w.connect(calculatorHost)
 		serve(t, between, tracedRelay{between})
 		serve(t, callee, calculator{callee.ID()})
-		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				call.Request.Header.Add("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 				return next(ctx, call)
 			}
 		}))
-		err := bus.Call(t.Context(), caller, "https://relay.example/divide", bus.Args{"x": 1}, nil)
+		err := caller.Call(t.Context(), "https://relay.example/divide", bus.Args{"x": 1}, nil)
 		if failed := asBusError(t, err); failed.Host != calculatorHost || failed.TraceID != "4bf92f3577b34da6a3ce929d0e0e4736" {
 			t.Errorf("%v, trace %q", failed, failed.TraceID)
 		}
@@ -262,9 +262,9 @@ func TestMeterProvider(t *testing.T) {
 			add(t, caller, calculatorHost)
 		}
 		add(t, caller, calculatorHost+":444")
-		_ = bus.Call(t.Context(), caller, calculatorURL+"/divide", bus.Args{"x": 1}, nil)
-		_ = bus.Call(t.Context(), caller, calculatorURL+"/broken", nil, nil)
-		_ = bus.Call(t.Context(), caller, "MAKEUP "+calculatorURL+"/any", nil, nil)
+		_ = caller.Call(t.Context(), calculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		_ = caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
+		_ = caller.Call(t.Context(), "MAKEUP "+calculatorURL+"/any", nil, nil)
 		counted := collect(t, reader)
 		const to = "server.address=" + calculatorHost + ",server.port="
 		for name, want := range map[string]uint64{
@@ -319,7 +319,7 @@ func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
 func TestNoSpanWithoutProvider(t *testing.T) {
 	t.Parallel()
 	b := newBus(t)
-	callee := b.Connect(calculatorHost, bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+	callee := b.Connect(calculatorHost, bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, call *bus.Exchange) error {
 			if trace.SpanContextFromContext(ctx).IsValid() {
 				t.Error("there is a span")
@@ -340,7 +340,7 @@ func TestNoTraceOfSwitchedOffProvider(t *testing.T) {
 		callee := w.connect(calculatorHost, off, bus.WithLogger(zerolog.New(log)))
 		serve(t, callee, calculator{callee.ID()})
 		caller := w.connect("caller.example", off, bus.WithLogger(zerolog.New(log)))
-		err := bus.Call(t.Context(), caller, calculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		err := caller.Call(t.Context(), calculatorURL+"/divide", bus.Args{"x": 1}, nil)
 		if failed := asBusError(t, err); failed.TraceID != "" {
 			t.Errorf("the error is of the trace %s", failed.TraceID)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/metrics"
 )
 
 // TestTraffic counts calls on both sides, and tells of them over the bus.
@@ -22,9 +23,9 @@ func TestTraffic(t *testing.T) {
 			add(t, caller, calculatorHost)
 			add(t, caller, callee.ID()+"."+calculatorHost)
 		}
-		_ = bus.Call(t.Context(), caller, calculatorURL+"/divide", bus.Args{"x": 1}, nil)
-		_ = bus.Call(t.Context(), caller, calculatorURL+"/broken", nil, nil)
-		_ = bus.Call(t.Context(), caller, "https://nobody.example/x", nil, nil)
+		_ = caller.Call(t.Context(), calculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		_ = caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
+		_ = caller.Call(t.Context(), "https://nobody.example/x", nil, nil)
 		publish(t, caller, calculatorURL+"/who")
 		type count struct{ total, refused, failed int64 }
 		want := map[string]count{
@@ -34,8 +35,8 @@ func TestTraffic(t *testing.T) {
 		}
 		got := map[string]count{}
 		for _, conn := range []*bus.Conn{caller, callee} {
-			var told bus.Traffic
-			if err := bus.Call(t.Context(), caller, "GET https://"+conn.ID()+"."+conn.Host()+":888/traffic", nil, &told); err != nil {
+			var told metrics.Traffic
+			if err := caller.Call(t.Context(), "GET https://"+conn.ID()+"."+conn.Host()+":888/traffic", nil, &told); err != nil {
 				t.Fatal(err)
 			}
 			if told.Started.IsZero() {
@@ -68,12 +69,12 @@ func TestTrafficWithOneInstance(t *testing.T) {
 		for _, shortCircuit := range []bool{true, false} {
 			callee := b.Connect(calculatorHost)
 			serve(t, callee, calculator{callee.ID()}, bus.Method("Who", bus.NoQueue()))
-			caller := b.Connect("caller.example", bus.WithShortCircuit(shortCircuit))
+			caller := b.Connect("caller.example", withShortCircuit(shortCircuit))
 			one := callee.ID() + "." + calculatorHost
 			publish(t, caller, "https://"+one+"/who")
 			add(t, caller, one)
 			soon, cancel := context.WithTimeout(t.Context(), time.Second)
-			if err := bus.Call(soon, caller, "https://"+one+"/wait", nil, nil); bus.StatusOf(err) != http.StatusGatewayTimeout {
+			if err := caller.Call(soon, "https://"+one+"/wait", nil, nil); bus.StatusOf(err) != http.StatusGatewayTimeout {
 				t.Error(err)
 			}
 			cancel()
@@ -90,8 +91,8 @@ func TestTrafficWithoutTheFramework(t *testing.T) {
 	overBoth(t, func(t *testing.T, w *world) {
 		caller, _ := newCalculator(t, w)
 		do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
-		_ = bus.Call(t.Context(), caller, "GET https://nobody.example:888/ping", nil, nil)
-		for _, err := range caller.Publish(mustRequest(t, "https://all:888/ping")) {
+		_ = caller.Call(t.Context(), "GET https://nobody.example:888/ping", nil, nil)
+		for _, err := range caller.Multicast(mustRequest(t, "https://all:888/ping")) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -113,8 +114,8 @@ func TestMetrics(t *testing.T) {
 		serve(t, callee, calculator{callee.ID()})
 		caller := w.connect("caller.example")
 		add(t, caller, calculatorHost)
-		_ = bus.Call(t.Context(), caller, calculatorURL+"/broken", nil, nil)
-		_ = bus.Call(t.Context(), caller, "https://"+callee.ID()+".calculator.example/nothing", nil, nil) // which it hears of itself
+		_ = caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
+		_ = caller.Call(t.Context(), "https://"+callee.ID()+".calculator.example/nothing", nil, nil) // which it hears of itself
 		response, text := do(t, caller, http.MethodGet, calculatorURL+":888/metrics", "", "")
 		if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
 			t.Fatal(response.Status, response.Header)
@@ -138,14 +139,14 @@ func TestMetrics(t *testing.T) {
 			`busline_server_duration_seconds_bucket{` + instance + `,endpoint="calculator.Add",caller="caller.example",le="+Inf"} 1`,
 			`busline_server_duration_seconds_count{` + instance + `,endpoint="calculator.Add",caller="caller.example"} 1`,
 			`busline_server_failed_total{` + instance + `,endpoint="calculator.Broken",caller="caller.example"} 1`,
-			`busline_turned_away_total{` + instance + `,status="404"} 1`,
-			`busline_turned_away_total{` + instance + `,status="503"} 0`, // so that its first growth is seen
+			`busline_rejected_total{` + instance + `,status="404"} 1`,
+			`busline_rejected_total{` + instance + `,status="503"} 0`, // so that its first growth is seen
 		} {
 			if !strings.Contains(text, want+"\n") {
 				t.Errorf("no line %s", want)
 			}
 		}
-		if kinds["busline_server_duration_seconds"] != "histogram" || kinds["busline_dropped_total"] != "counter" || kinds["busline_healthy"] != "gauge" {
+		if kinds["busline_server_duration_seconds"] != "histogram" || kinds["busline_malformed_total"] != "counter" || kinds["busline_healthy"] != "gauge" {
 			t.Errorf("kinds %v", kinds)
 		}
 	})

@@ -14,12 +14,12 @@ import (
 // TestTranscript holds what one call looks like on the wire, byte for byte: docs/wire.md shows the same.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
-	w := &world{transport: bus.WithShortCircuit(false)}
+	w := &world{transport: bus.WithoutShortCircuit()}
 	w.Bus = newBus(t)
 	caller, callee := newCalculator(t, w)
 	requests, answers := tap(t, w, w.Plane()+".443.>"), tap(t, w, w.Plane()+".r.example.caller.*")
 	var out struct{ Sum int }
-	if err := bus.Call(t.Context(), caller, calculatorURL+"/add", bus.Args{"x": 5, "y": 6}, &out); err != nil {
+	if err := caller.Call(t.Context(), calculatorURL+"/add", bus.Args{"x": 5, "y": 6}, &out); err != nil {
 		t.Fatal(err)
 	}
 	request := <-requests

@@ -22,11 +22,11 @@ func (w *world) connect(host string, options ...bus.ConnectOption) *bus.Conn {
 // bytes, and has to come out the same.
 func transports() map[string]func(*bustest.Bus) *world {
 	return map[string]func(*bustest.Bus) *world{
-		"broker":        func(b *bustest.Bus) *world { return &world{b, bus.WithShortCircuit(false)} },
-		"short circuit": func(b *bustest.Bus) *world { return &world{b, bus.WithShortCircuit(true)} },
+		"broker":        func(b *bustest.Bus) *world { return &world{b, bus.WithoutShortCircuit()} },
+		"short circuit": func(b *bustest.Bus) *world { return &world{b, withShortCircuit(true)} },
 		"short circuit, checked": func(b *bustest.Bus) *world {
 			b.CheckShortCircuit()
-			return &world{b, bus.WithShortCircuit(true)}
+			return &world{b, withShortCircuit(true)}
 		},
 	}
 }
@@ -52,4 +52,12 @@ func serve[T any](t *testing.T, conn *bus.Conn, impl T, options ...bus.ServeOpti
 func newBus(t *testing.T, options ...broker.Option) *bustest.Bus {
 	t.Helper()
 	return bustest.New(t, options...)
+}
+
+// withShortCircuit returns an option that leaves the short circuit on, or turns it off.
+func withShortCircuit(on bool) bus.ConnectOption {
+	if on {
+		return bus.WithInterceptors() // none
+	}
+	return bus.WithoutShortCircuit()
 }

@@ -39,7 +39,7 @@ func (t *turnedAway) expose(text *metrics.Text, with func(...metrics.Label) []me
 	}
 	counts := t.byStatus.all()
 	for _, status := range slices.Sorted(maps.Keys(counts)) {
-		text.Counter("busline_turned_away_total", "Requests that were refused before they reached an endpoint.", float64(counts[status].Load()),
+		text.Counter("busline_rejected_total", "Requests that were refused before they reached an endpoint.", float64(counts[status].Load()),
 			with(metrics.Label{Name: "status", Value: strconv.Itoa(status)})...)
 	}
 }

@@ -79,7 +79,7 @@ func (w *twin) sums(count int) map[string][]string {
 func TestCallersWithOneID(t *testing.T) {
 	t.Parallel()
 	const calls = 100
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, _ := newCalculator(t, w)
 	other := newTwin(t, w, caller)
 	before := caller.Stats()
@@ -87,7 +87,7 @@ func TestCallersWithOneID(t *testing.T) {
 	calling.Go(func() {
 		for i := range calls {
 			var out struct{ Sum int }
-			if err := bus.Call(t.Context(), caller, "GET "+calculatorURL+"/add", bus.Args{"x": i, "y": 1000}, &out); err != nil || out.Sum != i+1000 {
+			if err := caller.Call(t.Context(), "GET "+calculatorURL+"/add", bus.Args{"x": i, "y": 1000}, &out); err != nil || out.Sum != i+1000 {
 				t.Errorf("%d + 1000 = %d, %v", i, out.Sum, err)
 			}
 		}
@@ -107,21 +107,21 @@ func TestCallersWithOneID(t *testing.T) {
 	}
 	add(t, caller, calculatorHost) // what came before has been looked at
 	after := caller.Stats()
-	if strangers := after.Strangers - before.Strangers; strangers < 2*calls || after.Dropped != before.Dropped {
-		t.Errorf("%d strangers, want %d acks and responses of the other; dropped %d", strangers, 2*calls, after.Dropped-before.Dropped)
+	if strangers := after.UnmatchedResponses - before.UnmatchedResponses; strangers < 2*calls || after.Malformed != before.Malformed {
+		t.Errorf("%d strangers, want %d acks and responses of the other; dropped %d", strangers, 2*calls, after.Malformed-before.Malformed)
 	}
 }
 
 // TestNobodyThereWithOneID holds that the broker tells each of its own calls.
 func TestNobodyThereWithOneID(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller := w.connect("caller.example")
 	other := newTwin(t, w, caller)
 	for i := range 20 {
 		msgID := "t" + strconv.Itoa(i)
 		other.call("nobody.example", "/add", msgID)
-		if err := bus.Call(t.Context(), caller, "GET https://nobody.example/add", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
+		if err := caller.Call(t.Context(), "GET https://nobody.example/add", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
 			t.Errorf("got %v", err)
 		}
 		told := await(t, "the word of the broker", other.told)
@@ -129,15 +129,15 @@ func TestNobodyThereWithOneID(t *testing.T) {
 			t.Errorf("the other is told %v on %s", told.Header, told.Subject)
 		}
 	}
-	if len(other.told) != 0 || caller.Stats().Dropped != 0 {
-		t.Errorf("one was told of the other's calls: %d, %d", len(other.told), caller.Stats().Dropped)
+	if len(other.told) != 0 || caller.Stats().Malformed != 0 {
+		t.Errorf("one was told of the other's calls: %d, %d", len(other.told), caller.Stats().Malformed)
 	}
 }
 
 // TestInstancesWithOneID are both reached by direct addressing, and the first to answer counts.
 func TestInstancesWithOneID(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, callee := newCalculator(t, w)
 	other, ran := newTwin(t, w, callee), make(chan struct{}, 1<<10)
 	answer := func(message *nats.Msg) {
@@ -178,7 +178,7 @@ func TestInstancesWithOneID(t *testing.T) {
 // that both get the call, and one of them answers.
 func TestHostWithTheNameOfAnInstance(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	caller, callee := newCalculator(t, w)
 	below := w.connect(callee.ID() + "." + callee.Host())
 	serve(t, below, calculator{})

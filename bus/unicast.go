@@ -79,7 +79,7 @@ func (c *Conn) enter(ctx context.Context) error {
 		return nil
 	}
 	if c.calls.enter() != admitted {
-		return newError(http.StatusServiceUnavailable, NotExecuted, ErrClosed, "the connection of %s is closed", c.host)
+		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrClosed, "the connection of %s is closed", c.host)
 	}
 	return nil
 }

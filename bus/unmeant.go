@@ -23,7 +23,7 @@ func unmeant(as reflect.Type, service *reflectapi.Service, config *serviceConfig
 		if _, named := config.methods[method.Name]; named || !isOwnBusiness(service.Type, method.Name) {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("method %s is served to callers: leave it out with bus.Without(%q), or add "+
+		warnings = append(warnings, fmt.Sprintf("method %s is served to callers: leave it out with bus.ExcludeMethods(%q), or add "+
 			"bus.Method(%q) if that is intended", method.Name, method.Name, method.Name))
 	}
 	return warnings

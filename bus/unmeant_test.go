@@ -41,7 +41,7 @@ func TestServeWarnsOfWhatIsNotMeant(t *testing.T) {
 	}{
 		"a struct": {func(c *bus.Conn) error { return bus.Serve(c, new(store)) }, all},
 		"some of its methods": {func(c *bus.Conn) error {
-			return bus.Serve(c, new(store), bus.Without("Close", "String", "MarshalText"), bus.Method("Shutdown"), bus.Method("ServeHTTP", bus.Port(444)))
+			return bus.Serve(c, new(store), bus.ExcludeMethods("Close", "String", "MarshalText"), bus.Method("Shutdown"), bus.Method("ServeHTTP", bus.Port(444)))
 		}, nil},
 		"an interface": {func(c *bus.Conn) error { return bus.Serve[shelfAPI](c, new(store)) }, nil},
 	} {
@@ -50,7 +50,7 @@ func TestServeWarnsOfWhatIsNotMeant(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, method := range test.want {
-			line := fmt.Sprintf("method %s is served to callers: leave it out with bus.Without(", method)
+			line := fmt.Sprintf("method %s is served to callers: leave it out with bus.ExcludeMethods(", method)
 			if logged.count(line) != 1 {
 				t.Errorf("%s: no warning of %s in %s", name, method, logged)
 			}
@@ -87,8 +87,10 @@ func TestWarningsOfTags(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
 	for name, try := range map[string]func(*bus.Conn) error{
-		"Serve":     func(c *bus.Conn) error { return bus.Serve(c, drafts{}) },
-		"Subscribe": func(c *bus.Conn) error { return bus.Subscribe(c, "source.example", drafts{}, bus.Without("Write")) },
+		"Serve": func(c *bus.Conn) error { return bus.Serve(c, drafts{}) },
+		"Subscribe": func(c *bus.Conn) error {
+			return bus.Subscribe(c, "source.example", drafts{}, bus.ExcludeMethods("Write"))
+		},
 	} {
 		logged := new(lines)
 		if err := try(b.Connect("drafts.example", bus.WithLogger(zerolog.New(logged).Level(zerolog.WarnLevel)))); err != nil {

@@ -38,7 +38,7 @@ func untaggedIn(arguments reflect.Type, met []reflect.Type) error {
 				return err
 			}
 		default:
-			return newError(http.StatusBadRequest, NotExecuted, nil,
+			return newError(http.StatusBadRequest, ExecutedNo, nil,
 				"field %s of %s has no json tag and would be sent as %q: tag it with the name of the argument, such as `json:%q`",
 				field.Name, arguments, field.Name, strings.ToLower(field.Name[:1])+field.Name[1:])
 		}

@@ -66,7 +66,7 @@ func TestValuesNeedNoTags(t *testing.T) {
 			"a map":    bus.Args{"of": &bare{1}, "all": []bare{{2}}},
 		} {
 			var result struct{ Sum int }
-			if err := bus.Call(t.Context(), conn, "https://surveyor.example/double", given, &result); err != nil || result.Sum != 6 {
+			if err := conn.Call(t.Context(), "https://surveyor.example/double", given, &result); err != nil || result.Sum != 6 {
 				t.Errorf("%s: %d, %v", name, result.Sum, err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestArgumentsHaveTags(t *testing.T) {
 			"no name":         {&nameless{1}, `such as ` + "`json:\"x\"`"},
 		} {
 			var result map[string]any
-			err := bus.Call(t.Context(), caller, calculatorURL+"/add", call.arguments, &result)
+			err := caller.Call(t.Context(), calculatorURL+"/add", call.arguments, &result)
 			if call.fault == "" && err != nil || call.fault != "" && (err == nil || !strings.Contains(err.Error(), call.fault)) {
 				t.Errorf("%s: %v, want %q", name, err, call.fault)
 			}

@@ -103,7 +103,7 @@ func (o *operated) connectBriefly(file string) (*bus.Conn, *journal) {
 func (o *operated) connect(file string, log *journal) (*bus.Conn, error) {
 	o.t.Helper()
 	o.t.Setenv("BUS_NATS_CREDS", file)
-	return bus.Connect(o.t.Context(), calculatorHost, bus.WithURL(o.url), bus.WithLogger(zerolog.New(log)), bus.WithShortCircuit(false))
+	return bus.Connect(o.t.Context(), calculatorHost, bus.WithURL(o.url), bus.WithLogger(zerolog.New(log)), bus.WithoutShortCircuit())
 }
 
 // checkShutOut waits until the broker does not let the connection in any more: that is logged, tried again and refused
@@ -115,8 +115,8 @@ func checkShutOut(t *testing.T, conn *bus.Conn, log *journal, why error) {
 	if conn.Healthy() || conn.Connected() {
 		t.Error("a connection that is shut out is healthy")
 	}
-	err := bus.Call(t.Context(), conn, calculatorURL+"/add", nil, nil)
-	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.NotExecuted || !errors.Is(err, bus.ErrDisconnected) {
+	err := conn.Call(t.Context(), calculatorURL+"/add", nil, nil)
+	if failed, _ := errors.AsType[*bus.Error](err); failed == nil || failed.Status != 503 || failed.Executed != bus.ExecutedNo || !errors.Is(err, bus.ErrDisconnected) {
 		t.Errorf("a call meanwhile: %v", err)
 	}
 }

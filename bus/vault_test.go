@@ -45,9 +45,9 @@ func newVault(t *testing.T, w *world, i *issuer, options ...bus.ConnectOption) (
 
 func serveVault(t *testing.T, conn *bus.Conn) {
 	t.Helper()
-	serve(t, conn, vault{}, bus.Claims(keepers), bus.Method("Change", bus.Claims(keepers+" && level >= 3")),
-		bus.Method("Weigh", bus.Public(), bus.NoQueue()), bus.Method("Who", bus.Public()))
-	if err := conn.Handle("GET", "/door", http.NotFoundHandler(), bus.Claims(keepers)); err != nil {
+	serve(t, conn, vault{}, bus.RequireClaims(keepers), bus.Method("Change", bus.RequireClaims(keepers+" && level >= 3")),
+		bus.Method("Weigh", bus.AllowAnonymous(), bus.NoQueue()), bus.Method("Who", bus.AllowAnonymous()))
+	if err := conn.Handle("GET", "/door", http.NotFoundHandler(), bus.RequireClaims(keepers)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -51,7 +51,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*
 // cutOff is the error for a handler that returned after its context had ended, because of cause. Most handlers return then with half
 // of their answer, and a server of net/http would break the connection.
 func cutOff(cause error) *Error {
-	return newError(statusOfContext(cause), WasExecuted, cause,
+	return newError(statusOfContext(cause), ExecutedYes, cause,
 		"the handler returned after its context had ended (%s), so its answer may be cut off; an answer with a Content-Length is sent if it is that long", cause)
 }
 
@@ -60,7 +60,7 @@ func httpRequest(ctx context.Context, in *incoming) (*http.Request, error) {
 	message := in.Request
 	address, err := url.ParseRequestURI(message.Target)
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, NotExecuted, err, "the request target is not a path")
+		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request target is not a path")
 	}
 	address.Scheme, address.Host = "https", message.Host
 	if in.Address.Port != publicPort {

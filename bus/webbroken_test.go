@@ -77,9 +77,9 @@ func TestAnAnswerThatEndsEarly(t *testing.T) {
 			if err := conn.Handle("*", path, handler); err != nil {
 				t.Fatal(err)
 			}
-			err := bus.Call(t.Context(), conn, "GET https://web.example"+path, nil, nil)
+			err := conn.Call(t.Context(), "GET https://web.example"+path, nil, nil)
 			failed, _ := errors.AsType[*bus.Error](err)
-			if failed == nil || failed.Status != 500 || failed.Executed != bus.WasExecuted || !strings.Contains(failed.Detail, want[path]) {
+			if failed == nil || failed.Status != 500 || failed.Executed != bus.ExecutedYes || !strings.Contains(failed.Detail, want[path]) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
@@ -130,7 +130,7 @@ func status(status int) http.HandlerFunc {
 // TestLengthOfHEAD asks as no connection of ours does, whose HEAD travels as GET: the length is that of the body which a GET gets.
 func TestLengthOfHEAD(t *testing.T) {
 	t.Parallel()
-	w := &world{Bus: newBus(t), transport: bus.WithShortCircuit(false)}
+	w := &world{Bus: newBus(t), transport: bus.WithoutShortCircuit()}
 	if err := w.connect("web.example").Handle("*", "/head", status(http.StatusOK)); err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +213,11 @@ func TestAnAnswerAfterTheContextEnded(t *testing.T) {
 // wantExecuted calls an address whose handler runs, and checks the status with which it is answered.
 func wantExecuted(t *testing.T, what string, caller *bus.Conn, address string, status int) {
 	t.Helper()
-	err := bus.Call(t.Context(), caller, "GET "+address, nil, nil)
+	err := caller.Call(t.Context(), "GET "+address, nil, nil)
 	if got := bus.StatusOf(err); got != status && (status >= 400 || got >= 400) {
 		t.Errorf("%s: %v, want status %d", what, err, status)
 	}
-	if failed, _ := errors.AsType[*bus.Error](err); failed != nil && failed.Executed != bus.WasExecuted {
+	if failed, _ := errors.AsType[*bus.Error](err); failed != nil && failed.Executed != bus.ExecutedYes {
 		t.Errorf("%s: executed: %s, want yes", what, failed.Executed)
 	}
 }

@@ -27,10 +27,12 @@ type optionTable struct {
 var optionTables = []optionTable{
 	{"options of Connect", "bus", map[string]string{"ConnectOption": ""}},
 	{"options of Serve", "bus", map[string]string{
-		"ServeOption": "`Serve`", "MethodOption": "`Method`", "HandleOption": "`Handle`", "EndpointOption": "all three",
-		"MethodOption+HandleOption": "`Method`, `Handle`",
+		"ServeOption": "`Serve`", "MethodOption": "`Method`", "ServiceOption": "`Serve`, `Subscribe`",
+		"EndpointOption": "`Serve`, `Method`, `Handle`", "HandlerOption": "all four", "DescriptionOption": "`Method`, `Handle`",
 	}},
-	{"options of events", "bus", map[string]string{"FireOption": "`NewEvents`", "ServeOption+FireOption": "`NewEvents`, `Subscribe`"}},
+	{"options of events", "bus", map[string]string{
+		"PublishOption": "`NewPublisher`", "SubscribeOption": "`Subscribe`", "DurableOption": "`NewPublisher`, `Subscribe`",
+	}},
 	{"options of the portal", "portal", map[string]string{
 		"IngressOption": "`NewIngress`", "RegisterOption": "`Register`", "ServerOption": "`Listen`",
 		"IngressOption+RegisterOption": "`NewIngress`, `Register`",
@@ -75,7 +77,7 @@ func optionRows(options []option) string {
 
 var (
 	docLink   = regexp.MustCompile(`\[([\w.]+)\]`)
-	noDefault = []string{"Method", "Without"}
+	noDefault = []string{"Method", "ExcludeMethods"}
 )
 
 // cell is text as it can stand in a table.

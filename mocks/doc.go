@@ -1,5 +1,5 @@
-// Package mocks has gomock mocks of the interfaces that a test may want to replace: those of the examples' services, of the
-// product store below one of them, and of bus.
+// Package mocks has gomock mocks of the interfaces that a test may want to replace: those of the examples' services, and of
+// the product store below one of them.
 //
 // A test can use a mock without a bus, in place of a client:
 //
@@ -29,7 +29,6 @@
 // [bustest.Reporter]: https://pkg.go.dev/github.com/busline/busline/bus/bustest#Reporter
 package mocks
 
-//go:generate go tool mockgen -source ../bus/options.go -destination broker.go -package mocks -write_package_comment=false
 //go:generate go tool mockgen -source ../examples/calculator/calculatorapi/calculator.go -destination calculator.go -package mocks -write_package_comment=false
 //go:generate go tool mockgen -source ../examples/checkout/checkoutapi/checkout.go -destination checkout.go -package mocks -write_package_comment=false
 //go:generate go tool mockgen -source ../examples/payroll/payrollapi/payroll.go -destination payroll.go -package mocks -write_package_comment=false

@@ -1,10 +1,7 @@
 package mocks_test
 
 import (
-	"errors"
-	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/golang/mock/gomock"
 
@@ -59,19 +56,6 @@ func TestServed(t *testing.T) {
 	if sum := addTwice(t, calculatorapi.NewClient(b.Connect("caller.example"))); sum != 17 {
 		t.Errorf("the sum is %d, want 17", sum)
 	}
-}
-
-// TestBroker has a broker that cannot be reached, however often it is tried within 5 s of a clock that costs no time.
-func TestBroker(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		broker := mocks.NewMockInProcessBroker(gomock.NewController(t))
-		broker.EXPECT().InProcessConn().Return(nil, errors.New("gone away")).MinTimes(2)
-		_, err := bus.Connect(t.Context(), "caller.example", bus.WithBroker(broker))
-		if err == nil || !strings.Contains(err.Error(), "no broker at the broker of this process") {
-			t.Errorf("got %v", err)
-		}
-	})
 }
 
 // TestNames holds that every mock can be served: a mock has no names for its results, so the interface has to have them.

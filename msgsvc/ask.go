@@ -31,7 +31,7 @@ func askAll[Answer any](ctx context.Context, s *sharedCache, endpoint string, qu
 			return
 		}
 		heard := make(map[string]struct{})
-		for response, err := range s.conn.Publish(request) {
+		for response, err := range s.conn.Multicast(request) {
 			answer, err := answerOf[Answer](response, err)
 			if err == nil {
 				heard[idOf(response)] = struct{}{}
@@ -57,7 +57,7 @@ func askAll[Answer any](ctx context.Context, s *sharedCache, endpoint string, qu
 func askOne[Answer any](ctx context.Context, s *sharedCache, id, endpoint string, question bus.Args) (answer Answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
 	defer cancel()
-	err = bus.Call(ctx, s.conn, internalURL(id+"."+s.conn.Host(), endpoint), question, &answer)
+	err = s.conn.Call(ctx, internalURL(id+"."+s.conn.Host(), endpoint), question, &answer)
 	return answer, err
 }
 
@@ -104,7 +104,7 @@ func bodyOf(response *http.Response, err error) ([]byte, error) {
 	_ = json.Unmarshal(body, &problem) // what is no problem+json has no detail
 	return nil, &bus.Error{
 		Status: response.StatusCode, Detail: problem.Detail,
-		Host: response.Header.Get("Bus-From-Host"), ID: idOf(response), Executed: bus.WasExecuted,
+		Host: response.Header.Get("Bus-From-Host"), ID: idOf(response), Executed: bus.ExecutedYes,
 	}
 }
 

@@ -17,8 +17,8 @@ func (s *Service) Home(w http.ResponseWriter, r *http.Request) error {
 	fmt.Fprintf(t, "Processed by: %s\n", s.conn.ID())
 	first := t.visit("Unicast", t.unicast, anyone, "default-queue")
 	t.visit("Direct addressing unicast", t.unicast, first, "default-queue")
-	last := t.visit("Multicast", s.conn.Publish, anyone, "no-queue")
-	t.visit("Direct addressing multicast", s.conn.Publish, last, "no-queue")
+	last := t.visit("Multicast", s.conn.Multicast, anyone, "no-queue")
+	t.visit("Direct addressing multicast", s.conn.Multicast, last, "no-queue")
 	t.WriteString("\nRefresh to see who answers next.\n")
 	return writeText(w, "%s", t.String())
 }
@@ -34,8 +34,8 @@ type tour struct {
 // newTour leaves a share of the time budget unspent, so that the page can be shown even if nobody answers.
 func newTour(ctx context.Context, conn *bus.Conn) *tour {
 	t := &tour{conn: conn, ctx: ctx, patience: 4 * time.Second}
-	if left, ok := bus.TimeLeft(ctx); ok {
-		t.patience = min(t.patience, left/5) // of four calls
+	if deadline, ok := ctx.Deadline(); ok {
+		t.patience = min(t.patience, time.Until(deadline)/5) // of four calls
 	}
 	return t
 }

@@ -45,11 +45,11 @@ func TestHome(t *testing.T) {
 			b := bustest.New(t)
 			var ids []string
 			for range 3 {
-				conn := b.Connect(host, bus.WithShortCircuit(shortCircuit))
+				conn := b.Connect(host, withShortCircuit(shortCircuit))
 				serve(t, conn)
 				ids = append(ids, conn.ID())
 			}
-			caller := b.Connect("caller.example", bus.WithShortCircuit(shortCircuit))
+			caller := b.Connect("caller.example", withShortCircuit(shortCircuit))
 			for range 5 {
 				status, text := get(t, caller, page("home"))
 				if status != http.StatusOK {
@@ -138,7 +138,7 @@ func TestHomeShowsFailures(t *testing.T) {
 		return conn.ID()
 	}
 	failing := answer(func(w http.ResponseWriter, r *http.Request) {
-		bus.ServeError(w, r, bus.Errorf(http.StatusTeapot, "out of\norder"))
+		bus.WriteError(w, r, bus.Errorf(http.StatusTeapot, "out of\norder"))
 	})
 	answer(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprint(w, "NoQueue spoof\n\nUnicast\n> NoQueue again") // to memory
@@ -152,4 +152,12 @@ func TestHomeShowsFailures(t *testing.T) {
 			t.Errorf("no line %q in:\n%s", want, text)
 		}
 	}
+}
+
+// withShortCircuit returns an option that leaves the short circuit on, or turns it off.
+func withShortCircuit(on bool) bus.ConnectOption {
+	if on {
+		return bus.WithInterceptors() // none
+	}
+	return bus.WithoutShortCircuit()
 }

@@ -11,8 +11,8 @@ import (
 type replica struct{ cache *sharedCache }
 
 func serveReplica(cache *sharedCache) error {
-	return bus.Serve(cache.conn, replica{cache}, bus.Source(source),
-		bus.Port(internalPort), bus.NoQueue(), bus.Hidden(), bus.BodyLimit(int(cache.conn.NATS().MaxPayload())))
+	return bus.Serve(cache.conn, replica{cache}, bus.SourceFS(source),
+		bus.Port(internalPort), bus.NoQueue(), bus.Undocumented(), bus.MaxBodyBytes(int(cache.conn.NATS().MaxPayload())))
 }
 
 // Join tells that the caller is a replica too.

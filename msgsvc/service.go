@@ -37,7 +37,7 @@ func New(ctx context.Context, conn *bus.Conn, options ...Option) (*Service, erro
 	}
 	service := &Service{conn: conn, cache: opened}
 	get := bus.HTTPMethod(http.MethodGet)
-	err = bus.Serve(conn, service, bus.Source(source), bus.Without("Close"),
+	err = bus.Serve(conn, service, bus.SourceFS(source), bus.ExcludeMethods("Close"),
 		bus.Method("Home", get),
 		bus.Method("DefaultQueue", get),
 		bus.Method("NoQueue", get, bus.NoQueue()),

@@ -332,7 +332,7 @@ func holds(t *testing.T, replica instance, key string) bool {
 func ask(t *testing.T, replica instance, endpoint string, arguments bus.Args, answer any) {
 	t.Helper()
 	address := "https://" + replica.conn.ID() + "." + host + ":444" + endpoint
-	if err := bus.Call(t.Context(), replica.conn, address, arguments, answer); err != nil {
+	if err := replica.conn.Call(t.Context(), address, arguments, answer); err != nil {
 		t.Error(err) // not Fatal: handlers ask, too
 	}
 }

@@ -23,7 +23,7 @@ func addressOf(path string, open []int) (*url.URL, error) {
 	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	host, digits, hasPort := strings.Cut(service, ":")
 	host = subject.LowerHost(host)
-	if subject.ValidCalled(host) != nil {
+	if subject.CheckCalledHost(host) != nil {
 		return nil, bus.Errorf(http.StatusNotFound, "%.80q is not a hostname; a path is /<host>[:<port>]/<path>", service)
 	}
 	if host == hostAll {

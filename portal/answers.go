@@ -54,7 +54,7 @@ func (h *multicastHandler) gather(request *http.Request, path string) (*answerLi
 	}
 	list := &answerList{Answers: []callAnswer{}, Complete: true}
 	started := time.Now()
-	for response, err := range h.conn.Publish(request) {
+	for response, err := range h.conn.Multicast(request) {
 		if len(list.Answers) == maxAnswers {
 			list.Complete = false
 			break

@@ -19,7 +19,7 @@ func TestBodiesAroundTheBrokersLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 16 << 10
 	b := bustest.New(t, broker.MaxPayload(limit))
-	ingress, err := portal.NewIngress(b.Connect("ingress", bus.WithShortCircuit(false)))
+	ingress, err := portal.NewIngress(b.Connect("ingress", bus.WithoutShortCircuit()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestDocumentForEach(t *testing.T) {
 	i := newIssuer(t)
 	door := openPortal(t, i)
 	door.keep("vault.example", i.Trust())
-	err := bus.Serve(door.bus.Connect("canary.example", i.Trust()), calculator{}, bus.Claims(`"keeper" in roles && "canary" in roles`))
+	err := bus.Serve(door.bus.Connect("canary.example", i.Trust()), calculator{}, bus.RequireClaims(`"keeper" in roles && "canary" in roles`))
 	if err != nil {
 		t.Fatal(err)
 	}

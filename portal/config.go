@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/busline/busline/bus"
 )
 
 // ingressConfig is the configuration of an ingress: defaults, then options.
@@ -45,10 +43,10 @@ func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it o
 
 // validPorts returns an error for ports that must not be public.
 func validPorts(ports []int) error {
-	const control, last = 888, 65535
+	const events, control, last = 417, 888, 65535
 	reserved := map[int]string{
-		control:       "for requests of the framework itself",
-		bus.EventPort: "for events",
+		control: "for requests of the framework itself",
+		events:  "for events",
 	}
 	if len(ports) == 0 {
 		return errors.New("portal.WithPorts: no port is open; name one such as 443")

@@ -16,7 +16,7 @@ type documentHandler struct {
 func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	serveJSON(w, current.json(h.conn.BaseURL(r)))

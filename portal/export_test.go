@@ -2,6 +2,7 @@ package portal
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -30,6 +31,34 @@ func (o patienceOption) applyToPortal(c *portalConfig) {
 // NewServer is Listen with a listener of the test.
 func NewServer(listener net.Listener, handler http.Handler) *Server {
 	return newServer(listener, handler, &serverConfig{grace: defaultGrace, faults: log.New(io.Discard, "", 0)})
+}
+
+// Roster remembers instances over several looks.
+type Roster struct{ roster roster }
+
+// Look has hosts answer, one instance each and in that order, and returns those that are admitted, and how many are left out.
+func (r *Roster) Look(hosts ...string) (admitted []string, leftOut int) {
+	answering := r.roster.gather()
+	for _, host := range hosts {
+		answering.add(peer{host, "i1aaaaaaaa"})
+	}
+	peers, leftOut := answering.admit()
+	for _, each := range peers {
+		admitted = append(admitted, each.host)
+	}
+	return admitted, leftOut
+}
+
+// NotesOfCrowd returns what the map notes when so many instances answer one look.
+func NotesOfCrowd(count int) (notes []string) {
+	crowd := newGatheredLook(new(roster), time.Time{})
+	for at := range count {
+		crowd.ping(peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"version":"1","ports":[443]}`), nil)
+	}
+	for _, each := range crowd.admit().faults {
+		notes = append(notes, each.text)
+	}
+	return notes
 }
 
 // Held returns how many bytes of bodies an ingress keeps in memory.

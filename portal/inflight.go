@@ -108,7 +108,7 @@ func (l *load) take(more int64) bool {
 func (l *load) reserve(method string, to *url.URL) error {
 	l.call = maphash.String(l.of.seed, method+" "+to.Host+to.EscapedPath())
 	if !l.take(l.of.expectedOf(l.call)) {
-		return l.of.full(bus.NotExecuted)
+		return l.of.full(bus.ExecutedNo)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (l *load) exchange(r *http.Request, response *http.Response) error {
 	}
 	l.drop()
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return l.of.full(bus.WasExecuted)
+		return l.of.full(bus.ExecutedYes)
 	}
 	return l.of.lost(response)
 }
@@ -146,7 +146,7 @@ type loadReader struct {
 func (r *loadReader) Read(data []byte) (int, error) {
 	n, err := r.body.Read(data)
 	if n > 0 && !r.load.take(int64(n)) {
-		return n, r.load.of.full(bus.NotExecuted)
+		return n, r.load.of.full(bus.ExecutedNo)
 	}
 	return n, err
 }
@@ -163,7 +163,7 @@ func (f *inFlight) full(executed bus.Executed) error {
 // have clients repeat it.
 func (f *inFlight) lost(response *http.Response) error {
 	return &bus.Error{
-		Status: http.StatusServiceUnavailable, Executed: bus.WasExecuted,
+		Status: http.StatusServiceUnavailable, Executed: bus.ExecutedYes,
 		Detail: fmt.Sprintf("the call was executed, and the service answered with status %d; its body of %d bytes was dropped, because "+
 			"the ingress already holds as many bytes of bodies as it may, %d: find out what the call has done before you repeat it",
 			response.StatusCode, response.ContentLength, f.limit),

@@ -122,7 +122,7 @@ func (i *Ingress) carry(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), budget)
 	defer cancel()
-	response, err := i.conn.Do(i.request(bus.ActAs(ctx, token), r, to, body))
+	response, err := i.conn.Do(i.request(bus.WithActor(ctx, token), r, to, body))
 	if err != nil && missesPage(r, to, err) {
 		serveAway(w, bus.StatusOf(err))
 		return

@@ -33,7 +33,7 @@ type instancesHandler struct{ catalogs *catalogs }
 func (h *instancesHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	serveJSON(w, current.instances)

@@ -41,7 +41,7 @@ func TestInstances(t *testing.T) {
 	door.calculate("calculator.example")
 	door.calculate("calculator.example")
 	door.calculate("internal.example", bus.Port(444))
-	door.calculate("hidden.example", bus.Hidden())
+	door.calculate("hidden.example", bus.Undocumented())
 	both := door.bus.Connect("both.example", bus.WithVersion("7"))
 	if err := bus.Serve(both, calculator{}); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestInstances(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := door.bus.Connect("secret.example", i.Trust())
-	if err := bus.Serve(secret, calculator{}, bus.Claims(`"keeper" in roles`)); err != nil {
+	if err := bus.Serve(secret, calculator{}, bus.RequireClaims(`"keeper" in roles`)); err != nil {
 		t.Fatal(err)
 	}
 	plane, hosts := door.instances()

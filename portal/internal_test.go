@@ -40,7 +40,7 @@ func TestATextWithoutAStatusStaysInside(t *testing.T) {
 		}
 		front := door.bus.Connect("front.example")
 		if err := front.Handle("GET", "/open", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			bus.ServeError(w, r, fmt.Errorf("opening: %w", bus.Call(r.Context(), front, "GET https://driver.example/open", nil, nil)))
+			bus.WriteError(w, r, fmt.Errorf("opening: %w", front.Call(r.Context(), "GET https://driver.example/open", nil, nil)))
 		})); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestATextWithoutAStatusStaysInside(t *testing.T) {
 // TestAFaultOfTheIngressStaysInside has an interceptor of its connection fail.
 func TestAFaultOfTheIngressStaysInside(t *testing.T) {
 	t.Parallel()
-	conn := bustest.New(t).Connect("ingress", bus.WithInterceptors(func(bus.Handler) bus.Handler {
+	conn := bustest.New(t).Connect("ingress", bus.WithInterceptors(func(bus.CallFunc) bus.CallFunc {
 		return func(context.Context, *bus.Exchange) error { return driver{context.DeadlineExceeded}.Open() }
 	}))
 	ingress, err := portal.NewIngress(conn)
@@ -78,7 +78,7 @@ func TestAFaultOfTheIngressStaysInside(t *testing.T) {
 func TestAPlaceThatIsLeftOutKeepsItsReason(t *testing.T) {
 	t.Parallel()
 	door := open(t)
-	conn := door.bus.Connect("portal", bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+	conn := door.bus.Connect("portal", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 		return func(ctx context.Context, x *bus.Exchange) error {
 			if x.Side == bus.ClientSide && x.Host == "calculator.example" {
 				return driver{io.EOF}.Open()

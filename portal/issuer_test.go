@@ -57,7 +57,7 @@ func (vault) Who(ctx context.Context) (name string) {
 func (d *door) keep(host string, options ...bus.ConnectOption) {
 	d.t.Helper()
 	err := bus.Serve(d.bus.Connect(host, options...), vault{},
-		bus.Claims(`"keeper" in roles`), bus.Method("Stones", bus.Public()), bus.Method("Who", bus.Public()))
+		bus.RequireClaims(`"keeper" in roles`), bus.Method("Stones", bus.AllowAnonymous()), bus.Method("Who", bus.AllowAnonymous()))
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func checkHeader(r *http.Request) error {
 // client that announces a large body and sends nothing takes no room. It stops reading when there is no room.
 func (c *ingressConfig) readBody(w http.ResponseWriter, r *http.Request, load *load) ([]byte, error) {
 	if !load.take(max(0, r.ContentLength)) {
-		return nil, load.of.full(bus.NotExecuted)
+		return nil, load.of.full(bus.ExecutedNo)
 	}
 	load.drop()
 	body, err := io.ReadAll(load.reader(http.MaxBytesReader(w, r.Body, c.bodyLimit)))

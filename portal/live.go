@@ -59,17 +59,17 @@ func (l *live) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token := bus.ActorOf(r.Context())
 	current, err := l.pictures.read(r.Context())
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	described, err := l.catalogs.of(token).read(r.Context())
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	body, err := l.viewer(token).draw(current, described)
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	header := w.Header()

@@ -102,7 +102,7 @@ func watch(t *testing.T, b *bustest.Bus, options ...bus.ConnectOption) *watched 
 func (w *watched) get(header string) (status int, body string) {
 	w.t.Helper()
 	token := strings.TrimPrefix(header, "Authorization: Bearer ")
-	request, err := http.NewRequestWithContext(bus.ActAs(w.t.Context(), token), http.MethodGet, "https://portal/live.json", http.NoBody)
+	request, err := http.NewRequestWithContext(bus.WithActor(w.t.Context(), token), http.MethodGet, "https://portal/live.json", http.NoBody)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (w *watched) look(header string) (got liveAnswer) {
 func call(t *testing.T, caller *bus.Conn, times int, address string) {
 	t.Helper()
 	for range times {
-		_ = bus.Call(t.Context(), caller, address, nil, nil)
+		_ = caller.Call(t.Context(), address, nil, nil)
 	}
 }
 
@@ -312,24 +312,24 @@ func checkFilter(t *testing.T, b *bustest.Bus) {
 		t.Fatal(err)
 	}
 	hidden := b.Connect("canary.example", i.Trust())
-	serveCounter(t, hidden, bus.Claims(`"keeper" in roles`))
+	serveCounter(t, hidden, bus.RequireClaims(`"keeper" in roles`))
 	internal := b.Connect("canary-internal.example")
 	serveCounter(t, internal, bus.Port(444))
 	web := b.Connect("web.example", i.Trust())
 	for route, options := range map[string][]bus.HandleOption{
-		"* /open": nil, "GET /hidden-canary": {bus.Hidden()}, "GET /both": {bus.Claims(`"keeper" in roles`)}, "* /both": nil,
-		"GET /files/{name}": {bus.Claims(`"keeper" in roles`)}, "GET /files/{path+}": nil,
+		"* /open": nil, "GET /hidden-canary": {bus.Undocumented()}, "GET /both": {bus.RequireClaims(`"keeper" in roles`)}, "* /both": nil,
+		"GET /files/{name}": {bus.RequireClaims(`"keeper" in roles`)}, "GET /files/{path+}": nil,
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		if err := web.Handle(method, path, http.HandlerFunc(echo), options...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	clerk := bus.ActAs(t.Context(), strings.TrimPrefix(i.bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "Authorization: Bearer "))
+	clerk := bus.WithActor(t.Context(), strings.TrimPrefix(i.bearer(map[string]any{"roles": []string{"hr"}, "level": 3}), "Authorization: Bearer "))
 	ordinary, secret := b.Connect("ordinary.example"), b.Connect("canary-caller.example")
 	callAs := func(ctx context.Context, from *bus.Conn, addresses ...string) {
 		for _, address := range addresses {
-			_ = bus.Call(ctx, from, address, nil, nil)
+			_ = from.Call(ctx, address, nil, nil)
 		}
 	}
 	callAs(t.Context(), ordinary, "https://payroll.example/headcount", "GET https://web.example/open", "GET https://web.example/both",
@@ -423,7 +423,7 @@ func TestLiveOverHTTP(t *testing.T) {
 
 // fragile is a connection to a broker that can be cut.
 type fragile struct {
-	bus.InProcessBroker
+	nats.InProcessConnProvider
 
 	mu    sync.Mutex // protects all below
 	away  bool
@@ -436,7 +436,7 @@ func (f *fragile) InProcessConn() (net.Conn, error) {
 	if f.away {
 		return nil, errors.New("out of reach")
 	}
-	conn, err := f.InProcessBroker.InProcessConn()
+	conn, err := f.InProcessConnProvider.InProcessConn()
 	f.conns = append(f.conns, conn)
 	return conn, err
 }
@@ -457,7 +457,7 @@ func (f *fragile) be(away bool) {
 func TestLiveWithoutBroker(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)
-	way := &fragile{InProcessBroker: b.Broker()}
+	way := &fragile{InProcessConnProvider: b.Broker()}
 	serveCounter(t, b.Connect("counter.example"))
 	conn := b.Connect("portal", bus.WithBroker(way))
 	now := time.Now()

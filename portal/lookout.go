@@ -175,7 +175,7 @@ func (g *gatheredLook) full() {
 
 // parseTraffic reads the answer of an instance, and refuses impossible counts.
 func parseTraffic(body []byte) (*traffic, error) {
-	var answer bus.Traffic
+	var answer metrics.Traffic
 	if json.Unmarshal(body, &answer) != nil {
 		return nil, errors.New("its answer cannot be read")
 	}
@@ -191,7 +191,7 @@ func parseTraffic(body []byte) (*traffic, error) {
 		counted.served[key] = counted.served[key].Plus(each.Counts)
 	}
 	for _, each := range answer.Made {
-		if err := cmp.Or(subject.ValidHost(each.Callee), each.Check()); err != nil {
+		if err := cmp.Or(subject.CheckHost(each.Callee), each.Check()); err != nil {
 			return nil, errors.New("it reports impossible calls")
 		}
 		counted.made[each.Callee] = counted.made[each.Callee].Plus(each.Counts)
@@ -199,12 +199,12 @@ func parseTraffic(body []byte) (*traffic, error) {
 	return counted, nil
 }
 
-func checkServed(each bus.ServedCalls) error {
+func checkServed(each metrics.ServedCalls) error {
 	var caller error
 	if each.Caller != "" {
-		caller = subject.ValidHost(each.Caller)
+		caller = subject.CheckHost(each.Caller)
 	}
-	if caller != nil || each.Check() != nil || subject.ValidPort(each.Port) != nil || each.Endpoint == "" ||
+	if caller != nil || each.Check() != nil || subject.CheckPort(each.Port) != nil || each.Endpoint == "" ||
 		presentable(each.Endpoint) != each.Endpoint || !strings.HasPrefix(each.Path, "/") || len(each.Path) > maxPathLength ||
 		!utf8.ValidString(each.Path) {
 		return errors.New("it reports impossible requests")

@@ -44,14 +44,14 @@ func newMulticastHandler(conn *bus.Conn, ports []int) *multicastHandler {
 func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	request, path, err := h.read(r)
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	select {
 	case h.room <- struct{}{}:
 		defer func() { <-h.room }()
 	default:
-		bus.ServeError(w, r, &bus.Error{
+		bus.WriteError(w, r, &bus.Error{
 			Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
 			Detail: fmt.Sprintf("%d multicasts are under way; try again in a second", parallelMulticasts),
 		})
@@ -59,12 +59,12 @@ func (h *multicastHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	list, err := h.gather(request, path)
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	serveJSON(w, text)

@@ -104,7 +104,7 @@ func TestMulticastBounds(t *testing.T) {
 		"/binary": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0, 0xfe}) },
 		"/panic":  func(http.ResponseWriter, *http.Request) { panic("the password is secret") },
 		"/told": func(w http.ResponseWriter, r *http.Request) {
-			bus.ServeError(w, r, &bus.Error{Status: 500, Detail: "the password is secret"})
+			bus.WriteError(w, r, &bus.Error{Status: 500, Detail: "the password is secret"})
 		},
 	}
 	door.serveEach("web.example", 1, func(string) http.HandlerFunc {

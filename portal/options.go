@@ -70,7 +70,7 @@ func WithTimeBudget(longest time.Duration) IngressOption {
 }
 
 // WithBodyLimit sets the largest request body in bytes; a larger one is answered 413. A limit above that of
-// [bus.WithMessageLimit] of the ingress's connection has no effect; 0 allows no body at all. Default: 32 MiB.
+// [bus.WithMaxMessageBytes] of the ingress's connection has no effect; 0 allows no body at all. Default: 32 MiB.
 func WithBodyLimit(bytes int64) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.bodyLimit = bytes })
 }

@@ -26,7 +26,7 @@ func (p peer) compare(q peer) int {
 }
 
 // valid says whether host and ID are well-formed, so that the peer can be called.
-func (p peer) valid() bool { return subject.ValidHost(p.host) == nil && subject.ValidID(p.id) == nil }
+func (p peer) valid() bool { return subject.CheckHost(p.host) == nil && subject.CheckID(p.id) == nil }
 
 // askAll calls port 888 of "all" on every instance of the plane, and passes on each answer, or the error of an instance
 // that does not answer. It fails if the call as a whole has failed, or if nobody answers: the calling instance answers
@@ -37,7 +37,7 @@ func askAll(ctx context.Context, conn *bus.Conn, path string, answered func(from
 		return err
 	}
 	anybody := false
-	for response, err := range conn.Publish(request) {
+	for response, err := range conn.Multicast(request) {
 		if err != nil {
 			failed, ok := errors.AsType[*bus.Error](err)
 			if !ok || failed.Host == "" {

@@ -47,7 +47,7 @@ func TestNotServed(t *testing.T) {
 
 // soldOut gives an error a type and details.
 func soldOut(err error) error {
-	return bus.WithDetails(err, "https://shop.example/secret", map[string]any{"sku": "secret", "left": 0})
+	return bus.ErrorWithDetails(err, "https://shop.example/secret", map[string]any{"sku": "secret", "left": 0})
 }
 
 // failing responds with an error that depends on the path.
@@ -59,15 +59,15 @@ func failing(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/missing":
-		bus.ServeError(w, r, bus.Errorf(http.StatusNotFound, "no product 7"))
+		bus.WriteError(w, r, bus.Errorf(http.StatusNotFound, "no product 7"))
 	case "/broken":
-		bus.ServeError(w, r, errors.New("the password is secret"))
+		bus.WriteError(w, r, errors.New("the password is secret"))
 	case "/late":
-		bus.ServeError(w, r, fmt.Errorf("dialling secret@db.internal: %w", context.DeadlineExceeded))
+		bus.WriteError(w, r, fmt.Errorf("dialling secret@db.internal: %w", context.DeadlineExceeded))
 	case "/given-up":
-		bus.ServeError(w, r, fmt.Errorf("dialling secret@db.internal: %w", context.Canceled))
+		bus.WriteError(w, r, fmt.Errorf("dialling secret@db.internal: %w", context.Canceled))
 	case "/told-late":
-		bus.ServeError(w, r, bus.Errorf(http.StatusGatewayTimeout, "the warehouse is closed: %w", context.DeadlineExceeded))
+		bus.WriteError(w, r, bus.Errorf(http.StatusGatewayTimeout, "the warehouse is closed: %w", context.DeadlineExceeded))
 	case "/panic":
 		panic("the password is secret")
 	case "/foreign":
@@ -91,11 +91,11 @@ func failing(w http.ResponseWriter, r *http.Request) {
 	case "/denied-huge":
 		write(403, "application/problem+json", `{"status":403,"internal":true,"more":"`+strings.Repeat("secret", 1<<18)+`"}`)
 	case "/sold-out":
-		bus.ServeError(w, r, soldOut(bus.Errorf(http.StatusConflict, "none left")))
+		bus.WriteError(w, r, soldOut(bus.Errorf(http.StatusConflict, "none left")))
 	case "/broken-details":
-		bus.ServeError(w, r, soldOut(errors.New("the password is secret")))
+		bus.WriteError(w, r, soldOut(errors.New("the password is secret")))
 	case "/late-details":
-		bus.ServeError(w, r, soldOut(fmt.Errorf("dialling secret@db.internal: %w", context.DeadlineExceeded)))
+		bus.WriteError(w, r, soldOut(fmt.Errorf("dialling secret@db.internal: %w", context.DeadlineExceeded)))
 	case "/late-zipped":
 		w.Header().Set("Content-Encoding", "gzip")
 		write(504, "application/problem+json", "\x1f\x8bsecret")
@@ -180,7 +180,7 @@ func TestDetailsReachClients(t *testing.T) {
 	door.serve("deep.example", 443, failing)
 	conn := door.bus.Connect("web.example")
 	if err := conn.Handle("GET", "/{path}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		bus.ServeError(w, r, bus.Call(r.Context(), conn, "GET https://deep.example"+r.URL.Path, nil, nil))
+		bus.WriteError(w, r, conn.Call(r.Context(), "GET https://deep.example"+r.URL.Path, nil, nil))
 	})); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestRetryAfter(t *testing.T) {
 	door := open(t)
 	door.serve("throttle.example", 443, func(w http.ResponseWriter, r *http.Request) {
 		status := map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError}[r.URL.Path]
-		bus.ServeError(w, r, &bus.Error{Status: status, Detail: "the password is secret", RetryAfter: 2 * time.Minute})
+		bus.WriteError(w, r, &bus.Error{Status: status, Detail: "the password is secret", RetryAfter: 2 * time.Minute})
 	})
 	for path, status := range map[string]int{"/limited": http.StatusTooManyRequests, "/broken": http.StatusInternalServerError} {
 		if got := door.get("/throttle.example" + path); got.StatusCode != status || got.Header.Get("Retry-After") != "120" {

@@ -21,7 +21,7 @@ func forThisMachine(handler http.Handler, listening net.Addr, baseURL string) ht
 	if base, err := url.Parse(baseURL); err != nil || !thisMachine(base) {
 		return handler
 	}
-	refuse := bus.ServeError
+	refuse := bus.WriteError
 	if ingress, ok := handler.(*Ingress); ok {
 		refuse = ingress.turnAway
 	}

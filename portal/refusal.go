@@ -13,7 +13,7 @@ import (
 func (i *Ingress) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 	if failed, ok := errors.AsType[*bus.Error](err); ok {
 		unsent := *failed // errors may be shared
-		unsent.Executed = bus.NotExecuted
+		unsent.Executed = bus.ExecutedNo
 		err = &unsent
 	}
 	i.refuse(w, r, err)
@@ -29,24 +29,24 @@ func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if failed.Host == "" {
 		failed.Host, failed.ID = i.conn.Host(), i.conn.ID()
 	}
-	failed.Instance = requestPath(r)
+	failed.Path = requestPath(r)
 	if errors.Is(failed, bus.ErrNoResponder) {
 		inside := " in plane " + i.conn.Plane() // is of no use outside
 		failed.Detail = strings.TrimSuffix(failed.Detail, inside) + unstripped(r)
 	}
 	if bus.IsInternal(err) {
 		logger := i.conn.Logger()
-		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Instance).Msg("request failed")
+		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Path).Msg("request failed")
 		failed = outsideOf(failed)
 	}
-	bus.ServeError(w, r, failed)
+	bus.WriteError(w, r, failed)
 }
 
 // outsideOf returns the error that clients see instead of an internal one.
 func outsideOf(failed *bus.Error) *bus.Error {
 	return &bus.Error{
 		Status: failed.Status, Detail: withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
-		TraceID: failed.TraceID, Instance: failed.Instance, Executed: failed.Executed, RetryAfter: failed.RetryAfter,
+		TraceID: failed.TraceID, Path: failed.Path, Executed: failed.Executed, RetryAfter: failed.RetryAfter,
 	}
 }
 

@@ -70,12 +70,12 @@ func Register(conn *bus.Conn, options ...RegisterOption) error {
 	handlers["/instances.json"] = &instancesHandler{catalogs: all}
 	handlers["/live.json"] = newLive(conn, all, config)
 	for path, handler := range handlers {
-		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Hidden()); err != nil {
+		if err := conn.Handle(http.MethodGet, path, secured(handler), bus.Undocumented()); err != nil {
 			return fmt.Errorf("portal: %w", err)
 		}
 	}
 	multicast := secured(newMulticastHandler(conn, config.ports))
-	if err := conn.Handle(http.MethodPost, "/multicast", multicast, bus.Hidden(), bus.BodyLimit(maxMulticastBytes)); err != nil {
+	if err := conn.Handle(http.MethodPost, "/multicast", multicast, bus.Undocumented(), bus.MaxBodyBytes(maxMulticastBytes)); err != nil {
 		return fmt.Errorf("portal: %w", err)
 	}
 	return nil

@@ -52,7 +52,7 @@ func (d *door) calculate(host string, options ...bus.ServeOption) {
 // publish serves a hand-written document.
 func (d *door) publish(host string, document http.HandlerFunc) {
 	d.t.Helper()
-	if err := d.bus.Connect(host).Handle("GET", "/openapi.json", document, bus.Hidden()); err != nil {
+	if err := d.bus.Connect(host).Handle("GET", "/openapi.json", document, bus.Undocumented()); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -96,7 +96,7 @@ func TestDocument(t *testing.T) {
 	door.calculate("calculator.example") // a second instance
 	door.calculate("abacus.example", bus.Port(80))
 	door.calculate("internal.example", bus.Port(444))
-	door.calculate("hidden.example", bus.Hidden())
+	door.calculate("hidden.example", bus.Undocumented())
 	door.serve("web.example", 443, echo)
 	got := door.document()
 	want := "/abacus.example:80/distance /calculator.example:443/distance /web.example:443/{rest}"

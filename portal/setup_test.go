@@ -28,12 +28,12 @@ type echoed struct {
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	text, err := json.Marshal(echoed{r.Method, r.RequestURI, r.Host, r.Header, string(body)})
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -29,7 +29,7 @@ type snapshot struct {
 
 // gather makes a snapshot of the bus with the rights of the caller.
 func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
-	ctx = bus.ActAs(ctx, c.token)
+	ctx = bus.WithActor(ctx, c.token)
 	found, err := c.discover(ctx)
 	if err != nil {
 		return nil, err

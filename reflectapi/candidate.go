@@ -55,7 +55,7 @@ func (c *candidate) describe(naming *naming, home string) (*Method, error) {
 	err := naming.name(m, c.subjects)
 	switch misfits := c.misfits(m); {
 	case len(misfits) > 0: // in which the names are used as far as they are known
-		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.Without(%q)", c.name, strings.Join(misfits, "; "), c.name)
+		return nil, fmt.Errorf("method %s: %s; change it, or leave it out with bus.ExcludeMethods(%q)", c.name, strings.Join(misfits, "; "), c.name)
 	case err != nil:
 		return nil, fmt.Errorf("method %s: %w", c.name, err)
 	}

@@ -95,7 +95,7 @@ func (k *nameCheck) otherDoc(here, there string) string {
 
 // docRemedy says how to include doc comments in every build.
 func (k *nameCheck) docRemedy() string {
-	const embed = "embed the source with bus.Source"
+	const embed = "embed the source with bus.SourceFS"
 	switch t := k.here.as; {
 	case t.Kind() != reflect.Interface:
 		return embed

@@ -99,7 +99,7 @@ func TestCheckNames(t *testing.T) {
 	t.Parallel()
 	const (
 		gone  = "comes from the source file, which production may not have: "
-		embed = "embed the source with bus.Source"
+		embed = "embed the source with bus.SourceFS"
 
 		noNames = "without source files and debug information, as in production, it has no names: "
 	)
@@ -114,8 +114,8 @@ func TestCheckNames(t *testing.T) {
 		"embedded source": {nil, &Calculator{}, []reflectapi.Option{reflectapi.Source(services)}, nil},
 		"nothing": {nil, greeting.Host{}, nil, []string{
 			"type Host: its doc comment " + gone + embed,
-			"method Greet: " + noNames + embed + `, or give them with bus.Names("Greet", …)`,
-			"method Leave: " + noNames + embed + `, or give them with bus.Names("Leave", …)`,
+			"method Greet: " + noNames + embed + `, or give them with bus.ParamNames("Greet", …)`,
+			"method Leave: " + noNames + embed + `, or give them with bus.ParamNames("Leave", …)`,
 		}},
 		"names in code": {nil, Friend{}, onlyNames(without), []string{
 			"type Friend: its doc comment " + gone + embed,
@@ -144,8 +144,8 @@ func TestCheckNames(t *testing.T) {
 		}},
 		"an interface without a table": {greeter, Friend{}, []reflectapi.Option{reflectapi.Source(naming)}, []string{
 			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
-			"method Greet: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.Names("Greet", …)`,
-			"method Leave: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.Names("Leave", …)`,
+			"method Greet: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.ParamNames("Greet", …)`,
+			"method Leave: " + noNames + "write a signature table with apigen -type Greeter, " + embed + `, or give them with bus.ParamNames("Leave", …)`,
 		}},
 		"its names in code": {greeter, Friend{}, onlyNames(reflectapi.Source(naming)), []string{
 			"type Greeter: its doc comment comes from the source file, but in production from the embedded source, which has another: write a signature table with apigen -type Greeter, or " + embed,
@@ -154,13 +154,13 @@ func TestCheckNames(t *testing.T) {
 		}},
 		"named by the implementation alone": {reflect.TypeFor[greeting.Leaver](), Friend{}, []reflectapi.Option{reflectapi.Source(os.DirFS("testdata/greeting"))}, []string{
 			"method Leave: without source files and debug information, as in production, argument 1 is unnamed in greeting.go:15:" +
-				` name it, as in (a string), or give them with bus.Names("Leave", …)`,
+				` name it, as in (a string), or give them with bus.ParamNames("Leave", …)`,
 		}},
 		"nil":             {greeter, nil, nil, []string{"the service is nil: pass a value"}},
 		"no interface":    {reflect.TypeFor[Clerk](), Clerk{}, nil, []string{"reflectapi_test.Clerk is not an interface"}},
 		"not implemented": {greeter, Clerk{}, nil, []string{"reflectapi_test.Clerk does not implement greeting.Greeter"}},
 		"not to be served": {nil, Friend{}, onlyNames(), []string{
-			`method Other: argument c cannot be encoded as JSON: it is of type chan int; change it, or leave it out with bus.Without("Other")`,
+			`method Other: argument c cannot be encoded as JSON: it is of type chan int; change it, or leave it out with bus.ExcludeMethods("Other")`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

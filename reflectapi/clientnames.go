@@ -51,7 +51,7 @@ func (s *survey) namesGiven(methods []*Method) (warnings []string) {
 	if s.as.Kind() != reflect.Interface {
 		return nil
 	}
-	for _, fault := range s.otherNames(s.as, methods, "leave out bus.Names") {
+	for _, fault := range s.otherNames(s.as, methods, "leave out bus.ParamNames") {
 		warnings = append(warnings, fault.Error())
 	}
 	return warnings

@@ -100,7 +100,7 @@ func TestNamesGivenBesideAnInterface(t *testing.T) {
 	t.Parallel()
 	service := describeAs[stock](t, depot{}, reflectapi.Names("Reserve", "sku, n", "total"))
 	warning := strings.Join(service.Warnings, " ")
-	if service.Methods[0].Args[0].Name != "sku" || !strings.Contains(warning, "method Reserve is Reserve(sku string, n int)") || !strings.Contains(warning, "leave out bus.Names") {
+	if service.Methods[0].Args[0].Name != "sku" || !strings.Contains(warning, "method Reserve is Reserve(sku string, n int)") || !strings.Contains(warning, "leave out bus.ParamNames") {
 		t.Errorf("%v: %s", service.Methods[0].Args, warning)
 	}
 }

@@ -50,10 +50,10 @@ func TestCodecRefuses(t *testing.T) {
 		"Go struct field Name has malformed `json` tag: invalid trailing ',' character":           taker[trailing]{},
 		"Go struct field Count has duplicate appearance of `omitempty` tag option":                taker[*doubled]{},
 		"embedded Go struct field Number of non-struct type must be explicitly given a JSON name": taker[map[string]promoted]{},
-		"argument value cannot be read from JSON: reflectapi_test.derived embeds *reflectapi_test.base, a pointer to a struct that is not exported: embed it without the pointer, or export it; change it, or leave it out with bus.Without(\"Take\")": taker[[]derived]{},
-		"argument value cannot be read from JSON: reflectapi_test.mayBeRead is read by the *reflectapi_test.selfRead that it embeds, which is nil: embed it without the pointer":                                                                       taker[[]*mayBeRead]{},
-		"argument value cannot be encoded as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is only for num":                                                                                                    taker[quotedText]{},
-		".Counts is of type []int: the json option string is only for numbers; change it, or leave it out with bus.Without(\"Take\")":                                                                                                                  taker[quotedList]{},
+		"argument value cannot be read from JSON: reflectapi_test.derived embeds *reflectapi_test.base, a pointer to a struct that is not exported: embed it without the pointer, or export it; change it, or leave it out with bus.ExcludeMethods(\"Take\")": taker[[]derived]{},
+		"argument value cannot be read from JSON: reflectapi_test.mayBeRead is read by the *reflectapi_test.selfRead that it embeds, which is nil: embed it without the pointer":                                                                              taker[[]*mayBeRead]{},
+		"argument value cannot be encoded as JSON: field reflectapi_test.quotedText.Name is of type string: the json option string is only for num":                                                                                                           taker[quotedText]{},
+		".Counts is of type []int: the json option string is only for numbers; change it, or leave it out with bus.ExcludeMethods(\"Take\")":                                                                                                                  taker[quotedList]{},
 	} {
 		if _, err := reflectapi.Describe(impl); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%T: got %v, want %s", impl, err, want)

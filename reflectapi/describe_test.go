@@ -253,7 +253,7 @@ func TestMisfits(t *testing.T) {
 	got := strings.Split(err.Error(), "\n")
 	var want []string
 	for name, message := range messages {
-		want = append(want, "method "+name+": "+message+"; change it, or leave it out with bus.Without(\""+name+"\")")
+		want = append(want, "method "+name+": "+message+"; change it, or leave it out with bus.ExcludeMethods(\""+name+"\")")
 	}
 	slices.Sort(want)
 	slices.Sort(got)
@@ -281,7 +281,7 @@ func TestMisfitsByName(t *testing.T) {
 		names:     {reflectapi.Names("Send", "to, at, more", "done, failed")},
 	} {
 		_, err := reflectapi.Describe(Sender{}, options...)
-		if got := errorText(err); got != "method Send: "+want+"; change it, or leave it out with bus.Without(\"Send\")" {
+		if got := errorText(err); got != "method Send: "+want+"; change it, or leave it out with bus.ExcludeMethods(\"Send\")" {
 			t.Errorf("got:  %s\nwant: %s", got, want)
 		}
 	}
@@ -300,30 +300,30 @@ func TestDescribeFaults(t *testing.T) {
 		"nil pointer":      {(*Calculator)(nil), nil, "the *reflectapi_test.Calculator is nil: pass one that is not"},
 		"no methods":       {nothing{}, nil, "reflectapi_test.nothing has no exported method to serve"},
 		"no name":          {struct{ Calculator }{}, nil, "struct { reflectapi_test.Calculator } is a type without a name: declare one"},
-		"pointer receiver": {Calculator{}, nil, `method Distance has a pointer receiver: pass a *reflectapi_test.Calculator, or leave it out with bus.Without("Distance")`},
+		"pointer receiver": {Calculator{}, nil, `method Distance has a pointer receiver: pass a *reflectapi_test.Calculator, or leave it out with bus.ExcludeMethods("Distance")`},
 		"nothing left": {&inner{}, []reflectapi.Option{reflectapi.Without("Deep", "Hidden")},
 			"*reflectapi_test.inner has no exported method to serve"},
 		"without nobody": {&Calculator{}, []reflectapi.Option{reflectapi.Without("Subtract")},
-			"bus.Without: *reflectapi_test.Calculator has no method Subtract"},
+			"bus.ExcludeMethods: *reflectapi_test.Calculator has no method Subtract"},
 		"names of nobody": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Subtract", "x", "")},
-			"bus.Names: *reflectapi_test.Calculator has no method Subtract"},
+			"bus.ParamNames: *reflectapi_test.Calculator has no method Subtract"},
 		"named twice": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x, y", "sum"), reflectapi.Names("Add", "a, b", "c")},
-			"bus.Names: method Add is given twice"},
+			"bus.ParamNames: method Add is given twice"},
 		"no identifier": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x y", "sum")},
-			"bus.Names: method Add: \"x y\" is not a Go identifier\n" +
+			"bus.ParamNames: method Add: \"x y\" is not a Go identifier\n" +
 				"method Add: code: names for 1 arguments (x y) and 1 results (sum), but the method has 2 and 1, context and error not counted"},
 		"keyword": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x, type", "sum")},
-			`bus.Names: method Add: "type" is not a Go identifier`},
+			`bus.ParamNames: method Add: "type" is not a Go identifier`},
 		"blank": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "_, y", "sum")},
-			`bus.Names: method Add: "_" is not a Go identifier`},
+			`bus.ParamNames: method Add: "_" is not a Go identifier`},
 		"one name for two": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Add", "x, x", "sum")},
-			"bus.Names: method Add: the name x is used for two values"},
+			"bus.ParamNames: method Add: the name x is used for two values"},
 		"too many": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Forget", "x", "")},
 			"method Forget: code: names for 1 arguments (x) and 0 results (), but the method has 0 and 0, context and error not counted"},
 		"web method": {&Calculator{}, []reflectapi.Option{reflectapi.Names("Home", "w, r", "")},
 			"method Home: code: names for 2 arguments (w, r) and 0 results (), but the method has 0 and 0, context and error not counted"},
 		"all at once": {unserved{}, []reflectapi.Option{reflectapi.Without("X"), reflectapi.Names("Y", "", "")},
-			"bus.Without: reflectapi_test.unserved has no method X\nbus.Names: reflectapi_test.unserved has no method Y"},
+			"bus.ExcludeMethods: reflectapi_test.unserved has no method X\nbus.ParamNames: reflectapi_test.unserved has no method Y"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

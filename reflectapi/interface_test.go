@@ -66,7 +66,7 @@ func TestInterfaceThatEmbedsAnother(t *testing.T) {
 // read here: where it can be, they would be others.
 func TestInterfaceThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	const remedy = ` embed the source with bus.Source, or give them with bus.Names(`
+	const remedy = ` embed the source with bus.SourceFS, or give them with bus.ParamNames(`
 	implementation := reflectapi.Source(visits)
 	for name, test := range map[string]struct {
 		iface   reflect.Type
@@ -83,7 +83,7 @@ func TestInterfaceThatCannotBeRead(t *testing.T) {
 			reflect.TypeFor[error](), nil,
 			"method Error: no names for 1 result (code: none given; signature table: none; embedded source: none given;" +
 				" source file: error is declared in no file; DWARF: it has no methods of interfaces);" +
-				` give them with bus.Names("Error", …)`,
+				` give them with bus.ParamNames("Error", …)`,
 		},
 		"portable": {
 			reflect.TypeFor[politeness.Leaver](), []reflectapi.Option{reflectapi.Portable(), implementation},
@@ -110,7 +110,7 @@ func TestPortable(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.Describe(Tourist{}, reflectapi.Portable(), reflectapi.Without("Greet", "Leave", "Read"))
 	const want = "method Visit: no names for 1 argument and 1 result (code: none given; embedded source: none given);" +
-		` embed the source with bus.Source, or give them with bus.Names("Visit", …)`
+		` embed the source with bus.SourceFS, or give them with bus.ParamNames("Visit", …)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got:  %v\nwant: %s", err, want)
 	}

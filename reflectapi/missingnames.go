@@ -53,13 +53,13 @@ func sourceRemedy(method string, of *subject) string {
 	case isLanguages(of.receiver):
 		return namesOption(method)
 	case of.isInterface():
-		return fmt.Sprintf("write a signature table with apigen -type %s, embed the source with bus.Source, or %s", of.typeName(), namesOption(method))
+		return fmt.Sprintf("write a signature table with apigen -type %s, embed the source with bus.SourceFS, or %s", of.typeName(), namesOption(method))
 	}
-	return "embed the source with bus.Source, or " + namesOption(method)
+	return "embed the source with bus.SourceFS, or " + namesOption(method)
 }
 
 func namesOption(method string) string {
-	return fmt.Sprintf("give them with bus.Names(%q, …)", method)
+	return fmt.Sprintf("give them with bus.ParamNames(%q, …)", method)
 }
 
 // isLanguages reports whether a type is the predeclared interface error, which has no package.

@@ -179,12 +179,12 @@ func TestMissingNames(t *testing.T) {
 	}
 	const mock = "; serve a mock as its interface: bus.Serve[API](conn, mock)"
 	want := strings.Join([]string{
-		`method Args: arguments 1 and 2 are unnamed in naming_test.go:N: name them, as in (a int, b string), or give them with bus.Names("Args", …)`,
-		`method Blank: argument 1 is unnamed in naming_test.go:N: name it, as in (a int, y int), or give them with bus.Names("Blank", …)`,
+		`method Args: arguments 1 and 2 are unnamed in naming_test.go:N: name them, as in (a int, b string), or give them with bus.ParamNames("Args", …)`,
+		`method Blank: argument 1 is unnamed in naming_test.go:N: name it, as in (a int, y int), or give them with bus.ParamNames("Blank", …)`,
 		`method Everything: arguments 1 and 2 and results 1, 2 and 3 are unnamed in naming_test.go:N: name them,` +
-			` as in (ctx context.Context, a int, b ...Point) (c int, d string, e *Point, err error), or give them with bus.Names("Everything", …)` + mock,
-		`method HalfBlank: result 2 is unnamed in naming_test.go:N: name it, as in (a int, b string), or give them with bus.Names("HalfBlank", …)` + mock,
-		`method Results: results 1 and 2 are unnamed in naming_test.go:N: name them, as in (a int, b string), or give them with bus.Names("Results", …)` + mock,
+			` as in (ctx context.Context, a int, b ...Point) (c int, d string, e *Point, err error), or give them with bus.ParamNames("Everything", …)` + mock,
+		`method HalfBlank: result 2 is unnamed in naming_test.go:N: name it, as in (a int, b string), or give them with bus.ParamNames("HalfBlank", …)` + mock,
+		`method Results: results 1 and 2 are unnamed in naming_test.go:N: name them, as in (a int, b string), or give them with bus.ParamNames("Results", …)` + mock,
 	}, "\n")
 	if got := lineNumber.ReplaceAllString(err.Error(), "go:N"); got != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)

@@ -29,7 +29,7 @@ func Names(method, arguments, results string) Option {
 func Source(files fs.FS) Option {
 	return func(s *settings) {
 		if files == nil {
-			s.refused = errors.New("bus.Source: the file system is nil; give it an embed.FS")
+			s.refused = errors.New("bus.SourceFS: the file system is nil; give it an embed.FS")
 		}
 		s.sources = append(s.sources, files)
 	}

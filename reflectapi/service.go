@@ -86,7 +86,7 @@ func unreachable(t reflect.Type, s *settings) []error {
 	var faults []error
 	for m := range reflect.PointerTo(t).Methods() {
 		if _, reachable := t.MethodByName(m.Name); !reachable && !s.leavesOut(m.Name) {
-			faults = append(faults, fmt.Errorf("method %s has a pointer receiver: pass a *%v, or leave it out with bus.Without(%q)", m.Name, t, m.Name))
+			faults = append(faults, fmt.Errorf("method %s has a pointer receiver: pass a *%v, or leave it out with bus.ExcludeMethods(%q)", m.Name, t, m.Name))
 		}
 	}
 	return faults

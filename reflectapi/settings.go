@@ -42,19 +42,19 @@ func (s *settings) faults(t reflect.Type) []error {
 	var faults []error
 	for _, method := range s.without {
 		if !hasMethod(t, method) {
-			faults = append(faults, fmt.Errorf("bus.Without: %v has no method %s", t, method))
+			faults = append(faults, fmt.Errorf("bus.ExcludeMethods: %v has no method %s", t, method))
 		}
 	}
 	for i, given := range s.names {
 		if !hasMethod(t, given.method) {
-			faults = append(faults, fmt.Errorf("bus.Names: %v has no method %s", t, given.method))
+			faults = append(faults, fmt.Errorf("bus.ParamNames: %v has no method %s", t, given.method))
 		}
 		if slices.ContainsFunc(s.names[:i], func(g givenNames) bool { return g.method == given.method }) {
-			faults = append(faults, fmt.Errorf("bus.Names: method %s is given twice", given.method))
+			faults = append(faults, fmt.Errorf("bus.ParamNames: method %s is given twice", given.method))
 		}
 		for _, names := range [][]string{given.arguments, given.results} {
 			if fault := namesFault(names); fault != "" {
-				faults = append(faults, fmt.Errorf("bus.Names: method %s: %s", given.method, fault))
+				faults = append(faults, fmt.Errorf("bus.ParamNames: method %s: %s", given.method, fault))
 			}
 		}
 	}

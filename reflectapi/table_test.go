@@ -114,7 +114,7 @@ func TestTableOfAnAlias(t *testing.T) {
 func TestTableWithoutAName(t *testing.T) {
 	t.Parallel()
 	_, err := reflectapi.DescribeAs(reflect.TypeFor[adder](), handyman{}, reflectapi.Portable())
-	const want = `method Nameless: argument 1 is unnamed in adder: name it, as in (b int), and run go generate, or give them with bus.Names("Nameless", …)`
+	const want = `method Nameless: argument 1 is unnamed in adder: name it, as in (b int), and run go generate, or give them with bus.ParamNames("Nameless", …)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got:  %v\nwant: %s", err, want)
 	}
@@ -169,7 +169,7 @@ func TestFaultsBesideATable(t *testing.T) {
 	reflectapi.Register[asked[string]]("type asked interface{ Tell(); Ask(a, b string) (c string) }")
 	_, err := reflectapi.DescribeAs(reflect.TypeFor[asked[string]](), handyman{}, reflectapi.Portable(), reflectapi.Without("Add"))
 	want := strings.Join([]string{
-		"bus.Without: reflectapi_test.asked[string] has no method Add",
+		"bus.ExcludeMethods: reflectapi_test.asked[string] has no method Add",
 		"the signature table of reflectapi_test.asked[string] is wrong about method Ask: 2 parameters are declared, the program has 1: run go generate",
 		"the signature table of reflectapi_test.asked[string] has a method Tell that the program does not have: run go generate",
 	}, "\n")

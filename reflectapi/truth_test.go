@@ -115,7 +115,7 @@ func (a *answer) fault() string {
 	switch {
 	case !known:
 		return "a method that nobody knows"
-	case a.err != "" && !(isMissingNames(a.err) && strings.Contains(a.err, "bus.Names(")):
+	case a.err != "" && !(isMissingNames(a.err) && strings.Contains(a.err, "bus.ParamNames(")):
 		return "refused, but not for want of names: " + a.err
 	case a.err == "" && a.signature != truth.signature:
 		return "wrong names: " + a.signature
@@ -149,7 +149,7 @@ func checkMessages(t *testing.T, measured []measurement) {
 	t.Helper()
 	const (
 		trimmed = " (code: none given; embedded source: none given; source file: the program was built with -trimpath; DWARF: "
-		embed   = "embed the source with bus.Source, or give them with bus.Names("
+		embed   = "embed the source with bus.SourceFS, or give them with bus.ParamNames("
 	)
 	for _, want := range []struct{ build, method, err string }{
 		{"go build -trimpath", "Unnamed.Blank", `method Blank: no names for 2 arguments and 1 result` + trimmed + `no complete entry); ` + embed + `"Blank", …)`},

@@ -1,7 +1,7 @@
 package restmap
 
 // Problem is the body of an error response: problem details (RFC 9457, 3.1) with additional members of the bus.
-// Services may add others, see bus.WithDetails.
+// Services may add others, see bus.ErrorWithDetails.
 type Problem struct {
 	Type     string          `json:"type"`               // a URI for the kind of problem; "about:blank": the status says it all
 	Title    string          `json:"title"`              // of the status: "Not Found"

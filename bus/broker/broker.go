@@ -104,8 +104,8 @@ func (b *Broker) InProcessConn() (net.Conn, error) {
 // without [Listen]. It stays the same after Close.
 func (b *Broker) URL() string { return b.url }
 
-// Stores reports whether [JetStream] is enabled.
-func (b *Broker) Stores() bool { return b.server.JetStreamEnabled() }
+// JetStreamEnabled reports whether [JetStream] is enabled.
+func (b *Broker) JetStreamEnabled() bool { return b.server.JetStreamEnabled() }
 
 // Close ends every connection, writes what JetStream has not yet stored, and returns when the server has stopped. It
 // may be called again, and by several goroutines: each call returns when the server has stopped.

@@ -147,7 +147,7 @@ func TestJetStream(t *testing.T) {
 	if got := string(entry.Value()); got != "42" {
 		t.Errorf("found %q after a restart, want 42", got)
 	}
-	if !second.Stores() || start(t).Stores() {
+	if !second.JetStreamEnabled() || start(t).JetStreamEnabled() {
 		t.Error("a broker stores when it is told where, and else not")
 	}
 }

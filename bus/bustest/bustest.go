@@ -24,10 +24,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/internal/testbroker"
-	"github.com/rs/zerolog"
 )
 
 // closeTimeout bounds how long the end of a test waits for running handlers.
@@ -42,7 +44,7 @@ const ackWait = 10 * time.Second
 type Bus struct {
 	t        testing.TB
 	broker   *broker.Broker
-	provider bus.InProcessBroker // what connections get: the broker, or a wrapper of it
+	provider nats.InProcessConnProvider // what connections get: the broker, or a wrapper of it
 	plane    string
 	log      *log
 	checks   bool // whether connections check the short circuit
@@ -77,7 +79,7 @@ func (b *Bus) CheckShortCircuit() { b.checks = true }
 // run for more than 10 s fail the test. The options are applied after those of the test, and win.
 func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 	b.t.Helper()
-	if b.provider == bus.InProcessBroker(b.broker) {
+	if b.provider == nats.InProcessConnProvider(b.broker) {
 		refuseBubble(b.t)
 	}
 	conn, err := bus.Connect(b.t.Context(), host, append(b.Options(), options...)...)
@@ -98,15 +100,21 @@ func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 // close what it opens before the test ends. If it passes bus.WithNATS or bus.WithURL, too, that is its broker.
 func (b *Bus) Options() []bus.ConnectOption {
 	options := []bus.ConnectOption{
-		bus.WithBroker(testbroker.Yielding{Broker: b.provider}),
+		bus.WithBroker(b.testBroker()),
 		bus.WithPlane(b.plane),
 		bus.WithAckWait(ackWait),
 		bus.WithLogger(zerolog.New(b.log).Level(zerolog.WarnLevel)),
 	}
-	if b.checks {
-		options = append(options, bus.WithShortCircuitCheck(func(difference error) { Reporter(b.t).Error(difference) }))
-	}
 	return options
+}
+
+// testBroker returns the broker as connections get it.
+func (b *Bus) testBroker() testbroker.Broker {
+	ofTest := testbroker.Broker{InProcessConnProvider: b.provider}
+	if b.checks {
+		ofTest.ReportDifference = func(difference error) { Reporter(b.t).Error(difference) }
+	}
+	return ofTest
 }
 
 // Plane returns the plane of the test.

@@ -20,7 +20,7 @@ func TestSalary(t *testing.T) {
 func TestClaimsWithoutABus(t *testing.T) {
 	t.Parallel()
 	issuer := bustest.NewIssuer(t)
-	ctx := issuer.ActAs(t.Context(), claims.Claims{"roles": []string{"hr"}, "level": 3, "exp": int64(32503680000)})
+	ctx := issuer.WithActor(t.Context(), claims.Claims{"roles": []string{"hr"}, "level": 3, "exp": int64(32503680000)})
 	want := claims.Claims{"roles": []any{"hr"}, "level": 3.0, "exp": 32503680000.0}
 	for range 2 {
 		said, known := bus.ClaimsOf(ctx)
@@ -32,7 +32,7 @@ func TestClaimsWithoutABus(t *testing.T) {
 	if bus.ActorOf(ctx) == "" {
 		t.Error("calls carry no token")
 	}
-	if said, known := bus.ClaimsOf(issuer.ActAs(ctx, claims.Claims{"exp": 1})); known || said != nil {
+	if said, known := bus.ClaimsOf(issuer.WithActor(ctx, claims.Claims{"exp": 1})); known || said != nil {
 		t.Errorf("of an expired token: %v, %v", said, known)
 	}
 	if said, known := bus.ClaimsOf(t.Context()); known || said != nil {
@@ -56,20 +56,20 @@ func (d deputy) Who(ctx context.Context) (name string, known bool) {
 func TestClaimsInAHandler(t *testing.T) {
 	t.Parallel()
 	issuer, b := bustest.NewIssuer(t), bustest.New(t)
-	grace := func(ctx context.Context) context.Context { return issuer.ActAs(ctx, claims.Claims{"sub": "grace"}) }
+	grace := func(ctx context.Context) context.Context { return issuer.WithActor(ctx, claims.Claims{"sub": "grace"}) }
 	if err := bus.Serve(b.Connect("deputy.example", issuer.Trust()), deputy{grace}); err != nil {
 		t.Fatal(err)
 	}
 	caller := b.Connect("caller.example")
 	for want, ctx := range map[string]context.Context{
 		"":    t.Context(),
-		"ada": issuer.ActAs(t.Context(), claims.Claims{"sub": "ada"}),
+		"ada": issuer.WithActor(t.Context(), claims.Claims{"sub": "ada"}),
 	} {
 		var out struct {
 			Name  string
 			Known bool
 		}
-		err := bus.Call(ctx, caller, "https://deputy.example/who", nil, &out)
+		err := caller.Call(ctx, "https://deputy.example/who", nil, &out)
 		if err != nil || out.Name != want || out.Known != (want != "") {
 			t.Errorf("%+v, %v; want %q", out, err, want)
 		}

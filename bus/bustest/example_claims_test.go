@@ -25,7 +25,7 @@ func (s Salaries) Salary(ctx context.Context, employee string) (amount int, err 
 // testSalary is func TestSalary(t *testing.T) of a test file. There is no bus: the method is called like any other.
 func testSalary(t *testing.T) {
 	issuer, salaries := bustest.NewIssuer(t), Salaries{"ada": 5200}
-	ada := issuer.ActAs(t.Context(), claims.Claims{"sub": "ada"})
+	ada := issuer.WithActor(t.Context(), claims.Claims{"sub": "ada"})
 	if amount, err := salaries.Salary(ada, "ada"); err != nil || amount != 5200 {
 		t.Errorf("got %d, %v", amount, err)
 	}
@@ -35,7 +35,7 @@ func testSalary(t *testing.T) {
 }
 
 // A test of a method that asks who calls it.
-func ExampleIssuer_ActAs() {
+func ExampleIssuer_WithActor() {
 	var t *testing.T // go test hands one over
 	testSalary(t)
 }

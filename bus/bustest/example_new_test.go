@@ -24,7 +24,7 @@ func (f fixedPrices) Price(_ context.Context, item string) (cents int, err error
 func total(ctx context.Context, conn *bus.Conn, items ...string) (sum int, err error) {
 	for _, item := range items {
 		var out struct{ Cents int }
-		if err := bus.Call(ctx, conn, "https://prices.example/price", bus.Args{"item": item}, &out); err != nil {
+		if err := conn.Call(ctx, "https://prices.example/price", bus.Args{"item": item}, &out); err != nil {
 			return 0, err
 		}
 		sum += out.Cents

@@ -21,7 +21,7 @@ func TestAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out struct{ Sum int }
-	if err := bus.Call(t.Context(), client, "https://calculator.example/add", bus.Args{"x": 5, "y": 6}, &out); err != nil || out.Sum != 11 {
+	if err := client.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 5, "y": 6}, &out); err != nil || out.Sum != 11 {
 		t.Errorf("%v, %v", out, err)
 	}
 }
@@ -44,7 +44,7 @@ func TestBusesDoNotMeet(t *testing.T) {
 	if err := bus.Serve(one.Connect("calculator.example"), Calculator{}); err != nil {
 		t.Fatal(err)
 	}
-	err := bus.Call(t.Context(), other.Connect("client.example"), "https://calculator.example/add", nil, nil)
+	err := other.Connect("client.example").Call(t.Context(), "https://calculator.example/add", nil, nil)
 	if bus.StatusOf(err) != 503 || one.Plane() == other.Plane() || one.Broker() == other.Broker() {
 		t.Errorf("got %v", err)
 	}

@@ -26,7 +26,7 @@ func testPatience(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		err := bus.Call(t.Context(), b.Connect("client.example"), "https://sleeper.example/sleep", nil, nil)
+		err := b.Connect("client.example").Call(t.Context(), "https://sleeper.example/sleep", nil, nil)
 		if took := time.Since(began); bus.StatusOf(err) != http.StatusGatewayTimeout || took != 20*time.Second {
 			t.Errorf("got %v after %s", err, took)
 		}

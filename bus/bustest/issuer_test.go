@@ -25,22 +25,22 @@ func TestIssuer(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		issuer, stranger := bustest.NewIssuer(t), bustest.NewIssuer(t)
-		if err := bus.Serve(b.Connect("safe.example", issuer.Trust()), Safe{}, bus.Claims(`"keeper" in roles`)); err != nil {
+		if err := bus.Serve(b.Connect("safe.example", issuer.Trust()), Safe{}, bus.RequireClaims(`"keeper" in roles`)); err != nil {
 			t.Fatal(err)
 		}
 		caller, keeper := b.Connect("caller.example"), claims.Claims{"sub": "ada", "roles": []string{"keeper"}}
 		open := func(ctx context.Context) (name string, status int) {
 			var out struct{ Name string }
-			err := bus.Call(ctx, caller, "https://safe.example/open", nil, &out)
+			err := caller.Call(ctx, "https://safe.example/open", nil, &out)
 			return out.Name, bus.StatusOf(err)
 		}
-		good := issuer.ActAs(t.Context(), keeper)
+		good := issuer.WithActor(t.Context(), keeper)
 		for ctx, want := range map[context.Context]int{
 			good:        200,
 			t.Context(): 401,
-			issuer.ActAs(t.Context(), claims.Claims{"roles": []string{"cook"}}): 403,
-			stranger.ActAs(t.Context(), keeper):                                 401,
-			issuer.ActAs(t.Context(), claims.Claims{"exp": 1}):                  401,
+			issuer.WithActor(t.Context(), claims.Claims{"roles": []string{"cook"}}): 403,
+			stranger.WithActor(t.Context(), keeper):                                 401,
+			issuer.WithActor(t.Context(), claims.Claims{"exp": 1}):                  401,
 		} {
 			if name, status := open(ctx); status != want || (status == 200) != (name == "ada") {
 				t.Errorf("%q, status %d, want %d", name, status, want)

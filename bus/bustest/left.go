@@ -29,7 +29,7 @@ func (b *Bus) left(quiet *quietBroker) (hosts []string) {
 		return nil
 	}
 	ping := bus.NewOperation[struct{}, struct{}](conn, "GET https://all:888/ping")
-	for response, err := range ping.Publish(ctx, struct{}{}) {
+	for response, err := range ping.Multicast(ctx, struct{}{}) {
 		switch {
 		case err != nil:
 			b.t.Logf("bustest: an open connection does not answer: %v", err)

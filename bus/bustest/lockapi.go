@@ -17,24 +17,34 @@ import (
 //		bustest.LockAPI[calculatorapi.Calculator](t, "testdata/calculator.api.json", calculatorsvc.Calculator{})
 //	}
 //
-// It takes what [bus.Serve] takes, and needs no bus. The file is the document of [bus.DocumentOf], of all ports and with
-// the claims. What is not in it is not locked: hidden endpoints, and what [bus.NoQueue], [bus.BodyLimit],
+// It takes what [bus.Serve] takes, and needs no bus. The file is the document of [bus.OpenAPIOf], of all ports and with
+// the claims. What is not in it is not locked: hidden endpoints, and what [bus.NoQueue], [bus.MaxBodyBytes],
 // [bus.TimeBudget] and [bus.Intercept] change. It is written with BUSLINE_UPDATE=1 in the environment, and with go test
 // -update if the test binary has such a flag.
 //
 // Events are locked by [LockEvents], as their subscribers read what the source writes; LockAPI refuses them.
 func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
 	t.Helper()
-	if _, err := bus.DocumentOfEvents("service", impl, options...); err == nil {
+	if _, err := bus.EventsOpenAPIOf("service", impl, subscribeOptions(options)...); err == nil {
 		t.Errorf("bustest: all methods of %v are events: lock them with bustest.LockEvents or, if a service has such methods, with LockConn", reflect.TypeFor[T]())
 		return
 	}
-	document, err := bus.DocumentOf("service", impl, options...)
+	document, err := bus.OpenAPIOf("service", impl, options...)
 	if err != nil {
 		t.Errorf("bustest: %v", err)
 		return
 	}
 	LockDocument(t, path, document)
+}
+
+// subscribeOptions returns the options that Subscribe takes, too.
+func subscribeOptions(options []bus.ServeOption) (both []bus.SubscribeOption) {
+	for _, option := range options {
+		if option, ok := option.(bus.SubscribeOption); ok {
+			both = append(both, option)
+		}
+	}
+	return both
 }
 
 // LockEvents is [LockAPI] for the events of a source, with the rules turned round, because the source writes the arguments,
@@ -48,9 +58,9 @@ func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOptio
 // It takes what [bus.Subscribe] takes, and needs no bus; impl may be the generated source. [bus.Durable] says that the
 // events are stored: then new subscribers must accept what was stored before, so that arguments may not be restricted,
 // either, and the events have to remain stored. Subscribers' own options, such as claims, are not locked.
-func LockEvents[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
+func LockEvents[T any](t testing.TB, path string, impl T, options ...bus.SubscribeOption) {
 	t.Helper()
-	document, err := bus.DocumentOfEvents("source", impl, options...)
+	document, err := bus.EventsOpenAPIOf("source", impl, options...)
 	if err != nil {
 		t.Errorf("bustest: %v", err)
 		return
@@ -62,7 +72,7 @@ func LockEvents[T any](t testing.TB, path string, impl T, options ...bus.ServeOp
 // given, and with plain handlers.
 func LockConn(t testing.TB, path string, conn *bus.Conn) {
 	t.Helper()
-	document, err := conn.Document()
+	document, err := conn.OpenAPI()
 	if err != nil {
 		t.Errorf("bustest: %v", err)
 		return

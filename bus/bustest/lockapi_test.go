@@ -25,7 +25,7 @@ func (otherLender) Lend(_ context.Context, title string) (until string, err erro
 }
 
 func names() []bus.ServeOption {
-	return []bus.ServeOption{bus.Names("Lend", "book", "days")}
+	return []bus.ServeOption{bus.ParamNames("Lend", "book", "days")}
 }
 
 func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environment
@@ -42,11 +42,11 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 	}
 	grown := func(t testing.TB) {
 		t.Helper()
-		bustest.LockAPI(t, path, moreLender{}, append(names(), bus.Names("Return", "book", "fine"))...)
+		bustest.LockAPI(t, path, moreLender{}, append(names(), bus.ParamNames("Return", "book", "fine"))...)
 	}
 	other := func(t testing.TB) {
 		t.Helper()
-		bustest.LockAPI(t, path, otherLender{}, bus.Names("Lend", "title", "until"))
+		bustest.LockAPI(t, path, otherLender{}, bus.ParamNames("Lend", "title", "until"))
 	}
 
 	if got := told(asBefore); !strings.Contains(got, "the lock "+path+" does not exist yet; run BUSLINE_UPDATE=1 go test -run '^TestLockAPI$' to write it") {
@@ -103,10 +103,10 @@ func TestLockConn(t *testing.T) { //nolint:paralleltest // it sets the environme
 		return conn
 	}
 	t.Setenv("BUSLINE_UPDATE", "1")
-	bustest.LockConn(t, path, serve(bus.Claims(`level > 2`), bus.Port(444)))
+	bustest.LockConn(t, path, serve(bus.RequireClaims(`level > 2`), bus.Port(444)))
 	t.Setenv("BUSLINE_UPDATE", "")
 	record := &recordingT{TB: t}
-	bustest.LockConn(bustest.Reporter(record), path, serve(bus.Claims(`level > 3`), bus.Port(444)))
+	bustest.LockConn(bustest.Reporter(record), path, serve(bus.RequireClaims(`level > 3`), bus.Port(444)))
 	want := "POST :444/lend: it now requires the claims level > 3 instead of level > 2: callers with only the old claims get 403"
 	if told, _ := record.seen(); len(told) != 1 || !strings.Contains(told[0], want) {
 		t.Errorf("told %q", told)
@@ -121,7 +121,7 @@ func (shelf) ReadBook(_ context.Context, _ int) (string, error) { return "On the
 // TestLockIsTrue holds that a caller of the old version fares as the lock says.
 func TestLockIsTrue(t *testing.T) { //nolint:paralleltest // it sets the environment
 	served := func(options ...bus.ServeOption) []bus.ServeOption {
-		return append([]bus.ServeOption{bus.Resource("books"), bus.Names("ReadBook", "id", "httpResponseBody")}, options...)
+		return append([]bus.ServeOption{bus.Resource("books"), bus.ParamNames("ReadBook", "id", "httpResponseBody")}, options...)
 	}
 	for name, test := range map[string]struct {
 		options []bus.ServeOption
@@ -129,10 +129,10 @@ func TestLockIsTrue(t *testing.T) { //nolint:paralleltest // it sets the environ
 		works   bool
 	}{
 		"another name": {
-			[]bus.ServeOption{bus.Resource("books"), bus.Names("ReadBook", "number", "httpResponseBody")},
+			[]bus.ServeOption{bus.Resource("books"), bus.ParamNames("ReadBook", "number", "httpResponseBody")},
 			"log: ", true,
 		},
-		"hidden":     {served(bus.Hidden()), "GET /books/{id} (ReadBook) is gone: unless it is only hidden, callers get 404 or 405", true},
+		"hidden":     {served(bus.Undocumented()), "GET /books/{id} (ReadBook) is gone: unless it is only hidden, callers get 404 or 405", true},
 		"another":    {served(bus.Method("ReadBook", bus.Path("/shelf/{id}"))), "GET /books/{id} has moved to GET /shelf/{id}", false},
 		"other port": {served(bus.Port(444)), "GET /books/{id} has moved to GET :444/books/{id}", false},
 	} {
@@ -149,7 +149,7 @@ func TestLockIsTrue(t *testing.T) { //nolint:paralleltest // it sets the environ
 		if err := bus.Serve(b.Connect("shelf.example"), shelf{}, test.options...); err != nil {
 			t.Fatal(err)
 		}
-		err := bus.Call(t.Context(), b.Connect("caller.example"), "GET https://shelf.example/books/{id}", bus.Args{"id": 5}, nil)
+		err := b.Connect("caller.example").Call(t.Context(), "GET https://shelf.example/books/{id}", bus.Args{"id": 5}, nil)
 		if (err == nil) != test.works {
 			t.Errorf("%s: an old caller gets %v", name, err)
 		}
@@ -181,8 +181,8 @@ func (narrowerDesk) OnReturned(_ context.Context, _ string) error   { return nil
 // TestLockEvents holds that old subscribers fare as the lock says, and new ones with what was stored.
 func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environment
 	path := filepath.Join(t.TempDir(), "events.api.json")
-	names := []bus.ServeOption{bus.Names("OnLent", "loan", "")}
-	narrower := append([]bus.ServeOption{bus.Names("OnReturned", "book", "")}, names...)
+	names := []bus.SubscribeOption{bus.ParamNames("OnLent", "loan", "")}
+	narrower := append([]bus.SubscribeOption{bus.ParamNames("OnReturned", "book", "")}, names...)
 	told := func(lock func(t testing.TB)) string {
 		record := &recordingT{TB: t}
 		lock(bustest.Reporter(record))
@@ -213,7 +213,7 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	if err := bus.Subscribe(b.Connect("mailer.example"), "library.example", desk{}, names...); err != nil {
 		t.Fatal(err)
 	}
-	source, err := bus.NewEvents(b.Connect("library.example"), "library.example")
+	source, err := b.Connect("library.example").NewPublisher("library.example")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,11 +244,13 @@ func TestLocksAreNotConfused(t *testing.T) {
 		want string
 	}{
 		"events as an API": {
-			func(t testing.TB, path string) { bustest.LockAPI(t, path, desk{}, bus.Names("OnLent", "loan", "")) }, //nolint:thelper // it is the test
+			func(t testing.TB, path string) { //nolint:thelper // it is the test
+				bustest.LockAPI(t, path, desk{}, bus.ParamNames("OnLent", "loan", ""))
+			},
 			"all methods of bustest_test.desk are events: lock them with bustest.LockEvents or, if a service has such methods, with LockConn",
 		},
 		"an API as events": {
-			func(t testing.TB, path string) { bustest.LockEvents(t, path, lender{}, names()...) }, //nolint:thelper // it is the test
+			func(t testing.TB, path string) { bustest.LockEvents(t, path, lender{}) }, //nolint:thelper // it is the test
 			"method Lend: is not an event handler",
 		},
 	} {

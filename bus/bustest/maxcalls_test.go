@@ -16,7 +16,7 @@ type Basket struct{ conn *bus.Conn }
 func (b Basket) Total(ctx context.Context, items []int) (total int, err error) {
 	for _, item := range items {
 		var out struct{ Sum int }
-		if err := bus.Call(ctx, b.conn, "https://calculator.example/add", bus.Args{"x": total, "y": item}, &out); err != nil {
+		if err := b.conn.Call(ctx, "https://calculator.example/add", bus.Args{"x": total, "y": item}, &out); err != nil {
 			return 0, err
 		}
 		total = out.Sum
@@ -37,7 +37,7 @@ func TestMaxCalls(t *testing.T) {
 	}
 	total := func() {
 		var out struct{ Total int }
-		err := bus.Call(t.Context(), caller, "https://basket.example/total", bus.Args{"items": []int{1, 2, 3}}, &out)
+		err := caller.Call(t.Context(), "https://basket.example/total", bus.Args{"items": []int{1, 2, 3}}, &out)
 		if err != nil || out.Total != 6 {
 			t.Errorf("%v, %v", out, err)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // quietBroker is a broker in a bubble, where the clock moves only when every goroutine waits: once it has moved, no
-// message is in transit. It implements what bus calls a QuietBroker.
+// message is in transit. It is a [testbroker.Quiet].
 type quietBroker struct {
 	*broker.Broker
 

@@ -121,14 +121,14 @@ func TestReporterInAHandler(t *testing.T) {
 			t.Parallel()
 			bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 				record := &recordingT{TB: t}
-				server, caller := b.Connect("mock.example"), b.Connect("caller.example", bus.WithShortCircuit(shortCircuit))
+				server, caller := b.Connect("mock.example"), b.Connect("caller.example", withShortCircuit(shortCircuit))
 				if err := bus.Serve(server, mock{newController(bustest.Reporter(record), "Expected")}); err != nil {
 					t.Fatal(err)
 				}
-				if err := bus.Call(t.Context(), caller, "https://mock.example/expected", nil, nil); err != nil {
+				if err := caller.Call(t.Context(), "https://mock.example/expected", nil, nil); err != nil {
 					t.Error(err)
 				}
-				err := bus.Call(t.Context(), caller, "https://mock.example/surprising", nil, nil)
+				err := caller.Call(t.Context(), "https://mock.example/surprising", nil, nil)
 				if bus.StatusOf(err) != 500 || !strings.Contains(err.Error(), "the handler exited its goroutine") {
 					t.Errorf("the caller got %v", err)
 				}
@@ -136,7 +136,7 @@ func TestReporterInAHandler(t *testing.T) {
 				if !slices.Equal(told, []string{"Unexpected call to Surprising"}) || stopped {
 					t.Errorf("the test was told %q; stopped: %t, which only its own goroutine may do", told, stopped)
 				}
-				if err := bus.Call(t.Context(), caller, "https://mock.example/surprising", nil, nil); bus.StatusOf(err) != 500 {
+				if err := caller.Call(t.Context(), "https://mock.example/surprising", nil, nil); bus.StatusOf(err) != 500 {
 					t.Errorf("the next call: %v", err) // the controller is not left locked
 				}
 			})
@@ -225,4 +225,12 @@ func TestReporterFails(t *testing.T) {
 		}, "--- FAIL: TestReporterFails/too_late", "bustest: Fail in goroutine after TestReporterFails/too_late/ends has completed: Fail was called",
 			"bustest: Fail in goroutine after TestReporterFails/too_late/ends has completed: Unexpected call to Late", "a late word", "the test goes on")
 	})
+}
+
+// withShortCircuit returns an option that leaves the short circuit on, or turns it off.
+func withShortCircuit(on bool) bus.ConnectOption {
+	if on {
+		return bus.WithInterceptors() // none
+	}
+	return bus.WithoutShortCircuit()
 }

@@ -12,7 +12,7 @@ import (
 //
 //	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 //		serve(t, b.Connect("slow.example"))
-//		err := bus.Call(t.Context(), b.Connect("caller.example"), "https://slow.example/slow", nil, nil)
+//		err := Conn.Call(t.Context(), b.Connect("caller.example"), "https://slow.example/slow", nil, nil)
 //		…
 //	})
 //
@@ -38,7 +38,7 @@ func Virtual(t *testing.T, test func(t *testing.T, b *Bus), options ...broker.Op
 	inside := new(bubble)
 	err := inside.run(t, func(t *testing.T) {
 		b := start(t, options...)
-		if b.broker.Stores() {
+		if b.broker.JetStreamEnabled() {
 			t.Fatal("bustest: JetStream does not work in virtual time, as it uses the clock of the whole process; test stored events with bustest.New")
 		}
 		quiet := &quietBroker{Broker: b.broker}

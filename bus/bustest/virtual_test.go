@@ -39,7 +39,7 @@ func TestTimeOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		err := bus.Call(t.Context(), caller, "https://slow.example/wait", bus.Args{"seconds": 30}, nil)
+		err := caller.Call(t.Context(), "https://slow.example/wait", bus.Args{"seconds": 30}, nil)
 		if !errors.Is(err, bus.ErrTimeout) || time.Since(begun) != 20*time.Second {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
@@ -84,11 +84,11 @@ func useAndClose(t *testing.T, b *bustest.Bus) {
 	if err := bus.Serve(server, Calculator{}); err != nil {
 		t.Error(err)
 	}
-	caller := b.Connect("caller.example", bus.WithShortCircuit(false))
+	caller := b.Connect("caller.example", bus.WithoutShortCircuit())
 	var calls sync.WaitGroup
 	for range 8 {
 		calls.Go(func() {
-			if err := bus.Call(t.Context(), caller, "https://calculator.example/add", bus.Args{"x": 1}, nil); err != nil {
+			if err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1}, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -99,7 +99,7 @@ func useAndClose(t *testing.T, b *bustest.Bus) {
 			t.Error(err)
 		}
 	}
-	if err := bus.Call(t.Context(), caller, "https://calculator.example/add", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
+	if err := caller.Call(t.Context(), "https://calculator.example/add", nil, nil); !errors.Is(err, bus.ErrNoResponder) {
 		t.Errorf("a call to the closed service: %v", err)
 	}
 }
@@ -109,8 +109,8 @@ func TestVirtualDrainLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, sharing := range map[string][]bus.ConnectOption{
 		"short circuit":       nil,
-		"one broker client":   {bus.WithShortCircuit(false)},
-		"many broker clients": {bus.WithoutSharing(), bus.WithShortCircuit(false)},
+		"one broker client":   {bus.WithoutShortCircuit()},
+		"many broker clients": {bus.WithoutSharing(), bus.WithoutShortCircuit()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -140,7 +140,7 @@ func drainUnderLoad(t *testing.T, b *bustest.Bus, options []bus.ConnectOption) {
 	for i := range 20 {
 		load.Go(func() {
 			for ; !stop.Load(); time.Sleep(time.Duration(i%3) * time.Millisecond) { // not to sleep is to hold Close up
-				if err := bus.Call(t.Context(), caller, "GET https://slow.example/pause", nil, nil); err != nil {
+				if err := caller.Call(t.Context(), "GET https://slow.example/pause", nil, nil); err != nil {
 					t.Errorf("lost: %v", err)
 				}
 				calls.Add(1)

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busline/busline/bus"
 	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus"
 )
 
 // closeTimeout bounds how long a connection may take to close; nothing that these tests leave running takes a tenth of it.
@@ -40,7 +41,7 @@ func (s *site) letGo() { close(s.release) }
 // several tests run at once then, and a machine may be busy with more than that.
 func (s *site) options(url string) []bus.ConnectOption {
 	options := []bus.ConnectOption{
-		bus.WithURL(url), bus.WithPlane(s.plane), bus.WithShortCircuit(s.circuit),
+		bus.WithURL(url), bus.WithPlane(s.plane), withShortCircuit(s.circuit),
 		bus.WithAckWait(pick(5*time.Second, time.Second)), bus.WithLogger(zerolog.Nop()),
 	}
 	if !s.circuit {
@@ -83,7 +84,7 @@ func (s *site) serve(t *testing.T, conn *bus.Conn) *bus.Conn {
 func serveWorker(conn *bus.Conn, journal journal, release <-chan struct{}) error {
 	return bus.Serve(conn, worker{conn, journal, release}, bus.Method("Who", bus.NoQueue()),
 		// given, so that nobody disturbs a long run by editing the source
-		bus.Names("Do", "id, spin, hold, deaf, fill", "did, filling"), bus.Names("Relay", "id", "did"), bus.Names("Who", "id", "instance"))
+		bus.ParamNames("Do", "id, spin, hold, deaf, fill", "did, filling"), bus.ParamNames("Relay", "id", "did"), bus.ParamNames("Who", "id", "instance"))
 }
 
 // leave closes a connection, as a process does that is told to end.
@@ -134,7 +135,7 @@ func runInstance(text []byte) error {
 	}
 	fmt.Println("ready")
 	conn, err := bus.Connect(context.Background(), host, bus.WithURL(config.URL), bus.WithPlane(config.Plane),
-		bus.WithAckWait(config.AckWait), bus.WithShortCircuit(false), bus.WithLogger(zerolog.Nop()))
+		bus.WithAckWait(config.AckWait), bus.WithoutShortCircuit(), bus.WithLogger(zerolog.Nop()))
 	if err != nil {
 		return err
 	}
@@ -148,4 +149,12 @@ func runInstance(text []byte) error {
 		defer fmt.Println("closed")
 		return conn.Close(ctx)
 	}})
+}
+
+// withShortCircuit returns an option that leaves the short circuit on, or turns it off.
+func withShortCircuit(on bool) bus.ConnectOption {
+	if on {
+		return bus.WithInterceptors() // none
+	}
+	return bus.WithoutShortCircuit()
 }

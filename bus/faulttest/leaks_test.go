@@ -76,7 +76,7 @@ func many(t *testing.T, from *bus.Conn, calls int, call func(*testing.T, *bus.Co
 
 func succeed(t *testing.T, from *bus.Conn) {
 	t.Helper()
-	if err := bus.Call(t.Context(), from, doAddress, task{}, nil); err != nil {
+	if err := from.Call(t.Context(), doAddress, task{}, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -86,23 +86,23 @@ func fail() func(*testing.T, *bus.Conn) {
 	var next atomic.Int64
 	ways := []func(context.Context, *bus.Conn) error{
 		func(ctx context.Context, from *bus.Conn) error {
-			return bus.Call(ctx, from, "https://"+host+"/panic", nil, nil)
+			return from.Call(ctx, "https://"+host+"/panic", nil, nil)
 		},
 		func(ctx context.Context, from *bus.Conn) error {
-			return bus.Call(ctx, from, "https://nobody.example/do", task{}, nil)
+			return from.Call(ctx, "https://nobody.example/do", task{}, nil)
 		},
 		func(ctx context.Context, from *bus.Conn) error {
-			return bus.Call(ctx, from, "https://"+host+"/missing", task{}, nil)
+			return from.Call(ctx, "https://"+host+"/missing", task{}, nil)
 		},
 		func(ctx context.Context, from *bus.Conn) error {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 			defer cancel()
-			return bus.Call(ctx, from, doAddress, task{Hold: 1000}, nil)
+			return from.Call(ctx, doAddress, task{Hold: 1000}, nil)
 		},
 		func(ctx context.Context, from *bus.Conn) error {
 			ctx, cancel := context.WithCancel(ctx)
 			defer time.AfterFunc(2*time.Millisecond, cancel).Stop()
-			return bus.Call(ctx, from, doAddress, task{Hold: 1000}, nil)
+			return from.Call(ctx, doAddress, task{Hold: 1000}, nil)
 		},
 	}
 	return func(t *testing.T, from *bus.Conn) {
@@ -126,7 +126,7 @@ func (s stock) String() string {
 // takeStock counts when all that has begun has ended.
 func takeStock(t *testing.T, caller, serving *bus.Conn) (s stock) {
 	t.Helper()
-	until(t, "the handlers have ended", func() bool { return serving.Stats().Handlers == 0 })
+	until(t, "the handlers have ended", func() bool { return serving.Stats().InFlight == 0 })
 	last, since := 0, time.Time{}
 	until(t, "the number of goroutines is steady", func() bool { // those that wait for work end when none comes
 		if now := runtime.NumGoroutine(); now != last {

@@ -53,7 +53,7 @@ func (m *multicasts) add(t *testing.T, caller *bus.Conn, number uint64) {
 	}
 	began := time.Now()
 	answered := make(map[string]int)
-	for response, err := range caller.Publish(request) {
+	for response, err := range caller.Multicast(request) {
 		if err != nil {
 			m.failed++
 			t.Logf("multicast %d: %v", number, err)

@@ -22,10 +22,10 @@ func TestNobody(t *testing.T) {
 			var took []time.Duration
 			for range pick(100, 5000) {
 				began := time.Now()
-				err := bus.Call(t.Context(), caller, "https://nobody.example/do", task{}, nil)
+				err := caller.Call(t.Context(), "https://nobody.example/do", task{}, nil)
 				took = append(took, time.Since(began))
 				failed, _ := errors.AsType[*bus.Error](err)
-				if failed == nil || failed.Executed != bus.NotExecuted || !errors.Is(err, bus.ErrNoResponder) {
+				if failed == nil || failed.Executed != bus.ExecutedNo || !errors.Is(err, bus.ErrNoResponder) {
 					t.Fatalf("got %v", err)
 				}
 			}

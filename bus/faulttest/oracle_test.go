@@ -55,7 +55,7 @@ func (o *oracle) call(ctx context.Context, from *bus.Conn, address string, task 
 	task.ID = o.numbers.Add(1)
 	var answer struct{ Did uint64 }
 	began := time.Now()
-	err := bus.Call(ctx, from, address, task, &answer)
+	err := from.Call(ctx, address, task, &answer)
 	ended := time.Now()
 	if err == nil {
 		o.succeeded.Add(1)

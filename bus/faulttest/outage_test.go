@@ -91,6 +91,6 @@ func (s *site) answers(t *testing.T, from *bus.Conn, id string) {
 	until(t, id+" answers", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		return bus.Call(ctx, from, "https://"+id+"."+host+"/do", task{}, nil) == nil
+		return from.Call(ctx, "https://"+id+"."+host+"/do", task{}, nil) == nil
 	})
 }

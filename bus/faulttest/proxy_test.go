@@ -103,7 +103,7 @@ func (p *proxy) pump(from, to net.Conn, through *gateway) {
 			if wait := time.Until(each.due); wait > 0 {
 				<-time.After(wait)
 			}
-			p.await(&through.held)
+			p.await(func() chan struct{} { return through.held })
 			if _, err := to.Write(each.bytes); err != nil {
 				_ = from.Close()
 			}
@@ -111,7 +111,7 @@ func (p *proxy) pump(from, to net.Conn, through *gateway) {
 	})
 	var last time.Time
 	for {
-		p.await(&through.unread)
+		p.await(func() chan struct{} { return through.unread })
 		buffer := make([]byte, 32<<10)
 		n, err := from.Read(buffer)
 		if err != nil {
@@ -135,9 +135,9 @@ func (p *proxy) jittered() time.Duration {
 }
 
 // await waits while a direction is held, or not read.
-func (p *proxy) await(state *chan struct{}) {
+func (p *proxy) await(state func() chan struct{}) {
 	p.mu.Lock()
-	ended := *state
+	ended := state()
 	p.mu.Unlock()
 	if ended != nil {
 		<-ended

@@ -68,7 +68,7 @@ func TestOverload(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, 1, brokerConfig{})
 			s.circuit = test.circuit
-			serving := s.serve(t, s.connect(t, host, s.brokers.url(0), bus.WithHandlerLimit(10)))
+			serving := s.serve(t, s.connect(t, host, s.brokers.url(0), bus.WithMaxHandlers(10)))
 			stop := load{oracle: s.oracle, from: []*bus.Conn{s.caller(t, 0)}, address: doAddress, callers: pick(100, 500), task: task{Hold: 5}, budget: 20 * time.Second, pause: time.Millisecond}.start()
 			s.oracle.await(t, pick[int64](200, 5000))
 			stop()

@@ -105,16 +105,16 @@ func TestReplicasOfParkedEvents(t *testing.T) {
 func (s *site) listen(t *testing.T, i int) {
 	t.Helper()
 	conn := s.connect(t, "listener.example", s.brokers.url(i))
-	if err := bus.Subscribe[happenings](conn, source, listener{&s.oracle.memory}, bus.Durable(), bus.Names("OnHappened", "id", "")); err != nil {
+	if err := bus.Subscribe[happenings](conn, source, listener{&s.oracle.memory}, bus.Durable(), bus.ParamNames("OnHappened", "id", "")); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // openStore makes the stream, as soon as the brokers of the cluster have agreed on who leads them.
-func openStore(t *testing.T, conn *bus.Conn, replicas int) (store *bus.Events) {
+func openStore(t *testing.T, conn *bus.Conn, replicas int) (store *bus.Publisher) {
 	t.Helper()
 	until(t, "the stream is made", func() bool {
-		made, err := bus.NewEvents(conn, source, bus.Durable(), bus.Replicas(replicas))
+		made, err := conn.NewPublisher(source, bus.Durable(), bus.Replicas(replicas))
 		store = made
 		return err == nil
 	})
@@ -177,14 +177,14 @@ func fireOn(event bus.Event[happened]) *firer {
 			case <-time.After(5 * time.Millisecond):
 			}
 			began := time.Now()
-			err := event.Fire(context.Background(), happened{id})
+			err := event.Publish(context.Background(), happened{id})
 			f.took = append(f.took, time.Since(began))
 			failed, _ := errors.AsType[*bus.Error](err)
 			switch {
 			case err == nil:
 				f.confirmed = append(f.confirmed, id)
 				f.stored.Add(1)
-			case failed != nil && failed.Executed == bus.NotExecuted:
+			case failed != nil && failed.Executed == bus.ExecutedNo:
 				f.refused = append(f.refused, id)
 			default:
 				f.unknown++

@@ -75,7 +75,7 @@ func (o *oracle) executions(t *testing.T) map[uint64][]time.Time {
 
 // add counts one call.
 func (v *verdict) add(r record, ran []time.Time) {
-	executed := bus.WasExecuted
+	executed := bus.ExecutedYes
 	if failed, known := errors.AsType[*bus.Error](r.err); known {
 		executed = failed.Executed
 	}
@@ -86,11 +86,11 @@ func (v *verdict) add(r record, ran []time.Time) {
 		v.must(&v.wrong, "got another call's answer", r, ran)
 	case r.err == nil:
 		v.ok++
-	case executed == bus.NotExecuted && len(ran) > 0, executed == bus.WasExecuted && len(ran) == 0:
+	case executed == bus.ExecutedNo && len(ran) > 0, executed == bus.ExecutedYes && len(ran) == 0:
 		v.must(&v.untrue, "says of itself that it was executed: "+executed.String(), r, ran)
-	case executed == bus.NotExecuted:
+	case executed == bus.ExecutedNo:
 		v.refused++
-	case executed == bus.WasExecuted:
+	case executed == bus.ExecutedYes:
 		v.failed++
 	case len(ran) == 0:
 		v.lost++

@@ -67,7 +67,7 @@ func (w worker) Relay(ctx context.Context, id uint64) (did uint64, err error) {
 		return 0, err
 	}
 	var answer struct{ Did uint64 }
-	err = bus.Call(ctx, w.conn, doAddress, task{ID: id + nested}, &answer)
+	err = w.conn.Call(ctx, doAddress, task{ID: id + nested}, &answer)
 	return answer.Did - nested, err
 }
 

@@ -40,13 +40,13 @@ func FromURL(method string, u *url.URL) (Address, error) {
 
 // valid checks everything except the escapes in the path.
 func (a Address) valid() error {
-	if err := ValidPort(a.Port); err != nil {
+	if err := CheckPort(a.Port); err != nil {
 		return err
 	}
-	if err := ValidCalled(a.Host); err != nil {
+	if err := CheckCalledHost(a.Host); err != nil {
 		return err
 	}
-	if err := ValidMethod(a.Method); err != nil {
+	if err := CheckMethod(a.Method); err != nil {
 		return err
 	}
 	if a.Path != "" && a.Path[0] != '/' {
@@ -91,7 +91,7 @@ func endsInScheme(host string) bool {
 // parsePort parses a port as in a URL or a subject: no sign, no leading zero.
 func parsePort(digits string) (int, error) {
 	if digits != "" && digits[0] != '0' && all(digits, func(c byte) bool { return '0' <= c && c <= '9' }) {
-		if port, err := strconv.Atoi(digits); err == nil && ValidPort(port) == nil {
+		if port, err := strconv.Atoi(digits); err == nil && CheckPort(port) == nil {
 			return port, nil
 		}
 	}

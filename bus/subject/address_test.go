@@ -72,13 +72,13 @@ func TestValidHost(t *testing.T) {
 	label := strings.Repeat("x", 63)
 	longest := strings.Join([]string{label, label, label, label[:61]}, ".")
 	for _, host := range []string{"h", "all", "r", "0", "127.0.0.1", "a-b.c--d", label, longest} {
-		if err := subject.ValidHost(host); err != nil {
+		if err := subject.CheckHost(host); err != nil {
 			t.Error(err)
 		}
 	}
-	wantError(t, subject.ValidHost("x"+label), 400,
+	wantError(t, subject.CheckHost("x"+label), 400,
 		`host "`+label+`x": label "`+label+`x" is not 1 to 63 characters of a-z, 0-9 and inner hyphens`)
-	wantError(t, subject.ValidHost("x."+longest), 400,
+	wantError(t, subject.CheckHost("x."+longest), 400,
 		`host "x.`+label[:62]+`"…: longer than 253 bytes`)
 }
 
@@ -87,7 +87,7 @@ func TestValidCalled(t *testing.T) {
 	label := strings.Repeat("x", 63)
 	longest := strings.Join([]string{label, label, label, label[:61]}, ".")
 	for _, host := range []string{"h", "k3xq27abcd.a.b", longest, "k3xq27abcd." + longest} {
-		if err := subject.ValidCalled(host); err != nil {
+		if err := subject.CheckCalledHost(host); err != nil {
 			t.Error(err)
 		}
 		address := subject.Address{Port: 443, Host: host, Method: "GET", Path: "/add"}
@@ -100,7 +100,7 @@ func TestValidCalled(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"", "A.b", "x" + longest, "k3-q27abcd." + longest, "x.k3xq27abcd." + longest, "x." + longest} {
-		if subject.ValidCalled(host) == nil {
+		if subject.CheckCalledHost(host) == nil {
 			t.Errorf("%s can be called", host)
 		}
 	}
@@ -110,12 +110,12 @@ func TestValidID(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("a1", 16)
 	for _, id := range []string{"a", "7", "k3xq27abcd", longest} {
-		if err := subject.ValidID(id); err != nil {
+		if err := subject.CheckID(id); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, id := range []string{"", "A", "a-b", "a.b", "*", "a ", "é", longest + "x"} {
-		wantError(t, subject.ValidID(id), 400, `instance ID "`+id+`": not 1 to 32 characters of a-z and 0-9`)
+		wantError(t, subject.CheckID(id), 400, `instance ID "`+id+`": not 1 to 32 characters of a-z and 0-9`)
 	}
 }
 
@@ -123,26 +123,26 @@ func TestValidPlane(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("p", 64)
 	for _, plane := range []string{"bus", "Test-1_x", "7", longest} {
-		if err := subject.ValidPlane(plane); err != nil {
+		if err := subject.CheckPlane(plane); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, plane := range []string{"", "a.b", "*", "$SYS", "a~b", "é"} {
-		wantError(t, subject.ValidPlane(plane), 400, `plane "`+plane+`": not 1 to 64 characters of letters, digits, "-" and "_"`)
+		wantError(t, subject.CheckPlane(plane), 400, `plane "`+plane+`": not 1 to 64 characters of letters, digits, "-" and "_"`)
 	}
-	wantError(t, subject.ValidPlane(longest+"p"), 400, `plane "`+longest+`"…: not 1 to 64 characters of letters, digits, "-" and "_"`)
+	wantError(t, subject.CheckPlane(longest+"p"), 400, `plane "`+longest+`"…: not 1 to 64 characters of letters, digits, "-" and "_"`)
 }
 
 func TestValidPort(t *testing.T) {
 	t.Parallel()
 	for _, port := range []int{1, 443, 65535} {
-		if err := subject.ValidPort(port); err != nil {
+		if err := subject.CheckPort(port); err != nil {
 			t.Error(err)
 		}
 	}
-	wantError(t, subject.ValidPort(0), 400, "port 0: not from 1 to 65535")
-	wantError(t, subject.ValidPort(-443), 400, "port -443: not from 1 to 65535")
-	wantError(t, subject.ValidPort(65536), 400, "port 65536: not from 1 to 65535")
+	wantError(t, subject.CheckPort(0), 400, "port 0: not from 1 to 65535")
+	wantError(t, subject.CheckPort(-443), 400, "port -443: not from 1 to 65535")
+	wantError(t, subject.CheckPort(65536), 400, "port 65536: not from 1 to 65535")
 }
 
 func TestNewID(t *testing.T) {
@@ -150,7 +150,7 @@ func TestNewID(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		id := subject.NewID()
-		if err := subject.ValidID(id); err != nil {
+		if err := subject.CheckID(id); err != nil {
 			t.Fatal(err)
 		}
 		if len(id) != 10 || id[0] < 'a' {

@@ -15,7 +15,7 @@ const (
 // Subject returns the subject for publishing a call, on the given plane. All parts are validated; an error is an *Error
 // with status 400, or 414 if the subject would exceed MaxLength. An ordinary address costs one allocation.
 func (a Address) Subject(plane string) (string, error) {
-	if err := ValidPlane(plane); err != nil {
+	if err := CheckPlane(plane); err != nil {
 		return "", err
 	}
 	if err := a.valid(); err != nil {
@@ -52,7 +52,7 @@ func Parse(subject string) (plane string, a Address, err error) {
 	if !complete {
 		return "", Address{}, malformed("subject %s: not <plane>.<port>.<reversed host>.|.<method>.<path>", quote(subject))
 	}
-	if err := ValidPlane(plane); err != nil {
+	if err := CheckPlane(plane); err != nil {
 		return "", Address{}, err
 	}
 	a = Address{Host: reverse(host), Method: method}

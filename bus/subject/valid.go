@@ -10,9 +10,9 @@ const (
 	maxPort        = 65535
 )
 
-// ValidHost returns an error unless host is a lower-case DNS name: labels of a-z, 0-9 and inner hyphens, of at
+// CheckHost returns an error unless host is a lower-case DNS name: labels of a-z, 0-9 and inner hyphens, of at
 // most 63 bytes each, joined by dots, 253 bytes at most.
-func ValidHost(host string) error {
+func CheckHost(host string) error {
 	if len(host) > maxHostLength {
 		return malformed("host %s: longer than %d bytes", quote(host), maxHostLength)
 	}
@@ -25,13 +25,13 @@ func ValidHost(host string) error {
 	return nil
 }
 
-// ValidCalled returns an error unless host can be called: a hostname, with or without an instance ID and a dot before
+// CheckCalledHost returns an error unless host can be called: a hostname, with or without an instance ID and a dot before
 // it. An ID of 10 bytes, like those of [NewID], does not count towards the 253 bytes.
-func ValidCalled(host string) error {
-	if id, rest, ok := strings.Cut(host, "."); ok && len(host) > maxHostLength && len(id) == idLength && ValidID(id) == nil {
-		return ValidHost(rest)
+func CheckCalledHost(host string) error {
+	if id, rest, ok := strings.Cut(host, "."); ok && len(host) > maxHostLength && len(id) == idLength && CheckID(id) == nil {
+		return CheckHost(rest)
 	}
-	return ValidHost(host)
+	return CheckHost(host)
 }
 
 func validLabel(label string) bool {
@@ -41,16 +41,16 @@ func validLabel(label string) bool {
 	return all(label, func(c byte) bool { return lowerOrDigit(c) || c == '-' })
 }
 
-// ValidID returns an error unless id can be an instance ID: 1 to 32 of a-z and 0-9.
-func ValidID(id string) error {
+// CheckID returns an error unless id can be an instance ID: 1 to 32 of a-z and 0-9.
+func CheckID(id string) error {
 	if id == "" || len(id) > maxIDLength || !all(id, lowerOrDigit) {
 		return malformed("instance ID %s: not 1 to %d characters of a-z and 0-9", quote(id), maxIDLength)
 	}
 	return nil
 }
 
-// ValidPlane returns an error unless plane is 1 to 64 of A-Z, a-z, 0-9, "-" and "_".
-func ValidPlane(plane string) error {
+// CheckPlane returns an error unless plane is 1 to 64 of A-Z, a-z, 0-9, "-" and "_".
+func CheckPlane(plane string) error {
 	allowed := func(c byte) bool { return plain(c) && c != '~' }
 	if plane == "" || len(plane) > maxPlaneLength || !all(plane, allowed) {
 		return malformed(`plane %s: not 1 to %d characters of letters, digits, "-" and "_"`, quote(plane), maxPlaneLength)
@@ -58,16 +58,16 @@ func ValidPlane(plane string) error {
 	return nil
 }
 
-// ValidMethod returns an error unless method is a word of A-Z. "*" is only for subscriptions, and an error here.
-func ValidMethod(method string) error {
+// CheckMethod returns an error unless method is a word of A-Z. "*" is only for subscriptions, and an error here.
+func CheckMethod(method string) error {
 	if method == "" || !all(method, func(c byte) bool { return 'A' <= c && c <= 'Z' }) {
 		return malformed("method %s: not a word of A-Z such as GET", quote(method))
 	}
 	return nil
 }
 
-// ValidPort returns an error unless port is from 1 to 65535.
-func ValidPort(port int) error {
+// CheckPort returns an error unless port is from 1 to 65535.
+func CheckPort(port int) error {
 	if port < 1 || maxPort < port {
 		return malformed("port %d: not from 1 to %d", port, maxPort)
 	}

@@ -42,8 +42,8 @@ func TestClientTimeout(t *testing.T) {
 	l := open(t)
 	left := make(chan time.Duration, 1)
 	handler := func(_ http.ResponseWriter, r *http.Request) {
-		remaining, _ := bus.TimeLeft(r.Context())
-		left <- remaining
+		deadline, _ := r.Context().Deadline()
+		left <- time.Until(deadline)
 	}
 	if err := l.connect("slow.example").Handle("GET", "/x", http.HandlerFunc(handler)); err != nil {
 		t.Fatal(err)

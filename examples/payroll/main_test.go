@@ -38,7 +38,7 @@ func TestPayroll(t *testing.T) {
 	if _, err := payroll.Salary(t.Context(), "ada"); bus.StatusOf(err) != 401 {
 		t.Errorf("nobody: %v", err)
 	}
-	if amount, err := payroll.Salary(bus.ActAs(t.Context(), token), "ada"); err != nil || amount != 5200 {
+	if amount, err := payroll.Salary(bus.WithActor(t.Context(), token), "ada"); err != nil || amount != 5200 {
 		t.Errorf("a clerk: %d, %v", amount, err)
 	}
 	program.Stop()

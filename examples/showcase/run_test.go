@@ -142,7 +142,7 @@ func TestJoin(t *testing.T) {
 // TestEnd ends a showcase while a call is in flight; its broker is in the same process.
 func TestEnd(t *testing.T) {
 	t.Parallel()
-	show := start(t, "", bus.WithShortCircuit(false))
+	show := start(t, "", bus.WithoutShortCircuit())
 	answer := begin(t, show.brokerURL, show.baseURL, "/trouble.example/sleep?ms=500")
 	if err := show.stop(); err != nil {
 		t.Error(err)

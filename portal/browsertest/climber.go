@@ -45,5 +45,5 @@ func (s *stage) startClimber() error {
 			return
 		}
 		fmt.Fprintf(w, "%q", r.Method+" "+r.URL.EscapedPath())
-	}), bus.Hidden())
+	}), bus.Undocumented())
 }

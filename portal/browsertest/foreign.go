@@ -30,5 +30,5 @@ func (s *stage) startForeign() error {
 			return
 		}
 		fmt.Fprintf(w, "for %q", r.Header.Get("X-Tenant"))
-	}), bus.Hidden())
+	}), bus.Undocumented())
 }

@@ -21,7 +21,7 @@ func (s *stage) startHostile() error {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, "%q", hostile)
 	})
-	if err := conn.Handle(http.MethodGet, "/x", answer, bus.Hidden()); err != nil {
+	if err := conn.Handle(http.MethodGet, "/x", answer, bus.Undocumented()); err != nil {
 		return err
 	}
 	schema := map[string]any{
@@ -48,5 +48,5 @@ func (s *stage) startHostile() error {
 	}
 	return conn.Handle(http.MethodGet, "/openapi.json", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(text)
-	}), bus.Hidden())
+	}), bus.Undocumented())
 }

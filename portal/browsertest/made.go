@@ -74,7 +74,7 @@ func (s *stage) startShop() error {
 func keep(w http.ResponseWriter, r *http.Request) {
 	content, err := io.ReadAll(r.Body)
 	if err != nil {
-		bus.ServeError(w, r, err)
+		bus.WriteError(w, r, err)
 		return
 	}
 	fmt.Fprintf(w, "%s: %q of %s", r.PathValue("name"), content, r.Header.Get("Content-Type"))
@@ -103,7 +103,7 @@ func (s *stage) startMany(count int) error {
 		if err != nil {
 			return err
 		}
-		if err := bus.Serve(conn, generated{}, bus.Names("Store", "key, value, seconds", "stored")); err != nil {
+		if err := bus.Serve(conn, generated{}, bus.ParamNames("Store", "key, value, seconds", "stored")); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func newStage(ctx context.Context) (s *stage, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.connect = []bus.ConnectOption{bus.WithBroker(s.broker), bus.WithPlane(s.plane), bus.WithVerifier(verifier), bus.WithVersion("1"), bus.WithLogger(zerolog.Nop()), bus.WithShortCircuit(false)}
+	s.connect = []bus.ConnectOption{bus.WithBroker(s.broker), bus.WithPlane(s.plane), bus.WithVerifier(verifier), bus.WithVersion("1"), bus.WithLogger(zerolog.Nop()), bus.WithoutShortCircuit()}
 	page, err := s.join("portal")
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *stage) publish(host string, document http.HandlerFunc) error {
 	if err != nil {
 		return err
 	}
-	return conn.Handle(http.MethodGet, "/openapi.json", document, bus.Hidden())
+	return conn.Handle(http.MethodGet, "/openapi.json", document, bus.Undocumented())
 }
 
 // token returns a token for ada with the given lifetime, and further claims.

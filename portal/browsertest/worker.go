@@ -29,7 +29,7 @@ func (s *stage) startWorker() error {
 		}
 		w.Header().Set("Content-Type", "text/javascript")
 		_, _ = io.WriteString(w, "addEventListener('fetch', () => {});")
-	}), bus.Hidden())
+	}), bus.Undocumented())
 }
 
 // working opens the page of a service that wants to control all others.

@@ -8,7 +8,7 @@ export function goSnippet(operation, request, secured) {
   const headed = Object.keys(request.headers).length > 0; // which only a request can have
   const byName = !operation.web && !headed && request.to !== allInstances && (request.body === undefined || body);
   const call = byName ? byArguments(operation, request, body) : byRequest(request);
-  const who = secured ? ['ctx = bus.ActAs(ctx, token)'] : [];
+  const who = secured ? ['ctx = bus.WithActor(ctx, token)'] : [];
   return ['conn, err := bus.Connect(ctx, "caller.example")', failure, ...who, ...call].join('\n');
 }
 
@@ -23,7 +23,7 @@ function byArguments(operation, request, body) {
   const result = resultType(operation);
   return [
     ...(result ? [`var result ${result}`] : []),
-    `err = bus.Call(ctx, conn, ${quote(address)}, ${args}, ${result ? '&result' : 'nil'})`,
+    `err = conn.Call(ctx, ${quote(address)}, ${args}, ${result ? '&result' : 'nil'})`,
   ];
 }
 
@@ -82,7 +82,7 @@ function resultType(operation) {
   return `struct{ ${members.map(({name, schema: member}) => `${fieldName(name)} ${goType(member)}`).join('; ')} }`;
 }
 
-/** bus.Call matches field names in any case. */
+/** Conn.Call matches field names in any case. */
 function fieldName(name) {
   const cleaned = name.replace(/[^\p{L}\p{N}_]/gu, '_');
   return /^\p{Ll}/u.test(cleaned) ? cleaned[0].toUpperCase() + cleaned.slice(1) : `X${cleaned}`.replace(/^X(?=\p{Lu})/u, '');
@@ -119,7 +119,7 @@ function byRequest(request) {
   const type = request.body === undefined ? [] : [['Content-Type', request.type]];
   made.push(...[...Object.entries(request.headers), ...type].map(([name, value]) => `request.Header.Set(${quote(name)}, ${quote(value)})`));
   if (request.to === allInstances) {
-    return [...made, 'for response, err := range conn.Publish(request) {', '\tif err != nil {', '\t\treturn err', '\t}',
+    return [...made, 'for response, err := range conn.Multicast(request) {', '\tif err != nil {', '\t\treturn err', '\t}',
       '\tfmt.Println(response.Header.Get("Bus-From-Id"), response.Status)', '}'];
   }
   return [...made, 'response, err := conn.Do(request)'];

@@ -61,7 +61,7 @@ func TestRefusedTypes(t *testing.T) {
 		"behind a fault": {"-type T", map[string]string{"p.go": "package p\n", "t.go": "package p\n\nfunc {\n\ntype T interface{}\n"},
 			"there is no type T in package p, and no other interface\napigen: t.go:3: expected 'IDENT', found '{'"},
 		"a struct": {"-type T", files("package p\n\ntype T struct{}\n"),
-			"api.go:3: T is not an interface, and apigen supports nothing else; to serve a struct no client is needed: embed its source and pass it with bus.Source"},
+			"api.go:3: T is not an interface, and apigen supports nothing else; to serve a struct no client is needed: embed its source and pass it with bus.SourceFS"},
 		"a function": {"-type T", files("package p\n\nfunc T() {}\n"), "api.go:3: T is not a type; -type needs an interface"},
 		"generic": {"-type T", files("package p\n\ntype T[K any] interface{ Get(x K) error }\n"),
 			"api.go:3: T has type parameters, which callers cannot choose: declare an interface without them, as in type TOfInt interface { T[int] }"},

@@ -30,7 +30,7 @@ func sheets() []sheet {
 		{"Echo64KiB", "`Echo`, text of 64 KiB", calls()},
 		{"Echo3MiB", "`Echo`, text of 3 MiB", calls()},
 		{"RelayedAdd", "`Add` through a handler that calls on", calls()},
-		{"AddByName", "`Add`, with `bus.Call` and `bus.Args`", calls()},
+		{"AddByName", "`Add`, with `Conn.Call` and `bus.Args`", calls()},
 		{"Nobody", "`Add` of a host that nobody serves", calls()},
 		{"Multicast", "multicast to", slices.Concat([]column{{"first ms", "first", "ns/op", 1e-6, 2}}, inMode("warm"), memory("warm"))},
 		{"Endpoints", "endpoints", calls()},

@@ -95,7 +95,7 @@ func buslineMulticast(conn *bus.Conn) rounds.Call {
 	adder := addOperation(conn)
 	return func(ctx context.Context) error {
 		answers := 0
-		for response, err := range adder.Publish(ctx, addRequest{X: 5, Y: 6}) {
+		for response, err := range adder.Multicast(ctx, addRequest{X: 5, Y: 6}) {
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ type Calculator interface {
 }
 `)
 
-// Client calls the methods of [Calculator] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Calculator] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -112,15 +112,15 @@ type Multicast struct{ client *Client }
 
 // Add is Client.Add for all instances.
 func (m Multicast) Add(ctx context.Context, x int, y int) iter.Seq2[bus.Response[AddResults], error] {
-	return m.client.add.Publish(ctx, addArguments{x, y})
+	return m.client.add.Multicast(ctx, addArguments{x, y})
 }
 
 // Arithmetic is Client.Arithmetic for all instances.
 func (m Multicast) Arithmetic(ctx context.Context, x int, op string, y int) iter.Seq2[bus.Response[ArithmeticResults], error] {
-	return m.client.arithmetic.Publish(ctx, arithmeticArguments{x, op, y})
+	return m.client.arithmetic.Multicast(ctx, arithmeticArguments{x, op, y})
 }
 
 // Distance is Client.Distance for all instances.
 func (m Multicast) Distance(ctx context.Context, p1 Point, p2 Point) iter.Seq2[bus.Response[DistanceResults], error] {
-	return m.client.distance.Publish(ctx, distanceArguments{p1, p2})
+	return m.client.distance.Multicast(ctx, distanceArguments{p1, p2})
 }

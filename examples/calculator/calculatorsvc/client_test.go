@@ -48,7 +48,7 @@ func TestClientErrors(t *testing.T) {
 	_, err := calculator.Arithmetic(t.Context(), 7, "/", 0)
 	failed, ok := errors.AsType[*bus.Error](err)
 	if !ok || failed.Status != http.StatusBadRequest || failed.Detail != "7 cannot be divided by zero" ||
-		failed.Host != calculatorapi.Host || !slices.Contains(ids, failed.ID) || failed.Executed != bus.WasExecuted {
+		failed.Host != calculatorapi.Host || !slices.Contains(ids, failed.ID) || failed.Executed != bus.ExecutedYes {
 		t.Errorf("the service's error: %+v", err)
 	}
 	if _, err := calculator.ForHost("nobody.example").Add(t.Context(), 5, 6); !errors.Is(err, bus.ErrNoResponder) {

@@ -25,7 +25,7 @@ func TestThreeCalls(t *testing.T) {
 	}
 
 	var out struct{ Sum int }
-	err = bus.Call(ctx, conn, "https://calculator.example/add", bus.Args{"x": 5, "y": 6}, &out) // without its package
+	err = conn.Call(ctx, "https://calculator.example/add", bus.Args{"x": 5, "y": 6}, &out) // without its package
 	if err != nil || out.Sum != 11 {
 		t.Error(out, err)
 	}

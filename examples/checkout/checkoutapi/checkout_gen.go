@@ -19,7 +19,7 @@ type Checkout interface {
 }
 `)
 
-// Client calls the methods of [Checkout] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Checkout] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -70,5 +70,5 @@ type Multicast struct{ client *Client }
 
 // Total is Client.Total for all instances.
 func (m Multicast) Total(ctx context.Context, items []Item) iter.Seq2[bus.Response[TotalResults], error] {
-	return m.client.total.Publish(ctx, totalArguments{items})
+	return m.client.total.Multicast(ctx, totalArguments{items})
 }

@@ -19,18 +19,18 @@ type Events interface {
 }
 `)
 
-// Source fires the events of [Events]. It may be used by many goroutines at once.
+// Source publishes the events of [Events]. It is safe for concurrent use.
 type Source struct {
 	onOrdered bus.Event[onOrderedArguments]
 }
 
 var _ Events = (*Source)(nil)
 
-// NewSource returns what fires the events of orders.example over conn: at most once, or, with bus.Durable, stored for
-// those who subscribe with it, too; only then there can be an error. Those of its methods are of type *bus.Error, and
-// say that an event was not fired, never that somebody failed to handle it.
-func NewSource(conn *bus.Conn, options ...bus.FireOption) (*Source, error) {
-	events, err := bus.NewEvents(conn, Host, options...)
+// NewSource returns a publisher of the events of orders.example over conn: at most once, or, with bus.Durable, also stored for
+// services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
+// that an event was not published, never that a service failed to handle it.
+func NewSource(conn *bus.Conn, options ...bus.PublishOption) (*Source, error) {
+	events, err := conn.NewPublisher(Host, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +50,11 @@ type onOrderedArguments struct {
 
 // OnOrdered tells that an order was taken.
 func (c *Source) OnOrdered(ctx context.Context, number int, item string, quantity int) (err error) {
-	return c.onOrdered.Fire(ctx, onOrderedArguments{number, item, quantity})
+	return c.onOrdered.Publish(ctx, onOrderedArguments{number, item, quantity})
 }
 
-// Outcomes fires events, waits, and yields what has become of each at every service that subscribes. Each range over
-// what a method returns fires once.
+// Outcomes publishes events, waits, and yields the outcome of each at every service that subscribes. Each range over
+// what a method returns publishes once.
 type Outcomes struct{ source *Source }
 
 // OnOrdered is Source.OnOrdered, and what becomes of it.

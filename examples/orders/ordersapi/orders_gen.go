@@ -19,7 +19,7 @@ type Orders interface {
 }
 `)
 
-// Client calls the methods of [Orders] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Orders] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -71,5 +71,5 @@ type Multicast struct{ client *Client }
 
 // Order is Client.Order for all instances.
 func (m Multicast) Order(ctx context.Context, item string, quantity int) iter.Seq2[bus.Response[OrderResults], error] {
-	return m.client.order.Publish(ctx, orderArguments{item, quantity})
+	return m.client.order.Multicast(ctx, orderArguments{item, quantity})
 }

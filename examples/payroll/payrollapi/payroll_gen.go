@@ -23,7 +23,7 @@ type Payroll interface {
 }
 `)
 
-// Client calls the methods of [Payroll] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Payroll] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -105,15 +105,15 @@ type Multicast struct{ client *Client }
 
 // Salary is Client.Salary for all instances.
 func (m Multicast) Salary(ctx context.Context, employee string) iter.Seq2[bus.Response[SalaryResults], error] {
-	return m.client.salary.Publish(ctx, salaryArguments{employee})
+	return m.client.salary.Multicast(ctx, salaryArguments{employee})
 }
 
 // Raise is Client.Raise for all instances.
 func (m Multicast) Raise(ctx context.Context, employee string, percent int) iter.Seq2[bus.Response[RaiseResults], error] {
-	return m.client.raise.Publish(ctx, raiseArguments{employee, percent})
+	return m.client.raise.Multicast(ctx, raiseArguments{employee, percent})
 }
 
 // Headcount is Client.Headcount for all instances.
 func (m Multicast) Headcount(ctx context.Context) iter.Seq2[bus.Response[HeadcountResults], error] {
-	return m.client.headcount.Publish(ctx, struct{}{})
+	return m.client.headcount.Multicast(ctx, struct{}{})
 }

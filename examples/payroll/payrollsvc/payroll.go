@@ -19,9 +19,9 @@ import (
 // somebody says otherwise.
 func Serve(conn *bus.Conn) error {
 	return bus.Serve[payrollapi.Payroll](conn, New(),
-		bus.Claims(`"hr" in roles`),
-		bus.Method("Raise", bus.Claims(`"hr" in roles && level >= 3`)),
-		bus.Method("Headcount", bus.Public()),
+		bus.RequireClaims(`"hr" in roles`),
+		bus.Method("Raise", bus.RequireClaims(`"hr" in roles && level >= 3`)),
+		bus.Method("Headcount", bus.AllowAnonymous()),
 	)
 }
 

@@ -34,7 +34,9 @@ func open(t *testing.T) *office {
 }
 
 // as returns a context whose calls are made for somebody with these claims.
-func (o *office) as(said claims.Claims) context.Context { return o.issuer.ActAs(o.t.Context(), said) }
+func (o *office) as(said claims.Claims) context.Context {
+	return o.issuer.WithActor(o.t.Context(), said)
+}
 
 func (o *office) head() context.Context {
 	return o.as(claims.Claims{"roles": []string{"hr"}, "level": 3})
@@ -49,7 +51,7 @@ func TestWhoMayWhat(t *testing.T) {
 		salary, raise int
 	}{
 		"nobody":       {t.Context(), 401, 401},
-		"a bad token":  {bus.ActAs(t.Context(), "x"), 401, 401},
+		"a bad token":  {bus.WithActor(t.Context(), "x"), 401, 401},
 		"a cook":       {o.as(claims.Claims{"roles": []string{"kitchen"}, "level": 9}), 403, 403},
 		"a clerk":      {o.as(claims.Claims{"roles": []string{"hr", "it"}, "level": 2}), 200, 403},
 		"no level":     {o.as(claims.Claims{"roles": []string{"hr"}}), 200, 403},
@@ -124,7 +126,7 @@ type by struct {
 }
 
 func (b by) RoundTrip(r *http.Request) (*http.Response, error) {
-	return b.conn.RoundTrip(r.WithContext(bus.ActAs(r.Context(), b.token)))
+	return b.conn.RoundTrip(r.WithContext(bus.WithActor(r.Context(), b.token)))
 }
 
 // TestDocumentOfTheHead reads it as somebody sees it who may do everything.

@@ -29,7 +29,7 @@ type Products interface {
 }
 `)
 
-// Client calls the methods of [Products] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Products] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -133,25 +133,25 @@ type Multicast struct{ client *Client }
 
 // Create is Client.Create for all instances.
 func (m Multicast) Create(ctx context.Context, httpRequestBody Product) iter.Seq2[bus.Response[CreateResults], error] {
-	return m.client.create.Publish(ctx, createArguments{httpRequestBody})
+	return m.client.create.Multicast(ctx, createArguments{httpRequestBody})
 }
 
 // Read is Client.Read for all instances.
 func (m Multicast) Read(ctx context.Context, id int) iter.Seq2[bus.Response[Product], error] {
-	return m.client.read.Publish(ctx, readArguments{id})
+	return m.client.read.Multicast(ctx, readArguments{id})
 }
 
 // Update is Client.Update for all instances.
 func (m Multicast) Update(ctx context.Context, id int, httpRequestBody Product) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.update.Publish(ctx, updateArguments{id, httpRequestBody})
+	return m.client.update.Multicast(ctx, updateArguments{id, httpRequestBody})
 }
 
 // Delete is Client.Delete for all instances.
 func (m Multicast) Delete(ctx context.Context, id int) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.delete.Publish(ctx, deleteArguments{id})
+	return m.client.delete.Multicast(ctx, deleteArguments{id})
 }
 
 // ListAll is Client.ListAll for all instances.
 func (m Multicast) ListAll(ctx context.Context, sortBy string, limit int, offset int) iter.Seq2[bus.Response[[]Product], error] {
-	return m.client.listAll.Publish(ctx, listAllArguments{sortBy, limit, offset})
+	return m.client.listAll.Multicast(ctx, listAllArguments{sortBy, limit, offset})
 }

@@ -177,7 +177,7 @@ func TestInstances(t *testing.T) {
 			ID int `json:"id"`
 		}
 		arguments := bus.Args{"name": "Tea", "price": 4.5}
-		if err := bus.Call(t.Context(), caller, "https://products.example/products", arguments, &created); err != nil {
+		if err := caller.Call(t.Context(), "https://products.example/products", arguments, &created); err != nil {
 			t.Error(err)
 		}
 		ids[i] = created.ID
@@ -191,7 +191,7 @@ func TestInstances(t *testing.T) {
 
 	var found, missed atomic.Int64
 	together(2*products, func(i int) {
-		switch err := bus.Call(t.Context(), caller, fmt.Sprintf("DELETE https://products.example/products/%d", i/2+1), nil, nil); bus.StatusOf(err) {
+		switch err := caller.Call(t.Context(), fmt.Sprintf("DELETE https://products.example/products/%d", i/2+1), nil, nil); bus.StatusOf(err) {
 		case http.StatusOK:
 			found.Add(1)
 		case http.StatusNotFound:

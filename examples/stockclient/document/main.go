@@ -73,7 +73,7 @@ func write(ctx context.Context, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	document, err := ask(bus.ActAs(ctx, token), caller)
+	document, err := ask(bus.WithActor(ctx, token), caller)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type Trouble interface {
 }
 `)
 
-// Client calls the methods of [Trouble] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Trouble] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -133,30 +133,30 @@ type Multicast struct{ client *Client }
 
 // Sleep is Client.Sleep for all instances.
 func (m Multicast) Sleep(ctx context.Context, ms int) iter.Seq2[bus.Response[SleepResults], error] {
-	return m.client.sleep.Publish(ctx, sleepArguments{ms})
+	return m.client.sleep.Multicast(ctx, sleepArguments{ms})
 }
 
 // Hang is Client.Hang for all instances.
 func (m Multicast) Hang(ctx context.Context, ms int) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.hang.Publish(ctx, hangArguments{ms})
+	return m.client.hang.Multicast(ctx, hangArguments{ms})
 }
 
 // Panic is Client.Panic for all instances.
 func (m Multicast) Panic(ctx context.Context) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.panic.Publish(ctx, struct{}{})
+	return m.client.panic.Multicast(ctx, struct{}{})
 }
 
 // Exit is Client.Exit for all instances.
 func (m Multicast) Exit(ctx context.Context) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.exit.Publish(ctx, struct{}{})
+	return m.client.exit.Multicast(ctx, struct{}{})
 }
 
 // Echo is Client.Echo for all instances.
 func (m Multicast) Echo(ctx context.Context, httpRequestBody any) iter.Seq2[bus.Response[any], error] {
-	return m.client.echo.Publish(ctx, echoArguments{httpRequestBody})
+	return m.client.echo.Multicast(ctx, echoArguments{httpRequestBody})
 }
 
 // Cancelled is Client.Cancelled for all instances.
 func (m Multicast) Cancelled(ctx context.Context) iter.Seq2[bus.Response[CancelledResults], error] {
-	return m.client.cancelled.Publish(ctx, struct{}{})
+	return m.client.cancelled.Multicast(ctx, struct{}{})
 }

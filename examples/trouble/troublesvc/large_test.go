@@ -19,7 +19,7 @@ import (
 func TestLargeThroughTheIngress(t *testing.T) {
 	t.Parallel()
 	for name, transport := range map[string]bus.ConnectOption{
-		"broker": bus.WithShortCircuit(false), "short circuit": bus.WithShortCircuit(true),
+		"broker": bus.WithoutShortCircuit(), "short circuit": withShortCircuit(true),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,7 +29,7 @@ const (
 
 // Serve puts trouble on the bus. It is live when Serve returns.
 func Serve(conn *bus.Conn) error {
-	return bus.Serve[troubleapi.Trouble](conn, new(Trouble), bus.Method("Echo", bus.BodyLimit(echoLimit)))
+	return bus.Serve[troubleapi.Trouble](conn, new(Trouble), bus.Method("Echo", bus.MaxBodyBytes(echoLimit)))
 }
 
 // Trouble goes wrong on demand. What it serves, and what that is called, is in troubleapi.

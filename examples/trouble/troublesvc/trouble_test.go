@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/examples/internal/exampletest"
 	"github.com/busline/busline/examples/trouble/troubleapi"
 	"github.com/busline/busline/examples/trouble/troublesvc"
-	"github.com/rs/zerolog"
 )
 
 // start puts trouble on a bus of its own. What it logs is trouble that is asked for.
@@ -67,14 +68,14 @@ func TestOutOfTime(t *testing.T) {
 			"https://trouble.example/hang":  5000,    // does not, and is waited for when the test ends
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			err := bus.Call(ctx, caller, address, bus.Args{"ms": ms}, nil)
+			err := caller.Call(ctx, address, bus.Args{"ms": ms}, nil)
 			if cancel(); bus.StatusOf(err) != http.StatusGatewayTimeout {
 				t.Errorf("%s: %v", address, err)
 			}
 		}
 		synctest.Wait() // until Sleep has noticed
 		var cancelled struct{ Count int }
-		if err := bus.Call(t.Context(), caller, "https://trouble.example/cancelled", nil, &cancelled); err != nil {
+		if err := caller.Call(t.Context(), "https://trouble.example/cancelled", nil, &cancelled); err != nil {
 			t.Fatal(err)
 		}
 		if cancelled.Count != 1 {

@@ -17,7 +17,7 @@ var source embed.FS
 
 // Serve puts the service on the bus. It is live when Serve returns.
 func Serve(conn *bus.Conn) error {
-	return bus.Serve(conn, New(shippingapi.NewClient(conn)), bus.Source(source))
+	return bus.Serve(conn, New(shippingapi.NewClient(conn)), bus.SourceFS(source))
 }
 
 // Orders knows what orders cost.

@@ -23,7 +23,7 @@ func TestPrice(t *testing.T) {
 	for country, want := range map[string]int{"NO": 200, "SE": 200, "XX": 422} {
 		order := bus.Args{"goods": 5000, "grams": 1500, "country": country}
 		var price struct{ Cents int }
-		err := bus.Call(t.Context(), client, "https://orders.example/price", order, &price)
+		err := client.Call(t.Context(), "https://orders.example/price", order, &price)
 		if status := bus.StatusOf(err); status != want {
 			t.Errorf("%s: %d, %v", country, status, err)
 		}

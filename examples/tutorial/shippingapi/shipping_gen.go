@@ -19,7 +19,7 @@ type Shipping interface {
 }
 `)
 
-// Client calls the methods of [Shipping] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Shipping] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -71,5 +71,5 @@ type Multicast struct{ client *Client }
 
 // Cost is Client.Cost for all instances.
 func (m Multicast) Cost(ctx context.Context, grams int, country string) iter.Seq2[bus.Response[CostResults], error] {
-	return m.client.cost.Publish(ctx, costArguments{grams, country})
+	return m.client.cost.Multicast(ctx, costArguments{grams, country})
 }

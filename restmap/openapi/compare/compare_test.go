@@ -62,8 +62,8 @@ func (Poorer) Buy(_ context.Context, item Item) (bought Item)                   
 
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	names := bus.Names("Buy", "item, count", "total, bought")
-	list := bus.Names("List", "limit", "items")
+	names := bus.ParamNames("Buy", "item, count", "total, bought")
+	list := bus.ParamNames("List", "limit", "items")
 	before := document(t, Shop{}, names, list)
 	for name, test := range map[string]struct {
 		after  *openapi.Document
@@ -72,7 +72,7 @@ func TestDocuments(t *testing.T) {
 	}{
 		"itself": {after: before},
 		"more": {
-			after: document(t, Grown{}, list, bus.Names("Buy", "item, count, note", "total, bought, left"), bus.Names("Sell", "item", "ok")),
+			after: document(t, Grown{}, list, bus.ParamNames("Buy", "item, count, note", "total, bought, left"), bus.ParamNames("Sell", "item", "ok")),
 			adds: []string{
 				"POST /buy: the argument count is now integer (int64), was integer (int32)",
 				"POST /buy: the argument note is new",
@@ -81,7 +81,7 @@ func TestDocuments(t *testing.T) {
 			},
 		},
 		"less": {
-			after: document(t, Poorer{}, bus.Names("Buy", "item", "bought")),
+			after: document(t, Poorer{}, bus.ParamNames("Buy", "item", "bought")),
 			breaks: []string{
 				"POST /buy: the argument count is no longer read: what callers send is ignored",
 				"POST /buy: the result's total is gone: callers that read it find nothing",
@@ -109,7 +109,7 @@ func TestDocuments(t *testing.T) {
 			adds:  []string{"POST /buy: it is served under every HTTP method"},
 		},
 		"claims": {
-			after:  document(t, Shop{}, names, list, bus.Method("Buy", bus.Claims(`level > 2`))),
+			after:  document(t, Shop{}, names, list, bus.Method("Buy", bus.RequireClaims(`level > 2`))),
 			breaks: []string{"POST /buy: it now requires the claims level > 2: callers without a token get 401"},
 		},
 		"deprecated": {
@@ -183,7 +183,7 @@ func TestDocuments(t *testing.T) {
 	if got := compare.Documents(anything, before); !slices.Equal(got, want) {
 		t.Errorf("methods: %+v", got)
 	}
-	public, secured := document(t, Shop{}, names, list), document(t, Shop{}, names, list, bus.Claims(`"hr" in roles`))
+	public, secured := document(t, Shop{}, names, list), document(t, Shop{}, names, list, bus.RequireClaims(`"hr" in roles`))
 	for _, item := range secured.Paths {
 		item.Post.Claims = "" // which callers do not see
 	}
@@ -201,7 +201,7 @@ func TestDocuments(t *testing.T) {
 
 func document[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.Document {
 	t.Helper()
-	data, err := bus.DocumentOf("shop.example", impl, options...)
+	data, err := bus.OpenAPIOf("shop.example", impl, options...)
 	return parsed(t, data, err)
 }
 
@@ -231,7 +231,7 @@ func TestArgumentsInPaths(t *testing.T) {
 	t.Parallel()
 	served := func(id, from, to, route, find string) *openapi.Document {
 		return document(t, Paths{}, bus.Resource("things"),
-			bus.Names("ReadThing", id, "httpResponseBody"), bus.Names("Convert", from+", "+to, "result"), bus.Names("Find", "rest", "found"), bus.Names("Look", "x", "y"),
+			bus.ParamNames("ReadThing", id, "httpResponseBody"), bus.ParamNames("Convert", from+", "+to, "result"), bus.ParamNames("Find", "rest", "found"), bus.ParamNames("Look", "x", "y"),
 			bus.Method("Convert", bus.Path(route)), bus.Method("Find", bus.Path(find)))
 	}
 	const route, find = "/convert/{from}/{to}", "/find/{rest+}"
@@ -297,11 +297,11 @@ func (OtherSent) OnSent(_ context.Context, number string) error { return nil }
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	sent := func(options ...bus.ServeOption) *openapi.Document {
-		return eventsOf(t, Sent{}, append(options, bus.Names("OnSent", "number, parcel", ""), bus.Names("OnLost", "number", ""))...)
+	sent := func(options ...bus.SubscribeOption) *openapi.Document {
+		return eventsOf(t, Sent{}, append(options, bus.ParamNames("OnSent", "number, parcel", ""), bus.ParamNames("OnLost", "number", ""))...)
 	}
-	wider := func(options ...bus.ServeOption) *openapi.Document {
-		return eventsOf(t, WiderSent{}, append(options, bus.Names("OnSent", "number, parcel", ""), bus.Names("OnLost", "number, where", ""), bus.Names("OnFound", "number", ""))...)
+	wider := func(options ...bus.SubscribeOption) *openapi.Document {
+		return eventsOf(t, WiderSent{}, append(options, bus.ParamNames("OnSent", "number, parcel", ""), bus.ParamNames("OnLost", "number, where", ""), bus.ParamNames("OnFound", "number", ""))...)
 	}
 	yes := func(texts ...string) (changes []compare.Change) {
 		for _, text := range texts {
@@ -353,7 +353,7 @@ func TestEvents(t *testing.T) {
 				"OnSent: the argument parcel.weight is now required: new subscribers refuse stored events without it",
 			),
 		)},
-		"other": {sent(), eventsOf(t, OtherSent{}, bus.Names("OnSent", "number", "")), yes(
+		"other": {sent(), eventsOf(t, OtherSent{}, bus.ParamNames("OnSent", "number", "")), yes(
 			"OnLost is no longer fired: old subscribers get nothing",
 			"OnSent: the argument number is now string, was integer (int32): old subscribers refuse it",
 			"OnSent: the argument parcel is gone: old subscribers refuse events without it",
@@ -384,7 +384,7 @@ func (Orders) Find(customer, sortBy string, limit int, since time.Duration, tags
 func TestWidened(t *testing.T) {
 	t.Parallel()
 	served := func(names string, options ...bus.ServeOption) *openapi.Document {
-		return document(t, Orders{}, append([]bus.ServeOption{bus.Names("Find", names, "found"), bus.Method("Find", bus.Path("/customers/{customer}/orders"))}, options...)...)
+		return document(t, Orders{}, append([]bus.ServeOption{bus.ParamNames("Find", names, "found"), bus.Method("Find", bus.Path("/customers/{customer}/orders"))}, options...)...)
 	}
 	const names = "customer, sortBy, limit, since, tags, filter, part"
 	get, anyMethod := bus.Method("Find", bus.HTTPMethod("GET")), bus.Method("Find", bus.HTTPMethod("*"))
@@ -432,9 +432,9 @@ func lines(changes []compare.Change) string {
 	return text.String()
 }
 
-func eventsOf[T any](t *testing.T, impl T, options ...bus.ServeOption) *openapi.Document {
+func eventsOf[T any](t *testing.T, impl T, options ...bus.SubscribeOption) *openapi.Document {
 	t.Helper()
-	data, err := bus.DocumentOfEvents("source.example", impl, options...)
+	data, err := bus.EventsOpenAPIOf("source.example", impl, options...)
 	return parsed(t, data, err)
 }
 
@@ -444,7 +444,7 @@ func TestHosts(t *testing.T) {
 	serving := func(hosts ...string) *openapi.Document {
 		var members []openapi.Member
 		for _, host := range hosts {
-			data, err := bus.DocumentOf(host, Paths{}, bus.Resource("things"), bus.Without("Convert", "Find", "Look"), bus.Names("ReadThing", "id", "httpResponseBody"))
+			data, err := bus.OpenAPIOf(host, Paths{}, bus.Resource("things"), bus.ExcludeMethods("Convert", "Find", "Look"), bus.ParamNames("ReadThing", "id", "httpResponseBody"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -490,13 +490,13 @@ func (Second) Add(xs []int) (sum int) { return }
 // TestVersions ends an old version beside which a new one is served already: it has not moved there.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	first, second := bus.Names("Add", "x, y", "sum"), bus.Names("Add", "xs", "sum")
+	first, second := bus.ParamNames("Add", "x, y", "sum"), bus.ParamNames("Add", "xs", "sum")
 	newer := bus.Method("Add", bus.Path("/v2/add"))
 	conn := bustest.New(t).Connect("shop.example")
 	if err := errors.Join(bus.Serve(conn, First{}, first), bus.Serve(conn, Second{}, second, newer)); err != nil {
 		t.Fatal(err)
 	}
-	data, err := conn.Document()
+	data, err := conn.OpenAPI()
 	both := parsed(t, data, err)
 	alone := document(t, Second{}, second, newer)
 	want := []compare.Change{{Breaks: true, Text: "POST /add (Add) is gone: unless it is only hidden, callers get 404 or 405"}}

@@ -22,14 +22,14 @@ func (MakesText) CreateThing(httpRequestBody Item) (id string)                  
 
 func TestResponses(t *testing.T) {
 	t.Parallel()
-	makes := document(t, Makes{}, bus.Names("CreateThing", "httpRequestBody", "id"))
-	status := document(t, MakesStatus{}, bus.Names("CreateThing", "httpRequestBody", "id, httpStatusCode"))
-	text := document(t, MakesText{}, bus.Names("CreateThing", "httpRequestBody", "id"))
-	nothing := document(t, Makes{}, bus.Names("CreateThing", "httpRequestBody", "id"))
+	makes := document(t, Makes{}, bus.ParamNames("CreateThing", "httpRequestBody", "id"))
+	status := document(t, MakesStatus{}, bus.ParamNames("CreateThing", "httpRequestBody", "id, httpStatusCode"))
+	text := document(t, MakesText{}, bus.ParamNames("CreateThing", "httpRequestBody", "id"))
+	nothing := document(t, Makes{}, bus.ParamNames("CreateThing", "httpRequestBody", "id"))
 	for _, response := range nothing.Paths["/shop.example:443/things"].Post.Responses {
 		response.Content = nil
 	}
-	hidden := document(t, Makes{}, bus.Names("CreateThing", "httpRequestBody", "id"))
+	hidden := document(t, Makes{}, bus.ParamNames("CreateThing", "httpRequestBody", "id"))
 	delete(hidden.Paths["/shop.example:443/things"].Post.Responses, "default")
 	for name, test := range map[string]struct {
 		before, after *openapi.Document

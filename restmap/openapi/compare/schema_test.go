@@ -161,16 +161,16 @@ func breaking(before, after *openapi.Document) (texts []string) {
 
 func takes[T any](t *testing.T) *openapi.Document {
 	t.Helper()
-	return document(t, Takes[T]{}, bus.Names("Do", "p", ""))
+	return document(t, Takes[T]{}, bus.ParamNames("Do", "p", ""))
 }
 
 func gives[T any](t *testing.T) *openapi.Document {
 	t.Helper()
-	return document(t, Gives[T]{}, bus.Names("Do", "", "p"))
+	return document(t, Gives[T]{}, bus.ParamNames("Do", "", "p"))
 }
 
 // finds is about an argument in a query.
 func finds[T any](t *testing.T) *openapi.Document {
 	t.Helper()
-	return document(t, Finds[T]{}, bus.Names("Do", "p", "n"), bus.Method("Do", bus.HTTPMethod("GET")))
+	return document(t, Finds[T]{}, bus.ParamNames("Do", "p", "n"), bus.Method("Do", bus.HTTPMethod("GET")))
 }

@@ -22,7 +22,7 @@ type Counter interface {
 }
 `)
 
-// CountingClient calls the methods of [Counting] over the bus. It may be used by many goroutines at once.
+// CountingClient calls the methods of [Counting] over the bus. It is safe for concurrent use.
 type CountingClient struct {
 	conn *bus.Conn
 	host string
@@ -88,10 +88,10 @@ type CountingMulticast struct{ client *CountingClient }
 
 // Zero is CountingClient.Zero for all instances.
 func (m CountingMulticast) Zero(ctx context.Context) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.zero.Publish(ctx, struct{}{})
+	return m.client.zero.Multicast(ctx, struct{}{})
 }
 
 // Count is CountingClient.Count for all instances.
 func (m CountingMulticast) Count(ctx context.Context, least other.Amount) iter.Seq2[bus.Response[CountingCountResults], error] {
-	return m.client.count.Publish(ctx, countingCountArguments{least})
+	return m.client.count.Multicast(ctx, countingCountArguments{least})
 }

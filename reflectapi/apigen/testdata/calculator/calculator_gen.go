@@ -34,7 +34,7 @@ type Calculator interface {
 }
 `)
 
-// Client calls the methods of [Calculator] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Calculator] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -165,30 +165,30 @@ type Multicast struct{ client *Client }
 
 // Add is Client.Add for all instances.
 func (m Multicast) Add(ctx context.Context, x int, y int) iter.Seq2[bus.Response[AddResults], error] {
-	return m.client.add.Publish(ctx, addArguments{x, y})
+	return m.client.add.Multicast(ctx, addArguments{x, y})
 }
 
 // Sum is Client.Sum for all instances.
 func (m Multicast) Sum(ctx context.Context, start int, more ...int) iter.Seq2[bus.Response[SumResults], error] {
-	return m.client.sum.Publish(ctx, sumArguments{start, more})
+	return m.client.sum.Multicast(ctx, sumArguments{start, more})
 }
 
 // Divide is Client.Divide for all instances.
 func (m Multicast) Divide(ctx context.Context, x int, y int) iter.Seq2[bus.Response[DivideResults], error] {
-	return m.client.divide.Publish(ctx, divideArguments{x, y})
+	return m.client.divide.Multicast(ctx, divideArguments{x, y})
 }
 
 // Remember is Client.Remember for all instances.
 func (m Multicast) Remember(ctx context.Context, p Point) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.remember.Publish(ctx, rememberArguments{p})
+	return m.client.remember.Multicast(ctx, rememberArguments{p})
 }
 
 // Clear is Client.Clear for all instances.
 func (m Multicast) Clear(ctx context.Context) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.clear.Publish(ctx, struct{}{})
+	return m.client.clear.Multicast(ctx, struct{}{})
 }
 
 // HTTPStatus is Client.HTTPStatus for all instances.
 func (m Multicast) HTTPStatus(ctx context.Context, id string, url string) iter.Seq2[bus.Response[HTTPStatusResults], error] {
-	return m.client.httpStatus.Publish(ctx, httpStatusArguments{id, url})
+	return m.client.httpStatus.Multicast(ctx, httpStatusArguments{id, url})
 }

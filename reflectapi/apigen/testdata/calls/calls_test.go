@@ -81,7 +81,7 @@ func TestRoutesChosenWhenServed(t *testing.T) {
 	}
 	for address, want := range map[string]string{"GET https://clock.example/clocks/1": "read 1", "GET https://clock.example/got/1": "got 1"} {
 		var got string
-		if err := busline.Call(t.Context(), caller, address, nil, &got); err != nil || got != want {
+		if err := caller.Call(t.Context(), address, nil, &got); err != nil || got != want {
 			t.Errorf("%s: %q, %v", address, got, err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestDeclaredRoutes(t *testing.T) {
 		"POST https://orders/orders/1/cancel?reason=late": 0, "GET https://orders/orders/7/lines/1": 0,
 		"GET https://orders/orders/1/cancel": 405, "POST https://orders/cancel": 404, "DELETE https://orders/anyhow?id=1": 0,
 	} {
-		if err := busline.Call(ctx, caller, address, nil, nil); err != nil && busline.StatusOf(err) != status || err == nil && status != 0 {
+		if err := caller.Call(ctx, address, nil, nil); err != nil && busline.StatusOf(err) != status || err == nil && status != 0 {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -33,7 +33,7 @@ type Store interface {
 }
 `)
 
-// Client calls the methods of [Store] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Store] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -160,35 +160,35 @@ type Multicast struct{ client *Client }
 
 // Open is Client.Open for all instances.
 func (m Multicast) Open(ctx context.Context, at stdtime.Time) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.open.Publish(ctx, openArguments{at})
+	return m.client.open.Multicast(ctx, openArguments{at})
 }
 
 // Load is Client.Load for all instances.
 func (m Multicast) Load(ctx context.Context, name string) iter.Seq2[bus.Response[LoadResults], error] {
-	return m.client.load.Publish(ctx, loadArguments{name})
+	return m.client.load.Multicast(ctx, loadArguments{name})
 }
 
 // Save is Client.Save for all instances.
 func (m Multicast) Save(ctx context.Context, entry Entry, keep stdtime.Duration) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.save.Publish(ctx, saveArguments{entry, keep})
+	return m.client.save.Multicast(ctx, saveArguments{entry, keep})
 }
 
 // Zero is Client.Zero for all instances.
 func (m Multicast) Zero(ctx context.Context) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.zero.Publish(ctx, struct{}{})
+	return m.client.zero.Multicast(ctx, struct{}{})
 }
 
 // Count is Client.Count for all instances.
 func (m Multicast) Count(ctx context.Context, least other.Amount) iter.Seq2[bus.Response[CountResults], error] {
-	return m.client.count.Publish(ctx, countArguments{least})
+	return m.client.count.Multicast(ctx, countArguments{least})
 }
 
 // Keep is Client.Keep for all instances.
 func (m Multicast) Keep(ctx context.Context, what Entry) iter.Seq2[bus.Response[KeepResults], error] {
-	return m.client.keep.Publish(ctx, keepArguments{what})
+	return m.client.keep.Multicast(ctx, keepArguments{what})
 }
 
 // Close is Client.Close for all instances.
 func (m Multicast) Close(ctx context.Context) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.close.Publish(ctx, struct{}{})
+	return m.client.close.Multicast(ctx, struct{}{})
 }

@@ -22,7 +22,7 @@ type Events interface {
 }
 `)
 
-// Source fires the events of [Events]. It may be used by many goroutines at once.
+// Source publishes the events of [Events]. It is safe for concurrent use.
 type Source struct {
 	onOrdered     bus.Event[onOrderedArguments]
 	onHTTPFailure bus.Event[onHTTPFailureArguments]
@@ -31,11 +31,11 @@ type Source struct {
 
 var _ Events = (*Source)(nil)
 
-// NewSource returns what fires the events of orders.example over conn: at most once, or, with bus.Durable, stored for
-// those who subscribe with it, too; only then there can be an error. Those of its methods are of type *bus.Error, and
-// say that an event was not fired, never that somebody failed to handle it.
-func NewSource(conn *bus.Conn, options ...bus.FireOption) (*Source, error) {
-	events, err := bus.NewEvents(conn, Host, options...)
+// NewSource returns a publisher of the events of orders.example over conn: at most once, or, with bus.Durable, also stored for
+// services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
+// that an event was not published, never that a service failed to handle it.
+func NewSource(conn *bus.Conn, options ...bus.PublishOption) (*Source, error) {
+	events, err := conn.NewPublisher(Host, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ type onOrderedArguments struct {
 
 // OnOrdered tells that an order was taken.
 func (c *Source) OnOrdered(ctx context.Context, number int, at time.Time, items ...Item) (err error) {
-	return c.onOrdered.Fire(ctx, onOrderedArguments{number, at, items})
+	return c.onOrdered.Publish(ctx, onOrderedArguments{number, at, items})
 }
 
 type onHTTPFailureArguments struct {
@@ -67,18 +67,18 @@ type onHTTPFailureArguments struct {
 
 // OnHTTPFailure fires the event OnHTTPFailure, which has no comment.
 func (c *Source) OnHTTPFailure(ctx context.Context, c_ string, m_ string) (events error) {
-	return c.onHTTPFailure.Fire(ctx, onHTTPFailureArguments{c_, m_})
+	return c.onHTTPFailure.Publish(ctx, onHTTPFailureArguments{c_, m_})
 }
 
 // OnNight fires the event OnNight, which has no comment.
 //
 // It takes no context, so that it cannot be cancelled.
 func (c *Source) OnNight() (err error) {
-	return c.onNight.Fire(context.Background(), struct{}{})
+	return c.onNight.Publish(context.Background(), struct{}{})
 }
 
-// Outcomes fires events, waits, and yields what has become of each at every service that subscribes. Each range over
-// what a method returns fires once.
+// Outcomes publishes events, waits, and yields the outcome of each at every service that subscribes. Each range over
+// what a method returns publishes once.
 type Outcomes struct{ source *Source }
 
 // OnOrdered is Source.OnOrdered, and what becomes of it.

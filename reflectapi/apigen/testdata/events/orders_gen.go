@@ -17,7 +17,7 @@ type Orders interface {
 }
 `)
 
-// Client calls the methods of [Orders] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Orders] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -70,5 +70,5 @@ type Multicast struct{ client *Client }
 
 // Order is Client.Order for all instances.
 func (m Multicast) Order(item string) iter.Seq2[bus.Response[OrderResults], error] {
-	return m.client.order.Publish(context.Background(), orderArguments{item})
+	return m.client.order.Multicast(context.Background(), orderArguments{item})
 }

@@ -18,18 +18,18 @@ type Refunds interface {
 }
 `)
 
-// RefundsSource fires the events of [Refunds]. It may be used by many goroutines at once.
+// RefundsSource publishes the events of [Refunds]. It is safe for concurrent use.
 type RefundsSource struct {
 	onRefunded bus.Event[refundsOnRefundedArguments]
 }
 
 var _ Refunds = (*RefundsSource)(nil)
 
-// NewRefundsSource returns what fires the events of refunds.example over conn: at most once, or, with bus.Durable, stored for
-// those who subscribe with it, too; only then there can be an error. Those of its methods are of type *bus.Error, and
-// say that an event was not fired, never that somebody failed to handle it.
-func NewRefundsSource(conn *bus.Conn, options ...bus.FireOption) (*RefundsSource, error) {
-	events, err := bus.NewEvents(conn, "refunds.example", options...)
+// NewRefundsSource returns a publisher of the events of refunds.example over conn: at most once, or, with bus.Durable, also stored for
+// services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
+// that an event was not published, never that a service failed to handle it.
+func NewRefundsSource(conn *bus.Conn, options ...bus.PublishOption) (*RefundsSource, error) {
+	events, err := conn.NewPublisher("refunds.example", options...)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +47,11 @@ type refundsOnRefundedArguments struct {
 
 // OnRefunded fires the event OnRefunded, which has no comment.
 func (c *RefundsSource) OnRefunded(ctx context.Context, number int) (err error) {
-	return c.onRefunded.Fire(ctx, refundsOnRefundedArguments{number})
+	return c.onRefunded.Publish(ctx, refundsOnRefundedArguments{number})
 }
 
-// RefundsOutcomes fires events, waits, and yields what has become of each at every service that subscribes. Each range over
-// what a method returns fires once.
+// RefundsOutcomes publishes events, waits, and yields the outcome of each at every service that subscribes. Each range over
+// what a method returns publishes once.
 type RefundsOutcomes struct{ source *RefundsSource }
 
 // OnRefunded is RefundsSource.OnRefunded, and what becomes of it.

@@ -28,7 +28,7 @@ type Clash interface {
 }
 `)
 
-// Client calls the methods of [Clash] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Clash] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus2.Conn
 	host string
@@ -187,35 +187,35 @@ type Multicast struct{ client *Client }
 
 // Receiver is Client.Receiver for all instances.
 func (m Multicast) Receiver(ctx ctxpkg.Context, c_ int, m_ int, context string) iter2.Seq2[bus2.Response[ReceiverResults], error] {
-	return m.client.receiver.Publish(ctx, receiverArguments{c_, m_, context})
+	return m.client.receiver.Multicast(ctx, receiverArguments{c_, m_, context})
 }
 
 // Type is Client.Type for all instances.
 func (m Multicast) Type(ctx_ ctxpkg.Context, x int, X int, ctx int) iter2.Seq2[bus2.Response[TypeResults], error] {
-	return m.client.type_.Publish(ctx_, typeArguments{x, X, ctx})
+	return m.client.type_.Multicast(ctx_, typeArguments{x, X, ctx})
 }
 
 // Result is Client.Result for all instances.
 func (m Multicast) Result(ctxpkg_ ctxpkg.Context, result string, err string) iter2.Seq2[bus2.Response[ResultResults], error] {
-	return m.client.result.Publish(ctxpkg_, resultArguments{result, err})
+	return m.client.result.Multicast(ctxpkg_, resultArguments{result, err})
 }
 
 // Conn is Client.Conn for all instances.
 func (m Multicast) Conn(ctx ctxpkg.Context, connArguments_ int) iter2.Seq2[bus2.Response[ConnResults], error] {
-	return m.client.conn_.Publish(ctx, connArguments{connArguments_})
+	return m.client.conn_.Multicast(ctx, connArguments{connArguments_})
 }
 
 // Host is Client.Host for all instances.
 func (m Multicast) Host(ctxpkg_ int, bus int) iter2.Seq2[bus2.Response[HostResults], error] {
-	return m.client.host_.Publish(ctxpkg.Background(), hostArguments{ctxpkg_, bus})
+	return m.client.host_.Multicast(ctxpkg.Background(), hostArguments{ctxpkg_, bus})
 }
 
 // CreateRoute is Client.CreateRoute for all instances.
 func (m Multicast) CreateRoute(ctx ctxpkg.Context, status_ int) iter2.Seq2[bus2.Response[struct{}], error] {
-	return m.client.createRoute.Publish(ctx, createRouteArguments{status_})
+	return m.client.createRoute.Multicast(ctx, createRouteArguments{status_})
 }
 
 // Range is Client.Range for all instances.
 func (m Multicast) Range(ctx ctxpkg.Context, string string, len int, nil bool) iter2.Seq2[bus2.Response[RangeResults], error] {
-	return m.client.range_.Publish(ctx, rangeArguments{string, len, nil})
+	return m.client.range_.Multicast(ctx, rangeArguments{string, len, nil})
 }

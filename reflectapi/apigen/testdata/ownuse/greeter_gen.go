@@ -19,7 +19,7 @@ type Greeter interface {
 }
 `)
 
-// Client calls the methods of [Greeter] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Greeter] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -70,5 +70,5 @@ type Multicast struct{ client *Client }
 
 // Greet is Client.Greet for all instances.
 func (m Multicast) Greet(ctx context.Context, name string) iter.Seq2[bus.Response[GreetResults], error] {
-	return m.client.greet.Publish(ctx, greetArguments{name})
+	return m.client.greet.Multicast(ctx, greetArguments{name})
 }

@@ -23,7 +23,7 @@ type OrderAPI interface {
 }
 `)
 
-// Client calls the methods of [OrderAPI] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [OrderAPI] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -119,20 +119,20 @@ type Multicast struct{ client *Client }
 
 // Place is Client.Place for all instances.
 func (m Multicast) Place(item string, count ...uint8) iter.Seq2[bus.Response[PlaceResults], error] {
-	return m.client.place.Publish(context.Background(), placeArguments{item, count})
+	return m.client.place.Multicast(context.Background(), placeArguments{item, count})
 }
 
 // Cancel is Client.Cancel for all instances.
 func (m Multicast) Cancel(_id string, 世界 string) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.cancel.Publish(context.Background(), cancelArguments{_id, 世界})
+	return m.client.cancel.Multicast(context.Background(), cancelArguments{_id, 世界})
 }
 
 // Names is Client.Names for all instances.
 func (m Multicast) Names() iter.Seq2[bus.Response[NamesResults], error] {
-	return m.client.names.Publish(context.Background(), struct{}{})
+	return m.client.names.Multicast(context.Background(), struct{}{})
 }
 
 // Ping is Client.Ping for all instances.
 func (m Multicast) Ping() iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.ping.Publish(context.Background(), struct{}{})
+	return m.client.ping.Multicast(context.Background(), struct{}{})
 }

@@ -33,7 +33,7 @@ type Products interface {
 }
 `)
 
-// Client calls the methods of [Products] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Products] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -176,40 +176,40 @@ type Multicast struct{ client *Client }
 
 // Create is Client.Create for all instances.
 func (m Multicast) Create(ctx context.Context, httpRequestBody Product) iter.Seq2[bus.Response[CreateResults], error] {
-	return m.client.create.Publish(ctx, createArguments{httpRequestBody})
+	return m.client.create.Multicast(ctx, createArguments{httpRequestBody})
 }
 
 // Read is Client.Read for all instances.
 func (m Multicast) Read(ctx context.Context, id int) iter.Seq2[bus.Response[Product], error] {
-	return m.client.read.Publish(ctx, readArguments{id})
+	return m.client.read.Multicast(ctx, readArguments{id})
 }
 
 // Update is Client.Update for all instances.
 func (m Multicast) Update(ctx context.Context, id int, httpRequestBody Product) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.update.Publish(ctx, updateArguments{id, httpRequestBody})
+	return m.client.update.Multicast(ctx, updateArguments{id, httpRequestBody})
 }
 
 // Patch is Client.Patch for all instances.
 func (m Multicast) Patch(ctx context.Context, id int, httpRequestBody map[string]any) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.patch.Publish(ctx, patchArguments{id, httpRequestBody})
+	return m.client.patch.Multicast(ctx, patchArguments{id, httpRequestBody})
 }
 
 // Delete is Client.Delete for all instances.
 func (m Multicast) Delete(ctx context.Context, id int) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.delete.Publish(ctx, deleteArguments{id})
+	return m.client.delete.Multicast(ctx, deleteArguments{id})
 }
 
 // ListAll is Client.ListAll for all instances.
 func (m Multicast) ListAll(ctx context.Context, sortBy string, limit int, offset int) iter.Seq2[bus.Response[[]Product], error] {
-	return m.client.listAll.Publish(ctx, listAllArguments{sortBy, limit, offset})
+	return m.client.listAll.Multicast(ctx, listAllArguments{sortBy, limit, offset})
 }
 
 // ReadOrderLine is Client.ReadOrderLine for all instances.
 func (m Multicast) ReadOrderLine(ctx context.Context, order string, line int) iter.Seq2[bus.Response[*Product], error] {
-	return m.client.readOrderLine.Publish(ctx, readOrderLineArguments{order, line})
+	return m.client.readOrderLine.Multicast(ctx, readOrderLineArguments{order, line})
 }
 
 // Count is Client.Count for all instances.
 func (m Multicast) Count(ctx context.Context) iter.Seq2[bus.Response[CountResults], error] {
-	return m.client.count.Publish(ctx, struct{}{})
+	return m.client.count.Multicast(ctx, struct{}{})
 }

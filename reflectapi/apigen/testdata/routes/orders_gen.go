@@ -33,7 +33,7 @@ type Orders interface {
 }
 `)
 
-// Client calls the methods of [Orders] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Orders] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -145,25 +145,25 @@ type Multicast struct{ client *Client }
 
 // Cancel is Client.Cancel for all instances.
 func (m Multicast) Cancel(ctx context.Context, id int, reason string) iter.Seq2[bus.Response[CancelResults], error] {
-	return m.client.cancel.Publish(ctx, cancelArguments{id, reason})
+	return m.client.cancel.Multicast(ctx, cancelArguments{id, reason})
 }
 
 // Line is Client.Line for all instances.
 func (m Multicast) Line(ctx context.Context, order string, line int) iter.Seq2[bus.Response[LineResults], error] {
-	return m.client.line.Publish(ctx, lineArguments{order, line})
+	return m.client.line.Multicast(ctx, lineArguments{order, line})
 }
 
 // AddLine is Client.AddLine for all instances.
 func (m Multicast) AddLine(ctx context.Context, order string, httpRequestBody string) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.addLine.Publish(ctx, addLineArguments{order, httpRequestBody})
+	return m.client.addLine.Multicast(ctx, addLineArguments{order, httpRequestBody})
 }
 
 // Create is Client.Create for all instances.
 func (m Multicast) Create(ctx context.Context, httpRequestBody string) iter.Seq2[bus.Response[CreateResults], error] {
-	return m.client.create.Publish(ctx, createArguments{httpRequestBody})
+	return m.client.create.Multicast(ctx, createArguments{httpRequestBody})
 }
 
 // Anyhow is Client.Anyhow for all instances.
 func (m Multicast) Anyhow(ctx context.Context, id int) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.anyhow.Publish(ctx, anyhowArguments{id})
+	return m.client.anyhow.Multicast(ctx, anyhowArguments{id})
 }

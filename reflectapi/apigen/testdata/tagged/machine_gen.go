@@ -21,7 +21,7 @@ type Machine interface {
 }
 `)
 
-// Client calls the methods of [Machine] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Machine] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -69,5 +69,5 @@ type Multicast struct{ client *Client }
 
 // Wheel is Client.Wheel for all instances.
 func (m Multicast) Wheel(speed int) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.wheel.Publish(context.Background(), wheelArguments{speed})
+	return m.client.wheel.Multicast(context.Background(), wheelArguments{speed})
 }

@@ -19,7 +19,7 @@ type Invoices interface {
 }
 `)
 
-// Dunning calls the methods of [Invoices] over the bus. It may be used by many goroutines at once.
+// Dunning calls the methods of [Invoices] over the bus. It is safe for concurrent use.
 type Dunning struct {
 	conn *bus.Conn
 	host string
@@ -72,5 +72,5 @@ type DunningMulticast struct{ client *Dunning }
 
 // Add is Dunning.Add for all instances.
 func (m DunningMulticast) Add(ctx context.Context, name string) iter.Seq2[bus.Response[DunningAddResults], error] {
-	return m.client.add.Publish(ctx, dunningAddArguments{name})
+	return m.client.add.Multicast(ctx, dunningAddArguments{name})
 }

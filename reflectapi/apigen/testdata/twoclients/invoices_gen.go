@@ -19,7 +19,7 @@ type Invoices interface {
 }
 `)
 
-// InvoicesClient calls the methods of [Invoices] over the bus. It may be used by many goroutines at once.
+// InvoicesClient calls the methods of [Invoices] over the bus. It is safe for concurrent use.
 type InvoicesClient struct {
 	conn *bus.Conn
 	host string
@@ -76,5 +76,5 @@ type InvoicesMulticast struct{ client *InvoicesClient }
 
 // Add is InvoicesClient.Add for all instances.
 func (m InvoicesMulticast) Add(ctx context.Context, name string) iter.Seq2[bus.Response[InvoicesAddResults], error] {
-	return m.client.add.Publish(ctx, invoicesAddArguments{name})
+	return m.client.add.Multicast(ctx, invoicesAddArguments{name})
 }

@@ -19,7 +19,7 @@ type Orders interface {
 }
 `)
 
-// Client calls the methods of [Orders] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Orders] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -70,5 +70,5 @@ type Multicast struct{ client *Client }
 
 // Add is Client.Add for all instances.
 func (m Multicast) Add(ctx context.Context, name string) iter.Seq2[bus.Response[AddResults], error] {
-	return m.client.add.Publish(ctx, addArguments{name})
+	return m.client.add.Multicast(ctx, addArguments{name})
 }

@@ -33,7 +33,7 @@ type Kinds interface {
 }
 `)
 
-// Client calls the methods of [Kinds] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Kinds] over the bus. It is safe for concurrent use.
 type Client struct {
 	conn *bus.Conn
 	host string
@@ -235,52 +235,52 @@ type Multicast struct{ client *Client }
 
 // Basic is Client.Basic for all instances.
 func (m Multicast) Basic(ctx context.Context, a bool, b byte, r rune, f float32, s string, u uint64) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.basic.Publish(ctx, basicArguments{a, b, r, f, s, u})
+	return m.client.basic.Multicast(ctx, basicArguments{a, b, r, f, s, u})
 }
 
 // Times is Client.Times for all instances.
 func (m Multicast) Times(ctx context.Context, at time.Time, wait time.Duration) iter.Seq2[bus.Response[TimesResults], error] {
-	return m.client.times.Publish(ctx, timesArguments{at, wait})
+	return m.client.times.Multicast(ctx, timesArguments{at, wait})
 }
 
 // Foreign is Client.Foreign for all instances.
 func (m Multicast) Foreign(ctx context.Context, price cash.Amount, rates map[cash.Currency]float64) iter.Seq2[bus.Response[ForeignResults], error] {
-	return m.client.foreign.Publish(ctx, foreignArguments{price, rates})
+	return m.client.foreign.Multicast(ctx, foreignArguments{price, rates})
 }
 
 // Generic is Client.Generic for all instances.
 func (m Multicast) Generic(ctx context.Context, page Page[Node], pair *Pair[string, cash.Amount]) iter.Seq2[bus.Response[GenericResults], error] {
-	return m.client.generic.Publish(ctx, genericArguments{page, pair})
+	return m.client.generic.Multicast(ctx, genericArguments{page, pair})
 }
 
 // Lists is Client.Lists for all instances.
 func (m Multicast) Lists(ctx context.Context, own List[Node], foreign cash.List[List[int]]) iter.Seq2[bus.Response[struct{}], error] {
-	return m.client.lists.Publish(ctx, listsArguments{own, foreign})
+	return m.client.lists.Multicast(ctx, listsArguments{own, foreign})
 }
 
 // Literals is Client.Literals for all instances.
 func (m Multicast) Literals(ctx context.Context, v struct {
 	X int "json:\"x\""
 }, a any, i interface{}, fixed [4]byte) iter.Seq2[bus.Response[LiteralsResults], error] {
-	return m.client.literals.Publish(ctx, literalsArguments{v, a, i, fixed})
+	return m.client.literals.Multicast(ctx, literalsArguments{v, a, i, fixed})
 }
 
 // Recursive is Client.Recursive for all instances.
 func (m Multicast) Recursive(ctx context.Context, node Node, tree Tree) iter.Seq2[bus.Response[RecursiveResults], error] {
-	return m.client.recursive.Publish(ctx, recursiveArguments{node, tree})
+	return m.client.recursive.Multicast(ctx, recursiveArguments{node, tree})
 }
 
 // Aliases is Client.Aliases for all instances.
 func (m Multicast) Aliases(ctx context.Context, names Names, level Level) iter.Seq2[bus.Response[AliasesResults], error] {
-	return m.client.aliases.Publish(ctx, aliasesArguments{names, level})
+	return m.client.aliases.Multicast(ctx, aliasesArguments{names, level})
 }
 
 // GetByDay is Client.GetByDay for all instances.
 func (m Multicast) GetByDay(ctx context.Context, day Weekday) iter.Seq2[bus.Response[[]Node], error] {
-	return m.client.getByDay.Publish(ctx, getByDayArguments{day})
+	return m.client.getByDay.Multicast(ctx, getByDayArguments{day})
 }
 
 // GetByAddress is Client.GetByAddress for all instances.
 func (m Multicast) GetByAddress(ctx context.Context, address netip.Addr) iter.Seq2[bus.Response[Embeds], error] {
-	return m.client.getByAddress.Publish(ctx, getByAddressArguments{address})
+	return m.client.getByAddress.Multicast(ctx, getByAddressArguments{address})
 }

@@ -23,7 +23,7 @@ type Site interface {
 }
 `)
 
-// Client calls the methods of [Site] over the bus. It may be used by many goroutines at once.
+// Client calls the methods of [Site] over the bus. It is safe for concurrent use.
 //
 // Web methods are not here, call them with http.Client{Transport: conn}: Home, Upload.
 type Client struct {
@@ -70,5 +70,5 @@ type Multicast struct{ client *Client }
 
 // Visits is Client.Visits for all instances.
 func (m Multicast) Visits(ctx context.Context) iter.Seq2[bus.Response[VisitsResults], error] {
-	return m.client.visits.Publish(ctx, struct{}{})
+	return m.client.visits.Multicast(ctx, struct{}{})
 }

@@ -76,7 +76,7 @@ func (s *session) bench(ctx context.Context, f *benchFlags, operands []string) e
 	}
 	running := newBenchRun(f)
 	quiet := s.showProgress(running)
-	running.run(bus.ActAs(ctx, s.token()), func(ctx context.Context) (status int, detail string) {
+	running.run(bus.WithActor(ctx, s.token()), func(ctx context.Context) (status int, detail string) {
 		return callOnce(ctx, conn, made, s.settings.timeout)
 	})
 	quiet()

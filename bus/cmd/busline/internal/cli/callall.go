@@ -16,7 +16,7 @@ import (
 // callAll makes a multicast call, and prints the responses as they arrive.
 func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) error {
 	answered, bad, queued := 0, 0, false
-	for response, err := range conn.Publish(request) {
+	for response, err := range conn.Multicast(request) {
 		if err != nil && !isOfInstance(err) {
 			return err
 		}

@@ -48,7 +48,7 @@ func (s *session) discover(ctx context.Context, host string) ([]instance, error)
 		return nil, err
 	}
 	found := []instance{}
-	for response, err := range conn.Publish(request) {
+	for response, err := range conn.Multicast(request) {
 		if err != nil {
 			if isOfInstance(err) {
 				continue // it acknowledged the question and has gone
@@ -85,7 +85,7 @@ func readPing(response *http.Response) (answered instance, ok bool) {
 		answered.Ports = []int{}
 	}
 	slices.Sort(answered.Ports)
-	return answered, subject.ValidHost(answered.Host) == nil
+	return answered, subject.CheckHost(answered.Host) == nil
 }
 
 // hostsOf returns the hosts that serve something, sorted.

@@ -59,7 +59,7 @@ func TestNobodyOnPort(t *testing.T) {
 	e.refuses(3, "nobody serves messaging.example on port 445; it is on 443, 444\n", "docs", "messaging.example:445")
 	e.refuses(3, "calculator.example serves /add on port 443, not on 444: write calculator.example/add\n", "call", "calculator.example:444/add")
 	e.refuses(1, "calculator.example:888 has no document", "describe", "calculator.example:888")
-	e.serve("secret.example", func(conn *bus.Conn) error { return bus.Serve(conn, Wily{}, bus.Hidden()) })
+	e.serve("secret.example", func(conn *bus.Conn) error { return bus.Serve(conn, Wily{}, bus.Undocumented()) })
 	e.refuses(1, "secret.example has no document (seen without a token)", "docs", "secret.example:443")
 	e.refuses(2, "secret.example serves nothing at /steal, and shows no other paths (seen without a token)", "call", "secret.example/steal")
 }

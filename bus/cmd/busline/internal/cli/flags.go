@@ -55,7 +55,7 @@ func (g *settings) check() error {
 	if g.plane == "" {
 		return nil
 	}
-	if err := subject.ValidPlane(g.plane); err != nil {
+	if err := subject.CheckPlane(g.plane); err != nil {
 		return misuse("%w", err)
 	}
 	return nil

@@ -66,7 +66,7 @@ func (e *terminal) serveParcels() *bus.Conn {
 			return err
 		}
 		return bus.Serve(conn, Parcels{},
-			bus.Method("Find", bus.HTTPMethod("GET")), bus.Method("Secret", bus.Hidden()), bus.Method("Internal", bus.Port(444)))
+			bus.Method("Find", bus.HTTPMethod("GET")), bus.Method("Secret", bus.Undocumented()), bus.Method("Internal", bus.Port(444)))
 	})
 }
 
@@ -106,7 +106,7 @@ func TestUnreadableDocument(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	e.serve("broken.example", func(conn *bus.Conn) error { return bus.Serve(conn, Parcels{}) },
-		bus.WithInterceptors(func(next bus.Handler) bus.Handler {
+		bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
 			return func(ctx context.Context, call *bus.Exchange) error {
 				err := next(ctx, call)
 				if call.Side == bus.ServerSide && call.Path == "/openapi.json" {
@@ -148,5 +148,5 @@ func TestHandlers(t *testing.T) {
 
 // serveNothing serves what is in no document.
 func (e *terminal) serveNothing(conn *bus.Conn) error {
-	return bus.Serve(conn, Parcels{}, bus.Hidden())
+	return bus.Serve(conn, Parcels{}, bus.Undocumented())
 }

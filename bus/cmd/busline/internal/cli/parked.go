@@ -57,7 +57,7 @@ func (o *parkedOptions) read(operands []string) error {
 		return misuse("name a source and perhaps a service, as in: busline parked orders.example mailer.example")
 	}
 	for _, host := range operands {
-		if err := subject.ValidHost(host); err != nil {
+		if err := subject.CheckHost(host); err != nil {
 			return misuse("%w", err)
 		}
 	}
@@ -72,7 +72,7 @@ func (o *parkedOptions) read(operands []string) error {
 }
 
 // selects says whether an event is meant.
-func (o *parkedOptions) selects(event *bus.ParkedEvent) bool {
+func (o *parkedOptions) selects(event *bus.DeadLetter) bool {
 	return (o.service == "" || o.service == event.Service) && (o.event == "" || o.event == event.Event)
 }
 
@@ -84,8 +84,8 @@ func (s *session) parked(ctx context.Context, options parkedOptions) error {
 	}
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
-	done, others := []bus.ParkedEvent{}, parkedKinds{}
-	err = s.eachParked(ctx, conn, options, others, func(event bus.ParkedEvent) { done = append(done, event) })
+	done, others := []bus.DeadLetter{}, parkedKinds{}
+	err = s.eachParked(ctx, conn, options, others, func(event bus.DeadLetter) { done = append(done, event) })
 	if err != nil && len(done) == 0 {
 		return err
 	}
@@ -107,9 +107,9 @@ func (s *session) parked(ctx context.Context, options parkedOptions) error {
 
 // eachParked yields the events that are meant, each after what was asked for is done, and notes the kinds of the others. Where
 // that fails it goes on: one of a service that is gone does not hold up those behind it.
-func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parkedOptions, others parkedKinds, done func(bus.ParkedEvent)) error {
+func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parkedOptions, others parkedKinds, done func(bus.DeadLetter)) error {
 	var faults []error
-	for event, err := range bus.ParkedEvents(ctx, conn, options.source) {
+	for event, err := range conn.DeadLetters(ctx, options.source) {
 		if err != nil {
 			return errors.Join(append(faults, err)...)
 		}
@@ -119,9 +119,9 @@ func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parked
 		}
 		switch {
 		case options.retry:
-			err = event.Retry(ctx)
+			err = event.Redeliver(ctx)
 		case options.remove:
-			err = event.Remove(ctx)
+			err = event.Delete(ctx)
 		}
 		if err != nil {
 			faults = append(faults, err)
@@ -133,7 +133,7 @@ func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parked
 }
 
 // told formats the events as a table, with what was done.
-func (o *parkedOptions) told(style style, events []bus.ParkedEvent) string {
+func (o *parkedOptions) told(style style, events []bus.DeadLetter) string {
 	var text strings.Builder
 	if len(events) > 0 {
 		rows := table{{cells: []string{"PARKED", "SERVICE", "EVENT", "ATTEMPTS", "REASON"}}}
@@ -157,7 +157,7 @@ func (o *parkedOptions) told(style style, events []bus.ParkedEvent) string {
 }
 
 // servicesOf returns the services that could not handle the events, sorted.
-func servicesOf(events []bus.ParkedEvent) (services []string) {
+func servicesOf(events []bus.DeadLetter) (services []string) {
 	for i := range events {
 		services = append(services, events[i].Service)
 	}

@@ -32,17 +32,17 @@ func (m *mailer) OnOrdered(_ context.Context, number int) error {
 // fireParked fires events, and returns when they are parked.
 func (e *terminal) fireParked(source *bus.Conn, numbers ...int) {
 	e.t.Helper()
-	events, err := bus.NewEvents(source, "orders.example", bus.Durable())
+	events, err := source.NewPublisher("orders.example", bus.Durable())
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	for i, number := range numbers {
-		if err := bus.NewEvent[bus.Args](events, "/on-ordered").Fire(e.t.Context(), bus.Args{"number": number}); err != nil {
+		if err := bus.NewEvent[bus.Args](events, "/on-ordered").Publish(e.t.Context(), bus.Args{"number": number}); err != nil {
 			e.t.Fatal(err)
 		}
 		for parked := 0; parked <= i; {
 			parked = 0
-			for _, err := range bus.ParkedEvents(e.t.Context(), source, "orders.example") {
+			for _, err := range source.DeadLetters(e.t.Context(), "orders.example") {
 				if err != nil {
 					e.t.Fatal(err)
 				}
@@ -77,7 +77,7 @@ func TestParked(t *testing.T) {
 	if got := e.busline(3, "parked", "orders.example", "mailr.example", "--json"); got.stdout != "[]\n" || !strings.Contains(got.stderr, `"exit":3`) {
 		t.Errorf("none of them as JSON: %+v", got)
 	}
-	var events []bus.ParkedEvent
+	var events []bus.DeadLetter
 	if err := json.Unmarshal([]byte(e.busline(0, "parked", "orders.example", "--json").stdout), &events); err != nil || len(events) != 3 || events[2].Body != `{"number":3}` {
 		t.Errorf("as JSON: %+v, %v", events, err)
 	}

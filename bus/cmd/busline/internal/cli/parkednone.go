@@ -16,7 +16,7 @@ import (
 // parkedKinds are kinds of parked events: "on-ordered of mailer.example".
 type parkedKinds map[string]bool
 
-func (k parkedKinds) add(event *bus.ParkedEvent) {
+func (k parkedKinds) add(event *bus.DeadLetter) {
 	k[cleanLine(event.Event)+" of "+event.Service] = true
 }
 

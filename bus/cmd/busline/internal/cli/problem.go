@@ -42,9 +42,9 @@ func problemIn(response *http.Response, body []byte) (told *restmap.Problem, is 
 // problemOf converts an error of the bus to a problem.
 func problemOf(err *bus.Error) *restmap.Problem {
 	told := &restmap.Problem{
-		Type: err.Type, Status: err.Status, Detail: err.Detail, Host: err.Host, ID: err.ID, MsgID: err.MsgID, Instance: err.Instance, Errors: err.Arguments,
+		Type: err.Type, Status: err.Status, Detail: err.Detail, Host: err.Host, ID: err.ID, MsgID: err.MsgID, Instance: err.Path, Errors: err.Arguments,
 	}
-	if err.Executed == bus.NotExecuted {
+	if err.Executed == bus.ExecutedNo {
 		told.Executed = err.Executed.String()
 	}
 	return told
@@ -81,7 +81,7 @@ func (s *session) writeProblem(told *restmap.Problem) {
 	add("who", told.Host+told.Instance+" "+told.ID)
 	add("message", told.MsgID)
 	add("trace", told.TraceID)
-	if told.Executed == bus.NotExecuted.String() {
+	if told.Executed == bus.ExecutedNo.String() {
 		add("executed", "no")
 	}
 	if told.Status == http.StatusUnauthorized {

@@ -72,7 +72,7 @@ func (s *session) close() error {
 
 // limited returns a context for calls, with the actor of the token, and the deadline of --timeout.
 func (s *session) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx = bus.ActAs(ctx, s.token())
+	ctx = bus.WithActor(ctx, s.token())
 	return context.WithTimeout(ctx, s.settings.timeout)
 }
 

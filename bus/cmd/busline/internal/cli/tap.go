@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/busline/busline/bus"
 )
 
 func newTap() *command {
@@ -45,6 +43,23 @@ instances keep their latest calls while somebody asks for them.`,
 	}
 }
 
+// callRecord is a call as an instance reports it to a tap.
+type callRecord struct {
+	Ended   time.Time     `json:"ended"`
+	From    string        `json:"from"`
+	FromID  string        `json:"fromId"`
+	To      string        `json:"to"`
+	ToID    string        `json:"toId"` // empty when no instance took the call
+	Port    int           `json:"port"`
+	Method  string        `json:"method"`
+	Path    string        `json:"path"`
+	Status  int           `json:"status"`
+	Took    time.Duration `json:"took"` // on the side that reports it
+	MsgID   string        `json:"msgId"`
+	TraceID string        `json:"traceId"`
+	Depth   int           `json:"depth"` // 1 for a call that began a chain
+}
+
 // tapOptions say which calls are printed.
 type tapOptions struct {
 	patterns []string // of hosts
@@ -53,7 +68,7 @@ type tapOptions struct {
 }
 
 // shows says whether a call is to be printed.
-func (o tapOptions) shows(call *bus.CallRecord) bool {
+func (o tapOptions) shows(call *callRecord) bool {
 	if o.failed && call.Status < http.StatusBadRequest {
 		return false
 	}
@@ -116,7 +131,7 @@ func (s *session) doubtPatterns(patterns []string, there []instance) {
 }
 
 // printCall prints a call on one line.
-func (s *session) printCall(call *bus.CallRecord) error {
+func (s *session) printCall(call *callRecord) error {
 	if s.settings.json {
 		return s.print("%s\n", jsonOf(call))
 	}

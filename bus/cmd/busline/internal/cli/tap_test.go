@@ -33,12 +33,12 @@ func TestTap(t *testing.T) {
 	calculator, caller := e.serveCalculator(), e.bus.Connect("caller.example")
 	address := "https://calculator.example/"
 	add := func() {
-		_ = bus.Call(t.Context(), caller, address+"add?secret=1", bus.Args{"x": 5, "y": 6}, nil)
+		_ = caller.Call(t.Context(), address+"add?secret=1", bus.Args{"x": 5, "y": 6}, nil)
 	}
 	call := func() {
 		add()
-		_ = bus.Call(t.Context(), caller, address+"arithmetic", bus.Args{"x": 5, "op": "?"}, nil)
-		_ = bus.Call(t.Context(), caller, "https://calculator.example:445/nothing", nil, nil)
+		_ = caller.Call(t.Context(), address+"arithmetic", bus.Args{"x": 5, "op": "?"}, nil)
+		_ = caller.Call(t.Context(), "https://calculator.example:445/nothing", nil, nil)
 	}
 	const clock, tail = `^\d\d:\d\d:\d\d\.\d{3}  `, `  [0-9.]+ ms `
 	form := regexp.MustCompile(`(?m)` + clock + `caller\.example → calculator\.example  POST /add  200` + tail + calculator.ID() + `$`)
@@ -52,7 +52,10 @@ func TestTap(t *testing.T) {
 	}
 	got = e.tapped(call, "--count", "3", "--failed", "--json")
 	for line := range strings.Lines(got.stdout) {
-		var record bus.CallRecord
+		var record struct {
+			From, MsgID string
+			Status      int
+		}
 		if err := json.Unmarshal([]byte(line), &record); err != nil || record.From != "caller.example" || record.Status < 400 || record.MsgID == "" {
 			t.Errorf("as JSON: %v %s", err, line)
 		}
@@ -68,7 +71,7 @@ func TestTapFindsNewcomers(t *testing.T) {
 	caller := e.bus.Connect("caller.example")
 	served := false
 	got := e.tapped(func() {
-		err := bus.Call(t.Context(), caller, "https://calculator.example/add", bus.Args{"x": 1}, nil)
+		err := caller.Call(t.Context(), "https://calculator.example/add", bus.Args{"x": 1}, nil)
 		if err != nil && !served {
 			served = true
 			e.serveCalculator()

@@ -13,7 +13,7 @@ import (
 // taps asks instances for their calls, each on its own goroutine.
 type taps struct {
 	session *session
-	calls   chan []bus.CallRecord
+	calls   chan []callRecord
 	gone    chan departure    // instances that cannot be asked any more
 	tapped  map[string]bool   // by ID and host
 	said    map[string]string // why an instance could not be asked, by ID and host
@@ -27,7 +27,7 @@ type departure struct {
 }
 
 func newTaps(s *session) *taps {
-	return &taps{session: s, calls: make(chan []bus.CallRecord), gone: make(chan departure), tapped: make(map[string]bool), said: make(map[string]string)}
+	return &taps{session: s, calls: make(chan []callRecord), gone: make(chan departure), tapped: make(map[string]bool), said: make(map[string]string)}
 }
 
 // look taps the running instances that are not tapped yet, and returns all that run.
@@ -54,12 +54,12 @@ func (t *taps) ask(ctx context.Context, at instance) {
 	after := int64(-1)
 	for {
 		var told struct {
-			Calls  []bus.CallRecord `json:"calls"`
-			Next   int64            `json:"next"`
-			Missed int64            `json:"missed"`
+			Calls  []callRecord `json:"calls"`
+			Next   int64        `json:"next"`
+			Missed int64        `json:"missed"`
 		}
 		limited, cancel := t.session.limited(ctx)
-		err := bus.Call(limited, t.session.conn, address, bus.Args{"after": after, "wait": wait}, &told)
+		err := t.session.conn.Call(limited, address, bus.Args{"after": after, "wait": wait}, &told)
 		cancel()
 		if err != nil {
 			select {

@@ -44,13 +44,13 @@ func (t *target) prepare(ctx context.Context, s *session, operands []string) (*p
 		return nil, err
 	}
 	if t.instance != "" {
-		if err := subject.ValidID(t.instance); err != nil {
+		if err := subject.CheckID(t.instance); err != nil {
 			return nil, misuse("--instance: %w", err)
 		}
 		to.host = t.instance + "." + to.host
 	}
 	method := strings.ToUpper(t.method)
-	if method != "" && subject.ValidMethod(method) != nil {
+	if method != "" && subject.CheckMethod(method) != nil {
 		return nil, misuse("-X %s: a method is a word such as GET", t.method)
 	}
 	given, err := parseArguments(ctx, operands[1:], s.Stdin)
