@@ -3,6 +3,9 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
 	"slices"
 
 	"github.com/busline/busline/bus/wire"
@@ -122,4 +125,75 @@ func (c *Conn) call(ctx context.Context, request *outgoing) (*wire.Response, err
 		return nil, x.failed(err)
 	}
 	return x.Response, nil
+}
+
+// limitRequest makes the [Interceptor] that refuses a request body that is too large for the endpoint. Other limits are
+// held before: how many handlers run, how large a message is, and how long a handler takes, which its context tells.
+func limitRequest(e *endpoint) Interceptor {
+	return func(next CallFunc) CallFunc {
+		return func(ctx context.Context, x *Exchange) error {
+			if err := limitBody(x.Request.Body, e.bodyLimit); err != nil {
+				return err
+			}
+			return next(ctx, x)
+		}
+	}
+}
+
+func limitBody(body []byte, limit int) error {
+	if len(body) <= limit {
+		return nil
+	}
+	return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil,
+		"a body of %d bytes exceeds this endpoint's limit of %d", len(body), limit)
+}
+
+// crashed is what became of a handler that panicked, or exited its goroutine by runtime.Goexit or a failing test.
+type crashed struct {
+	reason string // that of the panic
+	exited bool   // there was none
+	stack  []byte
+}
+
+func (c *crashed) Error() string {
+	if c.exited {
+		return "the handler exited its goroutine"
+	}
+	return "the handler panicked: " + c.reason
+}
+
+// errAborted is what became of a handler that panicked with [http.ErrAbortHandler], as httputil.ReverseProxy does when who it
+// asks goes away: it means to give no answer, and net/http does not log it either.
+var errAborted = fmt.Errorf("the handler gave no answer: %w", http.ErrAbortHandler)
+
+// crash tells how a handler has ended that did not return. The reason is that of the panic, nil for none.
+func crash(reason any) error {
+	switch reason {
+	case nil:
+		return &crashed{exited: true, stack: debug.Stack()}
+	case http.ErrAbortHandler:
+		return errAborted
+	default:
+		return &crashed{reason: fmt.Sprint(reason), stack: debug.Stack()}
+	}
+}
+
+// recovery makes an error of a panic. It is an [Interceptor]; those that stand around it see the error. When the goroutine
+// exits nothing can be returned: they are told by the exchange, and the request is answered by who started the handler.
+func (c *Conn) recovery(next CallFunc) CallFunc {
+	return func(ctx context.Context, x *Exchange) (err error) {
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			x.crashed = true
+			if reason := recover(); reason != nil {
+				err = executed(crash(reason))
+			}
+		}()
+		err = next(ctx, x)
+		returned, x.crashed = true, false // or one that stands inside has made something of it
+		return err
+	}
 }

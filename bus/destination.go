@@ -3,10 +3,14 @@ package bus
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -187,3 +191,171 @@ func pathText(value json.RawMessage) (text string, ok bool) {
 	}
 	return text, text != ""
 }
+
+// destinations are the addresses that a connection has called, taken apart.
+type destinations struct {
+	conn *Conn
+
+	mu    sync.RWMutex // protects known
+	known map[string]*destination
+}
+
+// maxDestinations bounds what is remembered. Who calls more addresses, such as those with an id in their text, has them
+// taken apart again.
+const maxDestinations = 1024
+
+func newDestinations(c *Conn) *destinations {
+	return &destinations{conn: c, known: make(map[string]*destination)}
+}
+
+// destinationOf returns the destination of an address, or what is wrong with it or with the arguments.
+func (c *Conn) destinationOf(address string, arguments any) (*destination, error) {
+	if err := c.untagged.get(reflect.TypeOf(arguments), untagged); err != nil {
+		return nil, err
+	}
+	return c.destinations.find(address)
+}
+
+// find returns the destination of an address, or what is wrong with the address.
+func (d *destinations) find(address string) (*destination, error) {
+	d.mu.RLock()
+	to := d.known[address]
+	d.mu.RUnlock()
+	if to != nil {
+		return to, nil
+	}
+	to, err := parseDestination(address)
+	if err == nil {
+		err = to.settle(d.conn)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for other := range d.known {
+		if len(d.known) < maxDestinations {
+			break
+		}
+		delete(d.known, other)
+	}
+	d.known[address] = to
+	return to, nil
+}
+
+// inQuery says how arguments travel in a query. There 5 and "5" are one text, and what is empty counts as absent, so their
+// types matter; the zero value stands for types that are not known.
+type inQuery struct {
+	vague bool            // text does not tell all values of some argument apart
+	json  map[string]bool // arguments that are read as JSON
+}
+
+// inQueryOf returns how the fields of a struct travel.
+func inQueryOf(arguments reflect.Type) (in inQuery) {
+	if arguments.Kind() != reflect.Struct {
+		return in
+	}
+	in.json = make(map[string]bool)
+	for field := range arguments.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		in.json[name] = !restmap.IsText(field.Type)
+		in.vague = in.vague || isVague(field.Type)
+	}
+	return in
+}
+
+// isVague says whether values of a type may have one text: 5 and "5" of any, nil and "" of a *string.
+func isVague(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem().Kind() == reflect.String || t.Elem().Kind() == reflect.Slice
+	}
+	return t.Kind() == reflect.Interface
+}
+
+// holds says whether a query can hold all members as they are: plain texts, numbers and booleans, or none.
+func (in inQuery) holds(members map[string]json.RawMessage) bool {
+	if in.vague {
+		return false
+	}
+	for _, value := range members {
+		if isContainer(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// add writes members into a query, instead of what that says of them. It returns the name of one that would lose something,
+// "" if there is none.
+func (in inQuery) add(query url.Values, members map[string]json.RawMessage) (lossy string) {
+	for name, value := range members {
+		texts, whole := in.texts(name, value)
+		if !whole {
+			return name
+		}
+		query.Del(name)
+		for _, text := range texts {
+			query.Add(name, text)
+		}
+	}
+	return ""
+}
+
+// texts returns how a JSON value is written in a query: null is left out, a text stands for itself, a list of texts and numbers
+// is repeated value by value, and anything else stays JSON, so that no number loses a digit. whole is false if the list would be
+// shorter then.
+func (in inQuery) texts(name string, value json.RawMessage) (texts []string, whole bool) {
+	var (
+		text  string
+		items []json.RawMessage
+	)
+	switch {
+	case string(value) == "null":
+		return nil, true
+	case in.json[name]:
+		return []string{string(value)}, true
+	case strictjson.Unmarshal(value, &text) == nil:
+		return []string{text}, true
+	case strictjson.Unmarshal(value, &items) != nil || slices.ContainsFunc(items, isContainer):
+		return []string{string(value)}, true
+	}
+	for _, item := range items {
+		if strictjson.Unmarshal(item, &text) != nil {
+			text = string(item)
+		}
+		if text == "" { // or null
+			return nil, false
+		}
+		texts = append(texts, text)
+	}
+	return texts, true
+}
+
+func isContainer(value json.RawMessage) bool { return value[0] == '{' || value[0] == '[' }
+
+// targetOf returns what a request asks for: a path, and a query that is as it will be after its way over the broker. A
+// blank or a control byte in it, which net/url lets pass, is escaped; whoever decodes the query reads the same.
+func targetOf(path, query string) string {
+	if query == "" {
+		return path
+	}
+	return path + "?" + escapeControls(query)
+}
+
+func escapeControls(query string) string {
+	if strings.IndexFunc(query, isControl) < 0 {
+		return query
+	}
+	var escaped strings.Builder
+	for i := range len(query) {
+		if c := query[i]; isControl(rune(c)) {
+			fmt.Fprintf(&escaped, "%%%02X", c)
+		} else {
+			escaped.WriteByte(c)
+		}
+	}
+	return escaped.String()
+}
+
+// isControl is true for what a request line cannot hold: all ASCII but what is visible.
+func isControl(c rune) bool { return c <= ' ' || c == '\x7f' }

@@ -15,12 +15,11 @@
 //
 //	caller                                            callee
 //	 1 call.go, http.go     values → request           6 receive.go            ack, budget, depth
-//	 2 unicast.go,
-//	   attempt.go           a slot for the answer      7 router.go             which endpoint
-//	 3 bus/subject          which subject              8 function.go, web.go   request → arguments
+//	 2 unicast.go           a slot for the answer      7 router.go             which endpoint
+//	 3 bus/subject          which subject              8 endpoint.go, web.go   request → arguments
 //	 4 bus/wire             as text                    9 reflectapi            the method runs
-//	 5 shortcircuit.go,                               10 function.go, web.go   results → response
-//	   nats.go              carried                   11 respond.go            and back, through 5
+//	 5 local.go,                                      10 endpoint.go, web.go   results → response
+//	   transport.go         carried                   11 respond.go            and back, through 5
 //	12 pending.go           the slot is filled
 //
 // The bus promises that a unicast request runs at most once, that a connection finishes the calls it has begun before it

@@ -4,6 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -122,4 +127,106 @@ func tokens(pattern restmap.Pattern) []string {
 		}
 	}
 	return made
+}
+
+// runFunction makes the run of a function endpoint: request → arguments → method → results → response.
+func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, error) {
+	if e.bodyLimit == 0 {
+		e.bodyLimit = functionBodyLimit
+	}
+	json := jsonContent()
+	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
+		arguments, err := e.decode(in)
+		if err != nil {
+			return nil, unsent(err)
+		}
+		results, err := e.mapped.Method.Call(ctx, arguments)
+		if err != nil {
+			return nil, executed(err)
+		}
+		if in.give(results) {
+			in.given.filled.Header = in.serving.respondWith(json)
+			return in.given.filled, nil
+		}
+		encoded, err := e.mapped.Encode(results)
+		if err != nil {
+			return nil, executed(err)
+		}
+		in.response = wire.Response{Status: encoded.Status, Body: encoded.Body}
+		if encoded.ContentType != "" {
+			in.response.Header = json
+		}
+		in.response.Header = in.serving.respondWith(in.response.Header)
+		return &in.response, nil
+	}
+}
+
+// decode turns a request into the arguments of the method.
+func (e *endpoint) decode(in *incoming) (reflect.Value, error) {
+	if in.given != nil {
+		return in.given.taken, nil
+	}
+	if coding := in.Request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return reflect.Value{}, newError(http.StatusUnsupportedMediaType, ExecutedNo, nil, "content encoding %q is not supported: send the body without one", coding)
+	}
+	_, query, _ := strings.Cut(in.Request.Target, "?")
+	request := restmap.Request{
+		Query:       query,
+		ContentType: in.Request.Header.Get("Content-Type"),
+		Body:        in.Request.Body,
+	}
+	if len(in.values) > 0 {
+		request.PathValue = in.value
+	}
+	return e.mapped.Decode(&request)
+}
+
+// table keeps what was made for a key. The zero value is empty; it may be used by many goroutines at once.
+type table[K comparable, V any] struct {
+	mu   sync.RWMutex // protects made
+	made map[K]V
+}
+
+// get returns what was made for a key, and creates it when there is nothing yet.
+func (t *table[K, V]) get(key K, create func(K) V) V {
+	t.mu.RLock()
+	known, ok := t.made[key]
+	t.mu.RUnlock()
+	if ok {
+		return known
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.made[key]; ok {
+		return known
+	}
+	if t.made == nil {
+		t.made = map[K]V{}
+	}
+	t.made[key] = create(key)
+	return t.made[key]
+}
+
+// getWithin is get as long as there are fewer keys than a limit; then it is get of another key for what is new. Several
+// goroutines at once may go a little beyond the limit.
+func (t *table[K, V]) getWithin(limit int, key, instead K, create func(K) V) V {
+	t.mu.RLock()
+	known, ok := t.made[key]
+	full := len(t.made) >= limit
+	t.mu.RUnlock()
+	switch {
+	case ok:
+		return known
+	case full:
+		return t.get(instead, create)
+	default:
+		return t.get(key, create)
+	}
+}
+
+// all returns what there is.
+func (t *table[K, V]) all() map[K]V {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return maps.Clone(t.made)
 }

@@ -3,15 +3,18 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // eventStream is the JetStream stream that keeps the events of a source until each service that subscribes has handled
@@ -199,4 +202,192 @@ func streamPermissions(name, what string) []Permission {
 
 func (c *Conn) inboxPermissions() []Permission {
 	return []Permission{{Subject: c.link.inboxes() + anyRest, For: "answers of JetStream"}}
+}
+
+const (
+	// storeTimeout bounds how long storing an event may take: a cluster of brokers that has lost the leader of a stream needs up
+	// to 9 s to have another one.
+	storeTimeout = 15 * time.Second
+
+	// storeAttempt is how long JetStream may take to answer one attempt. A leader that was lost with its answer is not waited for.
+	storeAttempt = time.Second
+
+	// storePause comes before the next attempt, if JetStream has answered at once that it cannot store now.
+	storePause = 250 * time.Millisecond
+)
+
+// keep stores the text of an event, and returns when JetStream has confirmed that. The token of the actor is left out: it
+// would lie on a disk, and have expired when it is read.
+func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
+	text := event.Request
+	text.Actor, text.TimeBudget = "", wire.DefaultTimeBudget
+	to, err := s.eventSubject(event.address.Path)
+	if err != nil {
+		return err
+	}
+	message := nats.NewMsg(to)
+	message.Data = wire.AppendRequest(nil, &text)
+	id := event.MsgID
+	if given, ok := ctx.Value(eventIDKey{}).(string); ok && given != "" {
+		id = event.address.Path + " " + given
+	}
+	if limit := s.conn.link.payload(); len(message.Data)+len(id) > limit-parkingRoom {
+		return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
+			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for parking it", len(message.Data), limit, parkingRoom)
+	}
+	if !s.conn.Connected() {
+		return errOutOfReach()
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(budget(ctx), storeTimeout))
+	defer cancel()
+	anew := func(ctx context.Context) error {
+		stream, err := s.ensure(ctx)
+		if err == nil && !stores(stream, to) {
+			return errors.New("the stream is somebody else's, and does not take the event") // however long one waits
+		}
+		return err
+	}
+	if doubtful, err := s.store(ctx, message, id, anew); err != nil {
+		failed := s.failed(err)
+		failed.MsgID = event.MsgID
+		if doubtful {
+			failed.Executed = ExecutedUnknown
+		}
+		return failed
+	}
+	return nil
+}
+
+// store stores a message under an id. It tries until JetStream has answered, which stores what has the same id only once. If
+// the stream is gone, it is made anew. An error is doubtful if the message may be stored in spite of it.
+func (s *eventStream) store(ctx context.Context, message *nats.Msg, id string, anew func(context.Context) error) (doubtful bool, err error) {
+	manager, err := s.manager()
+	if err != nil {
+		return false, err
+	}
+	answers := false
+	for attempt := 1; ; attempt++ {
+		err = within(ctx, storeAttempt, func(ctx context.Context) error {
+			_, err := manager.PublishMsg(ctx, message, jetstream.WithMsgID(id))
+			return err
+		})
+		doubtful = err != nil && (doubtful || isTimeout(err))
+		if attempt == 2 && isTimeout(err) { // a stream whose disk is full tells publishers nothing, and others what it has
+			answers = within(ctx, storeAttempt, func(ctx context.Context) error {
+				_, err := manager.Stream(ctx, s.name())
+				return err
+			}) == nil
+		}
+		if answers && isTimeout(err) {
+			err = fmt.Errorf("%w: %w", errStoresNothing, err)
+		}
+		if !s.mayPass(err) || s.denies(message.Subject) {
+			return doubtful, err
+		}
+		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			if fault := within(ctx, storeAttempt, anew); fault != nil && !s.mayPass(fault) {
+				return doubtful, err
+			}
+		} else if !isTimeout(err) {
+			pause(ctx, storePause)
+		}
+		if ctx.Err() != nil {
+			return doubtful, err
+		}
+	}
+}
+
+// within runs what takes a context with less time.
+func within(ctx context.Context, most time.Duration, run func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return run(ctx)
+}
+
+func pause(ctx context.Context, most time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(most):
+	}
+}
+
+func isTimeout(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+}
+
+// Error codes of JetStream.
+const (
+	streamStoreFailed = 10077 // the stream is full
+	brokerFull        = 10023 // and so is what the broker may store in all
+	accountFull       = 10002 // or the account
+	storageFull       = 10047 // or what is set aside for streams
+	notAvailable      = 10008 // a leader is being chosen
+	streamOffline     = 10118 // the servers that have the stream are away
+	stillInProcess    = 10158 // a message of this id was taken, and is not stored yet
+	tooManyPending    = 10121 // of a consumer: more than the broker, the account or the stream allows
+)
+
+// mayPass says whether it makes sense to ask JetStream once more: a cluster may be choosing another leader.
+func (s *eventStream) mayPass(err error) bool {
+	if apiError, ok := errors.AsType[*jetstream.APIError](err); ok {
+		switch apiError.ErrorCode {
+		case notAvailable, streamOffline, stillInProcess:
+			return true
+		default:
+			return false
+		}
+	}
+	return isTimeout(err) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrReconnectBufExceeded)
+}
+
+// isAPIError says whether JetStream has answered with an error code.
+func isAPIError(err error, code jetstream.ErrorCode) bool {
+	apiError, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && apiError.ErrorCode == code
+}
+
+// denies says whether what the broker denied last was to publish to a subject.
+func (s *eventStream) denies(subject string) bool {
+	denied, ok := denialOf(s.conn.link.conn().LastError())
+	return ok && denied == denial{publish: true, subject: subject}
+}
+
+// errStoresNothing is the cause of errors that say that a stream is there, and confirms nothing.
+var errStoresNothing = errors.New("the stream stores nothing")
+
+// failed is the error for a stream that does not do what it should.
+func (s *eventStream) failed(err error) *Error {
+	apiError, _ := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case errors.Is(err, errStoresNothing):
+		return newError(http.StatusInsufficientStorage, ExecutedUnknown, errors.Join(ErrTimeout, err),
+			"the stream %s answers, but does not store: its disk may be full or broken; make room, and restart the JetStream of its server", s.name())
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
+		return newError(http.StatusServiceUnavailable, ExecutedNo, err,
+			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.source, s.conn.link.user())
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		return newError(http.StatusServiceUnavailable, ExecutedNo, err,
+			"nobody takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.source, s.name(), s.conn.link.user())
+	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
+		return newError(http.StatusInsufficientStorage, ExecutedNo, err, "the event is not stored: the stream %s has no room: %s; see bus.MaxBytes", s.name(), apiError.Description)
+	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
+		return newError(http.StatusInsufficientStorage, ExecutedNo, err, "JetStream has no room for the stream %s: %s; give it more, or remove what is not needed", s.name(), apiError.Description)
+	case apiError != nil:
+		return newError(http.StatusServiceUnavailable, ExecutedNo, err, "the stream %s: %s", s.name(), apiError.Description)
+	case errors.Is(err, nats.ErrReconnectBufExceeded):
+		return asError(errOutOfReach())
+	case isTimeout(err):
+		return newError(http.StatusGatewayTimeout, ExecutedUnknown, errors.Join(ErrTimeout, err), "the stream %s did not answer%s", s.name(), s.conn.denialHint())
+	default:
+		return newError(http.StatusServiceUnavailable, ExecutedUnknown, err, "the stream %s: %s", s.name(), err)
+	}
+}
+
+// denialHint says what the broker denied last, if that may be why JetStream is silent.
+func (c *Conn) denialHint() string {
+	denied, ok := denialOf(c.link.conn().LastError())
+	if !ok || !strings.HasPrefix(denied.subject, "$JS.") && !strings.HasPrefix(denied.subject, c.link.inboxes()) && !strings.HasPrefix(denied.subject, c.plane+".") {
+		return ""
+	}
+	return fmt.Sprintf("; %s", c.link.denied(denied))
 }

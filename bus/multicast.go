@@ -2,7 +2,9 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"net/http"
 	"slices"
 	"time"
 
@@ -149,4 +151,218 @@ func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {
 		return yield(nil, o.failed)
 	}
 	return yield(o.response, nil)
+}
+
+// ending is why a caller stops waiting.
+type ending int
+
+const (
+	goesOn ending = iota
+	allAnswered
+	brokerGone // for longer than calls wait
+	timeUp
+	callerGone // or the connection closes
+)
+
+// next waits for the next outcome, or returns why there will be no more.
+func (s *multicastSlot) next(ctx context.Context) (outcome, ending) {
+	for {
+		came, now := s.look()
+		wake := s.probe.due
+		switch {
+		case now == hasOutcome:
+			return came, goesOn
+		case now == isComplete, now == isQuiet && s.believes(ctx), now == isKnown && !s.mayBeGreeted():
+			return came, allAnswered
+		case now == isKnown:
+			wake = earlier(wake, time.Now().Add(time.Millisecond))
+		case now == isQuiet:
+			continue
+		case now == isOpen:
+			wake = earlier(wake, s.quietFrom())
+		}
+		if why := s.sleep(ctx, earlier(wake, s.ends)); why != goesOn {
+			return came, why
+		}
+	}
+}
+
+// sleep returns when there is something to look at, after wake at the latest.
+func (s *multicastSlot) sleep(ctx context.Context, wake time.Time) ending {
+	if s.set.IsZero() || wake.Before(s.set) { // else it fires early, which costs less than setting it for each answer
+		s.timer.Reset(time.Until(wake))
+		s.set = wake
+	}
+	select {
+	case <-s.news:
+	case <-s.timer.C:
+		s.set = time.Time{}
+		if !time.Now().Before(s.ends) {
+			return timeUp
+		}
+		s.probe.round()
+	case <-s.probe.badNews():
+		s.probe.review()
+	case <-s.probe.outage:
+		return brokerGone
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return callerGone
+		}
+		return timeUp
+	case <-s.conn.base.Done():
+		return callerGone
+	}
+	return goesOn
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// progress is the state of a multicast.
+type progress int
+
+const (
+	hasOutcome progress = iota
+	isOwed              // somebody has acked and not answered: only news, a lost instance or the end matters
+	isOpen              // all that have acked have answered; there may be others
+	isQuiet             // there seem to be no others
+	isKnown             // all that answered the last time have done so again
+	isComplete
+)
+
+// look takes the next outcome out of the inbox, or returns the state of the call.
+func (s *multicastSlot) look() (came outcome, now progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.taken < len(s.inbox):
+		came, s.inbox[s.taken] = s.inbox[s.taken], outcome{}
+		s.taken++
+		return came, hasOutcome
+	case s.nobody && s.acked == 0:
+		return came, isComplete
+	case s.answered < s.acked:
+		return came, isOwed
+	case s.direct:
+		return came, isComplete
+	case s.relies():
+		return came, isKnown
+	case time.Now().Before(s.lastAck.Add(s.silence())):
+		return came, isOpen
+	default:
+		return came, isQuiet
+	}
+}
+
+// relies says whether the call ends because those who were known have answered. The lock is held.
+func (s *multicastSlot) relies() bool {
+	return len(s.known) > 0 && s.missing == 0 && !s.direct && !s.doubts
+}
+
+// doubt makes the call wait for others than the known responders, as somebody has come or gone; false if it does so anyway.
+func (s *multicastSlot) doubt() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.doubts
+	s.doubts = before || s.relies()
+	return s.doubts != before
+}
+
+// mayBeGreeted says whether a request of the framework is being handled, which may be a greeting.
+func (s *multicastSlot) mayBeGreeted() bool {
+	_, working := s.conn.controls.count()
+	return working > 0
+}
+
+// stopWaiting yields what is missing to the caller, and tells the handlers that still run that nobody waits for them. It
+// returns why the call has failed, nil if only instances have.
+func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why ending, yield func(*wire.Response, error) bool) error {
+	outcomes, silent := waiting.remainder()
+	if why != brokerGone {
+		c.callOff(ctx, &waiting.call, silent)
+	}
+	switch why {
+	case brokerGone:
+		return waiting.cutOff(outcomes, yield)
+	case callerGone:
+		return waiting.gaveUp(ctx)
+	default:
+		waiting.timeOut(outcomes, silent, yield)
+		return nil
+	}
+}
+
+// gaveUp is the error when the caller stopped waiting.
+func (s *multicastSlot) gaveUp(ctx context.Context) error {
+	why := ErrClosed
+	if ctx.Err() != nil {
+		why = errEnded(ctx)
+	}
+	failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.address.Host)
+	failed.MsgID = s.call.MsgID
+	return failed
+}
+
+// timeOut yields what has come in the last moment, and one error for each instance that acked and did not answer.
+func (s *multicastSlot) timeOut(outcomes []outcome, silent []peer, yield func(*wire.Response, error) bool) {
+	for _, came := range outcomes {
+		if !came.yield(yield) {
+			return
+		}
+	}
+	for _, ack := range silent {
+		failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "the instance took the call, and did not answer within the time budget")
+		failed.Host, failed.ID, failed.MsgID = ack.host, ack.id, s.call.MsgID
+		if !yield(nil, failed) {
+			return
+		}
+	}
+}
+
+// cutOff yields what has come before the broker went away, and returns that it has.
+func (s *multicastSlot) cutOff(outcomes []outcome, yield func(*wire.Response, error) bool) error {
+	for _, each := range outcomes {
+		if !each.yield(yield) {
+			return nil
+		}
+	}
+	failed := outlasted(s.call.address.Host)
+	failed.MsgID = s.call.MsgID
+	return failed
+}
+
+// remainder ends the call and returns the outcomes that were not taken yet, and the instances that owe one.
+func (s *multicastSlot) remainder() (outcomes []outcome, silent []peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed = true
+	return s.inbox[s.taken:], s.owed()
+}
+
+// seal ends the call; ended is false if somebody has turned up in the meantime. names are those who have acked, nil if they
+// are the ones that were known. hasty says that the call has ended before it had been quiet for long.
+func (s *multicastSlot) seal() (names map[string]int, hasty, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answered < s.acked || s.taken < len(s.inbox) {
+		return nil, false, false
+	}
+	s.sealed = true
+	if len(s.known) > 0 && s.missing == 0 && len(s.strangers) == 0 {
+		return nil, false, true
+	}
+	names = make(map[string]int, s.acked)
+	for _, places := range []map[string]int{s.known, s.strangers} {
+		for name, at := range places {
+			if s.members[at].acked {
+				enlist(names, name)
+			}
+		}
+	}
+	return names, s.hasty && !s.direct && s.acked > 0, true
 }

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -214,4 +215,134 @@ func (s *multicastSlot) wake() {
 	case s.news <- struct{}{}:
 	default:
 	}
+}
+
+// multicastProbe is to a multicast what unicastProbe is to a unicast call: it asks whether the instances that owe an
+// answer are still there. All its methods are called only by the caller.
+type multicastProbe struct {
+	conn    *Conn
+	slot    *multicastSlot
+	due     time.Time // of the next round
+	outage  <-chan struct{}
+	*prober // nil before the first question
+}
+
+// round asks when it is due.
+func (p *multicastProbe) round() {
+	if time.Until(p.due) > 0 {
+		return
+	}
+	if owing := p.slot.owing(); len(owing) > 0 {
+		if p.prober == nil {
+			p.prober = p.conn.newProber()
+		}
+		p.ask(owing)
+	}
+	p.due = time.Now().Add(probeInterval)
+}
+
+// review looks at the broker's answers: an instance that is lost becomes an outcome, and one that may be is asked again
+// soon.
+func (p *multicastProbe) review() {
+	lost, suspects := p.prober.review()
+	for _, instance := range lost {
+		p.slot.lose(instance)
+	}
+	if suspects {
+		p.due = time.Now().Add(probeAgain)
+	}
+}
+
+// A caller that has called an address before knows who will answer. One that calls it for the first time, or misses somebody
+// it knows, listens until it has been quiet for a while: see docs/decisions/0011.
+const (
+	// multicastQuiet is how long after an ack no new one must have come before a caller concludes that all instances have acked.
+	multicastQuiet = 250 * time.Millisecond
+
+	// hastyQuiet is the shortest time that is enough if nothing speaks for more.
+	hastyQuiet = 12 * time.Millisecond
+
+	// hastyFactor times as long as the slowest ack took, a hasty caller listens for another one.
+	hastyFactor = 8
+)
+
+// haste lets a first call end before it has been quiet for [multicastQuiet]. The lock of the slot protects it.
+type haste struct {
+	hasty bool
+	lag   time.Duration // by how much this process, or the broker, was late when the caller looked at the clock
+	long  bool          // it has been quiet for [multicastQuiet], and everything that came until then has been looked at
+}
+
+// silence is how long no new ack must have come. As long as there is none at all, it is what a unicast call waits: the broker
+// would have said so if nobody had got the request. The lock is held.
+func (s *multicastSlot) silence() time.Duration {
+	if s.acked == 0 {
+		return max(multicastQuiet, s.conn.ackWait)
+	}
+	if !s.hasty {
+		return multicastQuiet
+	}
+	slowest := max(s.lastAck.Sub(s.began), s.lag)
+	return min(max(hastyQuiet, hastyFactor*slowest), multicastQuiet)
+}
+
+// quietFrom is when it will have been quiet for long enough, unless something comes.
+func (s *multicastSlot) quietFrom() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastAck.Add(s.silence())
+}
+
+// believes finds out whether it has really been quiet, or this process or the broker was slow; false if the call has to be
+// looked at again.
+func (s *multicastSlot) believes(ctx context.Context) bool {
+	due := s.quietFrom()
+	caughtUp := s.catchUp(ctx)
+	trusted := caughtUp && s.conn.responders.areAll(s.host, s.instances())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hasty = s.hasty && trusted
+	s.lag = max(s.lag, time.Since(due))
+	quiet := !time.Now().Before(s.lastAck.Add(s.silence()))
+	s.long = quiet && caughtUp && !s.hasty
+	return quiet
+}
+
+// catchUp returns when everything that had reached the broker has been looked at; false if that takes too long.
+func (s *multicastSlot) catchUp(ctx context.Context) bool {
+	ctx, cancel := context.WithDeadline(ctx, earlier(s.ends, time.Now().Add(multicastQuiet)))
+	defer cancel()
+	if s.conn.link.flush(ctx) != nil {
+		return false
+	}
+	s.conn.link.intake.passed(ctx)
+	return ctx.Err() == nil
+}
+
+// everybody returns the instances of the host that seem to be there; nil if the call has not listened for long, or cannot
+// tell, as one instance acks for a queue.
+func (s *multicastSlot) everybody() []peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, queued := s.find([]byte(s.host)); queued || !s.long {
+		return nil
+	}
+	return s.heardFrom()
+}
+
+// instances returns who has acked.
+func (s *multicastSlot) instances() []peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heardFrom()
+}
+
+// heardFrom is instances with the lock held.
+func (s *multicastSlot) heardFrom() (acked []peer) {
+	for _, each := range s.members {
+		if each.acked {
+			acked = append(acked, each.ack)
+		}
+	}
+	return acked
 }

@@ -4,9 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -161,4 +167,211 @@ func (p Permission) covers(other Permission) bool {
 		}
 	}
 	return len(wide) == len(narrow)
+}
+
+// Wildcards of the broker.
+const (
+	anyLabel = "*"
+	anyRest  = ">"
+)
+
+// ownPublications are what every instance publishes, whomever it calls.
+func (c *Conn) ownPublications() []Permission {
+	all := callee{hostAll, controlPort}
+	allowed := []Permission{
+		all.publication(c.plane, "POST.hello", "announcing the instance and new endpoints"),
+		all.publication(c.plane, "POST.bye", "announcing that the instance leaves"),
+	}
+	if !c.allowResponses {
+		allowed = append(allowed, Permission{
+			Subject: subject.ResponsesBelow(c.plane, ""), For: "acks and responses to whoever calls",
+		})
+		if c.isListed() {
+			allowed = append(allowed, Permission{Subject: nats.InboxPrefix + anyRest, For: forServiceProtocol + ", the answers"})
+		}
+	}
+	return allowed
+}
+
+// ownSubscriptions are what this instance has subscribed to, as any instance of its host would have.
+func (c *Conn) ownSubscriptions() []Permission {
+	var allowed []Permission
+	responses := subject.Response(c.plane, c.host, anyLabel)
+	for _, s := range c.subscribed() {
+		if s.optional {
+			continue
+		}
+		one := Permission{Subject: s.subject, Queue: s.queue}
+		switch s.subject {
+		case c.nats.response:
+			one.Subject, one.For = responses, "acks and responses to its calls"
+		case c.nats.response + "." + anyLabel:
+			one.Subject, one.For = responses+"."+anyLabel, "notices that nobody subscribes, answers by allow_responses"
+		case subject.Instance(c.plane, c.host, c.id):
+			one.Subject, one.For = subject.Instance(c.plane, c.host, anyLabel), "calls to one instance"
+		default:
+			if inbox, ok := strings.CutPrefix(s.subject, c.nats.response+"."+storedInbox+"."); ok {
+				one.Subject, one.For = responses+"."+storedInbox+"."+inbox, "stored events"
+				break
+			}
+			one.For = c.purposeOf(s.subject)
+		}
+		allowed = append(allowed, one)
+	}
+	slices.SortStableFunc(allowed, func(a, b Permission) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Subject, b.Subject))
+	})
+	if c.isListed() {
+		for _, subject := range []string{allServices, c.serviceSubject(), c.serviceSubject() + "." + anyLabel} {
+			allowed = append(allowed, Permission{Subject: subject, For: forServiceProtocol})
+		}
+	}
+	return allowed
+}
+
+const (
+	forControl         = "requests of the framework"
+	forEndpoint        = "endpoint"
+	forEvent           = "event of another service"
+	forServiceProtocol = "optional: being shown by nats micro"
+)
+
+func (c *Conn) purposeOf(subscribed string) string {
+	if strings.HasPrefix(subscribed, c.plane+"."+strconv.Itoa(controlPort)+".") {
+		return forControl
+	}
+	if strings.HasPrefix(subscribed, c.plane+"."+strconv.Itoa(eventPort)+".") {
+		return forEvent
+	}
+	return forEndpoint
+}
+
+// rank puts what every instance has before what is special to this one.
+func rank(p Permission) int { return slices.Index([]string{forControl, forEndpoint, forEvent}, p.For) }
+
+// publications are what a caller of the callee publishes.
+func (to callee) publications(plane string) []Permission {
+	switch domain, wide := strings.CutPrefix(to.host, "*"); {
+	case wide:
+		return to.wide(plane, strings.TrimPrefix(domain, "."))
+	case to.host == hostAll:
+		all := callee{hostAll, controlPort}
+		return []Permission{
+			all.publication(plane, "GET.ping", "discovery"),
+			all.publication(plane, "GET.traffic", "asking who called whom"),
+		}
+	}
+	if to.port == eventPort { // those who answer are others, and not known
+		return []Permission{to.publication(plane, "POST."+anyRest, "firing events of "+to.host)}
+	}
+	instance := callee{anyLabel + "." + to.host, to.port}
+	control, instanceControl := callee{to.host, controlPort}, callee{instance.host, controlPort}
+	return []Permission{
+		to.publication(plane, anyRest, "calls to "+to.host),
+		instance.publication(plane, anyRest, "calls to one instance of it, and the parts of large calls"),
+		control.publication(plane, "GET.allow", "asking it what it serves"),
+		instanceControl.publication(plane, "GET.allow", "asking one instance"),
+		instanceControl.publication(plane, "POST.cancel", "cancelling calls"),
+		{Subject: subject.Response(plane, to.host, anyLabel), For: "asking the broker whether an instance is still there"},
+	}
+}
+
+// wide are what a caller of all hosts below a domain, or of all, publishes.
+func (to callee) wide(plane, domain string) []Permission {
+	return []Permission{
+		{Subject: subject.CallsBelow(plane, strconv.Itoa(to.port), domain), For: "calls to " + to.host},
+		{Subject: subject.CallsBelow(plane, strconv.Itoa(controlPort), domain), For: "asking them what they serve, and cancelling"},
+		{Subject: subject.ResponsesBelow(plane, domain), For: "asking the broker whether an instance is still there"},
+	}
+}
+
+func (to callee) publication(plane, call, purpose string) Permission {
+	return Permission{Subject: subject.Subscription(plane, strconv.Itoa(to.port), to.host, call), For: purpose}
+}
+
+// callees are what a connection has called, for [Conn.Permissions].
+type callees struct {
+	latest atomic.Pointer[callee] // that is known: most calls go to the same one as the call before
+
+	mu     sync.RWMutex // protects called
+	called map[callee]*callee
+}
+
+// callee is a port of a host, or of all hosts below a domain.
+type callee struct {
+	host string // "products.example", "*.example", "*"
+	port int
+}
+
+// maxCallees bounds what is remembered. Callers of more hosts, such as an ingress, name them.
+const maxCallees = 4096
+
+func newCallees() *callees { return &callees{called: make(map[callee]*callee)} }
+
+// note remembers where a call went. Only the response, nil while there is none, shows whether the first label of the address
+// is an instance.
+func (l *callees) note(called subject.Address, response *wire.Response) {
+	to := callee{called.Host, called.Port}
+	if latest := l.latest.Load(); latest != nil && *latest == to {
+		return
+	}
+	_, parent, _ := strings.Cut(called.Host, ".")
+	isInstance := response != nil && joins(called.Host, response.FromID, response.FromHost)
+	if isInstance {
+		to.host = response.FromHost
+	}
+	l.mu.RLock()
+	known := l.called[to]
+	_, maybeInstance := l.called[callee{parent, called.Port}]
+	full := len(l.called) >= maxCallees
+	l.mu.RUnlock()
+	if known != nil && response != nil && !isInstance { // there is nothing left to learn about that address
+		l.latest.Store(known)
+	}
+	if known != nil || full || response == nil && maybeInstance {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	added := to
+	l.called[added] = &added
+	if isInstance { // which did not answer before
+		delete(l.called, callee{called.Host, called.Port})
+	}
+}
+
+// sorted returns the callees so far and those that are named, each once.
+func (l *callees) sorted(named []callee) []callee {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for each := range l.called {
+		named = append(named, each)
+	}
+	slices.SortFunc(named, func(a, b callee) int {
+		return cmp.Or(strings.Compare(a.host, b.host), cmp.Compare(a.port, b.port))
+	})
+	return slices.Compact(named)
+}
+
+// parseCallee reads "products.example", "products.example:444", "*.example" or "*".
+func parseCallee(text string) (callee, error) {
+	host, digits, hasPort := strings.Cut(text, ":")
+	named := callee{host, publicPort}
+	if hasPort {
+		port, err := strconv.Atoi(digits)
+		if err != nil {
+			return callee{}, fmt.Errorf("callee %q: the port is not a number; write host or host:port", text)
+		}
+		named.port = port
+	}
+	if err := subject.CheckPort(named.port); err != nil {
+		return callee{}, fmt.Errorf("callee %q: %w", text, err)
+	}
+	if host == "*" {
+		return named, nil
+	}
+	if err := subject.CheckHost(strings.TrimPrefix(host, "*.")); err != nil {
+		return callee{}, fmt.Errorf("callee %q: %w; write a host, *.domain for all below it, or * for all", text, err)
+	}
+	return named, nil
 }

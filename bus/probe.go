@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/busline/busline/bus/subject"
@@ -137,4 +138,158 @@ func instanceLost(gone peer, msgID string) *Error {
 		"%s.%s took the call, and is gone", gone.id, gone.host)
 	failed.Host, failed.ID, failed.MsgID = gone.host, gone.id, msgID
 	return failed
+}
+
+// unicastProbe is what a caller checks from time to time while it waits: whether an ack has come in time, and then
+// whether the instance that acked is still there. One timer does for both, and it ends few calls.
+type unicastProbe struct {
+	conn  *Conn
+	slot  *unicastSlot
+	local bool // the call has stayed in the process: whoever acked is there
+
+	pause   time.Duration // until the next round
+	waited  time.Duration // in all rounds
+	*prober               // nil before the first question
+}
+
+// first returns when the first round is due.
+func (p *unicastProbe) first() time.Duration {
+	p.waited = p.slot.waited
+	p.pause = min(p.slot.ackWait, probeInterval) - p.waited
+	return p.pause
+}
+
+// round makes the checks that are due, and returns when the next round is.
+func (p *unicastProbe) round() (time.Duration, error) {
+	p.waited += p.pause
+	switch acked := p.slot.acked(); {
+	case !acked && !p.local && p.conn.link.outage.recent():
+		p.pause = probeInterval // no ack can have come; the end of the outage, or of its grace, decides
+	case !acked && p.conn.link.deniedSince(p.slot.report, p.slot.subject):
+		return 0, p.conn.forbidden(p.slot.subject)
+	case !acked && p.waited >= p.slot.ackWait:
+		return 0, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrNoAck,
+			"no ack from %s within %s", p.slot.host, p.slot.ackWait)
+	case !acked:
+		p.pause = min(p.slot.ackWait-p.waited, probeInterval)
+	case p.waited < probeInterval:
+		p.pause = probeInterval - p.waited
+	default:
+		p.pause = probeInterval
+		p.question()
+	}
+	return p.pause, nil
+}
+
+func (p *unicastProbe) question() {
+	if p.local {
+		return
+	}
+	if p.prober == nil {
+		p.prober = p.conn.newProber()
+	}
+	p.ask(p.slot.owing())
+}
+
+// review looks at the broker's answers, and returns when the next round is due, or the last instance if that is lost.
+func (p *unicastProbe) review() (next time.Duration, gone *peer) {
+	lost, suspects := p.prober.review()
+	for _, instance := range lost {
+		if p.slot.lose(instance) {
+			return 0, &instance
+		}
+	}
+	if suspects {
+		p.pause = probeAgain
+	}
+	return p.pause, nil
+}
+
+// reminder wakes callers that have waited for a while. Most have their outcome by then, and have needed no timer of their
+// own.
+type reminder struct {
+	callers *pending
+	going   atomic.Bool // another round is scheduled
+}
+
+const (
+	// reminderInterval is the time between two rounds, while somebody waits for one.
+	reminderInterval = 10 * time.Millisecond
+
+	// remindedAfter is after how long a caller is woken, in the second round: up to one interval earlier if others wait already.
+	remindedAfter = 2 * reminderInterval
+)
+
+// isRemindable says whether a caller has enough time left to be reminded, and waits long enough for an ack that an interval
+// more or less makes no difference. A caller with parts to send has something else to wait for.
+func (s *unicastSlot) isRemindable(left time.Duration) bool {
+	return s.departing == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
+}
+
+// reminders are the message ids of calls to be woken in the next round, and in the one after it. The calls may have ended
+// since. The lock of their shard protects them.
+type reminders struct{ next, later []string }
+
+// expect registers a call to be reminded.
+func (r *reminder) expect(id string) {
+	at := r.callers.shard(id)
+	at.mu.Lock()
+	at.reminders.later = append(at.reminders.later, id)
+	at.mu.Unlock()
+	r.start()
+}
+
+func (r *reminder) start() {
+	if !r.going.Load() && r.going.CompareAndSwap(false, true) {
+		time.AfterFunc(reminderInterval, r.comeAround)
+	}
+}
+
+func (r *reminder) comeAround() {
+	for i := range r.callers.shards {
+		r.callers.shards[i].remind()
+	}
+	if r.isExpected() {
+		time.AfterFunc(reminderInterval, r.comeAround)
+		return
+	}
+	r.going.Store(false)
+	if r.isExpected() { // by a caller that came in between and found it going
+		r.start()
+	}
+}
+
+func (r *reminder) isExpected() bool {
+	for i := range r.callers.shards {
+		if r.callers.shards[i].isToRemind() {
+			return true
+		}
+	}
+	return false
+}
+
+func (at *shard) isToRemind() bool {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	return len(at.reminders.next)+len(at.reminders.later) > 0
+}
+
+// remind wakes the callers that have waited for a whole interval.
+func (at *shard) remind() {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	due := at.reminders.next
+	for _, id := range due {
+		if waits, ok := at.slots[id].(*unicastSlot); ok {
+			waits.remind()
+		}
+	}
+	clear(due)
+	at.reminders = reminders{next: at.reminders.later, later: due[:0]}
+}
+
+func (s *unicastSlot) remind() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wake()
 }

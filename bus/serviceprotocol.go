@@ -1,7 +1,9 @@
 package bus
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -173,4 +175,159 @@ func (c *Conn) disappear() {
 func (c *Conn) receiveServiceRequest(message *nats.Msg) *incoming {
 	c.link.services.take(message, c)
 	return nil
+}
+
+// serviceName is a hostname as the name of a NATS service, which has letters, digits, "-" and "_": the dots become "-". So
+// two hosts may share one; the metadata has the host.
+func serviceName(host string) string { return strings.ReplaceAll(host, ".", "-") }
+
+// endpointName is the name of an endpoint under the same rule: what is not allowed becomes "-", and none stands at an end.
+// "Calculator.Add" is "Calculator-Add", "GET /files/{path+}" is "GET-files-path".
+func endpointName(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r != '_' && !isAlphanumeric(r) })
+	return cmp.Or(strings.Join(words, "-"), "any")
+}
+
+// noVersion is the version of a service that tells none, or none that SemVer knows.
+const noVersion = "0.0.0"
+
+// semanticVersion is a version as SemVer: "1" is "1.0.0", "v2.3" is "2.3.0", "" and "latest" are "0.0.0".
+func semanticVersion(version string) string {
+	rest, build, hasBuild := strings.Cut(strings.TrimPrefix(version, "v"), "+")
+	core, prerelease, hasPrerelease := strings.Cut(rest, "-")
+	numbers := strings.Split(core, ".")
+	for len(numbers) < 3 {
+		numbers = append(numbers, "0")
+	}
+	if len(numbers) > 3 || slices.ContainsFunc(numbers, func(n string) bool { return !isNumber(n) || hasLeadingZero(n) }) {
+		return noVersion
+	}
+	made := strings.Join(numbers, ".")
+	if hasPrerelease {
+		if !hasIdentifiers(prerelease, true) {
+			return noVersion
+		}
+		made += "-" + prerelease
+	}
+	if hasBuild {
+		if !hasIdentifiers(build, false) {
+			return noVersion
+		}
+		made += "+" + build
+	}
+	return made
+}
+
+// hasIdentifiers says whether a text is what SemVer has behind "-" or "+": letters, digits and "-", separated by dots. In
+// the former numbers have no zero in front.
+func hasIdentifiers(text string, strict bool) bool {
+	for one := range strings.SplitSeq(text, ".") {
+		foreign := strings.ContainsFunc(one, func(r rune) bool { return r != '-' && !isAlphanumeric(r) })
+		if one == "" || foreign || strict && isNumber(one) && hasLeadingZero(one) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNumber(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+}
+
+func hasLeadingZero(digits string) bool { return len(digits) > 1 && digits[0] == '0' }
+
+func isAlphanumeric(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
+
+// Verbs of the service protocol.
+const (
+	verbPing  = "PING"
+	verbInfo  = "INFO"
+	verbStats = "STATS"
+)
+
+// take has a request answered by somebody else than who takes messages in. What it says beside its subject does not count.
+func (p *serviceProtocol) take(message *nats.Msg, asked *Conn) {
+	verb, _, _ := strings.Cut(strings.TrimPrefix(message.Subject, servicePrefix), ".")
+	if !slices.Contains([]string{verbPing, verbInfo, verbStats}, verb) || !p.mayAnswer(message.Reply) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.requests) >= maxServiceRequests {
+		return
+	}
+	p.requests = append(p.requests, serviceRequest{verb, message.Reply, asked})
+	if !p.answering {
+		p.answering = true
+		p.link.workers.start(p)
+	}
+}
+
+// mayAnswer says whether answers may go to a reply subject. It is chosen by who asks, and the answer is sent in our name: it
+// must not get where only we may publish. That is what begins with $, such as the subjects of JetStream and of its
+// key-value stores, and all of the planes.
+func (p *serviceProtocol) mayAnswer(to string) bool {
+	return to != "" && !strings.HasPrefix(to, "$") && !slices.ContainsFunc(p.link.members(), func(c *Conn) bool {
+		return strings.HasPrefix(to, c.plane+".")
+	})
+}
+
+// do answers one request after the other, so that who asks much does not keep the process busy.
+func (p *serviceProtocol) do() {
+	for {
+		next, members, ok := p.next()
+		if !ok {
+			return
+		}
+		for _, member := range members {
+			member.answerServiceRequest(next)
+		}
+	}
+}
+
+// next returns a request, and whom it asks.
+func (p *serviceProtocol) next() (next serviceRequest, members []*Conn, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.answering = len(p.requests) > 0; !p.answering {
+		p.requests = nil
+		return serviceRequest{}, nil, false
+	}
+	next, p.requests = p.requests[0], p.requests[1:]
+	p.noteReply(next.reply)
+	if next.asked != nil {
+		return next, []*Conn{next.asked}, true
+	}
+	return next, slices.Clone(p.members), true
+}
+
+// noteReply keeps where an answer goes, for [serviceProtocol.expects]. The lock is held.
+func (p *serviceProtocol) noteReply(to string) {
+	if len(p.replies) < maxServiceRequests {
+		p.replies = append(p.replies, to)
+		return
+	}
+	p.replies[p.oldest] = to
+	p.oldest = (p.oldest + 1) % len(p.replies)
+}
+
+// answerServiceRequest answers for one instance, unless that is closing. Closing waits for it.
+func (c *Conn) answerServiceRequest(asked serviceRequest) {
+	if c.controls.enter() != admitted {
+		return
+	}
+	defer c.controls.leave()
+	defer c.controls.rest()
+	if asked.asked == nil { // it may have come after a time in which the broker denied it
+		_ = c.appear() // it fails when the broker is gone, and is tried again with the next one
+	}
+	answer, err := json.Marshal(c.serviceAnswer(asked.verb))
+	if err == nil {
+		err = c.link.publishNow(asked.reply, "", answer)
+	}
+	if err != nil {
+		c.log(c.logger.Debug().Err(err).Str("verb", asked.verb), "cannot answer a request of the NATS service protocol")
+	}
 }

@@ -2,7 +2,13 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -53,4 +59,211 @@ func (o *outgoing) exchange() *Exchange {
 type replier interface {
 	// reply sends a response. head is its prepared beginning, nil for none.
 	reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error
+}
+
+// natsTransport carries messages over the broker, as text.
+type natsTransport struct {
+	link     *link
+	plane    string
+	response string // the response subject of this instance
+}
+
+// send publishes with a reply subject of the request's own, on which the broker tells when nobody subscribes.
+// Acks and responses come to the response subject all the same.
+func (t *natsTransport) send(ctx context.Context, request *outgoing) error {
+	sent, err := t.publishRequest(ctx, request.subject, request.reply, request.head, &request.Request)
+	if !sent && err == nil {
+		return t.sendInParts(ctx, request)
+	}
+	return err
+}
+
+// newReply returns a reply subject, and the message id that it ends with: 26 characters with 130 random bits.
+func (t *natsTransport) newReply() (reply, msgID string) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	var id [26]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	for i, chance := range id {
+		id[i] = alphabet[chance%32]
+	}
+	buffer := make([]byte, 0, 256)
+	buffer = append(append(append(buffer, t.response...), '.'), id[:]...)
+	reply = string(buffer)
+	return reply, reply[len(t.response)+1:]
+}
+
+// reply answers a request on the response subject of its sender.
+func (t *natsTransport) reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error {
+	sent, err := t.publishResponse(to, head, response)
+	if !sent && err == nil {
+		return t.replyInParts(to, response)
+	}
+	return err
+}
+
+// publishRequest publishes a request, or a part of one; fits is false if it is too large for one message. A prepared head,
+// if there is one, saves writing what is the same for all requests of an operation.
+func (t *natsTransport) publishRequest(ctx context.Context, to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
+	if t.link.refuses(len(request.Body)) { // it is not even written
+		return false, nil
+	}
+	buffer := unused[[]byte](&t.link.spare.buffers)
+	if head != nil {
+		*buffer = head.AppendRequest((*buffer)[:0], request)
+	} else {
+		*buffer = wire.AppendRequest((*buffer)[:0], request)
+	}
+	return t.published(buffer, t.link.publish(ctx, request.TimeBudget, to, reply, *buffer))
+}
+
+// publishResponse does so with an ack, a response, or a part of one. The response of a handler waits for room until the time of
+// its request is over. Others come from the goroutine that takes messages in, and wait for nothing.
+func (t *natsTransport) publishResponse(to *incoming, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
+	if t.link.refuses(len(response.Body)) {
+		return false, nil
+	}
+	buffer := unused[[]byte](&t.link.spare.buffers)
+	if head != nil {
+		*buffer = head.AppendResponse((*buffer)[:0], response)
+	} else {
+		*buffer = wire.AppendResponse((*buffer)[:0], response)
+	}
+	if response.OpCode == wire.OpAck || to.serving.conn == nil {
+		return t.published(buffer, t.link.publishNow(to.backTo, "", *buffer))
+	}
+	left := time.Until(to.serving.deadline)
+	return t.published(buffer, t.link.publish(to.serving.conn.base, left, to.backTo, "", *buffer))
+}
+
+// maxPooled is the largest buffer that is kept for the next message.
+const maxPooled = 1 << 20
+
+// published takes the outcome of publishing the content of a buffer, which is used again; fits is false if it was too large for one
+// message of the broker.
+func (t *natsTransport) published(buffer *[]byte, err error) (fits bool, _ error) {
+	if cap(*buffer) <= maxPooled {
+		t.link.spare.buffers.Put(buffer)
+	}
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// callers caches the response subjects of callers, so that they are not built for each request.
+type callers struct {
+	plane string
+
+	mu       sync.RWMutex // protects subjects
+	subjects map[peer]string
+}
+
+// maxCallers bounds the cache. When it is full it is emptied.
+const maxCallers = 4096
+
+func newCallers(plane string) *callers {
+	return &callers{plane: plane, subjects: make(map[peer]string)}
+}
+
+// responseSubject returns where the sender of a request listens; false if the request does not name a valid one. A sender that
+// only greets, as everybody does, is not cached.
+func (c *callers) responseSubject(request *wire.Request, greets bool) (string, bool) {
+	from := peer{request.FromHost, request.FromID}
+	c.mu.RLock()
+	to, known := c.subjects[from]
+	c.mu.RUnlock()
+	if known {
+		return to, true
+	}
+	if subject.CheckHost(from.host) != nil || subject.CheckID(from.id) != nil {
+		return "", false
+	}
+	to = subject.Response(c.plane, from.host, from.id)
+	if greets {
+		return to, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.subjects) >= maxCallers {
+		clear(c.subjects)
+	}
+	c.subjects[peer{strings.Clone(from.host), strings.Clone(from.id)}] = to // not a piece of a whole message
+	return to, true
+}
+
+// An answered call leaves its memory to a later one, which saves the garbage collector a good part of its work. Memory that
+// code outside this package may have kept is not used again: the context of a handler with its request, an answer that came
+// over the broker, and the exchange of a call that a user's interceptor has seen.
+
+// spare is the memory that the connections of a link leave to each other. With pools of its own each would keep some, and a
+// pool that is used once takes 128 bytes for each core.
+type spare struct {
+	outgoing sync.Pool // of *outgoing
+	givens   sync.Pool // of *given
+	incoming sync.Pool // of *incoming that were answered
+	acks     sync.Pool // of *wire.Response, to parse the next one into
+	buffers  sync.Pool // of *[]byte, to write messages in; the broker client copies what it is given
+}
+
+// unused returns memory from a pool, or new memory.
+func unused[T any](pool *sync.Pool) *T {
+	if ended, ok := pool.Get().(*T); ok {
+		return ended
+	}
+	return new(T)
+}
+
+// reuse takes back an answered request once its results are read.
+func (c *Conn) reuse(answered *outgoing) {
+	if !answered.reusable || len(c.interceptors) > 0 {
+		return
+	}
+	if answered.given != nil {
+		*answered.given = given{}
+		c.link.spare.givens.Put(answered.given)
+	}
+	*answered = outgoing{}
+	c.link.spare.outgoing.Put(answered)
+}
+
+// newIncoming returns memory for a request, which is to be parsed into its Request.
+func (c *Conn) newIncoming() *incoming {
+	in := unused[incoming](&c.link.spare.incoming)
+	in.arrival = new(arrival)
+	in.Request = &in.read
+	in.Request.Header = in.fields[:0]
+	return in
+}
+
+// reuse takes back an answered request.
+func (l *link) reuse(in *incoming) {
+	if in.endpoint.unseen && !in.crashed && !in.lent && in.kept == nil {
+		*in = incoming{}
+		l.spare.incoming.Put(in)
+	}
+}
+
+// usualFields is how many header fields fit without another allocation.
+const usualFields = 2
+
+// newResponse returns memory to parse an ack or a response into.
+func (s *spare) newResponse() *wire.Response {
+	if used, ok := s.acks.Get().(*wire.Response); ok {
+		return used
+	}
+	made := new(struct {
+		wire.Response
+		fields [usualFields]wire.Field // of its header, unless it has more
+	})
+	made.Header = made.fields[:0]
+	return &made.Response
+}
+
+// reuseResponse takes back a response that nobody has kept, unless it is large.
+func (s *spare) reuseResponse(response *wire.Response) {
+	if cap(response.Header) > usualFields {
+		return
+	}
+	*response = wire.Response{Header: response.Header[:0]}
+	s.acks.Put(response)
 }

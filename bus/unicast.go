@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap/strictjson"
 )
 
 // Why a request has reached no one: the broker says that nobody subscribes to the subject, or does not let us publish to
@@ -102,4 +106,272 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 		c.link.workers.start(in)
 	}
 	return nil
+}
+
+// attempt sends a request once, under an id of its own, and waits until the call ends.
+func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wire.Response, error) {
+	c.stamp(sent, ends)
+	if err := tooLate(ctx, sent.TimeBudget); err != nil {
+		return nil, err
+	}
+	waiting := c.pending.newSlot(answeredBy(sent.address), c.ackWait)
+	waiting.subject, waiting.report = sent.subject, c.link.givenReport()
+	sent.waiting = waiting
+	c.pending.open(sent.MsgID, waiting)
+	defer func() {
+		sent.waiting = nil
+		c.pending.close(sent.MsgID)
+		c.pending.reuse(waiting)
+	}()
+	if err := c.send(ctx, sent); err != nil {
+		return nil, unsent(err)
+	}
+	response, err := c.await(ctx, sent, waiting, ends)
+	if failed, ok := errors.AsType[*Error](err); ok {
+		failed.MsgID = sent.MsgID
+		waiting.explain(failed)
+		if waiting.incomplete() {
+			failed.Executed = ExecutedNo
+		}
+		c.callOff(ctx, sent, waiting.owing())
+	} else if waiting.departing != nil {
+		c.callOff(ctx, sent, waiting.idle())
+	}
+	return response, err
+}
+
+// tooLate says why a request must not leave any more; left is what is left of its time.
+func tooLate(ctx context.Context, left time.Duration) error {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return newError(http.StatusServiceUnavailable, ExecutedNo, errEnded(ctx), "the caller stopped waiting before the call was sent")
+	case left <= 0:
+		return newError(http.StatusGatewayTimeout, ExecutedNo, errTimeBudget(), "the time budget was spent before the call was sent")
+	default:
+		return nil
+	}
+}
+
+// errTimeBudget is the cause of errors that say that the time budget ended.
+func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExceeded) }
+
+// errEnded is the cause of errors that say that a context has ended: what every context says, and the cause that it may have
+// of its own.
+func errEnded(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return errors.Join(ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
+
+// await returns the response, or why there is none.
+func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends time.Time) (*wire.Response, error) {
+	probe := unicastProbe{conn: c, slot: s, local: sent.local}
+	var outage <-chan struct{} // nil: no outage ends a call that has stayed in the process
+	if !sent.local {
+		outage = c.link.outage.tooLong()
+	}
+	if s.isRemindable(sent.TimeBudget) {
+		c.pending.reminder.expect(sent.MsgID)
+		if s.isSoon(ctx) {
+			if response, err := c.outcome(s); response != nil || err != nil {
+				return response, err
+			}
+		}
+		s.waited = remindedAfter
+	}
+	defer s.timer.Stop()
+	s.timer.Reset(min(probe.first(), time.Until(ends)))
+	defer func() { probe.end() }() // not without the closure: there is nothing to end yet
+	for {
+		select {
+		case <-s.news:
+			if response, err := c.outcome(s); response != nil || err != nil { // else it was a reminder
+				return response, err
+			}
+		case taker := <-s.taker():
+			if err := s.follow(ctx, taker, ends); err != nil {
+				return nil, err
+			}
+		case <-s.timer.C:
+			if !time.Now().Before(ends) {
+				return nil, s.gaveUp(ctx)
+			}
+			next, err := probe.round()
+			if err != nil {
+				return nil, err
+			}
+			s.timer.Reset(min(next, time.Until(ends)))
+		case <-probe.badNews():
+			next, gone := probe.review()
+			if gone != nil {
+				return s.lastWord(instanceLost(*gone, sent.MsgID))
+			}
+			s.timer.Reset(min(next, time.Until(ends)))
+		case <-outage:
+			return s.lastWord(outlasted(s.host))
+		case <-ctx.Done():
+			return nil, s.gaveUp(ctx)
+		case <-c.base.Done():
+			return nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrClosed, "the connection was closed while waiting for %s", s.host)
+		}
+	}
+}
+
+// outcome returns the response, or why there is none.
+func (c *Conn) outcome(s *unicastSlot) (*wire.Response, error) {
+	response, err := s.outcome()
+	if errors.Is(err, errDenied) {
+		err = c.forbidden(s.subject)
+	}
+	return response, err
+}
+
+// isSoon waits for the outcome, the reminder or the end of the context, for which it returns false. Whatever else ends a
+// call is announced on channels that all calls share, and calls would contend for their locks.
+func (s *unicastSlot) isSoon(ctx context.Context) bool {
+	ended := endOf(ctx)
+	if ended == nil { // no select is needed
+		<-s.news
+		return true
+	}
+	select {
+	case <-s.news:
+		return true
+	case <-ended:
+		return false
+	}
+}
+
+// endOf returns the Done of a context; nil for that of a handler who has not asked for it so far: making it for so short a
+// time costs more than noticing the end a little later. The time that is left is known without it.
+func endOf(ctx context.Context) <-chan struct{} {
+	if handler, ok := ctx.(*serving); ok {
+		return handler.doneIfMade()
+	}
+	return ctx.Done()
+}
+
+// How long a caller waits before it tries again when nobody is there.
+const (
+	firstPause    = 5 * time.Millisecond   // before the second attempt at a subject that nobody subscribes to
+	longestPause  = 50 * time.Millisecond  // between later attempts
+	replaceWindow = 500 * time.Millisecond // how long a host that was there before may be away
+)
+
+// patience says how often to try a host that nobody answers for: once more if it is unknown, for a while if it has answered
+// before, as it is likely being replaced.
+type patience struct {
+	next  time.Duration
+	until time.Time // when the last attempt is made
+	tried time.Time // when the latest attempt began; zero: there was none
+	left  []peer    // who has taken the first part of a request, and was not there for the others
+}
+
+func newPatience() *patience {
+	return &patience{next: firstPause, until: time.Now().Add(replaceWindow)}
+}
+
+// renew gives the host all the time again, as an instance was there until now. The pauses stay as long as they have become. An
+// instance that takes a first part once more has not left: it will not be there for the others the next time, either.
+func (p *patience) renew(left peer) {
+	if !slices.Contains(p.left, left) {
+		p.left, p.until = append(p.left, left), time.Now().Add(replaceWindow)
+	}
+}
+
+// pause waits before the next attempt; false when there is none. Known says whether the host has been heard of by now.
+func (p *patience) pause(ctx context.Context, known bool, ends time.Time) bool {
+	pause := min(p.next, time.Until(p.until))
+	if !p.tried.IsZero() && !known || pause <= 0 || time.Until(ends) < pause {
+		return false
+	}
+	p.next = min(2*p.next, longestPause)
+	if !sleep(ctx, pause) {
+		return false
+	}
+	p.tried = time.Now()
+	return true
+}
+
+// sleep is false if ctx ends before the time is up.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// allowPath is where a host tells under which methods a path is served.
+const allowPath = "/allow"
+
+// newAllowed asks a host under which methods it serves a path.
+func newAllowed(address subject.Address) (*outgoing, error) {
+	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
+	return newOutgoing(http.MethodGet, &url.URL{
+		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(controlPort), Path: allowPath, RawQuery: query.Encode(),
+	}, nil, nil)
+}
+
+// parseAllowed reads the answer; an error when it is none.
+func parseAllowed(body []byte) (methods []string, err error) {
+	var answer struct {
+		Methods []string `json:"methods"`
+	}
+	err = strictjson.Unmarshal(body, &answer)
+	return answer.Methods, err
+}
+
+// errUntold says that a host does not tell what it serves.
+var errUntold = errors.New("the host does not tell what it serves")
+
+// askAllowed asks a host under which methods it serves a path, and returns the instance that has answered, too; errAbsent
+// when nobody is there.
+func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, by peer, err error) {
+	if address.Port == controlPort && address.Path == allowPath {
+		return nil, peer{}, errAbsent // a host that does not answer this is not there
+	}
+	question, err := newAllowed(address)
+	if err == nil {
+		err = c.seal(ctx, question)
+	}
+	if err != nil {
+		return nil, peer{}, err
+	}
+	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // it calls nobody: a host answers it at any depth
+	response, err := c.attempt(ctx, question, ends)
+	switch {
+	case err != nil:
+		return nil, peer{}, err
+	case response.Status != http.StatusOK:
+		return nil, peer{}, errUntold
+	}
+	c.responders.heard(response.FromHost)
+	methods, err = parseAllowed(response.Body)
+	return methods, senderOf(response), err
+}
+
+// absentResponse is what the instance that was asked would have answered itself, had the broker delivered the request.
+func (c *Conn) absentResponse(request *outgoing, methods []string, by peer) *wire.Response {
+	refused := absent(request.address, methods)
+	refused.Host, refused.ID, refused.MsgID = by.host, by.id, request.MsgID
+	refused.TraceID, refused.Path = traceIDOf(request.Header), request.address.Path
+	response := refused.response()
+	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = wire.OpRes, by.host, by.id, request.MsgID, by.host
+	return response
+}
+
+// noResponder is the error of a request that nobody takes, as the last attempt has found.
+func (c *Conn) noResponder(request *outgoing, last error) *Error {
+	failed := newError(http.StatusServiceUnavailable, ExecutedNo, ErrNoResponder,
+		"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
+	if gone, left := errors.AsType[leftError](last); left {
+		failed.Detail = gone.Error()
+	}
+	failed.MsgID = request.MsgID
+	return failed
 }

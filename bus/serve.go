@@ -3,11 +3,17 @@ package bus
 import (
 	"cmp"
 	"context"
+	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"reflect"
+	"strconv"
+	"strings"
 
+	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -243,4 +249,137 @@ func (e *endpoint) faults(plane, host string) (faults []error) {
 		faults = append(faults, err)
 	}
 	return faults
+}
+
+// install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
+// the broker knows of them.
+func (c *Conn) install(ctx context.Context, w *witness, endpoints []*endpoint) error {
+	return c.installIn(ctx, w, c.router, endpoints, c.subscribeAll)
+}
+
+// chain composes what the requests of each endpoint pass through.
+func (c *Conn) chain(endpoints []*endpoint) (err error) {
+	for _, e := range endpoints {
+		if e.Port == controlPort { // whose plans all connections share
+			continue
+		}
+		e.served = new(metrics.Family)
+		e.unseen = e.mapped.Style != restmap.Web && len(c.interceptors)+len(e.interceptors) == 0
+		if e.chain, err = c.serverChain(e); err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+	}
+	return nil
+}
+
+// installIn is install with another router, and another way to subscribe.
+func (c *Conn) installIn(ctx context.Context, w *witness, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
+	if err := c.chain(endpoints); err != nil {
+		return err
+	}
+	if err := router.add(endpoints); err != nil {
+		return err
+	}
+	before := c.subscribed()
+	err := subscribe(endpoints)
+	if err == nil {
+		err = c.link.flush(ctx)
+	}
+	if err == nil {
+		err = c.checkSubscriptions(ctx, w)
+	}
+	if err != nil {
+		c.unsubscribe(before)
+		router.remove(endpoints)
+		_ = c.link.flush(ctx) // until the broker knows, calls would still be sent here, where nobody takes them
+	}
+	return c.closedMeanwhile(err)
+}
+
+// closedMeanwhile has the error of a registration say that the connection is closing, which has most likely caused it.
+func (c *Conn) closedMeanwhile(err error) error {
+	if err == nil || errors.Is(err, ErrClosed) || !c.isClosing() {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrClosed, err)
+}
+
+func (e *endpoint) subject(plane, host string, route restmap.Route) string {
+	return subject.Subscription(plane, strconv.Itoa(e.Port), host, route.Method, tokens(route.Pattern)...)
+}
+
+func (c *Conn) subscribeAll(endpoints []*endpoint) error {
+	for _, e := range endpoints {
+		if e.addressed {
+			continue
+		}
+		for i := range e.mapped.Routes {
+			route := &e.mapped.Routes[i]
+			added := &listening{subject: e.subject(c.plane, e.hostOf(c), *route), queue: e.brokerQueue(c), through: subscriptionOf(e, route)}
+			if err := c.subscribe(added); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unmeant warns of methods that a struct mostly has for the program that it is in, and that its callers now have, too: a
+// line for each. Whoever serves an interface, or names the method, means it.
+func unmeant(as reflect.Type, service *reflectapi.Service, config *serviceConfig) (warnings []string) {
+	if as != nil {
+		return nil
+	}
+	for _, method := range service.Methods {
+		if _, named := config.methods[method.Name]; named || !isOwnBusiness(service.Type, method.Name) {
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("method %s is served to callers: leave it out with bus.ExcludeMethods(%q), or add "+
+			"bus.Method(%q) if that is intended", method.Name, method.Name, method.Name))
+	}
+	return warnings
+}
+
+// isOwnBusiness tells the methods of interfaces that have nothing to do with what a service offers.
+func isOwnBusiness(t reflect.Type, method string) bool {
+	for _, each := range []reflect.Type{
+		reflect.TypeFor[io.Closer](),
+		reflect.TypeFor[interface{ Close() }](),
+		reflect.TypeFor[interface {
+			Close(ctx context.Context) error
+		}](),
+		reflect.TypeFor[interface {
+			Shutdown(ctx context.Context) error
+		}](),
+		reflect.TypeFor[http.Handler](),
+		reflect.TypeFor[error](),
+		reflect.TypeFor[fmt.Stringer](),
+		reflect.TypeFor[fmt.GoStringer](),
+		reflect.TypeFor[json.Marshaler](),
+		reflect.TypeFor[json.Unmarshaler](),
+		reflect.TypeFor[encoding.TextMarshaler](),
+		reflect.TypeFor[encoding.TextUnmarshaler](),
+		reflect.TypeFor[encoding.BinaryMarshaler](),
+		reflect.TypeFor[encoding.BinaryUnmarshaler](),
+	} {
+		if each.Method(0).Name == method && t.Implements(each) {
+			return true
+		}
+	}
+	return false
+}
+
+// isHandler tells a handler that was made elsewhere, such as a router: it has no methods of its own to serve.
+func isHandler(as reflect.Type, impl any) bool {
+	_, isMux := impl.(*http.ServeMux)
+	return isMux || as == reflect.TypeFor[http.Handler]()
+}
+
+// unmeantPath warns of a path under which a whole application seems to be served, as with [http.ServeMux]; "" for others.
+func unmeantPath(method, path string, handler http.Handler) string {
+	_, isMux := handler.(*http.ServeMux)
+	if !strings.HasSuffix(path, "/") || !isMux && method != "" && method != anyMethod {
+		return ""
+	}
+	return fmt.Sprintf("only %s itself is served, and nothing below it: write %s{path+} for that", path, path)
 }

@@ -1,0 +1,362 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/bus/wire"
+)
+
+// measureServed makes the [Interceptor] that counts the requests of an endpoint, by caller.
+func (c *Conn) measureServed(e *endpoint) Interceptor {
+	return func(next CallFunc) CallFunc {
+		meter := c.meters.served(e)
+		return func(ctx context.Context, x *Exchange) (err error) {
+			defer func() {
+				took, status := x.Elapsed(), x.Status(err)
+				e.served.Of(x.Request.FromHost).Observe(took, status)
+				if status >= http.StatusBadRequest {
+					e.lastError.Store(int32(status))
+				}
+				meter.record(ctx, took.Seconds(), x.Method, status)
+			}()
+			return next(ctx, x)
+		}
+	}
+}
+
+// measureMade is the [Interceptor] that counts the calls that are made, by who is called. Those to port 888 are left out, as they
+// are by who serves them: else whoever collects metrics would count himself.
+func (c *Conn) measureMade(next CallFunc) CallFunc {
+	return func(ctx context.Context, x *Exchange) (err error) {
+		defer func() {
+			if x.Port == controlPort {
+				return
+			}
+			took, status := x.Elapsed(), x.Status(err)
+			host, series := c.called.Under(x.callee(err))
+			series.Observe(took, status)
+			c.meters.made(host, x).record(ctx, took.Seconds(), x.Method, status)
+		}()
+		return next(ctx, x)
+	}
+}
+
+// callee returns the host that was called, without the instance that may have been addressed, as far as anybody has told which
+// that is; certain says whether somebody has answered for it.
+func (x *Exchange) callee(err error) (host string, certain bool) {
+	if x.Response != nil {
+		return x.Response.FromHost, true
+	}
+	taker := x.out.taker
+	if failed, ok := errors.AsType[*Error](err); ok {
+		taker = peer{failed.Host, failed.ID}
+	}
+	if joins(x.Host, taker.id, taker.host) {
+		return taker.host, true
+	}
+	return x.Host, x.Answers > 0
+}
+
+// meters record calls with OpenTelemetry, too, with the attributes that its conventions for HTTP require, and some that they
+// recommend. Nil ones do not: nobody has asked for it.
+type meters struct {
+	host           string
+	server, client metric.Float64Histogram
+	callees        table[callee, *meter] // of those that were called
+}
+
+// newMeters returns nil when nobody wants metrics but those that can be asked for.
+func newMeters(provider metric.MeterProvider, host string) (*meters, error) {
+	if provider == nil {
+		provider = otel.GetMeterProvider()
+	}
+	if provider == unsetMeterProvider {
+		return nil, nil //nolint:nilnil // see above
+	}
+	meter := provider.Meter(instrumentation)
+	bounds := metric.WithExplicitBucketBoundaries(metrics.Bounds()...)
+	server, err := meter.Float64Histogram("http.server.request.duration", metric.WithUnit("s"), bounds,
+		metric.WithDescription("Duration of requests that were served."))
+	if err != nil {
+		return nil, err
+	}
+	client, err := meter.Float64Histogram("http.client.request.duration", metric.WithUnit("s"), bounds,
+		metric.WithDescription("Duration of calls that were made."))
+	return &meters{host: host, server: server, client: client}, err
+}
+
+// scheme is that of all calls: messages do not tell it.
+const scheme = "https"
+
+// served is for the requests of one endpoint.
+func (m *meters) served(e *endpoint) *meter {
+	if m == nil {
+		return nil
+	}
+	return &meter{histogram: m.server, errors: http.StatusInternalServerError, attributes: []attribute.KeyValue{
+		attribute.String("url.scheme", scheme), attribute.String("server.address", m.host), attribute.Int("server.port", e.Port),
+		attribute.String("http.route", e.Path),
+	}}
+}
+
+// maxMeters bounds for how many there are: a host that is there may be asked for any port.
+const maxMeters = 1024
+
+// made is for the calls of one port of a host, as which the call is counted. As with [metrics.Family], what nobody has
+// answered for can take at most half of the room.
+func (m *meters) made(host string, x *Exchange) *meter {
+	if m == nil {
+		return nil
+	}
+	to, others, limit := callee{host, x.Port}, callee{host: metrics.Others}, maxMeters/2
+	if x.Answers > 0 || x.Response != nil && !x.out.absent {
+		limit = maxMeters
+	}
+	if host == metrics.Others {
+		to = others
+	}
+	return m.callees.getWithin(limit, to, others, m.newMade)
+}
+
+func (m *meters) newMade(to callee) *meter {
+	attributes := []attribute.KeyValue{attribute.String("url.scheme", scheme), attribute.String("server.address", to.host)}
+	if to.port != 0 { // else there are several
+		attributes = append(attributes, attribute.Int("server.port", to.port))
+	}
+	return &meter{histogram: m.client, errors: http.StatusBadRequest, attributes: attributes}
+}
+
+// meter records calls of one kind. Its options are made once for each method and status.
+type meter struct {
+	histogram  metric.Float64Histogram
+	errors     int // the status from which on a call has failed, as this side sees it
+	attributes []attribute.KeyValue
+	ends       table[end, metric.RecordOption]
+}
+
+// end is what calls that are recorded together have in common.
+type end struct {
+	method string
+	status int
+}
+
+func (m *meter) record(ctx context.Context, seconds float64, method string, status int) {
+	if m == nil {
+		return
+	}
+	m.histogram.Record(ctx, seconds, m.ends.get(end{knownMethod(method), status}, m.option))
+}
+
+func (m *meter) option(of end) metric.RecordOption {
+	attributes := append(slices.Clip(m.attributes),
+		attribute.String("http.request.method", of.method), attribute.Int("http.response.status_code", of.status))
+	if of.status >= m.errors {
+		attributes = append(attributes, attribute.String("error.type", strconv.Itoa(of.status)))
+	}
+	return metric.WithAttributeSet(attribute.NewSet(attributes...))
+}
+
+// knownMethod returns a method, or as the conventions ask "_OTHER" for one that callers may have made up.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch,
+		http.MethodPost, http.MethodPut, http.MethodTrace:
+		return method
+	default:
+		return "_OTHER"
+	}
+}
+
+// ServeMetrics is an http.HandlerFunc that writes the connection's metrics in the text format of Prometheus, as GET
+// :888/metrics does on the bus. Durations are in seconds; requests and calls that are still under way are not counted
+// yet. [MetricsHandler] is for several connections.
+func (c *Conn) ServeMetrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", metrics.ContentType)
+	_, _ = io.WriteString(w, c.exposition()) // it fails when the client is gone
+}
+
+func (c *Conn) exposition() string {
+	text, stats := new(metrics.Text), c.Stats()
+	instance := []metrics.Label{{Name: "host", Value: c.host}, {Name: "id", Value: c.id}}
+	with := func(labels ...metrics.Label) []metrics.Label { return append(instance[:2:2], labels...) }
+	text.Gauge("busline_info", "The instance, always 1.", 1,
+		with(metrics.Label{Name: "version", Value: c.version}, metrics.Label{Name: "plane", Value: c.plane})...)
+	text.Gauge("busline_started_seconds", "When the instance was opened, in seconds since 1970.", float64(c.opened.Unix()), instance...)
+	text.Gauge("busline_connected", "Whether the broker can be reached.", truth(c.Connected()), instance...)
+	text.Gauge("busline_healthy", "Whether the connection can do its work.", truth(c.Healthy()), instance...)
+	text.Gauge("busline_in_flight", "Requests that are handled now.", float64(stats.InFlight), instance...)
+	c.turnedAway.expose(text, with)
+	text.Counter("busline_malformed_total", "Messages that were not understood.", float64(stats.Malformed), instance...)
+	text.Counter("busline_unmatched_responses_total", "Acks and responses that nobody waited for.", float64(stats.UnmatchedResponses), instance...)
+	text.Counter("busline_slow_consumer_dropped_total", "Messages that came faster than they were taken in.", float64(stats.SlowConsumerDropped), instance...)
+	text.Counter("busline_reconnects_total", "How often the broker connection was made anew.", float64(stats.Reconnects), instance...)
+	c.events.expose(text, with)
+	c.exposeTraffic(text, with)
+	return text.String()
+}
+
+// exposeTraffic writes one metric after the other, as the format asks.
+func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
+	traffic := c.reportTraffic()
+	byName := servedByName(traffic.Served)
+	served := func(add func([]metrics.Label, metrics.Counts)) {
+		for _, each := range byName {
+			add(with(metrics.Label{Name: "endpoint", Value: each.Endpoint}, metrics.Label{Name: "caller", Value: each.Caller}), each.Counts)
+		}
+	}
+	made := func(add func([]metrics.Label, metrics.Counts)) {
+		for _, each := range traffic.Made {
+			add(with(metrics.Label{Name: "callee", Value: each.Callee}), each.Counts)
+		}
+	}
+	for _, side := range []struct {
+		name, what string
+		each       func(func([]metrics.Label, metrics.Counts))
+	}{{"busline_server", "requests served", served}, {"busline_client", "calls made", made}} {
+		side.each(func(labels []metrics.Label, counts metrics.Counts) {
+			text.Histogram(side.name+"_duration_seconds", "Duration of "+side.what+".", counts, labels...)
+		})
+		side.each(func(labels []metrics.Label, counts metrics.Counts) {
+			text.Counter(side.name+"_refused_total", "Of "+side.what+", those with a status of 400 to 499.", float64(counts.Refused), labels...)
+		})
+		side.each(func(labels []metrics.Label, counts metrics.Counts) {
+			text.Counter(side.name+"_failed_total", "Of "+side.what+", those with a status of 500 or above.", float64(counts.Failed), labels...)
+		})
+	}
+}
+
+// servedByName adds up the requests of endpoints that have the same name, caller by caller, and leaves out those that nobody
+// has called. A name is that of several endpoints if a method is served under two paths (see [RPCAndREST]), on two ports, or for
+// the events of two sources; and the format permits a series only once.
+func servedByName(served []metrics.ServedCalls) (sums []metrics.ServedCalls) {
+	places := make(map[[2]string]int) // by endpoint and caller
+	for _, each := range served {
+		key := [2]string{each.Endpoint, each.Caller}
+		at, known := places[key]
+		switch {
+		case each.Caller == "":
+		case known:
+			sums[at].Counts = sums[at].Plus(each.Counts)
+		default:
+			places[key], sums = len(sums), append(sums, each)
+		}
+	}
+	return sums
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// MetricsHandler returns an http.Handler that writes the metrics of several connections of a process as one page in the
+// text format of Prometheus: those that [Conn.ServeMetrics] writes of each. A connection that is given twice counts
+// once; without any the page is empty. The handler may be used by several goroutines at once.
+func MetricsHandler(conns ...*Conn) http.Handler {
+	var once []*Conn
+	for _, conn := range conns {
+		if !slices.Contains(once, conn) {
+			once = append(once, conn)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var merged metrics.Merger
+		for _, conn := range once {
+			if err := merged.Add(conn.exposition()); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+		}
+		w.Header().Set("Content-Type", metrics.ContentType)
+		_, _ = io.WriteString(w, merged.String()) // it fails when the client is gone
+	})
+}
+
+// reportTraffic returns what the connection has counted so far. Calls of the framework itself, and those to its port 888, are
+// not counted.
+func (c *Conn) reportTraffic() metrics.Traffic {
+	traffic := metrics.Traffic{Started: c.opened, Served: []metrics.ServedCalls{}, Made: []metrics.MadeCalls{}}
+	for _, e := range c.servedEndpoints() {
+		counted := e.served.Counts()
+		if len(counted) == 0 {
+			counted = map[string]metrics.Counts{"": {Buckets: []int64{}}}
+		}
+		for _, caller := range slices.Sorted(maps.Keys(counted)) {
+			traffic.Served = append(traffic.Served, metrics.ServedCalls{Endpoint: e.Name, Path: e.Path, Port: e.Port, Caller: caller, Counts: counted[caller]})
+		}
+	}
+	called := c.called.Counts()
+	for _, callee := range slices.Sorted(maps.Keys(called)) {
+		traffic.Made = append(traffic.Made, metrics.MadeCalls{Callee: callee, Counts: called[callee]})
+	}
+	return traffic
+}
+
+// servedEndpoints returns the endpoints that were registered, sorted, without what the framework itself serves.
+func (c *Conn) servedEndpoints() []*endpoint {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.SortedFunc(slices.Values(c.endpoints), func(a, b *endpoint) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// turnedAway counts the requests that no handler has seen, by status: they reach no interceptor, and are in no other metric of
+// the server. The zero value is ready.
+type turnedAway struct{ byStatus table[int, *atomic.Int64] }
+
+func (t *turnedAway) of(status int) *atomic.Int64 {
+	return t.byStatus.get(status, func(int) *atomic.Int64 { return new(atomic.Int64) })
+}
+
+// total returns how many there are of any status.
+func (t *turnedAway) total() (total int64) {
+	for _, count := range t.byStatus.all() {
+		total += count.Load()
+	}
+	return total
+}
+
+// alwaysTold are the statuses of those who are too busy. They are told before there is any: of a counter that comes into being
+// with a number, Prometheus does not see that it has grown to that.
+func alwaysTold() []int { return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} }
+
+// expose writes them as one metric.
+func (t *turnedAway) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
+	for _, status := range alwaysTold() {
+		t.of(status)
+	}
+	counts := t.byStatus.all()
+	for _, status := range slices.Sorted(maps.Keys(counts)) {
+		text.Counter("busline_rejected_total", "Requests that were refused before they reached an endpoint.", float64(counts[status].Load()),
+			with(metrics.Label{Name: "status", Value: strconv.Itoa(status)})...)
+	}
+}
+
+// turnAway answers a request that is not handled, and says why.
+func (c *Conn) turnAway(in *incoming, why error) { c.respond(in, c.turnedDown(in, why)) }
+
+// turnedDown counts a request that is not handled, and returns the answer. One whose caller has left does not count: nobody has
+// missed anything.
+func (c *Conn) turnedDown(in *incoming, why error) *wire.Response {
+	response := c.refuse(in, why)
+	if in.Address.Port != controlPort && !errors.Is(why, ErrCallerLeft) {
+		c.turnedAway.of(response.Status).Add(1)
+	}
+	return response
+}
