@@ -20,14 +20,4 @@ func HoldIntake(c *Conn) (release func()) {
 }
 
 // HoldBacklog has the requests that are queued for handlers wait until it is released.
-func HoldBacklog(c *Conn) (release func()) {
-	b := c.link.intake.handlers
-	b.mu.Lock()
-	b.coming = true
-	b.mu.Unlock()
-	return func() {
-		b.mu.Lock()
-		b.coming = false
-		b.call()
-	}
-}
+func HoldBacklog(c *Conn) (release func()) { return c.link.intake.handlers.Hold() }

@@ -66,7 +66,7 @@ func (c *Conn) isClosing() bool {
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
-	c.calls.close()
+	c.calls.Close()
 	c.disappear()
 	c.link.local.remove(c)
 	c.tap.close()
@@ -80,13 +80,13 @@ func (c *Conn) drain(ctx context.Context) error {
 	if c.Connected() {
 		c.announce(ctx, "bye")
 	}
-	_, working := c.handlers.count()
-	await(ctx, c.handlers.close())
-	await(ctx, c.controls.close())
-	await(ctx, c.calls.close()) // not sooner: handlers may leave some behind
+	_, working := c.handlers.Count()
+	await(ctx, c.handlers.Close())
+	await(ctx, c.controls.Close())
+	await(ctx, c.calls.Close()) // not sooner: handlers may leave some behind
 	c.events.letGo()            // there are some only if the time is up
-	handlers, _ := c.handlers.count()
-	calls, _ := c.calls.count()
+	handlers, _ := c.handlers.Count()
+	calls, _ := c.calls.Count()
 	c.stop()
 	c.link.lines.flush(ctx)
 	flushed := c.link.flush(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -54,9 +55,9 @@ type Conn struct {
 	events       eventSources
 	heads        [2]responseHeads // of endpoints with a queue, and without
 	documents    documents
-	calls        *gate // calls made by this connection
-	handlers     *gate // requests that it handles
-	controls     *gate // requests of the framework, which are answered however busy the handlers are
+	calls        *worker.Limiter // calls made by this connection
+	handlers     *worker.Limiter // requests that it handles
+	controls     *worker.Limiter // requests of the framework, which are answered however busy the handlers are
 
 	base context.Context    // of every handler; ends when Close gives up on them
 	stop context.CancelFunc // ends base
@@ -160,9 +161,9 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		callees:    newCallees(),
 		callers:    newCallers(config.plane),
 		router:     newRouter(),
-		calls:      newGate(0),
-		handlers:   newGate(config.handlerLimit),
-		controls:   newGate(0),
+		calls:      worker.NewLimiter(0),
+		handlers:   worker.NewLimiter(config.handlerLimit),
+		controls:   worker.NewLimiter(0),
 		tap:        newTap(),
 	}
 	conn.interceptors, conn.bodies, conn.opened = config.interceptors, config.bodies, time.Now()
@@ -262,7 +263,7 @@ type Stats struct {
 
 // Stats returns the counters.
 func (c *Conn) Stats() Stats {
-	_, working := c.handlers.count()
+	_, working := c.handlers.Count()
 	c.lookForOverflow()
 	c.mu.Lock()
 	overflowed := c.overflow.count

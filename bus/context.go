@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -178,13 +179,13 @@ func (s *serving) end(cause error, over bool) {
 
 // accompany lets a call that the handler makes into a gate, even if that is shut; false if the handler has returned, as one may
 // that has passed on its context without the cancellation.
-func (s *serving) accompany(calls *gate) bool {
+func (s *serving) accompany(calls *worker.Limiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return false
 	}
-	calls.accompany()
+	calls.AcquireNested()
 	return true
 }
 

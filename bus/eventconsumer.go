@@ -222,7 +222,7 @@ func (s *storedEvents) askAtMost(events int, expiry time.Duration) {
 // share is for how many events of this kind there is room among the handlers. It is one at least: that waits for its turn here,
 // or a kind with many events could keep all others from having one.
 func (s *storedEvents) share() int {
-	return max(1, s.conn.handlers.free()/max(1, len(s.conn.events.reading())))
+	return max(1, s.conn.handlers.FreeForEvents()/max(1, len(s.conn.events.reading())))
 }
 
 // askAnew asks at once, whatever may still come.

@@ -255,12 +255,12 @@ func (s *storedEvents) lookForRoom() {
 // startHeld starts the events that are held, as long as there is room and it is their turn.
 func (s *storedEvents) startHeld() {
 	for {
-		next, ok := s.takeHeld(func() bool { return s.hasTurn() && s.conn.handlers.work() })
+		next, ok := s.takeHeld(func() bool { return s.hasTurn() && s.conn.handlers.StartEvent() })
 		if !ok {
 			return
 		}
 		s.begin(next.in, next.delivery)
-		s.conn.link.intake.handlers.add(next.in)
+		s.conn.link.intake.handlers.Add(next.in)
 	}
 }
 
@@ -271,7 +271,7 @@ func (s *storedEvents) letGo() {
 		if !ok {
 			return
 		}
-		s.conn.handlers.giveUp()
+		s.conn.handlers.AbandonEvent()
 		next.delivery.giveBack()
 	}
 }

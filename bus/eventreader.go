@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -187,11 +188,11 @@ func (s *storedEvents) hasTurn() bool { return s.inFlight-len(s.held) < s.config
 
 // start admits an event to the handlers. It returns nil if it is not its turn, there is no room for it yet, or never will be.
 func (s *storedEvents) start(in *incoming, d *delivery, turn bool) *incoming {
-	switch s.conn.handlers.wait(turn) {
-	case gateShut:
+	switch s.conn.handlers.AcquireEvent(turn) {
+	case worker.Closed:
 		d.giveBack()
 		return nil
-	case gateFull:
+	case worker.Full:
 		s.hold(in, d)
 		return nil
 	default:

@@ -193,7 +193,7 @@ func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.C
 		if err := c.enter(ctx); err != nil {
 			return err
 		}
-		defer c.calls.leave()
+		defer c.calls.Done()
 		if err := c.sealEvent(ctx, event); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -212,7 +213,7 @@ func BesideInDocuments(c *Conn, port int, path string) int {
 }
 
 // IdleTime is how long goroutines wait for work.
-const IdleTime = idleTime
+const IdleTime = worker.IdleTime
 
 // IntakeCapacity is how many messages may have arrived without having been looked at.
 const IntakeCapacity = intakeCapacity

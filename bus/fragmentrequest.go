@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -274,11 +275,11 @@ func (u *unfinished) remove(name requestKey, kept *unfinishedRequest) {
 
 // expire gives a request up whose time is over, or whose next part does not come.
 func (u *unfinished) expire(name requestKey, kept *unfinishedRequest) {
-	if u.conn.controls.enter() != admitted { // Close waits for what is admitted
+	if u.conn.controls.Acquire() != worker.Admitted { // Close waits for what is admitted
 		return
 	}
-	defer u.conn.controls.leave()
-	defer u.conn.controls.rest()
+	defer u.conn.controls.Done()
+	defer u.conn.controls.Release()
 	if !u.forget(name, kept) {
 		return
 	}

@@ -271,14 +271,17 @@ func (u *unfinished) verifyToken(first *incoming, kept *unfinishedRequest) {
 		u.refuse(p.name, kept, err)
 		return
 	}
-	u.conn.link.workers.start(p)
+	u.conn.link.workers.Run(p)
 }
 
-// do refuses the request unless the token is good.
-func (p *partsToken) do() {
+// Urgent is for the pool of workers.
+func (p *partsToken) Urgent() bool { return false }
+
+// Do refuses the request unless the token is good.
+func (p *partsToken) Do(bool) {
 	room := p.conn.room(p.endpoint)
-	defer room.leave()
-	defer room.rest()
+	defer room.Done()
+	defer room.Release()
 	if err := p.verify(); err != nil {
 		p.conn.unfinished.refuse(p.name, p.kept, err)
 	}

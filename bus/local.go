@@ -59,7 +59,7 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 		s.check.message(s.caller, in, request)
 	}
 	if callee.receive(in, nil) {
-		callee.link.workers.start(in)
+		callee.link.workers.Run(in)
 	}
 	return true, nil
 }

@@ -54,7 +54,7 @@ func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
-	defer c.calls.leave()
+	defer c.calls.Done()
 	waiting := c.responders.newSlot(c, request, budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call
@@ -275,7 +275,7 @@ func (s *multicastSlot) doubt() bool {
 
 // mayBeGreeted says whether a request of the framework is being handled, which may be a greeting.
 func (s *multicastSlot) mayBeGreeted() bool {
-	_, working := s.conn.controls.count()
+	_, working := s.conn.controls.Count()
 	return working > 0
 }
 

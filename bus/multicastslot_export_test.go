@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -17,7 +18,7 @@ type Gathering struct {
 
 // NewGathering returns one with so many instances.
 func NewGathering(instances int) *Gathering {
-	g := &Gathering{conn: &Conn{responders: newResponders("bus", newCensus()), controls: newGate(0), base: context.Background()}, request: checkedCall()}
+	g := &Gathering{conn: &Conn{responders: newResponders("bus", newCensus()), controls: worker.NewLimiter(0), base: context.Background()}, request: checkedCall()}
 	for i := range instances {
 		ack := wire.Response{OpCode: wire.OpAck, FromHost: g.request.address.Host, FromID: "i" + strconv.Itoa(i), MsgID: "m1"}
 		reply := ack

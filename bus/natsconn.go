@@ -14,8 +14,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
-	"github.com/busline/busline/bus/batch"
+	"github.com/busline/busline/bus/internal/batch"
 	"github.com/busline/busline/bus/internal/testbroker"
+	"github.com/busline/busline/bus/internal/worker"
 )
 
 // link is one broker connection with the connections of this process that share it. Its last user closes it.
@@ -28,7 +29,7 @@ type link struct {
 	local    *locals
 	census   *census
 	intake   *intake
-	workers  *workers
+	workers  *worker.Pool
 	spare    spare
 	running  *running
 	server   http.Server // what web endpoints are told serves them: it does nothing
@@ -113,7 +114,7 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 		return shared, false
 	}
 	made := &link{
-		local: newLocals(), census: newCensus(), running: new(running), outage: newOutage(), workers: new(workers), logger: *config.logger,
+		local: newLocals(), census: newCensus(), running: new(running), outage: newOutage(), workers: new(worker.Pool), logger: *config.logger,
 		dialled: make(chan struct{}), turns: make(chan struct{}, 1), watched: make(chan struct{}), greeting: make(chan struct{}, 1), users: 1,
 	}
 	made.intake = newIntake(made.workers)

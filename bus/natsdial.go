@@ -17,7 +17,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/busline/busline/bus/batch"
+	"github.com/busline/busline/bus/internal/batch"
 	"github.com/busline/busline/bus/internal/testbroker"
 )
 

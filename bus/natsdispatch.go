@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -28,9 +29,9 @@ const intakeCapacity = 32 << 10
 type intake struct {
 	messages chan *nats.Msg
 	reader   wire.Reader // of that goroutine
-	workers  *workers
-	handlers *backlog
-	controls *backlog // for what the framework itself asks, which does not wait for handlers
+	workers  *worker.Pool
+	handlers *worker.Backlog
+	controls *worker.Backlog // for what the framework itself asks, which does not wait for handlers
 	starting sync.Once
 	ended    chan struct{}
 
@@ -38,9 +39,9 @@ type intake struct {
 	known map[*nats.Subscription]*listening
 }
 
-func newIntake(w *workers) *intake {
+func newIntake(w *worker.Pool) *intake {
 	return &intake{
-		messages: make(chan *nats.Msg, intakeCapacity), workers: w, handlers: &backlog{workers: w}, controls: &backlog{workers: w}, ended: make(chan struct{}),
+		messages: make(chan *nats.Msg, intakeCapacity), workers: w, handlers: worker.NewBacklog(w), controls: worker.NewBacklog(w), ended: make(chan struct{}),
 		known: make(map[*nats.Subscription]*listening),
 	}
 }
@@ -56,12 +57,12 @@ func (i *intake) run() {
 		taken := i.take(message)
 		switch {
 		case taken == nil:
-		case len(i.messages) > 0 && taken.endpoint.Port == controlPort:
-			i.controls.add(taken)
+		case len(i.messages) > 0 && taken.Urgent():
+			i.controls.Add(taken)
 		case len(i.messages) > 0:
-			i.handlers.add(taken)
+			i.handlers.Add(taken)
 		default: // it can be handled at once
-			i.workers.start(taken)
+			i.workers.Run(taken)
 		}
 	}
 }
@@ -147,7 +148,7 @@ func (i *intake) end() {
 	case i.messages <- nil:
 		<-i.ended
 	}
-	i.workers.close()
+	i.workers.Close()
 }
 
 // survive is the last resort: if taking a message in panics, the process goes on.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -77,35 +78,39 @@ func (c *Conn) takeIn(in *incoming) error {
 // letIn lets a request in, or says why not.
 func (c *Conn) letIn(in *incoming) error {
 	switch c.admit(in) {
-	case gateFull:
+	case worker.Full:
 		return tooBusy(ExecutedNo, "too busy: the limit of concurrent handlers is reached")
-	case gateShut:
+	case worker.Closed:
 		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrClosed, "the instance is closing")
 	default:
 		return nil
 	}
 }
 
-// do handles a request that was taken in.
-func (in *incoming) do() {
+// Do handles a request that was taken in.
+func (in *incoming) Do(queued bool) {
+	in.queued = queued
 	c := in.serving.conn
 	room := c.room(in.endpoint)
-	defer room.leave()
+	defer room.Done()
 	c.handle(in, room)
 	c.link.reuse(in)
 }
 
+// Urgent reports whether the framework itself asks: that does not wait for handlers.
+func (in *incoming) Urgent() bool { return in.endpoint.Port == controlPort }
+
 // admit lets a request in. One that a handler of this instance has made counts as part of that handler.
-func (c *Conn) admit(in *incoming) admission {
+func (c *Conn) admit(in *incoming) worker.Outcome {
 	room := c.room(in.endpoint)
 	if in.own {
-		room.accompany()
-		return admitted
+		room.AcquireNested()
+		return worker.Admitted
 	}
-	return room.enter()
+	return room.Acquire()
 }
 
-func (c *Conn) room(e *endpoint) *gate {
+func (c *Conn) room(e *endpoint) *worker.Limiter {
 	if e.Port == controlPort {
 		return c.controls
 	}
@@ -113,16 +118,16 @@ func (c *Conn) room(e *endpoint) *gate {
 }
 
 // rest makes room for another request.
-func (in *incoming) rest(room *gate) {
+func (in *incoming) rest(room *worker.Limiter) {
 	if in.patient {
-		room.yield()
+		room.ReleaseEvent()
 	} else {
-		room.rest()
+		room.Release()
 	}
 }
 
 // handle runs the handler and answers, whatever the handler does: return, panic, or exit its goroutine.
-func (c *Conn) handle(in *incoming, room *gate) {
+func (c *Conn) handle(in *incoming, room *worker.Limiter) {
 	var response *wire.Response // nil: the handler did not return
 	defer func() {
 		if response == nil {
@@ -236,4 +241,20 @@ func (in *incoming) prepare(c *Conn) {
 	}
 	in.began = time.Now()
 	in.serving.conn, in.serving.request, in.serving.deadline = c, in.Request, in.began.Add(budget)
+}
+
+// late says why a request is not handled although its turn has come: its caller does not wait for an answer any more. An
+// instance that has too much to do would otherwise work in vain, and have even less time for the others. An event is handled
+// all the same: nobody waits for that anyway.
+func (in *incoming) late() error {
+	switch {
+	case !in.queued || in.endpoint.source != "":
+		return nil
+	case time.Since(in.began) >= in.Request.TimeBudget: // not the end of the context, which may be that of the endpoint
+		return newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent while the request waited for its turn")
+	case in.serving.left():
+		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrCallerLeft, "the caller left while the request waited for its turn")
+	default:
+		return nil
+	}
 }

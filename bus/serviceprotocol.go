@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/internal/worker"
 )
 
 // serviceProtocol answers the service protocol of NATS (ADR-32, package micro of nats.go) for all services of a link, so
@@ -261,7 +263,7 @@ func (p *serviceProtocol) take(message *nats.Msg, asked *Conn) {
 	p.requests = append(p.requests, serviceRequest{verb, message.Reply, asked})
 	if !p.answering {
 		p.answering = true
-		p.link.workers.start(p)
+		p.link.workers.Run(p)
 	}
 }
 
@@ -274,8 +276,11 @@ func (p *serviceProtocol) mayAnswer(to string) bool {
 	})
 }
 
-// do answers one request after the other, so that who asks much does not keep the process busy.
-func (p *serviceProtocol) do() {
+// Urgent is for the pool of workers.
+func (p *serviceProtocol) Urgent() bool { return true }
+
+// Do answers the questions that wait.
+func (p *serviceProtocol) Do(bool) {
 	for {
 		next, members, ok := p.next()
 		if !ok {
@@ -315,11 +320,11 @@ func (p *serviceProtocol) noteReply(to string) {
 
 // answerServiceRequest answers for one instance, unless that is closing. Closing waits for it.
 func (c *Conn) answerServiceRequest(asked serviceRequest) {
-	if c.controls.enter() != admitted {
+	if c.controls.Acquire() != worker.Admitted {
 		return
 	}
-	defer c.controls.leave()
-	defer c.controls.rest()
+	defer c.controls.Done()
+	defer c.controls.Release()
 	if asked.asked == nil { // it may have come after a time in which the broker denied it
 		_ = c.appear() // it fails when the broker is gone, and is tried again with the next one
 	}

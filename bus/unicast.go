@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap/strictjson"
@@ -35,7 +36,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer c.calls.leave()
+	defer c.calls.Done()
 	ends := time.Now().Add(budget(ctx))
 	if err := c.seal(ctx, request); err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (c *Conn) enter(ctx context.Context) error {
 	if s := servingOf(ctx); s != nil && s.conn == c && c.base.Err() == nil && s.accompany(c.calls) {
 		return nil
 	}
-	if c.calls.enter() != admitted {
+	if c.calls.Acquire() != worker.Admitted {
 		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrClosed, "the connection of %s is closed", c.host)
 	}
 	return nil
@@ -103,7 +104,7 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 	in.Address, in.through, in.back, in.own = sent.address, &c.direct, localReplier{c}, true
 	in.copied(sent)
 	if c.receive(in, nil) {
-		c.link.workers.start(in)
+		c.link.workers.Run(in)
 	}
 	return nil
 }

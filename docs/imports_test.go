@@ -23,18 +23,19 @@ import (
 const importTable = `
 	bus/wire:
 	bus/subject:
-	bus/batch:
+	bus/internal/batch:
 	bus/claims:
 	bus/metrics:
 	bus/claims/claimstest: bus/claims
 	bus/internal/testcaller: bus/claims
 	bus/internal/testbroker:
+	bus/internal/worker:
 	reflectapi:
 	restmap/strictjson:
 	restmap:            reflectapi restmap/strictjson
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
-	bus:                bus/wire bus/subject bus/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker reflectapi restmap restmap/strictjson restmap/openapi
+	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
 	restmap/openapi/compare: reflectapi restmap restmap/openapi
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap/openapi restmap/openapi/compare
@@ -63,7 +64,7 @@ const importTable = `
 const neverCompiled = `
 	bus/wire:           github.com/nats-io
 	bus/subject:        github.com/nats-io
-	bus/batch:          github.com/nats-io
+	bus/internal/batch:          github.com/nats-io
 	reflectapi:         github.com/nats-io
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io

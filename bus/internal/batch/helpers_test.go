@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/busline/busline/bus/batch"
+	"github.com/busline/busline/bus/internal/batch"
 )
 
 func noTime() time.Time { return time.Time{} }

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"github.com/busline/busline/bus/batch"
+	"github.com/busline/busline/bus/internal/batch"
 )
 
 // BenchmarkRequest is nats.go's request and reply over one broker and two connections, one caller at a time and 64 for

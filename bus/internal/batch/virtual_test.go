@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/busline/busline/bus/batch"
+	"github.com/busline/busline/bus/internal/batch"
 )
 
 // TestWriteDoesNotWait holds that a peer that accepts nothing delays no writer, and that what was accepted is sent in its order

@@ -1,0 +1,113 @@
+package worker
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// TestQueue_Order pushes and pops at random, and has the numbers come out in their order.
+func TestQueue_Order(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	var q queue[int]
+	pushed, popped := 0, 0
+	for range 100_000 {
+		if random.IntN(2) == 0 {
+			q.push(pushed)
+			pushed++
+			continue
+		}
+		if q.isEmpty() != (popped == pushed) {
+			t.Fatalf("empty: %t, after %d of %d", q.isEmpty(), popped, pushed)
+		}
+		if popped == pushed {
+			continue
+		}
+		if item := q.pop(); item != popped {
+			t.Fatalf("popped %d, want %d", item, popped)
+		}
+		popped++
+	}
+}
+
+// TestQueue_Memory keeps a queue from ever being empty, and then empties a large one.
+func TestQueue_Memory(t *testing.T) {
+	t.Parallel()
+	var q queue[int]
+	q.push(0)
+	for i := range 100_000 {
+		q.push(i)
+		q.pop()
+	}
+	if room := cap(q.items); room > 16 {
+		t.Errorf("room for %d where there are two", room)
+	}
+	for i := range 100_000 {
+		q.push(i)
+	}
+	for !q.isEmpty() {
+		q.pop()
+	}
+	if room := cap(q.items); room > maxUnused {
+		t.Errorf("room for %d is left", room)
+	}
+}
+
+// step is a job that records that it was done, and may wait before.
+type step struct {
+	number int
+	wait   <-chan struct{}
+	record func(number int, queued bool)
+}
+
+func (step) Urgent() bool { return false }
+
+func (s step) Do(queued bool) {
+	if s.wait != nil {
+		<-s.wait
+	}
+	s.record(s.number, queued)
+}
+
+// TestBacklog_Order holds that queued jobs are done in their order, and that one that waits holds up no other.
+func TestBacklog_Order(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pool := new(Pool)
+		defer pool.Close()
+		backlog := NewBacklog(pool)
+		var mu sync.Mutex
+		var done []int
+		record := func(number int, queued bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			done = append(done, number)
+			if !queued {
+				t.Errorf("job %d was not queued", number)
+			}
+		}
+		free := make(chan struct{})
+		release := backlog.Hold()
+		backlog.Add(step{0, free, record})
+		for number := 1; number < 100; number++ {
+			backlog.Add(step{number, nil, record})
+		}
+		synctest.Wait()
+		if len(done) > 0 {
+			t.Errorf("done while held: %v", done)
+		}
+		release()
+		synctest.Wait()
+		if len(done) != 99 || !slices.IsSorted(done) {
+			t.Errorf("done beside a job that waits: %v", done)
+		}
+		close(free)
+		synctest.Wait()
+		if len(done) != 100 || done[99] != 0 {
+			t.Errorf("done in the end: %v", done)
+		}
+	})
+}
