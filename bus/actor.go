@@ -141,7 +141,7 @@ func howToSendToken(request *wire.Request) string {
 	return "send it as Authorization: Bearer …"
 }
 
-// allows says whether whoever has these claims may call the endpoint, and see it in documents.
+// allows reports whether whoever has these claims may call the endpoint, and see it in documents.
 func (e *endpoint) allows(verified claims.Claims) bool {
 	return e.rule == nil || verified != nil && e.rule.Allows(verified)
 }

@@ -156,12 +156,11 @@ func (c *Conn) freshStamp(request *outgoing) {
 }
 
 // Operation is one function endpoint as its callers see it, with its arguments and results as Go types. Generated
-// clients (see reflectapi/apigen) use it. The address is parsed once, when it is made. It may be used by many
-// goroutines at once.
+// clients (see reflectapi/apigen) use it. The address is parsed once, when it is made. It is safe for concurrent use.
 type Operation[Arguments, Results any] struct {
-	conn  *Conn
-	to    *destination
-	fault error // why no call can be made
+	conn *Conn
+	to   *destination
+	err  error // why no call can be made
 
 	anyCase bool // of the names of results, as some have none but that of a Go field
 }
@@ -183,7 +182,7 @@ type Response[Results any] struct {
 // wrong, every call returns the error.
 func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[Arguments, Results] {
 	if conn == nil {
-		return Operation[Arguments, Results]{fault: noConnection(address)}
+		return Operation[Arguments, Results]{err: noConnection(address)}
 	}
 	to, err := parseDestination(address)
 	if err == nil {
@@ -198,8 +197,8 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 
 // Call calls one instance. Its time limit and its errors are those of [Conn.Call].
 func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Arguments) (Response[Results], error) {
-	if o.fault != nil {
-		return Response[Results]{}, unsent(o.fault)
+	if o.err != nil {
+		return Response[Results]{}, unsent(o.err)
 	}
 	request, err := o.conn.newRequest(o.to, arguments)
 	if err != nil {
@@ -247,8 +246,8 @@ func (o Operation[Arguments, Results]) Multicast(ctx context.Context, arguments 
 }
 
 func (o Operation[Arguments, Results]) request(arguments Arguments) (*outgoing, error) {
-	if o.fault != nil {
-		return nil, unsent(o.fault)
+	if o.err != nil {
+		return nil, unsent(o.err)
 	}
 	request, err := o.to.request(arguments)
 	if err != nil {
@@ -322,7 +321,7 @@ func untaggedIn(arguments reflect.Type, met []reflect.Type) error {
 	return nil
 }
 
-// writesItself says whether a type has a way of its own to be written as JSON.
+// writesItself reports whether a type has a way of its own to be written as JSON.
 func writesItself(written reflect.Type) bool {
 	_, streams := written.MethodByName("MarshalJSONTo")
 	return streams || written.Implements(reflect.TypeFor[json.Marshaler]()) || written.Implements(reflect.TypeFor[encoding.TextMarshaler]())

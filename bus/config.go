@@ -50,7 +50,7 @@ type connectConfig struct {
 	urlGiven       bool // by an option
 	testBroker     bool // the provider is that of a test
 	ownLink        bool
-	faults         []error // of options that make no sense
+	errs           []error // of options that make no sense
 }
 
 // linkConfig says which broker to reach, and as whom. It is comparable: connections of a process with equal
@@ -139,8 +139,8 @@ func environmentCircuit() (on bool, err error) {
 }
 
 func (c *connectConfig) validate() error {
-	if len(c.faults) > 0 {
-		return errors.Join(c.faults...)
+	if len(c.errs) > 0 {
+		return errors.Join(c.errs...)
 	}
 	if c.circuitFault != nil {
 		return c.circuitFault
@@ -288,7 +288,7 @@ func parseBroker(address string) (*url.URL, error) {
 	return url.Parse(address)
 }
 
-// canBeDialled says whether an address has the form of host:port; both may be missing.
+// canBeDialled reports whether an address has the form of host:port; both may be missing.
 func canBeDialled(to *url.URL) bool {
 	place := to.Host
 	if to.Port() == "" {
@@ -302,7 +302,7 @@ func canBeDialled(to *url.URL) bool {
 	return err == nil
 }
 
-// foreignScheme returns a scheme that no broker has; "" if there is none. nats.go takes it for nats, so it is no fault as
+// foreignScheme returns a scheme that no broker has; "" if there is none. nats.go takes it for nats, so it is no error as
 // long as the broker is there.
 func (c linkConfig) foreignScheme() string {
 	for _, address := range c.addresses() {

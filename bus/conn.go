@@ -22,7 +22,7 @@ import (
 )
 
 // Conn is one instance of a service, or a mere caller, on the bus: it has a hostname and an instance ID of its own.
-// Make one with [Connect]. All its methods may be used by many goroutines at once.
+// Make one with [Connect]. All its methods are safe for concurrent use.
 type Conn struct {
 	host, id, plane      string
 	ownHost              string // of this very instance: "k3xq27abcd.calculator.example"
@@ -234,7 +234,7 @@ func (c *Conn) Logger() zerolog.Logger { return c.logger }
 // is replaced, unless it is your own: call NATS again instead of keeping the result.
 func (c *Conn) NATS() *nats.Conn { return c.link.conn() }
 
-// Connected says whether the broker can be reached at this moment.
+// Connected reports whether the broker can be reached at this moment.
 func (c *Conn) Connected() bool { return c.link.conn().IsConnected() }
 
 // Stats counts calls and messages of a connection since it was opened.
@@ -312,13 +312,13 @@ func (c *Conn) Healthy() bool {
 	}
 }
 
-// isDenied says whether the broker has denied a subscription, which it can do when the connection is made again. Of one that was
+// isDenied reports whether the broker has denied a subscription, which it can do when the connection is made again. Of one that was
 // given all that is known is the last report.
 func (c *Conn) isDenied() bool {
 	last := c.link.givenReport()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, isOurs := c.concerns(last); isOurs && last != c.examined { //nolint:errorlint // the very same report may still stand there
+	if _, isOurs := c.concernsLocked(last); isOurs && last != c.examined { //nolint:errorlint // the very same report may still stand there
 		return true
 	}
 	for _, each := range c.subscriptions {
@@ -329,7 +329,7 @@ func (c *Conn) isDenied() bool {
 	return false
 }
 
-// lookForOverflow counts what the broker client has thrown away since the last time, and says whether that is still going
+// lookForOverflow counts what the broker client has thrown away since the last time, and reports whether that is still going
 // on, or was a moment ago. The first of an episode is logged.
 func (c *Conn) lookForOverflow() (overflowing bool) {
 	c.mu.Lock()

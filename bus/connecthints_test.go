@@ -38,11 +38,11 @@ func TestShortCircuitSwitch(t *testing.T) { //nolint:paralleltest // the environ
 	b := newBus(t)
 	for _, set := range []struct {
 		value string
-		fault bool
+		err   bool
 	}{{"", false}, {"0", false}, {"1", false}, {"false", false}, {"2", true}, {"off", true}} {
 		t.Setenv("BUS_SHORT_CIRCUIT", set.value)
 		conn, err := bus.Connect(t.Context(), "caller.example", bus.WithBroker(b.Broker()), bus.WithPlane(b.Plane()))
-		if set.fault != (err != nil && strings.Contains(err.Error(), "BUS_SHORT_CIRCUIT")) {
+		if set.err != (err != nil && strings.Contains(err.Error(), "BUS_SHORT_CIRCUIT")) {
 			t.Errorf("%q: %v", set.value, err)
 		}
 		if err == nil {

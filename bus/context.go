@@ -177,7 +177,7 @@ func (s *serving) end(cause error, over bool) {
 	}
 }
 
-// accompany lets a call that the handler makes into a gate, even if that is shut; false if the handler has returned, as one may
+// accompany admits a call that the handler makes, even after Close; false if the handler has returned, as one may
 // that has passed on its context without the cancellation.
 func (s *serving) accompany(calls *worker.Limiter) bool {
 	s.mu.Lock()
@@ -189,7 +189,7 @@ func (s *serving) accompany(calls *worker.Limiter) bool {
 	return true
 }
 
-// left says whether the context has ended because the caller has stopped waiting.
+// left reports whether the context has ended because the caller has stopped waiting.
 func (s *serving) left() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,7 +311,7 @@ func (f *sentFields) holds(field wire.Field) bool {
 	return f != nil && slices.Contains(f.header, field)
 }
 
-// removes says whether a field is not to be passed on along the chain.
+// removes reports whether a field is not to be passed on along the chain.
 func (f *sentFields) removes(name string) bool { return f != nil && has(f.header, name) }
 
 // refusal is why no call can be made with the context; nil if it can.
@@ -379,7 +379,7 @@ func (s *serving) respondWith(header wire.Header) wire.Header {
 	return slices.Concat(header, s.header)
 }
 
-// ofBody says whether a field tells how the body is written. A function endpoint has no choice in that.
+// ofBody reports whether a field tells how the body is written. A function endpoint has no choice in that.
 func ofBody(name string) bool {
 	return strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding")
 }

@@ -101,7 +101,7 @@ func (d *destination) takesQuery() bool {
 	return d.method == http.MethodGet || d.method == http.MethodHead || d.method == http.MethodDelete
 }
 
-// hasQuery says whether the address has arguments of its own; it has a template.
+// hasQuery reports whether the address has arguments of its own; it has a template.
 func (d *destination) hasQuery() bool { return strings.Contains(d.template.Target, "?") }
 
 // fill is the short way: all arguments are in the body.
@@ -264,7 +264,7 @@ func inQueryOf(arguments reflect.Type) (in inQuery) {
 	return in
 }
 
-// isVague says whether values of a type may have one text: 5 and "5" of any, nil and "" of a *string.
+// isVague reports whether values of a type may have one text: 5 and "5" of any, nil and "" of a *string.
 func isVague(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem().Kind() == reflect.String || t.Elem().Kind() == reflect.Slice
@@ -272,7 +272,7 @@ func isVague(t reflect.Type) bool {
 	return t.Kind() == reflect.Interface
 }
 
-// holds says whether a query can hold all members as they are: plain texts, numbers and booleans, or none.
+// holds reports whether a query can hold all members as they are: plain texts, numbers and booleans, or none.
 func (in inQuery) holds(members map[string]json.RawMessage) bool {
 	if in.vague {
 		return false

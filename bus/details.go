@@ -74,7 +74,7 @@ func (e *Error) DecodeDetails(into any) error {
 	return nil
 }
 
-// Is says whether another error is an [Error] of the same Type. So errors.Is recognises a kind of failure on both sides of a
+// Is reports whether another error is an [Error] of the same Type. So errors.Is recognises a kind of failure on both sides of a
 // call, by an Error that has nothing but that Type. Without a Type it is false.
 func (e *Error) Is(other error) bool {
 	kind, ok := other.(*Error)
@@ -155,7 +155,7 @@ func readProblem(body []byte) (told problem, others details, leftOut string) {
 	}
 }
 
-// isAllOf says whether a problem has all that its body says, for certain: that has as many members.
+// isAllOf reports whether a problem has all that its body says, for certain: that has as many members.
 func (p *problem) isAllOf(body []byte) bool {
 	text, err := strictjson.Scan(body)
 	members := 0
@@ -205,7 +205,7 @@ func notBlank(problemType string) string {
 	return problemType
 }
 
-// readArguments reads the arguments at fault; also what there is of them in a member that has more to say, which is foreign.
+// readArguments reads the arguments that are wrong; also what there is of them in a member that has more to say, which is foreign.
 func readArguments(text json.RawMessage) (arguments []restmap.ArgumentError, isForeign bool) {
 	if text == nil {
 		return nil, false

@@ -56,7 +56,7 @@ type endpointConfig struct {
 	judged      bool   // Claims or Public was used at this level: that of Serve, or of the one method or handler
 	secured     bool   // it asks for claims
 	claims      string // that satisfy this expression
-	fault       error  // what is wrong with how they were used
+	err         error  // what is wrong with how they were used
 	bodyLimit   int    // bytes; 0: the default of its kind
 	timeBudget  time.Duration
 	description string
@@ -76,9 +76,9 @@ var (
 func (c *endpointConfig) judge(secured bool, claims string) {
 	switch {
 	case c.judged && secured != c.secured:
-		c.fault = errClaimsAndPublic
+		c.err = errClaimsAndPublic
 	case c.judged && secured:
-		c.fault = errClaimsTwice
+		c.err = errClaimsTwice
 	}
 	c.judged, c.secured, c.claims = true, secured, claims
 }
@@ -181,7 +181,7 @@ func (e *endpoint) decode(in *incoming) (reflect.Value, error) {
 	return e.mapped.Decode(&request)
 }
 
-// table keeps what was made for a key. The zero value is empty; it may be used by many goroutines at once.
+// table keeps what was made for a key. The zero value is empty; it is safe for concurrent use.
 type table[K comparable, V any] struct {
 	mu   sync.RWMutex // protects made
 	made map[K]V

@@ -20,7 +20,7 @@ var (
 	// [WithAckWait]), or the time budget if that is shorter. It may have run.
 	ErrNoAck = errors.New("no ack")
 	// ErrTimeout says that there was no answer within the time budget: it was spent before the call was sent, or by the
-	// server that took it. A 504 with which a handler answers counts as well. Executed says whether it may have run.
+	// server that took it. A 504 with which a handler answers counts as well. Executed reports whether it may have run.
 	ErrTimeout = errors.New("timeout")
 	// ErrInstanceLost says that an instance took the call and is gone from the broker since: it has crashed, or cannot be
 	// reached.
@@ -35,7 +35,7 @@ var (
 	ErrCallerLeft = errors.New("the caller stopped waiting")
 )
 
-// Executed says whether a call that failed may have had an effect.
+// Executed reports whether a call that failed may have had an effect.
 type Executed int
 
 const (
@@ -96,7 +96,7 @@ type Error struct {
 	Path string
 	// Arguments says which arguments are wrong, and why, on bad input.
 	Arguments []restmap.ArgumentError
-	// Executed says whether a handler has run.
+	// Executed reports whether a handler has run.
 	Executed Executed
 	// RetryAfter is after what time calling again makes sense, as a service says that is too busy, or that has a limit for
 	// each caller; zero: it does not say. It travels in the header field Retry-After, as whole seconds, rounded up. A date
@@ -126,7 +126,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause: one of the sentinels, or what went wrong on this side.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Timeout says whether time ran out: the time budget of the call, or the context of the caller. It is the method of
+// Timeout reports whether time ran out: the time budget of the call, or the context of the caller. It is the method of
 // net.Error, for which an http.Client over the bus asks.
 func (e *Error) Timeout() bool {
 	return errors.Is(e.cause, ErrTimeout) || errors.Is(e.cause, context.DeadlineExceeded)
@@ -154,7 +154,7 @@ func StatusOf(err error) int {
 	return asError(err).Status
 }
 
-// IsInternal says whether the text of an error is only for callers on the bus and for logs: nobody wrote it to be read
+// IsInternal reports whether the text of an error is only for callers on the bus and for logs: nobody wrote it to be read
 // outside, and it may hold an address or a password. That is so for status 500, and for an error that has no status of
 // its own, whatever [StatusOf] makes of it, except the error of a context; and when the broker denies a call. It stays so
 // over any number of hops. The ingress withholds such a text. False for nil.
@@ -209,7 +209,7 @@ func failure(status int) int {
 	return status
 }
 
-// isPlainEnd says whether an error is that of a context and nothing else, as a handler returns it that heeds its own. There is
+// isPlainEnd reports whether an error is that of a context and nothing else, as a handler returns it that heeds its own. There is
 // nothing to hide in it, and nothing to look for in a log.
 func isPlainEnd(err error) bool {
 	return err == context.DeadlineExceeded || err == context.Canceled || err == ErrCallerLeft //nolint:errorlint // what wraps it says more

@@ -117,7 +117,7 @@ func (s *storedEvents) filters(stream jetstream.Stream) []string {
 	return filters
 }
 
-// hasFilters says whether a consumer has these filters and no others, in any order.
+// hasFilters reports whether a consumer has these filters and no others, in any order.
 func hasFilters(config jetstream.ConsumerConfig, wanted []string) bool {
 	if config.FilterSubject != "" {
 		return slices.Equal(wanted, []string{config.FilterSubject})
@@ -126,7 +126,7 @@ func hasFilters(config jetstream.ConsumerConfig, wanted []string) bool {
 		!slices.ContainsFunc(wanted, func(filter string) bool { return !slices.Contains(config.FilterSubjects, filter) })
 }
 
-// delivers says whether a consumer has a filter that takes a subject, or none at all.
+// delivers reports whether a consumer has a filter that takes a subject, or none at all.
 func delivers(config jetstream.ConsumerConfig, published string) bool {
 	return hasFilters(config, nil) || covered(published, append(config.FilterSubjects, config.FilterSubject))
 }
@@ -252,14 +252,14 @@ func (s *storedEvents) makeAnew() {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.again.Reset(askAgain)
-		s.warn("the consumer cannot be created again: " + s.store.failed(err).Detail)
+		s.warnLocked("the consumer cannot be created again: " + s.store.failed(err).Detail)
 		return
 	}
 	s.missing = false
 }
 
-// warn tells once that no events come. The lock is held.
-func (s *storedEvents) warn(why string) {
+// warnLocked tells once that no events come.
+func (s *storedEvents) warnLocked(why string) {
 	if !s.warned && !s.conn.isClosing() {
 		s.conn.log(s.conn.logger.Warn().Str("source", s.source).Str("consumer", s.consumer).Str("reason", why),
 			"stored events cannot be fetched; the instance keeps trying")
@@ -281,10 +281,10 @@ func (s *storedEvents) told(status, description string) {
 	case says("Server Shutdown"):
 	case status == "503":
 		s.missing = true
-		s.warn("503 no server answers for the consumer: it is gone, or they are")
+		s.warnLocked("503 no server answers for the consumer: it is gone, or they are")
 	default:
 		s.missing = s.missing || strings.Contains(strings.ToLower(description), "deleted") || says("Exceeded MaxRequest")
-		s.warn(status + " " + description)
+		s.warnLocked(status + " " + description)
 	}
 	s.again.Reset(askAgain)
 	s.mu.Unlock()

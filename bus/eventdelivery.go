@@ -21,7 +21,7 @@ type delivery struct {
 	from    *storedEvents
 	message *nats.Msg
 	attempt int   // from 1
-	fault   error // why it cannot be handled at all
+	err     error // why it cannot be handled at all
 
 	mu    sync.Mutex // protects all below
 	beats *time.Timer
@@ -97,7 +97,7 @@ func (d *delivery) end() {
 	d.beats.Stop()
 }
 
-// givenAway says whether JetStream has waited so long that it has given the event to another instance.
+// givenAway reports whether JetStream has waited so long that it has given the event to another instance.
 func (d *delivery) givenAway() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +119,7 @@ func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Resp
 	switch {
 	case d.givenAway():
 		return nil
-	case d.fault != nil, d.isFinal(in, failed):
+	case d.err != nil, d.isFinal(in, failed):
 		return d.park(in, failed.Error())
 	case d.attempt >= d.from.config.attempts:
 		return d.park(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, failed))
@@ -128,7 +128,7 @@ func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Resp
 	}
 }
 
-// isFinal says whether trying again is pointless: the handler itself says so. Not so when a service that it calls refuses, or
+// isFinal reports whether trying again is pointless: the handler itself says so. Not so when a service that it calls refuses, or
 // when the event does not fit what the handler takes: that service, or this one, may just be replaced by another version.
 func (d *delivery) isFinal(in *incoming, failed *Error) bool {
 	switch failed.Status {
@@ -255,7 +255,7 @@ func (s *storedEvents) lookForRoom() {
 // startHeld starts the events that are held, as long as there is room and it is their turn.
 func (s *storedEvents) startHeld() {
 	for {
-		next, ok := s.takeHeld(func() bool { return s.hasTurn() && s.conn.handlers.StartEvent() })
+		next, ok := s.takeHeld(func() bool { return s.hasTurnLocked() && s.conn.handlers.StartEvent() })
 		if !ok {
 			return
 		}

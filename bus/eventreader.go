@@ -141,9 +141,9 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 	in := s.conn.newIncoming()
 	in.Address, in.through, in.match = s.through.address(s.conn), &s.through, s.through.match()
 	in.size, in.back, in.backTo, in.patient = len(message.Data), d, message.Reply, true
-	d.fault = s.conn.link.intake.reader.ParseRequest(message.Data, in.Request)
-	if d.fault == nil {
-		d.fault = s.objection(in.Request)
+	d.err = s.conn.link.intake.reader.ParseRequest(message.Data, in.Request)
+	if d.err == nil {
+		d.err = s.objection(in.Request)
 	}
 	in.Request.TimeBudget = wire.DefaultTimeBudget
 	if longest := s.through.endpoint.timeBudget; longest > 0 {
@@ -171,20 +171,20 @@ func (s *storedEvents) objection(event *wire.Request) error {
 	}
 }
 
-// arrived counts an event, and says whether it is its turn. It is not if others wait here, or are in flight in its place: JetStream
+// arrived counts an event, and reports whether it is its turn. It is not if others wait here, or are in flight in its place: JetStream
 // may have answered a request that was taken for lost.
 func (s *storedEvents) arrived() (turn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	turn = len(s.held) == 0 && s.hasTurn()
+	turn = len(s.held) == 0 && s.hasTurnLocked()
 	s.asked = max(0, s.asked-1)
 	s.inFlight++
 	s.warned = false
 	return turn
 }
 
-// hasTurn says whether one more may be handled beside those that are. The lock is held.
-func (s *storedEvents) hasTurn() bool { return s.inFlight-len(s.held) < s.config.inFlight }
+// hasTurnLocked reports whether one more may be handled beside those that are.
+func (s *storedEvents) hasTurnLocked() bool { return s.inFlight-len(s.held) < s.config.inFlight }
 
 // start admits an event to the handlers. It returns nil if it is not its turn, there is no room for it yet, or never will be.
 func (s *storedEvents) start(in *incoming, d *delivery, turn bool) *incoming {
@@ -222,8 +222,8 @@ func runStored(run func(context.Context, *incoming) (*wire.Response, error)) fun
 	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
 		d, ok := in.back.(*delivery)
 		switch {
-		case ok && d.fault != nil:
-			return nil, unsent(d.fault)
+		case ok && d.err != nil:
+			return nil, unsent(d.err)
 		case ok && d.attempt > d.from.config.attempts: // who had it before has not put it off, or could not park it
 			return nil, newError(http.StatusInternalServerError, ExecutedNo, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
 		}

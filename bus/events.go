@@ -19,7 +19,7 @@ import (
 const eventPort = 417
 
 // Publisher fires the events of one source over a connection. Generated sources (see reflectapi/apigen, -events) use it.
-// It may be used by many goroutines at once.
+// It is safe for concurrent use.
 type Publisher struct {
 	conn  *Conn
 	host  string
@@ -89,7 +89,7 @@ func validSource(host string) error {
 	return subject.CheckHost(host)
 }
 
-// Event is one event of a source, with its arguments as a Go type. It may be used by many goroutines at once.
+// Event is one event of a source, with its arguments as a Go type. It is safe for concurrent use.
 type Event[Arguments any] struct {
 	events *Publisher
 	call   Operation[Arguments, struct{}]

@@ -107,12 +107,12 @@ func (s *eventStream) findOrMake(ctx context.Context) (jetstream.Stream, error) 
 	return stream, err
 }
 
-// stores says whether a stream takes what is published to a subject.
+// stores reports whether a stream takes what is published to a subject.
 func stores(stream jetstream.Stream, published string) bool {
 	return covered(published, stream.CachedInfo().Config.Subjects)
 }
 
-// covered says whether one of some subjects, which may have wildcards, covers another.
+// covered reports whether one of some subjects, which may have wildcards, covers another.
 func covered(published string, by []string) bool {
 	return slices.ContainsFunc(by, func(taken string) bool {
 		return Permission{Subject: taken}.covers(Permission{Subject: published})
@@ -285,7 +285,7 @@ func (s *eventStream) store(ctx context.Context, message *nats.Msg, id string, a
 			return doubtful, err
 		}
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
-			if fault := within(ctx, storeAttempt, anew); fault != nil && !s.mayPass(fault) {
+			if failed := within(ctx, storeAttempt, anew); failed != nil && !s.mayPass(failed) {
 				return doubtful, err
 			}
 		} else if !isTimeout(err) {
@@ -327,7 +327,7 @@ const (
 	tooManyPending    = 10121 // of a consumer: more than the broker, the account or the stream allows
 )
 
-// mayPass says whether it makes sense to ask JetStream once more: a cluster may be choosing another leader.
+// mayPass reports whether it makes sense to ask JetStream once more: a cluster may be choosing another leader.
 func (s *eventStream) mayPass(err error) bool {
 	if apiError, ok := errors.AsType[*jetstream.APIError](err); ok {
 		switch apiError.ErrorCode {
@@ -340,13 +340,13 @@ func (s *eventStream) mayPass(err error) bool {
 	return isTimeout(err) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrReconnectBufExceeded)
 }
 
-// isAPIError says whether JetStream has answered with an error code.
+// isAPIError reports whether JetStream has answered with an error code.
 func isAPIError(err error, code jetstream.ErrorCode) bool {
 	apiError, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && apiError.ErrorCode == code
 }
 
-// denies says whether what the broker denied last was to publish to a subject.
+// denies reports whether what the broker denied last was to publish to a subject.
 func (s *eventStream) denies(subject string) bool {
 	denied, ok := denialOf(s.conn.link.conn().LastError())
 	return ok && denied == denial{publish: true, subject: subject}

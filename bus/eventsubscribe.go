@@ -21,7 +21,7 @@ import (
 // its name begins with On: OnOrdered([ctx context.Context,] arguments…) error. With an interface as type parameter,
 // Subscribe[ordersapi.Events](conn, ordersapi.Host, impl), only its methods count; to subscribe to some of the events,
 // declare an interface with only these. The subscriptions are live when Subscribe returns; on an error none is, and the
-// error names every fault that was found. It waits for the broker for at most 5 s.
+// error names everything that was found wrong. It waits for the broker for at most 5 s.
 //
 // The service of conn gets each event at most once: its instances share them. With [NoQueue] every instance gets each
 // event. The error of a handler is logged on this side, and the source does not hear of it.
@@ -72,14 +72,14 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 		return nil, nil, err
 	}
 	routing := config.routing()
-	faults := []error{config.checkEvents()}
+	errs := []error{config.checkEvents()}
 	for _, method := range service.Methods {
-		if fault := eventFault(method, routing.Methods[method.Name]); fault != nil {
-			faults = append(faults, fmt.Errorf("method %s: %w", method.Name, fault))
+		if unfit := checkEventMethod(method, routing.Methods[method.Name]); unfit != nil {
+			errs = append(errs, fmt.Errorf("method %s: %w", method.Name, unfit))
 		}
 		routing.Methods[method.Name] = restmap.MethodOptions{HTTPMethod: http.MethodPost}
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
 	mapped, err := restmap.Map(service, routing)
@@ -95,30 +95,30 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 
 // checkEvents finds options that make no sense where events are handled.
 func (s *serviceConfig) checkEvents() error {
-	var faults []error
+	var errs []error
 	all := []endpointConfig{s.endpoints}
 	for name := range s.methods {
 		all = append(all, s.method(name).endpointConfig)
 	}
 	for _, each := range all {
 		if each.port != eventPort {
-			faults = append(faults, fmt.Errorf("events are on port %d: leave bus.Port out", eventPort))
+			errs = append(errs, fmt.Errorf("events are on port %d: leave bus.Port out", eventPort))
 		}
 		if s.durable != nil && !each.queue {
-			faults = append(faults, errors.New("stored events go to one instance of a service, not to all of them: leave out bus.NoQueue or bus.Durable"))
+			errs = append(errs, errors.New("stored events go to one instance of a service, not to all of them: leave out bus.NoQueue or bus.Durable"))
 		}
 		if s.durable != nil && each.secured {
-			faults = append(faults, errors.New("stored events carry no token whose claims could be checked: leave out bus.RequireClaims or bus.Durable"))
+			errs = append(errs, errors.New("stored events carry no token whose claims could be checked: leave out bus.RequireClaims or bus.Durable"))
 		}
 	}
 	if s.durable != nil {
-		faults = append(faults, s.durable.check())
+		errs = append(errs, s.durable.check())
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// eventFault says why a method is no event.
-func eventFault(method *reflectapi.Method, chosen restmap.MethodOptions) error {
+// checkEventMethod returns an error for a method that cannot handle an event.
+func checkEventMethod(method *reflectapi.Method, chosen restmap.MethodOptions) error {
 	switch {
 	case !isEventName(method.Name):
 		return fmt.Errorf("is not an event handler: rename it to On%s, or leave it out with bus.ExcludeMethods(%q)", method.Name, method.Name)

@@ -262,7 +262,7 @@ func (c *Conn) Traffic() metrics.Traffic { return c.reportTraffic() }
 // FlushLog waits until the lines of a connection are written.
 func FlushLog(c *Conn) { c.link.lines.flush(context.Background()) }
 
-// IsReminding says whether callers are to be reminded that they wait.
+// IsReminding reports whether callers are to be reminded that they wait.
 func (c *Conn) IsReminding() bool { return c.pending.reminder.going.Load() }
 
 // PassedOn returns the error that a caller gets for a problem of status 409, and the body with which it answers when it passes

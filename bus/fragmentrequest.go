@@ -52,23 +52,23 @@ func newUnfinished(c *Conn, limit int) *unfinished {
 }
 
 // begin keeps the first part of a request. One that is refused, here or before, leaves nothing but a note of a few bytes.
-func (u *unfinished) begin(in *incoming, fault error) error {
+func (u *unfinished) begin(in *incoming, why error) error {
 	defer u.refuseEvicted()
 	there := in.Address
 	there.Host = u.conn.ownHost
 	published, err := there.Subject(u.conn.plane)
-	if fault == nil {
-		fault = err
+	if why == nil {
+		why = err
 	}
-	if fault == nil {
-		fault = u.beginGood(in, published)
+	if why == nil {
+		why = u.beginGood(in, published)
 	}
-	if fault != nil && err == nil && in.Request.TimeBudget > 0 {
+	if why != nil && err == nil && in.Request.TimeBudget > 0 {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.refused.add(refusedKey{keyOf(in.Request), published}, time.Now().Add(in.Request.TimeBudget))
 	}
-	return fault
+	return why
 }
 
 func (u *unfinished) beginGood(in *incoming, published string) error {
@@ -179,7 +179,7 @@ func (u *unfinished) add(part *wire.Request, published string, size int) (whole 
 
 // spoil takes a malformed request. If others of its parts are kept, the request is refused for good: its sender is told so, and
 // must not find that it has run all the same. It returns false for one that is no part, as far as can be told.
-func (u *unfinished) spoil(part *wire.Request, published string, fault error) (isPart bool) {
+func (u *unfinished) spoil(part *wire.Request, published string, err error) (isPart bool) {
 	name := keyOf(part)
 	u.mu.Lock()
 	kept, refused := u.requests[name], u.refused.has(refusedKey{name, published})
@@ -188,10 +188,10 @@ func (u *unfinished) spoil(part *wire.Request, published string, fault error) (i
 	case refused:
 		return true
 	case kept != nil && kept.subject == published:
-		u.refuse(name, kept, unsent(fault))
+		u.refuse(name, kept, unsent(err))
 		return true
 	case part.Fragment.Number > 1:
-		u.conn.drop(published, fault)
+		u.conn.drop(published, err)
 		return true
 	default:
 		return false
@@ -224,7 +224,7 @@ func (u *unfinished) take(part *wire.Request, published string, size int) (*inco
 		kept.await()
 		return nil, nil //nolint:nilnil // others are still to come
 	}
-	u.remove(name, kept)
+	u.removeLocked(name, kept)
 	kept.in.Request.TimeBudget = kept.left()
 	kept.in.kept = kept
 	return kept.in, nil
@@ -246,7 +246,7 @@ func (u *unfinished) addLocked(kept *unfinishedRequest, part *wire.Request, size
 // refuseLocked frees what has come, leaves a note, and returns the first part.
 func (u *unfinished) refuseLocked(kept *unfinishedRequest) *incoming {
 	name := keyOf(kept.in.Request)
-	u.remove(name, kept)
+	u.removeLocked(name, kept)
 	kept.held.free()
 	u.refused.add(refusedKey{name, kept.subject}, kept.begun.Add(kept.in.Request.TimeBudget))
 	return kept.in
@@ -266,8 +266,8 @@ func (u *unfinished) refuse(name requestKey, kept *unfinishedRequest, why error)
 	}
 }
 
-// remove forgets a request. The lock is held.
-func (u *unfinished) remove(name requestKey, kept *unfinishedRequest) {
+// removeLocked forgets a request.
+func (u *unfinished) removeLocked(name requestKey, kept *unfinishedRequest) {
 	kept.abandon.Stop()
 	u.stalest.Remove(kept.place)
 	delete(u.requests, name)
@@ -299,7 +299,7 @@ func (u *unfinished) forget(name requestKey, kept *unfinishedRequest) bool {
 	if u.requests[name] != kept {
 		return false
 	}
-	u.remove(name, kept)
+	u.removeLocked(name, kept)
 	kept.held.free()
 	return true
 }
@@ -318,7 +318,7 @@ func (u *unfinished) close() {
 	defer u.mu.Unlock()
 	u.closed = true
 	for name, kept := range u.requests {
-		u.remove(name, kept)
+		u.removeLocked(name, kept)
 		kept.held.free()
 	}
 }
@@ -326,17 +326,17 @@ func (u *unfinished) close() {
 // resume takes in a request of which all parts have come. Its time has run since the first one.
 func (c *Conn) resume(in *incoming) (taken bool) {
 	in.Request.Fragment = wire.Fragment{}
-	var fault error
+	var err error
 	if in.Request.TimeBudget > 0 {
-		fault = c.takeIn(in)
+		err = c.takeIn(in)
 	} else {
-		fault = newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent before the last part arrived")
+		err = newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent before the last part arrived")
 	}
-	if fault != nil {
+	if err != nil {
 		in.freeParts()
-		c.turnAway(in, fault)
+		c.turnAway(in, err)
 	}
-	return fault == nil
+	return err == nil
 }
 
 // joinParts puts the body together. It is much to copy, and the goroutine that reads from the broker has no time for it.

@@ -35,7 +35,7 @@ func (p *pending) takePart(part *wire.Response, size int) bool {
 	if s == nil || !s.expects(part) {
 		return false
 	}
-	switch response, err := p.collect(at, part, size); {
+	switch response, err := p.collectLocked(at, part, size); {
 	case errors.Is(err, errRepeated):
 		return false
 	case err != nil:
@@ -48,10 +48,10 @@ func (p *pending) takePart(part *wire.Response, size int) bool {
 	return true
 }
 
-// collect returns a response when this part makes it whole. After an error other than errRepeated it cannot be had any
-// more. The lock is held.
-func (p *pending) collect(at *shard, part *wire.Response, size int) (*wire.Response, error) {
-	known, isNew := p.arrivingFrom(at, part)
+// collectLocked returns a response when this part makes it whole. After an error other than errRepeated it cannot be had any
+// more.
+func (p *pending) collectLocked(at *shard, part *wire.Response, size int) (*wire.Response, error) {
+	known, isNew := p.arrivingFromLocked(at, part)
 	switch {
 	case isNew:
 		return nil, known.begin(part, size, p.limit)
@@ -71,9 +71,8 @@ func (p *pending) collect(at *shard, part *wire.Response, size int) (*wire.Respo
 	return &response, nil
 }
 
-// arrivingFrom returns the response that a part belongs to, nil when there are more than anybody could answer. The lock
-// is held.
-func (p *pending) arrivingFrom(at *shard, part *wire.Response) (known *arrivingResponse, isNew bool) {
+// arrivingFromLocked returns the response that a part belongs to, nil when there are more than anybody could answer.
+func (p *pending) arrivingFromLocked(at *shard, part *wire.Response) (known *arrivingResponse, isNew bool) {
 	of, from := at.arriving[part.MsgID], senderOf(part)
 	if of == nil {
 		of = make(arriving)
@@ -117,8 +116,8 @@ func (a *arrivingResponse) giveUp() {
 	a.held.free()
 }
 
-// forget frees what has come for a request. The lock is held.
-func (at *shard) forget(id string) {
+// forgetLocked frees what has come for a request.
+func (at *shard) forgetLocked(id string) {
 	for _, response := range at.arriving[id] {
 		response.giveUp()
 	}

@@ -21,7 +21,7 @@ func (l *link) payload() int {
 	return math.MaxInt
 }
 
-// refuses says whether a body is larger than any message that the broker takes. Of a small one it does not ask: then the
+// refuses reports whether a body is larger than any message that the broker takes. Of a small one it does not ask: then the
 // broker client refuses the message.
 func (l *link) refuses(body int) bool {
 	const small = 16 << 10
@@ -167,14 +167,13 @@ func (s *unicastSlot) firstTaker() peer {
 	return s.departing.taker
 }
 
-// ackedWhole says whether somebody has taken the request, and not just a part of it. The lock is held.
-func (s *unicastSlot) ackedWhole() bool {
+// ackedWholeLocked reports whether somebody has taken the request, and not just a part of it.
+func (s *unicastSlot) ackedWholeLocked() bool {
 	return len(s.acks) > 0 && s.departing == nil
 }
 
-// believes says whether an instance may answer: of those that have the first part of a request, one gets the others. The
-// lock is held.
-func (s *unicastSlot) believes(from peer) bool {
+// believesLocked reports whether an instance may answer: of those that have the first part of a request, one gets the others.
+func (s *unicastSlot) believesLocked(from peer) bool {
 	if s.departing != nil {
 		return s.departing.taker == from
 	}
@@ -188,7 +187,7 @@ func (s *unicastSlot) idle() []peer {
 	return slices.DeleteFunc(slices.Clone(s.acks), func(acked peer) bool { return acked == s.departing.taker })
 }
 
-// incomplete says whether parts are left, so that nothing can have been handled.
+// incomplete reports whether parts are left, so that nothing can have been handled.
 func (s *unicastSlot) incomplete() bool { return s.departing != nil && !s.departing.complete }
 
 // follow sends all parts but the first to the instance that has taken that, on the caller's goroutine. It stops when the
@@ -213,7 +212,7 @@ func (s *unicastSlot) follow(ctx context.Context, taker peer, ends time.Time) er
 	return nil
 }
 
-// over says whether the call has ended, so that wait finds why.
+// over reports whether the call has ended, so that wait finds why.
 func (s *unicastSlot) over(ctx context.Context, ends time.Time) bool {
 	response, err := s.outcome()
 	return response != nil || err != nil || ctx.Err() != nil || !time.Now().Before(ends)

@@ -244,10 +244,10 @@ func (x *Exchange) failed(err error) *Error {
 	return unsent(err)
 }
 
-// answeredByInterceptor says whether a call of our own has ended with a response that came from nowhere else.
+// answeredByInterceptor reports whether a call of our own has ended with a response that came from nowhere else.
 func (x *Exchange) answeredByInterceptor() bool { return !x.out.left && x.Response != nil }
 
-// mayHaveRun says whether the latest attempt has reached a handler, for all that is known.
+// mayHaveRun reports whether the latest attempt has reached a handler, for all that is known.
 func (x *Exchange) mayHaveRun() bool {
 	switch response := x.out.latest.response; {
 	case x.out.latest.err != nil:

@@ -41,7 +41,7 @@ func closeConn(t *testing.T, conn *bus.Conn) {
 	}
 }
 
-// passesBroker says whether a unicast from caller to host is seen by the broker.
+// passesBroker reports whether a unicast from caller to host is seen by the broker.
 func passesBroker(t *testing.T, w *world, caller *bus.Conn, host string) bool {
 	t.Helper()
 	requests := tap(t, w, w.Plane()+".443.>")

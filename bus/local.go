@@ -37,7 +37,7 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 	local := s.caller.link.local
 	local.mu.RLock()
 	defer local.mu.RUnlock()
-	callee, found := local.pick(s.caller.plane, request.address)
+	callee, found := local.pickLocked(s.caller.plane, request.address)
 	if callee == nil {
 		return false, nil
 	}
@@ -89,7 +89,7 @@ type localHost struct{ plane, host string }
 
 func newLocals() *locals { return &locals{instances: make(map[localHost][]*Conn)} }
 
-// serves says whether there is an instance of a host.
+// serves reports whether there is an instance of a host.
 func (l *locals) serves(plane, host string) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -118,9 +118,8 @@ func (l *locals) remove(c *Conn) {
 	}
 }
 
-// pick returns a random instance that serves the address, with its route; or the instance that the address names; or nil.
-// The lock is held.
-func (l *locals) pick(plane string, address subject.Address) (*Conn, match) {
+// pickLocked returns a random instance that serves the address, with its route; or the instance that the address names; or nil.
+func (l *locals) pickLocked(plane string, address subject.Address) (*Conn, match) {
 	if among := l.instances[localHost{plane, address.Host}]; len(among) > 0 {
 		first := rand.IntN(len(among)) //nolint:gosec // balancing is no secret
 		for i := range among {
@@ -225,7 +224,7 @@ func (in *incoming) give(out reflect.Value) bool {
 	return true
 }
 
-// answeredBy says whether the results belong to a response. An interceptor may have replaced the response by another one
+// answeredBy reports whether the results belong to a response. An interceptor may have replaced the response by another one
 // with the same, absent body.
 func (g *given) answeredBy(response *wire.Response) bool {
 	return g != nil && g.filled != nil && (g.filled == response || response.Status == g.filled.Status && response.Body == nil)

@@ -70,7 +70,7 @@ func (in *incoming) levelOf(failed *Error) zerolog.Level {
 	}
 }
 
-// isFault says whether nobody meant a request to fail so, and its reason has to be in the log.
+// isFault reports whether nobody meant a request to fail so, and its reason has to be in the log.
 func (in *incoming) isFault(failed *Error) bool {
 	switch {
 	case !failed.isInternal(), errors.Is(failed, errAborted):
@@ -82,7 +82,7 @@ func (in *incoming) isFault(failed *Error) bool {
 	}
 }
 
-// logMade logs a call of our own. Whether its failure is a fault is for the caller to judge.
+// logMade logs a call of our own. Its caller decides whether the failure is an error.
 func (c *Conn) logMade(x *Exchange, err error) {
 	if !c.logs(zerolog.DebugLevel) {
 		return
@@ -98,7 +98,7 @@ func (c *Conn) logMade(x *Exchange, err error) {
 	line.Msg("call made")
 }
 
-// logs says whether a line of this level is written at all, so that none is built in vain.
+// logs reports whether a line of this level is written at all, so that none is built in vain.
 func (c *Conn) logs(level zerolog.Level) bool {
 	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.slog == nil || c.slog.Enabled(context.Background(), slogLevel(level)))
 }
@@ -185,7 +185,7 @@ func (c *connectConfig) loggerOf(host, id string) zerolog.Logger {
 func WithSlog(logger *slog.Logger) ConnectOption {
 	return func(c *connectConfig) {
 		if logger == nil {
-			c.faults = append(c.faults, errors.New("bus.WithSlog: the logger is nil"))
+			c.errs = append(c.errs, errors.New("bus.WithSlog: the logger is nil"))
 			return
 		}
 		to := zerolog.New(slogWriter{logger})

@@ -55,7 +55,7 @@ func (c *Conn) measureMade(next CallFunc) CallFunc {
 }
 
 // callee returns the host that was called, without the instance that may have been addressed, as far as anybody has told which
-// that is; certain says whether somebody has answered for it.
+// that is; certain reports whether somebody has answered for it.
 func (x *Exchange) callee(err error) (host string, certain bool) {
 	if x.Response != nil {
 		return x.Response.FromHost, true
@@ -266,7 +266,7 @@ func truth(is bool) float64 {
 
 // MetricsHandler returns an http.Handler that writes the metrics of several connections of a process as one page in the
 // text format of Prometheus: those that [Conn.ServeMetrics] writes of each. A connection that is given twice counts
-// once; without any the page is empty. The handler may be used by several goroutines at once.
+// once; without any the page is empty. The handler is safe for concurrent use.
 func MetricsHandler(conns ...*Conn) http.Handler {
 	var once []*Conn
 	for _, conn := range conns {

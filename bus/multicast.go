@@ -143,7 +143,7 @@ type outcome struct {
 	failed   *Error
 }
 
-// ofCall says whether it is not that of an instance: the call has reached none.
+// ofCall reports whether it is not that of an instance: the call has reached none.
 func (o *outcome) ofCall() bool { return o.failed != nil && o.failed.Host == "" }
 
 func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {
@@ -250,17 +250,17 @@ func (s *multicastSlot) look() (came outcome, now progress) {
 		return came, isOwed
 	case s.direct:
 		return came, isComplete
-	case s.relies():
+	case s.reliesLocked():
 		return came, isKnown
-	case time.Now().Before(s.lastAck.Add(s.silence())):
+	case time.Now().Before(s.lastAck.Add(s.silenceLocked())):
 		return came, isOpen
 	default:
 		return came, isQuiet
 	}
 }
 
-// relies says whether the call ends because those who were known have answered. The lock is held.
-func (s *multicastSlot) relies() bool {
+// reliesLocked reports whether the call ends because those who were known have answered.
+func (s *multicastSlot) reliesLocked() bool {
 	return len(s.known) > 0 && s.missing == 0 && !s.direct && !s.doubts
 }
 
@@ -269,11 +269,11 @@ func (s *multicastSlot) doubt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.doubts
-	s.doubts = before || s.relies()
+	s.doubts = before || s.reliesLocked()
 	return s.doubts != before
 }
 
-// mayBeGreeted says whether a request of the framework is being handled, which may be a greeting.
+// mayBeGreeted reports whether a request of the framework is being handled, which may be a greeting.
 func (s *multicastSlot) mayBeGreeted() bool {
 	_, working := s.conn.controls.Count()
 	return working > 0

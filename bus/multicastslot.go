@@ -65,21 +65,21 @@ func (s *multicastSlot) acknowledge(ack *wire.Response) bool {
 	if s.sealed {
 		return false
 	}
-	if at := s.place(ack); at >= 0 {
-		s.heard(at, ack)
+	if at := s.placeLocked(ack); at >= 0 {
+		s.heardLocked(at, ack)
 	}
 	return true
 }
 
-// place returns where the sender stands among the members; -1 when there are too many. A second instance that names a
-// queue which another one has answered for stands for itself: it owes an answer, too. The lock is held.
-func (s *multicastSlot) place(response *wire.Response) int {
+// placeLocked returns where the sender stands among the members; -1 when there are too many. A second instance that names a queue
+// which another one has answered for stands for itself: it owes an answer, too.
+func (s *multicastSlot) placeLocked(response *wire.Response) int {
 	var room [128]byte
 	name := appendResponderName(room[:0], response)
-	at, met := s.find(name)
+	at, met := s.findLocked(name)
 	if met && s.members[at].acked && s.members[at].ack != senderOf(response) {
 		name = appendInstanceName(room[:0], response)
-		at, met = s.find(name)
+		at, met = s.findLocked(name)
 	}
 	if met {
 		return at
@@ -95,16 +95,16 @@ func (s *multicastSlot) place(response *wire.Response) int {
 	return at
 }
 
-// find returns the place of a name. The lock is held.
-func (s *multicastSlot) find(name []byte) (at int, met bool) {
+// findLocked returns the place of a name.
+func (s *multicastSlot) findLocked(name []byte) (at int, met bool) {
 	if at, met = s.known[string(name)]; !met {
 		at, met = s.strangers[string(name)]
 	}
 	return at, met
 }
 
-// heard notes that a member owes a response. The lock is held.
-func (s *multicastSlot) heard(at int, response *wire.Response) {
+// heardLocked notes that a member owes a response.
+func (s *multicastSlot) heardLocked(at int, response *wire.Response) {
 	if from := &s.members[at]; !from.acked {
 		from.acked, from.ack = true, senderOf(response)
 		s.acked++
@@ -120,12 +120,12 @@ func (s *multicastSlot) respond(response *wire.Response) {
 	if s.sealed {
 		return
 	}
-	at := s.place(response)
+	at := s.placeLocked(response)
 	if at < 0 || s.members[at].answered {
 		return
 	}
-	s.heard(at, response)
-	s.settle(at, outcome{response: response})
+	s.heardLocked(at, response)
+	s.settleLocked(at, outcome{response: response})
 	s.wake()
 }
 
@@ -140,18 +140,18 @@ func (s *multicastSlot) spoil(response *wire.Response, failed *Error) {
 	}
 	at := slices.IndexFunc(s.members, func(m member) bool { return m.owes() && m.ack == senderOf(response) })
 	if at < 0 { // it has not acked; else its queue need not be known
-		at = s.place(response)
+		at = s.placeLocked(response)
 	}
 	if at < 0 || s.members[at].answered {
 		return
 	}
-	s.heard(at, response)
-	s.settle(at, outcome{failed: failed})
+	s.heardLocked(at, response)
+	s.settleLocked(at, outcome{failed: failed})
 	s.wake()
 }
 
-// settle keeps the outcome of the call at a member. The lock is held.
-func (s *multicastSlot) settle(at int, came outcome) {
+// settleLocked keeps the outcome of the call at a member.
+func (s *multicastSlot) settleLocked(at int, came outcome) {
 	s.members[at].answered = true
 	s.answered++
 	if at < len(s.known) {
@@ -166,7 +166,7 @@ func (s *multicastSlot) lose(gone peer) {
 	defer s.mu.Unlock()
 	for at, each := range s.members {
 		if each.owes() && each.ack == gone {
-			s.settle(at, outcome{failed: instanceLost(gone, s.call.MsgID)})
+			s.settleLocked(at, outcome{failed: instanceLost(gone, s.call.MsgID)})
 		}
 	}
 }
@@ -273,9 +273,9 @@ type haste struct {
 	long  bool          // it has been quiet for [multicastQuiet], and everything that came until then has been looked at
 }
 
-// silence is how long no new ack must have come. As long as there is none at all, it is what a unicast call waits: the broker
-// would have said so if nobody had got the request. The lock is held.
-func (s *multicastSlot) silence() time.Duration {
+// silenceLocked is how long no new ack must have come. As long as there is none at all, it is what a unicast call waits: the
+// broker would have said so if nobody had got the request.
+func (s *multicastSlot) silenceLocked() time.Duration {
 	if s.acked == 0 {
 		return max(multicastQuiet, s.conn.ackWait)
 	}
@@ -290,7 +290,7 @@ func (s *multicastSlot) silence() time.Duration {
 func (s *multicastSlot) quietFrom() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lastAck.Add(s.silence())
+	return s.lastAck.Add(s.silenceLocked())
 }
 
 // believes finds out whether it has really been quiet, or this process or the broker was slow; false if the call has to be
@@ -303,7 +303,7 @@ func (s *multicastSlot) believes(ctx context.Context) bool {
 	defer s.mu.Unlock()
 	s.hasty = s.hasty && trusted
 	s.lag = max(s.lag, time.Since(due))
-	quiet := !time.Now().Before(s.lastAck.Add(s.silence()))
+	quiet := !time.Now().Before(s.lastAck.Add(s.silenceLocked()))
 	s.long = quiet && caughtUp && !s.hasty
 	return quiet
 }
@@ -324,7 +324,7 @@ func (s *multicastSlot) catchUp(ctx context.Context) bool {
 func (s *multicastSlot) everybody() []peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, queued := s.find([]byte(s.host)); queued || !s.long {
+	if _, queued := s.findLocked([]byte(s.host)); queued || !s.long {
 		return nil
 	}
 	return s.heardFrom()

@@ -155,7 +155,7 @@ func (l *link) giveBack() int {
 	return l.users
 }
 
-// failed says whether the link was dialled and is unusable.
+// failed reports whether the link was dialled and is unusable.
 func (l *link) failed() bool {
 	select {
 	case <-l.dialled:
@@ -332,11 +332,11 @@ func (l *listening) take(message *nats.Msg) *incoming {
 func (c *Conn) subscribe(added *listening) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.listen(added)
+	return c.listenLocked(added)
 }
 
-// listen adds a subscription. The lock is held.
-func (c *Conn) listen(added *listening) error {
+// listenLocked adds a subscription.
+func (c *Conn) listenLocked(added *listening) error {
 	if c.closing != nil {
 		return ErrClosed
 	}

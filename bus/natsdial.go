@@ -143,7 +143,7 @@ func noBroker(config linkConfig, err error) error {
 // withheld stands for what may be a part of a login.
 const withheld = "…"
 
-// mayPass says whether trying again can help: it does when nothing listens yet.
+// mayPass reports whether trying again can help: it does when nothing listens yet.
 func mayPass(err error) bool {
 	if _, isFile := errors.AsType[*fs.PathError](err); isFile {
 		return false // of certificates or credentials, which cannot be read

@@ -206,34 +206,34 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	in := c.newIncoming()
 	in.through, in.size, in.back = through, len(message.Data), c.nats
 	request := in.Request
-	fault := c.link.intake.reader.ParseRequest(message.Data, request)
+	err := c.link.intake.reader.ParseRequest(message.Data, request)
 	to, known := c.callers.responseSubject(request, through.ofFramework())
 	if !known || request.MsgID == "" {
-		c.drop(message.Subject, cmp.Or(fault, errNoSender))
+		c.drop(message.Subject, cmp.Or(err, errNoSender))
 		if known {
-			c.answerNameless(in, to, fault)
+			c.answerNameless(in, to, err)
 		}
 		return nil
 	}
-	if fault == nil && request.Fragment.Number > 1 {
+	if err == nil && request.Fragment.Number > 1 {
 		return c.unfinished.add(request, message.Subject, len(message.Data))
 	}
-	if fault != nil && c.unfinished.spoil(request, message.Subject, fault) {
+	if err != nil && c.unfinished.spoil(request, message.Subject, err) {
 		return nil
 	}
 	in.backTo = c.backTo(to, request, message)
 	switch {
-	case fault != nil:
+	case err != nil:
 		in.Address.Path = pathOf(request.Target) // for the answer
 	case through.plain(c, request):
 		in.Address, in.match = through.address(c), through.match()
 	default:
-		in.Address, fault = addressOf(request, message.Subject)
+		in.Address, err = addressOf(request, message.Subject)
 		if through.endpoint != nil && through.endpoint.source != "" { // on a host that is not ours
 			in.match = through.match()
 		}
 	}
-	if !c.receive(in, fault) {
+	if !c.receive(in, err) {
 		return nil
 	}
 	return in
@@ -242,12 +242,12 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 // answerNameless tells the sender of a request what is wrong with it, if it has no valid message id: the response has none,
 // either, and no ack comes before it. Where answers are allowed only on the reply subject, which ends with the id, there is
 // none.
-func (c *Conn) answerNameless(in *incoming, to string, fault error) {
+func (c *Conn) answerNameless(in *incoming, to string, err error) {
 	if c.allowResponses {
 		return
 	}
 	in.backTo = to
-	c.respond(in, c.refusal(in, unsent(fault)).response())
+	c.respond(in, c.refusal(in, unsent(err)).response())
 }
 
 var errNoSender = errors.New("the message must have a valid Bus-From-Host and Bus-From-Id")

@@ -166,7 +166,7 @@ func (l *link) awaitOpen(ctx context.Context) error {
 	return nil
 }
 
-// isOpen says whether the broker is there. An outage ends a moment after there is a connection.
+// isOpen reports whether the broker is there. An outage ends a moment after there is a connection.
 func (l *link) isOpen() bool { return l.conn().IsConnected() && !l.outage.isDown() }
 
 // awaitChange returns when isOpen may say something else.
@@ -240,7 +240,7 @@ func (o *outage) begin(grace time.Duration) {
 	}
 	o.down = true
 	o.calm.Store(math.MaxInt64)
-	o.tell()
+	o.tellLocked()
 	over := *o.over.Load()
 	if o.timer != nil && !o.timer.Stop() {
 		return // the grace is over already
@@ -261,7 +261,7 @@ func (o *outage) end() bool {
 	}
 	o.down, o.back = false, time.Now()
 	o.calm.Store(o.back.UnixNano())
-	o.tell()
+	o.tellLocked()
 	if o.timer == nil || !o.timer.Stop() {
 		o.renew()
 	}
@@ -269,8 +269,8 @@ func (o *outage) end() bool {
 	return true
 }
 
-// tell wakes everybody. The lock is held.
-func (o *outage) tell() {
+// tellLocked wakes everybody.
+func (o *outage) tellLocked() {
 	close(o.changed)
 	o.changed = make(chan struct{})
 }
@@ -284,7 +284,7 @@ func (o *outage) stop() {
 	}
 }
 
-// recent says whether the broker is away, or was a moment ago.
+// recent reports whether the broker is away, or was a moment ago.
 func (o *outage) recent() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

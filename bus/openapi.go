@@ -140,7 +140,7 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 	}
 	service := openapi.Service{
 		Host: c.host, Port: port, Version: c.version, BaseURL: baseURL,
-		Description: cmp.Or(c.description, d.description(visible)),
+		Description: cmp.Or(c.description, d.descriptionLocked(visible)),
 	}
 	for _, e := range visible {
 		service.Endpoints = append(service.Endpoints, &openapi.Described{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil})
@@ -191,8 +191,8 @@ func visibleOf(all []*endpoint, verified claims.Claims) (visible []*endpoint, ma
 	return visible, string(marked)
 }
 
-// description joins the doc comments of the types that a caller sees something of. The lock is held.
-func (d *documents) description(visible []*endpoint) string {
+// descriptionLocked joins the doc comments of the types that a caller sees something of.
+func (d *documents) descriptionLocked(visible []*endpoint) string {
 	var docs []string
 	for _, of := range d.docs {
 		seen := slices.ContainsFunc(of.endpoints, func(e *endpoint) bool { return slices.Contains(visible, e) })
@@ -208,7 +208,7 @@ func (d *documents) descriptionOfAll() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	visible, _ := visibleOf(d.endpoints, nil)
-	return d.description(visible)
+	return d.descriptionLocked(visible)
 }
 
 // BaseURL returns the address under which people reach the ingress, without a trailing slash: that of [WithBaseURL] or
@@ -331,12 +331,12 @@ func (c *Conn) warnThatDisplaced(e, by *endpoint) {
 // CheckNames reports what callers would miss in production, in a binary that is trimmed, stripped and far from its
 // source: names of arguments and results that are known only from the source on this machine or from debug data, doc
 // comments that would be lost, and a signature table or embedded source that is out of date. It takes what [Serve]
-// takes, registers nothing, and returns nil when all is well, else one error that names every fault and its remedy. It
+// takes, registers nothing, and returns nil when all is well, else one error that names everything that is wrong, and its remedy. It
 // is meant for tests: see CheckNames of bus/bustest.
 func CheckNames[T any](impl T, options ...ServeOption) error {
 	config := newServiceConfig(options)
-	if config.fault != nil {
-		return config.fault
+	if config.err != nil {
+		return config.err
 	}
 	return reflectapi.CheckNames(interfaceOf[T](), impl, config.describe...)
 }

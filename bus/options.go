@@ -39,7 +39,7 @@ func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 		}
 		value := reflect.ValueOf(broker)
 		if broker == nil || !value.Type().Comparable() || value.Kind() == reflect.Pointer && value.IsNil() {
-			c.faults = append(c.faults, errors.New("bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns"))
+			c.errs = append(c.errs, errors.New("bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns"))
 			return
 		}
 		c.linkConfig.provider, c.testBroker = broker, isOfTest
@@ -53,7 +53,7 @@ func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 func WithNATS(connection *nats.Conn) ConnectOption {
 	return func(c *connectConfig) {
 		if connection == nil {
-			c.faults = append(c.faults, errors.New("bus.WithNATS: the connection is nil"))
+			c.errs = append(c.errs, errors.New("bus.WithNATS: the connection is nil"))
 		}
 		c.linkConfig.nats = connection
 	}

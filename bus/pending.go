@@ -38,7 +38,7 @@ type shard struct {
 // slot receives what arrives for one request. Its methods are called on the goroutines that read from the broker: they
 // must not block. None is called any more once the slot is closed.
 type slot interface {
-	// expects says whether an ack or a response may come from its sender.
+	// expects reports whether an ack or a response may come from its sender.
 	expects(response *wire.Response) bool
 	// acknowledge takes an ack, and does not keep it.
 	acknowledge(ack *wire.Response) (inTime bool)
@@ -84,7 +84,7 @@ func (p *pending) close(id string) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	delete(at.slots, id)
-	at.forget(id)
+	at.forgetLocked(id)
 }
 
 // deliver hands an ack or a response to its slot. If nobody waits for it, or it is from an instance that was not asked, it
@@ -193,12 +193,12 @@ func (p *pending) unwatch(token string) {
 	delete(p.watches, token)
 }
 
-// cameFrom says whether a response is from the host, or the instance of it, that was called.
+// cameFrom reports whether a response is from the host, or the instance of it, that was called.
 func cameFrom(response *wire.Response, called string) bool {
 	return called == hostAll || response.FromHost == called || joins(called, response.FromID, response.FromHost)
 }
 
-// joins says whether a text is two others with a dot between: an instance and its host, a subject and a token.
+// joins reports whether a text is two others with a dot between: an instance and its host, a subject and a token.
 func joins(text, first, second string) bool {
 	return len(text) == len(first)+1+len(second) && text[:len(first)] == first && text[len(first)] == '.' && text[len(first)+1:] == second
 }
@@ -254,7 +254,7 @@ func (s *unicastSlot) expects(response *wire.Response) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return response.OpCode == wire.OpAck || len(s.acks) == 0 || s.believes(senderOf(response))
+	return response.OpCode == wire.OpAck || len(s.acks) == 0 || s.believesLocked(senderOf(response))
 }
 
 func (s *unicastSlot) acknowledge(ack *wire.Response) bool {
@@ -289,7 +289,7 @@ func (s *unicastSlot) respond(response *wire.Response) {
 	defer s.mu.Unlock()
 	if s.response == nil {
 		s.response = response
-		s.wake()
+		s.wakeLocked()
 	}
 }
 
@@ -305,7 +305,7 @@ func (s *unicastSlot) spoil(_ *wire.Response, failed *Error) {
 	defer s.mu.Unlock()
 	if s.failed == nil {
 		s.failed = failed
-		s.wake()
+		s.wakeLocked()
 	}
 }
 
@@ -339,14 +339,14 @@ func (s *unicastSlot) denied(subject string) {
 func (s *unicastSlot) reachesNobody(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed == nil && !s.ackedWhole() {
+	if s.failed == nil && !s.ackedWholeLocked() {
 		s.failed = why
-		s.wake()
+		s.wakeLocked()
 	}
 }
 
-// wake tells the caller that there is an outcome. The lock is held.
-func (s *unicastSlot) wake() {
+// wakeLocked tells the caller that there is an outcome.
+func (s *unicastSlot) wakeLocked() {
 	select {
 	case s.news <- struct{}{}:
 	default:
@@ -371,7 +371,7 @@ func (s *unicastSlot) lastWord(err error) (*wire.Response, error) {
 	return nil, err
 }
 
-// lose notes that an instance that has acked is gone, and says whether it was the last one.
+// lose notes that an instance that has acked is gone, and reports whether it was the last one.
 func (s *unicastSlot) lose(gone peer) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -150,7 +150,7 @@ func (p Permission) sameAs(other Permission) bool {
 	return p.Subject == other.Subject && p.Queue == other.Queue
 }
 
-// covers says whether p allows all that other does.
+// covers reports whether p allows all that other does.
 func (p Permission) covers(other Permission) bool {
 	if p.Queue != "" && p.Queue != other.Queue {
 		return false

@@ -76,7 +76,7 @@ func without(whole bus.Permissions) map[line]bus.Permissions {
 	return removed
 }
 
-// allows says whether an operation is what the line is for.
+// allows reports whether an operation is what the line is for.
 func (l line) allows(o operation) bool {
 	return l.verb == o.verb && l.Queue == o.queue && fitsPattern(l.Subject, o.subject)
 }

@@ -57,7 +57,7 @@ type denials struct {
 // maxDenials bounds what is remembered; beyond it everything is forgotten, and may be logged once more.
 const maxDenials = 1024
 
-// add says whether it is the first time.
+// add reports whether it is the first time.
 func (d *denials) add(denied denial) (first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,7 +114,7 @@ func (l *link) givenReport() error {
 	return l.conn().LastError()
 }
 
-// deniedSince says whether the broker has denied a subject on a given connection after an earlier report. The earlier one does
+// deniedSince reports whether the broker has denied a subject on a given connection after an earlier report. The earlier one does
 // not count: what it denied may have been allowed in the meantime.
 func (l *link) deniedSince(before error, subject string) bool {
 	last := l.givenReport()
@@ -122,7 +122,7 @@ func (l *link) deniedSince(before error, subject string) bool {
 	return ok && last != before && denied == denial{publish: true, subject: subject} //nolint:errorlint // the very same report
 }
 
-// denies says whether the broker is known not to let us publish to a subject, which holds until the next reconnect.
+// denies reports whether the broker is known not to let us publish to a subject, which holds until the next reconnect.
 func (l *link) denies(subject string) bool {
 	to := denial{publish: true, subject: subject}
 	if last, ok := denialOf(l.givenReport()); ok && last == to {
@@ -177,15 +177,15 @@ func (c *Conn) checkSubscriptions(ctx context.Context, w *witness) error {
 		if errors.Is(report, nats.ErrMaxSubscriptionsExceeded) { // always the same error, so that it may be old: rather too strict
 			return c.link.tooManySubscriptions(report)
 		}
-		if denied, isOurs := c.concerns(report); isOurs {
+		if denied, isOurs := c.concernsLocked(report); isOurs {
 			return fmt.Errorf("%w: %w", c.link.denied(denied), nats.ErrPermissionViolation)
 		}
 	}
 	return nil
 }
 
-// concerns returns which subscription of this connection, and not an optional one, a report denies. The lock is held.
-func (c *Conn) concerns(report error) (denied denial, isOurs bool) {
+// concernsLocked returns which subscription of this connection, and not an optional one, a report denies.
+func (c *Conn) concernsLocked(report error) (denied denial, isOurs bool) {
 	denied, isDenial := denialOf(report)
 	if !isDenial || denied.publish {
 		return denied, false
@@ -280,7 +280,7 @@ func (w *witness) soFar() []error {
 	return w.heard // to which more is only appended
 }
 
-// isRefusal says whether a report is about a message that the broker does not take, rather than the connection.
+// isRefusal reports whether a report is about a message that the broker does not take, rather than the connection.
 func isRefusal(report error) bool {
 	return errors.Is(report, nats.ErrPermissionViolation) || errors.Is(report, nats.ErrMaxSubscriptionsExceeded)
 }

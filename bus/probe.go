@@ -97,7 +97,7 @@ func (p *prober) review() (lost []peer, suspects bool) {
 			asked.absent = false
 		case asked.absent && asked.suspect:
 			lost = append(lost, instance)
-			p.forget(instance, asked)
+			p.forgetLocked(instance, asked)
 		case asked.absent:
 			suspects = true
 		}
@@ -105,8 +105,8 @@ func (p *prober) review() (lost []peer, suspects bool) {
 	return lost, suspects
 }
 
-// forget ends a question. The lock is held.
-func (p *prober) forget(instance peer, asked *question) {
+// forgetLocked ends a question.
+func (p *prober) forgetLocked(instance peer, asked *question) {
 	p.conn.pending.unwatch(asked.token)
 	delete(p.asked, instance)
 }
@@ -119,7 +119,7 @@ func (p *prober) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for instance, asked := range p.asked {
-		p.forget(instance, asked)
+		p.forgetLocked(instance, asked)
 	}
 }
 
@@ -220,7 +220,7 @@ const (
 	remindedAfter = 2 * reminderInterval
 )
 
-// isRemindable says whether a caller has enough time left to be reminded, and waits long enough for an ack that an interval
+// isRemindable reports whether a caller has enough time left to be reminded, and waits long enough for an ack that an interval
 // more or less makes no difference. A caller with parts to send has something else to wait for.
 func (s *unicastSlot) isRemindable(left time.Duration) bool {
 	return s.departing == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
@@ -291,5 +291,5 @@ func (at *shard) remind() {
 func (s *unicastSlot) remind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wake()
+	s.wakeLocked()
 }

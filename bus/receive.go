@@ -11,43 +11,43 @@ import (
 )
 
 // receive takes one request in: it acks it, and then refuses it or admits it to the handlers. If it returns true, the
-// caller has to run the handler now, with do, on a goroutine that may block. fault is what was already found wrong with the
+// caller has to run the handler now, with Do, on a goroutine that may block. err is what was already found wrong with the
 // message.
-func (c *Conn) receive(in *incoming, fault error) (taken bool) {
-	if fault == nil {
+func (c *Conn) receive(in *incoming, err error) (taken bool) {
+	if err == nil {
 		if !in.found() {
 			in.match = c.router.find(in.Address)
 		}
 		switch {
 		case in.through.everyone && (!in.found() || !in.endpoint.onAll):
-			in.match, fault = match{}, absent(in.Address, nil)
+			in.match, err = match{}, absent(in.Address, nil)
 		case in.found() && !in.through.brings(in.endpoint):
 			return false
 		}
 	}
-	fault = c.objection(in, fault)
+	err = c.objection(in, err)
 	inParts := in.Request.Fragment.IsPart()
 	if inParts {
-		fault = c.unfinished.begin(in, fault) // before the ack, which brings the other parts
+		err = c.unfinished.begin(in, err) // before the ack, which brings the other parts
 	}
 	c.acknowledge(in)
 	if inParts {
 		c.unfinished.acked(in)
 	}
-	if fault == nil && !inParts {
-		fault = c.takeIn(in)
+	if err == nil && !inParts {
+		err = c.takeIn(in)
 	}
-	if fault != nil {
-		c.turnAway(in, fault)
+	if err != nil {
+		c.turnAway(in, err)
 	}
-	return fault == nil && !inParts
+	return err == nil && !inParts
 }
 
 // objection says why a request must not even be started.
-func (c *Conn) objection(in *incoming, fault error) error {
+func (c *Conn) objection(in *incoming, err error) error {
 	switch {
-	case fault != nil:
-		return unsent(fault)
+	case err != nil:
+		return unsent(err)
 	case in.Request.TimeBudget <= 0:
 		return newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent before the request arrived")
 	case in.Request.CallDepth > wire.MaxCallDepth:
@@ -164,7 +164,7 @@ type incoming struct {
 	own     bool               // made by a handler of this instance, which is closing
 	entered bool               // it has reached the endpoint
 	queued  bool               // it was not handled at once
-	patient bool               // it could wait, see gate
+	patient bool               // it is an event, see worker.Limiter
 	size    int                // in bytes, as it came from the broker
 	kept    *unfinishedRequest // if it has several parts: until the first is acked, and again once all have come; else nil
 	match                      // the endpoint that serves it, once found
@@ -200,7 +200,7 @@ func subscriptionOf(e *endpoint, route *restmap.Route) subscription {
 	return subscription{endpoint: e, route: route}
 }
 
-// brings says whether a message for the endpoint found is to be handled when it comes through s. Where patterns overlap,
+// brings reports whether a message for the endpoint found is to be handled when it comes through s. Where patterns overlap,
 // the broker delivers one copy for the queue and one for each subscription without a queue: exactly one of them counts.
 func (s *subscription) brings(found *endpoint) bool {
 	if s.endpoint == nil || s.endpoint == found {
@@ -222,13 +222,13 @@ func (s *subscription) match() match {
 	return match{spot: spot{s.endpoint, s.route}}
 }
 
-// plain says whether a request, which was published to the only address there is, also spells it exactly like that.
+// plain reports whether a request, which was published to the only address there is, also spells it exactly like that.
 func (s *subscription) plain(c *Conn, request *wire.Request) bool {
 	return s.route != nil && request.Method == s.route.Method &&
 		request.Host == s.endpoint.hostOf(c) && pathOf(request.Target) == s.endpoint.Path
 }
 
-// ofFramework says whether it brings only requests of the framework itself.
+// ofFramework reports whether it brings only requests of the framework itself.
 func (s *subscription) ofFramework() bool {
 	return s.everyone || s.endpoint != nil && s.endpoint.Port == controlPort
 }

@@ -68,8 +68,8 @@ func newResponders(plane string, census *census) *responders {
 	}
 }
 
-// host returns what is known of a host, and adds it if it is new. The lock is held.
-func (r *responders) host(name string) *acquaintance {
+// hostLocked returns what is known of a host, and adds it if it is new.
+func (r *responders) hostLocked(name string) *acquaintance {
 	if r.hosts[name] == nil {
 		for other, known := range r.hosts {
 			if len(r.hosts) < maxKnownHosts {
@@ -104,7 +104,7 @@ func (r *responders) begin(host, subject, id string) memory {
 		r.ordered[r.oldest] = id
 		r.oldest = (r.oldest + 1) % maxMulticasts
 	}
-	before := memory{host: r.host(host)}
+	before := memory{host: r.hostLocked(host)}
 	before.greetings = before.host.greetings
 	if known := r.known[subject]; known != nil {
 		known.lent = true
@@ -128,7 +128,7 @@ func (r *responders) conclude(call *multicastSlot, before memory) bool {
 		r.begun[call.call.MsgID] = begun
 	}
 	if names != nil {
-		r.replace(call.call.subject, before, names)
+		r.replaceLocked(call.call.subject, before, names)
 	}
 	if there := call.everybody(); ended && len(there) > 0 {
 		r.census.reduce(r.plane, call.host, there)
@@ -136,9 +136,9 @@ func (r *responders) conclude(call *multicastSlot, before memory) bool {
 	return ended
 }
 
-// replace sets who has answered a multicast that ended. It keeps what was learnt from late acks since that began, and changes
-// nothing if somebody has come or gone since. The lock is held.
-func (r *responders) replace(subject string, before memory, names map[string]int) {
+// replaceLocked sets who has answered a multicast that ended. It keeps what was learnt from late acks since that began, and
+// changes nothing if somebody has come or gone since.
+func (r *responders) replaceLocked(subject string, before memory, names map[string]int) {
 	if before.host.greetings != before.greetings {
 		return
 	}
@@ -195,7 +195,7 @@ func (r *responders) late(ack *wire.Response) {
 	enlist(known.names, name)
 }
 
-// areAll says whether these are all the instances of a host that are known to be there. No instance has the host "all".
+// areAll reports whether these are all the instances of a host that are known to be there. No instance has the host "all".
 func (r *responders) areAll(host string, instances []peer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,7 +233,7 @@ func (r *responders) heard(host string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.host(host)
+	known := r.hostLocked(host)
 	if !known.answered {
 		known.name, known.answered = host, true // once: others read the name without the lock
 	}
@@ -331,7 +331,7 @@ func (c *census) remove(plane string, at peer) {
 	}
 }
 
-// covered says whether the host has known instances, and all of them are among these.
+// covered reports whether the host has known instances, and all of them are among these.
 func (c *census) covered(plane, host string, by []peer) bool {
 	seen := c.markAll(plane, by)
 	c.mu.Lock()

@@ -8,5 +8,5 @@ func (r *responders) learn(subject string, before memory, answered map[string]st
 	for name := range answered {
 		enlist(names, name)
 	}
-	r.replace(subject, before, names)
+	r.replaceLocked(subject, before, names)
 }

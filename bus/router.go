@@ -65,13 +65,13 @@ func newRouter() *router { return &router{ports: make(map[int]*node)} }
 func (r *router) add(endpoints []*endpoint) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var faults []error
+	var errs []error
 	for _, added := range endpoints {
 		for i := range added.mapped.Routes {
 			route := &added.mapped.Routes[i]
 			leaf := r.leaf(added.Port, route.Pattern)
 			if taken := leaf.of(route.Method); taken.found() {
-				faults = append(faults, conflict(added, taken.endpoint, *route))
+				errs = append(errs, conflict(added, taken.endpoint, *route))
 				if taken.endpoint.Name == added.Name {
 					break // its other routes are taken, too
 				}
@@ -80,10 +80,10 @@ func (r *router) add(endpoints []*endpoint) error {
 			*leaf = append(*leaf, spot{added, route})
 		}
 	}
-	if len(faults) > 0 {
+	if len(errs) > 0 {
 		r.removeAll(endpoints)
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 func hasParameters(pattern restmap.Pattern) bool {
@@ -165,7 +165,7 @@ func (r *router) servedPorts() []int {
 	return ports
 }
 
-// serves says whether a route ends here or further down.
+// serves reports whether a route ends here or further down.
 func (n *node) serves() bool {
 	if n == nil {
 		return false
@@ -193,7 +193,7 @@ func (r *router) find(address subject.Address) match {
 	if err != nil {
 		return match{}
 	}
-	return r.search(address, segments)
+	return r.searchLocked(address, segments)
 }
 
 // at returns the routes of a path that has nothing escaped, and no parameter in its pattern: the most specific there are.
@@ -213,8 +213,8 @@ func (n *node) at(path string) spots {
 	return n.spots
 }
 
-// search finds the route for the port and the method of an address, and for the segments of a path. The lock is held.
-func (r *router) search(address subject.Address, segments []string) match {
+// searchLocked finds the route for the port and the method of an address, and for the segments of a path.
+func (r *router) searchLocked(address subject.Address, segments []string) match {
 	return r.ports[address.Port].find(segments, nil, func(at spots) spot {
 		return at.choose(address.Method)
 	})
@@ -305,7 +305,7 @@ func (m match) value(name string) string {
 	return ""
 }
 
-// isDetour says whether a path leads to a web endpoint only because it is not clean, and would, if it were, lead to one that
+// isDetour reports whether a path leads to a web endpoint only because it is not clean, and would, if it were, lead to one that
 // asks for other claims: /files//private/x, where /files/private/{path+} asks for some and /files/{path+} for none. No path is
 // cleaned here, but many a handler cleans what it gets, as [http.FileServer] does, and would find the same thing. It may have
 // stripped any prefix before.
@@ -323,7 +323,7 @@ func (r *router) isDetour(address subject.Address, found match) bool {
 		cleaned := strings.Split(path.Clean("/" + strings.Join(segments[stripped:], "/"))[1:], "/")
 		file := slices.Concat(segments[:stripped], cleaned)
 		for _, straight := range [][]string{file, append(file, "")} { // a folder ends in a slash
-			if to := r.search(address, straight); to.found() && to.endpoint.secured && to.endpoint.claims != found.endpoint.claims {
+			if to := r.searchLocked(address, straight); to.found() && to.endpoint.secured && to.endpoint.claims != found.endpoint.claims {
 				return true
 			}
 		}
@@ -331,7 +331,7 @@ func (r *router) isDetour(address subject.Address, found match) bool {
 	return false
 }
 
-// isUnclean says whether a decoded segment is one that [path.Clean] removes or splits.
+// isUnclean reports whether a decoded segment is one that [path.Clean] removes or splits.
 func isUnclean(segment string) bool {
 	return segment == "" || segment == "." || segment == ".." || strings.Contains(segment, "/")
 }
@@ -385,7 +385,7 @@ func (r *router) openMethods(e *endpoint) map[*endpoint][]string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, method := range sortedMethods(map[string]bool{anyMethod: true}) {
-		to := r.search(subject.Address{Port: e.Port, Method: method}, path)
+		to := r.searchLocked(subject.Address{Port: e.Port, Method: method}, path)
 		switch {
 		case !to.found(), to.endpoint.mapped.Style != restmap.Web, to.route.Method == http.MethodGet:
 		case to.endpoint.secured && to.endpoint.claims == e.claims:

@@ -21,7 +21,7 @@ import (
 )
 
 // Serve registers the exported methods of impl as endpoints of conn's host. They are live when it returns; on an error
-// none is, and the error names every fault that was found, with its remedy. It waits for the broker for at most 5 s.
+// none is, and the error names everything that was found wrong, with its remedy. It waits for the broker for at most 5 s.
 //
 // A method is a function, Name([ctx context.Context,] arguments…) ([results…] [, error]), or a web endpoint, Name(w
 // http.ResponseWriter, r *http.Request) [error]. Functions are served as RPC, /name under GET and POST, or as REST if
@@ -81,8 +81,8 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 
 // describe finds the methods of impl, or of the interface as what impl is served.
 func describe(as reflect.Type, impl any, config *serviceConfig) (*reflectapi.Service, error) {
-	if config.fault != nil {
-		return nil, config.fault
+	if config.err != nil {
+		return nil, config.err
 	}
 	if as != nil {
 		return reflectapi.DescribeAs(as, impl, config.describe...)
@@ -205,50 +205,50 @@ func (c *Conn) remember(endpoints []*endpoint) {
 
 // validEndpoints says what is wrong with endpoints of a host, all of it at once.
 func validEndpoints(plane, host string, endpoints []*endpoint) error {
-	var faults []error
+	var errs []error
 	for _, e := range endpoints {
-		for _, fault := range e.faults(plane, host) {
-			faults = append(faults, fmt.Errorf("%s: %w", e.Name, fault))
+		for _, err := range e.check(plane, host) {
+			errs = append(errs, fmt.Errorf("%s: %w", e.Name, err))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// faults compiles the claims, too.
-func (e *endpoint) faults(plane, host string) (faults []error) {
+// check returns what is wrong with an endpoint. It compiles the claims, too.
+func (e *endpoint) check(plane, host string) (errs []error) {
 	if err := subject.CheckPort(e.Port); err != nil {
-		faults = append(faults, fmt.Errorf("%w; see bus.Port", err))
+		errs = append(errs, fmt.Errorf("%w; see bus.Port", err))
 	}
 	if e.Port == controlPort {
-		faults = append(faults, fmt.Errorf("port %d is reserved for the framework: use another port, such as 444 for internal endpoints", controlPort))
+		errs = append(errs, fmt.Errorf("port %d is reserved for the framework: use another port, such as 444 for internal endpoints", controlPort))
 	}
 	if e.Port == eventPort && e.source == "" {
-		faults = append(faults, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", eventPort))
+		errs = append(errs, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", eventPort))
 	}
 	for _, route := range e.mapped.Routes {
 		if route.Method == http.MethodHead {
-			faults = append(faults, errors.New("HEAD cannot be served by itself: serve GET, which also answers HEAD"))
+			errs = append(errs, errors.New("HEAD cannot be served by itself: serve GET, which also answers HEAD"))
 		}
 		if !e.hidden && !openapi.Lists(route.Method) {
-			faults = append(faults, fmt.Errorf("OpenAPI has no HTTP method %s: if it is not misspelt, leave the endpoint out of the documents with bus.Undocumented", route.Method))
+			errs = append(errs, fmt.Errorf("OpenAPI has no HTTP method %s: if it is not misspelt, leave the endpoint out of the documents with bus.Undocumented", route.Method))
 		}
 		if to := e.subject(plane, cmp.Or(e.source, host), route); len(to) > subject.MaxLength {
-			faults = append(faults, fmt.Errorf("its path makes a subject of %d bytes, and the limit is %d: shorten the path", len(to), subject.MaxLength))
+			errs = append(errs, fmt.Errorf("its path makes a subject of %d bytes, and the limit is %d: shorten the path", len(to), subject.MaxLength))
 		}
 	}
-	if err := cmp.Or(e.fault, e.compileClaims()); err != nil {
-		faults = append(faults, err)
+	if err := cmp.Or(e.err, e.compileClaims()); err != nil {
+		errs = append(errs, err)
 	}
 	if e.bodyLimit < 0 || e.timeBudget < 0 {
-		faults = append(faults, errors.New("its body limit or time budget is negative; see bus.MaxBodyBytes and bus.TimeBudget"))
+		errs = append(errs, errors.New("its body limit or time budget is negative; see bus.MaxBodyBytes and bus.TimeBudget"))
 	}
 	if err := checkText("bus.Description", e.description); err != nil {
-		faults = append(faults, err)
+		errs = append(errs, err)
 	}
 	if err := checkInterceptors(e.interceptors, "bus.Intercept"); err != nil {
-		faults = append(faults, err)
+		errs = append(errs, err)
 	}
-	return faults
+	return errs
 }
 
 // install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns

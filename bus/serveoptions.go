@@ -58,7 +58,7 @@ type serviceConfig struct {
 	endpoints endpointConfig
 	methods   map[string][]MethodOption
 	durable   *durable // of Subscribe: how stored events are had; nil: they are not
-	fault     error    // what is wrong with the options themselves
+	err       error    // what is wrong with the options themselves
 }
 
 // methodConfig is what the options of one method set.
@@ -77,15 +77,15 @@ func newServiceConfig(options []ServeOption) *serviceConfig {
 func apply[Option any](s *serviceConfig, options []Option, applyTo func(Option, *serviceConfig)) {
 	for i, option := range options {
 		if any(option) == nil {
-			s.fault = cmp.Or(s.fault, noOption(i))
+			s.err = cmp.Or(s.err, noOption(i))
 			continue
 		}
 		applyTo(option, s)
 	}
-	s.fault = cmp.Or(s.fault, s.endpoints.fault)
+	s.err = cmp.Or(s.err, s.endpoints.err)
 }
 
-// noOption is the fault of an option that is nil: nobody can know what it was to be, and it may have been Claims.
+// noOption is the error for an option that is nil. It is unknown what it was to be, and it may have been RequireClaims.
 func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
 
 // method returns the configuration of one method: that of the service, then its own.
@@ -168,7 +168,7 @@ func describeOption(option reflectapi.Option) ServiceOption {
 func Method(name string, options ...MethodOption) ServiceOption {
 	return serviceOption(func(c *serviceConfig) {
 		if i := slices.Index(options, nil); i >= 0 {
-			c.fault = cmp.Or(c.fault, fmt.Errorf("bus.Method(%q): %w", name, noOption(i)))
+			c.err = cmp.Or(c.err, fmt.Errorf("bus.Method(%q): %w", name, noOption(i)))
 			return
 		}
 		c.methods[name] = append(c.methods[name], options...)

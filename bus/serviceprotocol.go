@@ -47,7 +47,7 @@ const (
 // serviceSubject is where those are asked that have one name; [Conn.appear] says more.
 func (c *Conn) serviceSubject() string { return allServices + "." + serviceName(c.host) }
 
-// isListed says whether a connection answers the protocol, where it is allowed to.
+// isListed reports whether a connection answers the protocol, where it is allowed to.
 func (c *Conn) isListed() bool { return !c.unlisted && len(c.servedEndpoints()) > 0 }
 
 // join shows a connection that serves something. What the broker denies is noticed here, before the names are subscribed
@@ -88,11 +88,11 @@ func (p *serviceProtocol) add(c *Conn) (first bool, err error) {
 		return false, nil
 	}
 	p.denied = false
-	return true, p.subscribe(p.link.conn())
+	return true, p.subscribeLocked(p.link.conn())
 }
 
-// subscribe asks for what is asked of all. The lock is held.
-func (p *serviceProtocol) subscribe(on *nats.Conn) (err error) {
+// subscribeLocked asks for what is asked of all.
+func (p *serviceProtocol) subscribeLocked(on *nats.Conn) (err error) {
 	p.all, err = p.link.intake.subscribe(on, &listening{subject: allServices, receive: func(message *nats.Msg) *incoming {
 		p.take(message, nil)
 		return nil
@@ -139,10 +139,10 @@ func (p *serviceProtocol) resubscribe(on *nats.Conn) error {
 		return nil
 	}
 	p.link.intake.strike(p.all)
-	return p.subscribe(on)
+	return p.subscribeLocked(on)
 }
 
-// expects says whether a denial is of the protocol's own: no error, but how the broker was set up, or who asked.
+// expects reports whether a denial is of the protocol's own: no error, but how the broker was set up, or who asked.
 func (p *serviceProtocol) expects(denied denial) bool {
 	if !denied.publish {
 		return denied.subject == allServices || strings.HasPrefix(denied.subject, allServices+".")
@@ -161,7 +161,7 @@ func (c *Conn) appear() error {
 		return nil
 	}
 	for _, subject := range []string{c.serviceSubject(), c.serviceSubject() + "." + c.id} {
-		if err := c.listen(&listening{subject: subject, optional: true, receive: c.receiveServiceRequest}); err != nil {
+		if err := c.listenLocked(&listening{subject: subject, optional: true, receive: c.receiveServiceRequest}); err != nil {
 			return err
 		}
 	}
@@ -220,7 +220,7 @@ func semanticVersion(version string) string {
 	return made
 }
 
-// hasIdentifiers says whether a text is what SemVer has behind "-" or "+": letters, digits and "-", separated by dots. In
+// hasIdentifiers reports whether a text is what SemVer has behind "-" or "+": letters, digits and "-", separated by dots. In
 // the former numbers have no zero in front.
 func hasIdentifiers(text string, strict bool) bool {
 	for one := range strings.SplitSeq(text, ".") {
@@ -267,7 +267,7 @@ func (p *serviceProtocol) take(message *nats.Msg, asked *Conn) {
 	}
 }
 
-// mayAnswer says whether answers may go to a reply subject. It is chosen by who asks, and the answer is sent in our name: it
+// mayAnswer reports whether answers may go to a reply subject. It is chosen by who asks, and the answer is sent in our name: it
 // must not get where only we may publish. That is what begins with $, such as the subjects of JetStream and of its
 // key-value stores, and all of the planes.
 func (p *serviceProtocol) mayAnswer(to string) bool {
@@ -301,15 +301,15 @@ func (p *serviceProtocol) next() (next serviceRequest, members []*Conn, ok bool)
 		return serviceRequest{}, nil, false
 	}
 	next, p.requests = p.requests[0], p.requests[1:]
-	p.noteReply(next.reply)
+	p.noteReplyLocked(next.reply)
 	if next.asked != nil {
 		return next, []*Conn{next.asked}, true
 	}
 	return next, slices.Clone(p.members), true
 }
 
-// noteReply keeps where an answer goes, for [serviceProtocol.expects]. The lock is held.
-func (p *serviceProtocol) noteReply(to string) {
+// noteReplyLocked keeps where an answer goes, for [serviceProtocol.expects].
+func (p *serviceProtocol) noteReplyLocked(to string) {
 	if len(p.replies) < maxServiceRequests {
 		p.replies = append(p.replies, to)
 		return

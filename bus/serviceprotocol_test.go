@@ -66,7 +66,7 @@ func (o *operator) say(subject, reply, body string) {
 	}
 }
 
-// isAbsent says whether the broker reports that nobody is asked by a subject.
+// isAbsent reports whether the broker reports that nobody is asked by a subject.
 func (o *operator) isAbsent(subject string) bool {
 	o.t.Helper()
 	answers := o.ask(subject)

@@ -44,7 +44,7 @@ func (o operation) String() string {
 	return strings.TrimSpace(o.verb + " " + o.subject + " " + o.queue)
 }
 
-// allows does an operation and tells whether the broker lets it pass.
+// allows does an operation and reports whether the broker lets it pass.
 func (s *session) allows(o operation) bool {
 	s.t.Helper()
 	refused := s.publish(o.subject, "", "")

@@ -93,7 +93,7 @@ func (c *Conn) tapped(x *Exchange, err error) {
 	c.tap.keep(record)
 }
 
-// answered says whether an instance has answered a call of our own, and tells of it. That a host which is there serves no
+// answered reports whether an instance has answered a call of our own, and tells of it. That a host which is there serves no
 // such path the caller has found out by itself.
 func (x *Exchange) answered(err error) bool {
 	if err != nil {

@@ -96,7 +96,7 @@ func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trac
 	return ctx, span
 }
 
-// finish ends a span. A caller's mistake is no fault of the server, as the conventions of OpenTelemetry have it.
+// finish ends a span. A caller's mistake is no error of the server, as the conventions of OpenTelemetry have it.
 func finish(span trace.Span, x *Exchange, err error) {
 	defer span.End()
 	status := x.Status(err)

@@ -281,7 +281,7 @@ func (p *patience) renew(left peer) {
 	}
 }
 
-// pause waits before the next attempt; false when there is none. Known says whether the host has been heard of by now.
+// pause waits before the next attempt; false when there is none. Known reports whether the host has been heard of by now.
 func (p *patience) pause(ctx context.Context, known bool, ends time.Time) bool {
 	pause := min(p.next, time.Until(p.until))
 	if !p.tried.IsZero() && !known || pause <= 0 || time.Until(ends) < pause {

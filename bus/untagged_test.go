@@ -80,7 +80,7 @@ func TestArgumentsHaveTags(t *testing.T) {
 		caller, _ := newCalculator(t, w)
 		for name, call := range map[string]struct {
 			arguments any
-			fault     string
+			err       string
 		}{
 			"tags":            {tagged{1}, ""},
 			"embedded":        {&around{tagged: tagged{1}, Y: 2, Hidden: 3, inside: 4}, ""},
@@ -94,8 +94,8 @@ func TestArgumentsHaveTags(t *testing.T) {
 		} {
 			var result map[string]any
 			err := caller.Call(t.Context(), calculatorURL+"/add", call.arguments, &result)
-			if call.fault == "" && err != nil || call.fault != "" && (err == nil || !strings.Contains(err.Error(), call.fault)) {
-				t.Errorf("%s: %v, want %q", name, err, call.fault)
+			if call.err == "" && err != nil || call.err != "" && (err == nil || !strings.Contains(err.Error(), call.err)) {
+				t.Errorf("%s: %v, want %q", name, err, call.err)
 			}
 		}
 		_, err := bus.NewOperation[bare, any](caller, calculatorURL+"/add").Call(t.Context(), bare{1})

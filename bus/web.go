@@ -130,7 +130,7 @@ func (r *recorder) response(ctx context.Context, method string) (*wire.Response,
 	return &wire.Response{Status: r.status, Header: wire.FromHTTP(r.sent), Body: r.body.Bytes()}, nil
 }
 
-// untyped says whether the type of the body is to be guessed, as net/http does: not if it is encoded, as it is then not the bytes
+// untyped reports whether the type of the body is to be guessed, as net/http does: not if it is encoded, as it is then not the bytes
 // that have the type, nor if the handler has set the type to nil.
 func (r *recorder) untyped() bool {
 	_, typed := r.sent["Content-Type"]

@@ -8,7 +8,7 @@ import (
 )
 
 // cache keeps entries for all replicas of a service: what is stored through one is found through any. Keys and
-// values are any bytes; a key has 1 to 1024 of them. All methods may be used by many goroutines at once.
+// values are any bytes; a key has 1 to 1024 of them. All methods are safe for concurrent use.
 //
 // Errors have a status: 400 for a key that is none, 413 for an entry that is too large, 503 and 504 when the
 // replicas or the broker could not be asked.

@@ -31,7 +31,7 @@ func newCatalogs(conn *bus.Conn, config *portalConfig) *catalogs {
 func (c *catalogs) of(token string) *catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sweep(c.config.now())
+	c.sweepLocked(c.config.now())
 	if known := c.byToken[token]; known != nil {
 		return known
 	}
@@ -48,8 +48,8 @@ func (c *catalogs) of(token string) *catalog {
 	return made
 }
 
-// sweep forgets outdated catalogs, from time to time. The lock is held.
-func (c *catalogs) sweep(now time.Time) {
+// sweepLocked forgets outdated catalogs, from time to time.
+func (c *catalogs) sweepLocked(now time.Time) {
 	if now.Sub(c.swept) < maxAge {
 		return
 	}

@@ -94,7 +94,7 @@ func (g *gatheredLook) ping(from peer, body []byte, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.attendees.add(from) {
-		g.full()
+		g.fullLocked()
 		return
 	}
 	known := g.look.peers[from]
@@ -111,7 +111,7 @@ func (g *gatheredLook) traffic(from peer, body []byte, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.attendees.add(from) {
-		g.full()
+		g.fullLocked()
 		return
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (g *gatheredLook) traffic(from peer, body []byte, err error) {
 		all = &g.newRows
 	}
 	if *all+counted.rows() > maxRows {
-		g.full()
+		g.fullLocked()
 		return
 	}
 	*all += counted.rows()
@@ -138,7 +138,7 @@ func (g *gatheredLook) admit() *look {
 	defer g.mu.Unlock()
 	admitted, leftOut := g.attendees.admit()
 	if leftOut > 0 {
-		g.full()
+		g.fullLocked()
 	}
 	peers, rows := make(map[peer]told, len(admitted)), 0
 	for _, from := range admitted {
@@ -148,7 +148,7 @@ func (g *gatheredLook) admit() *look {
 		}
 		if known.traffic != nil && rows+known.rows() > maxRows {
 			known.traffic = nil
-			g.full()
+			g.fullLocked()
 		}
 		if known.traffic != nil {
 			rows += known.rows()
@@ -162,8 +162,8 @@ func (g *gatheredLook) admit() *look {
 // rows returns how many callers and callees an instance reports.
 func (t *traffic) rows() int { return len(t.served) + len(t.made) }
 
-// full records once that a limit is reached. The lock is held.
-func (g *gatheredLook) full() {
+// fullLocked records once that a limit is reached.
+func (g *gatheredLook) fullLocked() {
 	const text = "Some instances are left out: there are too many, or they report too much."
 	for _, known := range g.look.faults {
 		if known.text == text {

@@ -34,7 +34,7 @@ type sharedLook[T any] struct {
 // it. An error is returned to those who waited for it, and the next reader tries again.
 func (s *shared[T]) read(ctx context.Context) (T, error) {
 	s.mu.Lock()
-	if s.isRecent() {
+	if s.isRecentLocked() {
 		defer s.mu.Unlock()
 		return s.latest.seen, nil
 	}
@@ -53,11 +53,13 @@ func (s *shared[T]) read(ctx context.Context) (T, error) {
 func (s *shared[T]) outdated() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.running == nil && !s.isRecent()
+	return s.running == nil && !s.isRecentLocked()
 }
 
-// isRecent says whether the last result may be returned. The lock is held.
-func (s *shared[T]) isRecent() bool { return s.latest != nil && s.now().Sub(s.latest.began) < s.age }
+// isRecentLocked says whether the last result may be returned.
+func (s *shared[T]) isRecentLocked() bool {
+	return s.latest != nil && s.now().Sub(s.latest.began) < s.age
+}
 
 func (l *sharedLook[T]) wait(ctx context.Context) (seen T, err error) {
 	select {

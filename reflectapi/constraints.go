@@ -7,7 +7,7 @@ import (
 )
 
 // Constraints are the conditions that the jsonschema tags of a type set for its values, as in its schema. They are
-// immutable and may be used by many goroutines at once.
+// immutable and is safe for concurrent use.
 type Constraints struct {
 	values *rule // nil if only the JSON can be checked
 	sent   *rule

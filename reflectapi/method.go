@@ -21,8 +21,7 @@ type Value struct {
 	Type reflect.Type
 }
 
-// Method is one exported method, described and ready to be called. Describe makes it; it is immutable, and may be used
-// by many goroutines at once.
+// Method is one exported method, described and ready to be called. Describe makes it; it is immutable, and is safe for concurrent use.
 type Method struct {
 	Name string // e.g. "Add"
 	Doc  string // its doc comment, "" if there is none or no source is available

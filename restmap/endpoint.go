@@ -45,8 +45,7 @@ type Route struct {
 // String returns the route as in "GET /products/{id}".
 func (r Route) String() string { return r.Method + " " + r.Pattern.String() }
 
-// Endpoint is one way to call a method, or a plain handler. It is immutable, and its methods may be used by many
-// goroutines at once.
+// Endpoint is one way to call a method, or a plain handler. It is immutable, and its methods are safe for concurrent use.
 type Endpoint struct {
 	Name   string             // of the method, "Add"; of a plain handler its route, "GET /files/{path+}"
 	Style  Style              // Web for a plain handler

@@ -32,14 +32,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// readyTimeout bounds the wait for a server that reported no fault. The server is ready when its own Start returns, so
+// readyTimeout bounds the wait for a server that reported no error. The server is ready when its own Start returns, so
 // the wait is not expected to take any time.
 const readyTimeout = 10 * time.Second
 
-// Broker is a running NATS server. Its methods may be used by many goroutines at once.
+// Broker is a running NATS server. Its methods are safe for concurrent use.
 type Broker struct {
 	server   *server.Server
-	faults   *faultLog
+	errs     *faultLog
 	url      string        // "nats://127.0.0.1:4222"; "" if it does not listen
 	closing  chan struct{} // closed by Close
 	close    func()        // closes it once
@@ -63,10 +63,10 @@ func Start(options ...Option) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
-	faults := newFaultLog()
-	embedded.SetLogger(faults, false, false)
+	errs := newFaultLog()
+	embedded.SetLogger(errs, false, false)
 	embedded.Start()
-	broker := &Broker{server: embedded, faults: faults, closing: make(chan struct{})}
+	broker := &Broker{server: embedded, errs: errs, closing: make(chan struct{})}
 	broker.close = sync.OnceFunc(func() { close(broker.closing) })
 	if err := broker.awaitReady(config); err != nil {
 		broker.Close()
@@ -81,8 +81,8 @@ func Start(options ...Option) (*Broker, error) {
 
 // awaitReady returns nil when the server is ready, or why it did not start.
 func (b *Broker) awaitReady(config *settings) error {
-	if fault := b.faults.first(); fault != nil {
-		return config.explain(fault)
+	if err := b.errs.first(); err != nil {
+		return config.explain(err)
 	}
 	if !b.server.ReadyForConnections(readyTimeout) {
 		return fmt.Errorf("broker: not ready after %s", readyTimeout)

@@ -13,7 +13,7 @@ func BoundTo(b *Broker) net.Addr { return b.server.Addr() }
 
 // FillDisk has the server log what it logs when a disk is full.
 func FillDisk(b *Broker) {
-	b.faults.Errorf("JetStream failed to store a msg on stream %q: %v", "KV_kept", fmt.Errorf("write: %w", syscall.ENOSPC))
+	b.errs.Errorf("JetStream failed to store a msg on stream %q: %v", "KV_kept", fmt.Errorf("write: %w", syscall.ENOSPC))
 }
 
 // Streams returns how many streams JetStream has, 0 if it does not run.

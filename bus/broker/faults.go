@@ -13,8 +13,8 @@ import (
 type faultLog struct {
 	diskFull chan struct{} // room for one report
 
-	mu    sync.Mutex // protects fault
-	fault error
+	mu  sync.Mutex // protects err
+	err error
 }
 
 func newFaultLog() *faultLog { return &faultLog{diskFull: make(chan struct{}, 1)} }
@@ -35,8 +35,8 @@ func (l *faultLog) Errorf(_ string, arguments ...any) {
 func (l *faultLog) Fatalf(format string, arguments ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.fault == nil {
-		l.fault = asError(format, arguments)
+	if l.err == nil {
+		l.err = asError(format, arguments)
 	}
 }
 
@@ -44,7 +44,7 @@ func (l *faultLog) Fatalf(format string, arguments ...any) {
 func (l *faultLog) first() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fault
+	return l.err
 }
 
 // asError returns the error among the arguments, which can be unwrapped, or otherwise the text.
@@ -58,14 +58,14 @@ func asError(format string, arguments []any) error {
 }
 
 // explain adds a remedy to the reason why the server did not start.
-func (s *settings) explain(fault error) error {
-	if _, ok := errors.AsType[*net.OpError](fault); ok {
-		return fmt.Errorf("broker: %w; give Listen another address, port 0 takes any free port", fault)
+func (s *settings) explain(err error) error {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return fmt.Errorf("broker: %w; give Listen another address, port 0 takes any free port", err)
 	}
 	if s.directory != "" {
-		return fmt.Errorf("broker: JetStream in %q: %w; give it a directory that can be written", s.directory, fault)
+		return fmt.Errorf("broker: JetStream in %q: %w; give it a directory that can be written", s.directory, err)
 	}
-	return fmt.Errorf("broker: %w", fault)
+	return fmt.Errorf("broker: %w", err)
 }
 
 // The other methods of a logger, called while the server runs.

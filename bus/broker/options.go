@@ -75,18 +75,18 @@ type settings struct {
 	config     string // in nats-server's words; "" is none
 }
 
-// newSettings applies the options to the defaults and returns all faults.
+// newSettings applies the options to the defaults and returns all errors.
 func newSettings(options []Option) (*settings, error) {
 	config := &settings{maxPayload: DefaultMaxPayload}
-	var faults []error
+	var errs []error
 	for i, option := range options {
 		if option == nil {
-			faults = append(faults, fmt.Errorf("option %d is nil: leave it out", i+1))
+			errs = append(errs, fmt.Errorf("option %d is nil: leave it out", i+1))
 			continue
 		}
-		faults = append(faults, option(config))
+		errs = append(errs, option(config))
 	}
-	return config, errors.Join(faults...)
+	return config, errors.Join(errs...)
 }
 
 // serverOptions converts the settings to options of the server. A monitoring port, clustering and logging to a file are

@@ -19,7 +19,7 @@ const (
 func (b *Broker) restoreStorage() {
 	for {
 		select {
-		case <-b.faults.diskFull:
+		case <-b.errs.diskFull:
 		case <-b.closing:
 			return
 		}

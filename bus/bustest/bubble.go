@@ -95,7 +95,7 @@ func (b *bubble) giveUp(test string) {
 func (b *bubble) goroutines(leaveOut ...string) (found []string) {
 	silent := natsCode()
 	if len(b.open) > 0 {
-		silent = append(silent, "github.com/busline/busline/bus.")
+		silent = append(silent, "github.com/busline/busline/bus.", "github.com/busline/busline/bus/internal/worker.")
 	}
 	for stack := range strings.SplitSeq(strings.TrimSpace(stacks()), "\n\n") {
 		head, calls, _ := strings.Cut(stack, "\n")
@@ -113,7 +113,7 @@ func natsCode() []string {
 	return []string{"github.com/nats-io/", "runtime.", "internal/", "sync.", "time.", "net.", "bufio.", "io."}
 }
 
-// isAllOf says whether all functions in a stack belong to some packages, including the one that started the goroutine.
+// isAllOf reports whether all functions in a stack belong to some packages, including the one that started the goroutine.
 func isAllOf(calls string, packages []string) bool {
 	for line := range strings.Lines(calls) {
 		name := strings.TrimPrefix(line, "created by ")

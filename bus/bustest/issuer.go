@@ -16,7 +16,7 @@ import (
 // tokenLife is how long a token is good.
 const tokenLife = time.Hour
 
-// Issuer makes tokens for the callers of a test. It may be used by many goroutines at once.
+// Issuer makes tokens for the callers of a test. It is safe for concurrent use.
 type Issuer struct {
 	t        testing.TB
 	key      *claimstest.Key

@@ -92,7 +92,7 @@ func refresh(t testing.TB) string {
 	return how + " to write it"
 }
 
-// updates says whether locks are to be written. The flag belongs to the test binary, if it has one.
+// updates reports whether locks are to be written. The flag belongs to the test binary, if it has one.
 func updates() bool {
 	if os.Getenv("BUSLINE_UPDATE") == "1" {
 		return true

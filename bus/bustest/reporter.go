@@ -20,8 +20,7 @@ import (
 // With t itself a mock does the same for as long as the test runs, though the testing package permits FailNow only on
 // the test's own goroutine. The difference is in what is reported or logged after the test has ended. With t that is a
 // panic: it ends the test binary, or becomes the answer to a handler's caller, in place of what the mock had to say.
-// With a Reporter it goes to standard error, and a failure still fails the tests as a whole. All methods may be used by
-// many goroutines at once.
+// With a Reporter it goes to standard error, and a failure still fails the tests as a whole. All methods are safe for concurrent use.
 func Reporter(t testing.TB) testing.TB {
 	t.Helper()
 	return &reporter{t}
@@ -122,7 +121,7 @@ func (r *reporter) exit() {
 	runtime.Goexit()
 }
 
-// ofTesting says whether the testing package has started the goroutine, as it does for every test, subtest, benchmark
+// ofTesting reports whether the testing package has started the goroutine, as it does for every test, subtest, benchmark
 // and cleanup.
 func ofTesting() bool {
 	counters := make([]uintptr, 64)

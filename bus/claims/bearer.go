@@ -23,12 +23,12 @@ func Bearer(header string) (token string, present bool, err error) {
 	return token, true, nil
 }
 
-// isSchemeCharacter tells whether an authentication scheme may hold c (RFC 9110, 11.1).
+// isSchemeCharacter reports whether an authentication scheme may hold c (RFC 9110, 11.1).
 func isSchemeCharacter(c rune) bool {
 	return isLetterOrDigit(c) || strings.ContainsRune("!#$%&'*+-.^_`|~", c)
 }
 
-// isTokenCharacter tells whether a bearer token may hold c (RFC 6750, 2.1).
+// isTokenCharacter reports whether a bearer token may hold c (RFC 6750, 2.1).
 func isTokenCharacter(c rune) bool {
 	return isLetterOrDigit(c) || strings.ContainsRune("-._~+/=", c)
 }

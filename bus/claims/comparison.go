@@ -11,7 +11,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// comparison answers for two values, and says whether they are alike enough to be compared. Where they are not, neither
+// comparison answers for two values, and reports whether they are alike enough to be compared. Where they are not, neither
 // the comparison nor its opposite holds.
 type comparison func(e *evaluation, left, right any) (holds, alike bool)
 
@@ -110,7 +110,7 @@ func (c *compiler) presence(node ast.Node, present bool) (term, error) {
 	return term{kind: kindBool, value: func(e *evaluation) any { return (operand.value(e) != nil) == present }}, nil
 }
 
-// alike tells whether two terms can be of the same kind.
+// alike reports whether two terms can be of the same kind.
 func alike(left, right term) bool {
 	return left.kind == right.kind || left.kind == kindAny || right.kind == kindAny
 }

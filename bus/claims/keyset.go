@@ -122,7 +122,7 @@ func parseKey(members map[string]stdjson.RawMessage) (*jose.JSONWebKey, error) {
 	return key, nil
 }
 
-// fits tells whether a key verifies signatures of an algorithm. The type of the key decides, never the token: a
+// fits reports whether a key verifies signatures of an algorithm. The type of the key decides, never the token: a
 // public key must not be taken for a shared secret.
 func fits(key *jose.JSONWebKey, algorithm jose.SignatureAlgorithm) bool {
 	if key.Algorithm != "" && key.Algorithm != string(algorithm) {

@@ -19,7 +19,7 @@ const (
 	maxEffort          = 1_000_000          // parts of the expression worked out for one answer, each some 10 ns
 )
 
-// Rule is a condition on claims. It may be used by many goroutines at once. A nil *Rule allows nothing.
+// Rule is a condition on claims. It is safe for concurrent use. A nil *Rule allows nothing.
 type Rule struct {
 	expression string
 	condition  term
@@ -90,7 +90,7 @@ func explain(err error) error {
 		located.Message, located.Line, located.Column+1)
 }
 
-// Allows says whether the claims satisfy the rule. It never fails: a comparison with a claim that is absent or of the
+// Allows reports whether the claims satisfy the rule. It never fails: a comparison with a claim that is absent or of the
 // wrong type is false. Nil claims, those of a caller without a token, are allowed nothing. A rule that takes too long,
 // such as several nested loops over long lists, is not satisfied.
 func (r *Rule) Allows(claims Claims) bool {

@@ -16,7 +16,7 @@ type evaluation struct {
 	effort int // what is left of it; when there is none, loops end and the rule does not hold
 }
 
-// spend takes some effort, and tells whether there was as much.
+// spend takes some effort, and reports whether there was as much.
 func (e *evaluation) spend(effort int) bool {
 	if e.effort > 0 {
 		e.effort -= effort
@@ -30,7 +30,7 @@ func (e *evaluation) spendOn(text string) bool {
 	return e.spend(1 + len(text)/bytesAtATime)
 }
 
-// holds tells whether a condition is met. What is no truth value is not true.
+// holds reports whether a condition is met. What is no truth value is not true.
 func (t term) holds(e *evaluation) bool {
 	holds, _ := t.value(e).(bool)
 	return holds
@@ -58,7 +58,7 @@ func (k kind) String() string {
 	return [...]string{"any value", "true or false", "a number", "a string", "a list", "an object"}[k]
 }
 
-// is tells whether a term can be of a kind.
+// is reports whether a term can be of a kind.
 func (t term) is(kinds ...kind) bool {
 	return t.kind == kindAny || slices.Contains(kinds, t.kind)
 }

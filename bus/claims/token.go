@@ -28,7 +28,7 @@ func parseToken(token string) (*jose.JSONWebSignature, error) {
 	return signed, nil
 }
 
-// isCompact tells whether a token is three parts of base64url. The decoder of the library reads over line breaks, and over
+// isCompact reports whether a token is three parts of base64url. The decoder of the library reads over line breaks, and over
 // the bits that the last letter of a part has to spare, so that one token could be written in many ways.
 func isCompact(token string) bool {
 	if strings.Count(token, ".") != 2 || strings.ContainsFunc(token, func(c rune) bool { return !isBase64URL(c) && c != '.' }) {
@@ -53,7 +53,7 @@ func checkSignature(signed *jose.JSONWebSignature, keys []*jose.JSONWebKey) ([]b
 	return nil, refuse("token: its signature does not match the key")
 }
 
-// isBase64URL tells whether c is one of the 64 letters of base64url.
+// isBase64URL reports whether c is one of the 64 letters of base64url.
 func isBase64URL(c rune) bool {
 	return isLetterOrDigit(c) || c == '-' || c == '_'
 }

@@ -53,7 +53,7 @@ func plainNumber(value reflect.Value) any {
 	}
 }
 
-// isNumber tells whether text is a number as JSON writes it, more or less.
+// isNumber reports whether text is a number as JSON writes it, more or less.
 func isNumber(text string) bool {
 	_, err := strconv.ParseFloat(text, 64)
 	return !errors.Is(err, strconv.ErrSyntax) && strings.Trim(text, "+-.0123456789Ee") == ""
@@ -81,7 +81,7 @@ func kindOf(value any) kind {
 	}
 }
 
-// equal tells whether two values are the same, and whether they can be: a number and a string are not even different.
+// equal reports whether two values are the same, and whether they can be: a number and a string are not even different.
 func equal(e *evaluation, left, right any) (same, alike bool) {
 	kind := kindOf(left)
 	if kind == kindAny || kind != kindOf(right) || !e.spend(1) {

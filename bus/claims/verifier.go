@@ -26,7 +26,7 @@ type Config struct {
 }
 
 // Verifier accepts tokens that a key of its key set has signed and that are valid now. It keeps the key set fresh until
-// it is closed. It may be used by many goroutines at once. One that was not opened, nil or the zero value, accepts no token.
+// it is closed. It is safe for concurrent use. One that was not opened, nil or the zero value, accepts no token.
 type Verifier struct {
 	config  Config
 	source  source

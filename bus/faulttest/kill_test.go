@@ -71,7 +71,7 @@ func (s *site) begun(t *testing.T) int {
 	t.Helper()
 	s.oracle.mu.Lock()
 	defer s.oracle.mu.Unlock()
-	return len(s.oracle.executions(t))
+	return len(s.oracle.executionsLocked(t))
 }
 
 // TestKilledUnderLoad kills one of three instances while callers go on: what was not in its hands is not affected.

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// long says whether the tests run at full length.
+// long reports whether the tests run at full length.
 func long() bool { return os.Getenv("BUSLINE_FAULTS") == "long" }
 
 // pick returns the first value for the short form of a test, the second one for the long form.

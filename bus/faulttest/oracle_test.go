@@ -22,7 +22,7 @@ type oracle struct {
 	mu      sync.Mutex // protects all below
 	records []record
 	files   []string // journals of other processes
-	faults  []window
+	errs    []window
 }
 
 // window is how long something was broken.
@@ -103,7 +103,7 @@ func (o *oracle) firstSuccess(after time.Time) time.Duration {
 func (o *oracle) lasted(from time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.faults = append(o.faults, window{from, time.Now()})
+	o.errs = append(o.errs, window{from, time.Now()})
 }
 
 // unexplained returns how many calls have failed at a time at which nothing was broken.
@@ -111,8 +111,8 @@ func (o *oracle) unexplained() (count int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, each := range o.records {
-		overlaps := func(fault window) bool { return each.began.Before(fault.to) && each.ended.After(fault.from) }
-		if each.err != nil && !slices.ContainsFunc(o.faults, overlaps) {
+		overlaps := func(err window) bool { return each.began.Before(err.to) && each.ended.After(err.from) }
+		if each.err != nil && !slices.ContainsFunc(o.errs, overlaps) {
 			count++
 		}
 	}

@@ -193,7 +193,7 @@ func (p *proxy) heal() {
 // cut ends all connections at once, and loses what was on its way. New ones are welcome.
 func (p *proxy) cut() { p.sever(false) }
 
-// sever is cut, and says whether new connections are refused from now on.
+// sever is cut, and reports whether new connections are refused from now on.
 func (p *proxy) sever(refuse bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ func TestSoak(t *testing.T) {
 	victim := s.remoteInstance(t, s.brokers.url(1))
 	stop := load{oracle: s.oracle, from: from, address: doAddress, callers: 12, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
 	stopRelays := load{oracle: s.oracle, from: from, address: relayAddress, callers: 4, budget: callBudget(2 * time.Second), pause: 20 * time.Millisecond}.start()
-	faults := []func(){
+	errs := []func(){
 		link.cut,
 		func() {
 			link.hold(true, true)
@@ -49,9 +49,9 @@ func TestSoak(t *testing.T) {
 	length := soakLength(t)
 	began := time.Now()
 	done := 0
-	for done < len(faults) || time.Since(began) < length {
+	for done < len(errs) || time.Since(began) < length {
 		s.oracle.await(t, pick[int64](50, 2000))
-		faults[done%len(faults)]()
+		errs[done%len(errs)]()
 		done++
 	}
 	s.allAreBack(t, stable)

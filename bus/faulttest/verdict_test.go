@@ -36,7 +36,7 @@ func (o *oracle) judge(t *testing.T) *verdict {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ran := o.executions(t)
+	ran := o.executionsLocked(t)
 	v := &verdict{calls: len(o.records)}
 	for _, each := range o.records {
 		v.add(each, ran[each.id])
@@ -50,11 +50,11 @@ func (o *oracle) ran(t *testing.T) map[uint64][]time.Time {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.executions(t)
+	return o.executionsLocked(t)
 }
 
-// executions returns when each call ran. The lock is held.
-func (o *oracle) executions(t *testing.T) map[uint64][]time.Time {
+// executionsLocked returns when each call ran.
+func (o *oracle) executionsLocked(t *testing.T) map[uint64][]time.Time {
 	t.Helper()
 	o.memory.mu.Lock()
 	entries := slices.Clone(o.memory.entries)

@@ -12,8 +12,7 @@ const maxLabels = 256
 // Others is the label of all that is beyond the bound.
 const Others = "others"
 
-// Family is a series for each label, such as the host that calls. The zero value is ready. It may be used by many
-// goroutines at once.
+// Family is a series for each label, such as the host that calls. The zero value is ready. It is safe for concurrent use.
 type Family struct {
 	series  atomic.Pointer[map[string]*Series] // never changed, but replaced
 	growing sync.Mutex

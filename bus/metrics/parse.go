@@ -107,7 +107,7 @@ func parseNumber(text string) (float64, error) {
 // number writes what parseNumber reads.
 func number(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
-// isName says whether something can be called so: a metric, which may have colons, or a label.
+// isName reports whether something can be called so: a metric, which may have colons, or a label.
 func isName(text string, metric bool) bool {
 	for i := range len(text) {
 		switch c := text[i]; {

@@ -16,11 +16,11 @@ type Error struct {
 // Error returns the detail.
 func (e *Error) Error() string { return e.Detail }
 
-// StatusCode returns 400: the sender is at fault.
+// StatusCode returns 400: the sender has made the mistake.
 func (e *Error) StatusCode() int { return http.StatusBadRequest }
 
-// fault returns an error with a formatted detail.
-func fault(format string, args ...any) error {
+// malformed returns an error with a formatted detail.
+func malformed(format string, args ...any) error {
 	return &Error{Detail: fmt.Sprintf(format, args...)}
 }
 

@@ -28,7 +28,7 @@ func (h *head) fragment() (Fragment, error) {
 	value := h.value(isFragment)
 	part, ok := parseFragment(value)
 	if !ok {
-		return Fragment{}, fault("header %s: %s is not a part and the number of parts, such as 1/3", isFragment, quote(value))
+		return Fragment{}, malformed("header %s: %s is not a part and the number of parts, such as 1/3", isFragment, quote(value))
 	}
 	return part, nil
 }

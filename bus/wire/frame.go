@@ -36,7 +36,7 @@ func (f *frame) cut(payload []byte) error {
 			return f.faultAt(payload, end)
 		}
 		if f.lines > MaxFields {
-			return fault("head: more than %d fields", MaxFields)
+			return malformed("head: more than %d fields", MaxFields)
 		}
 		if f.lines > 0 {
 			f.take(m, start, size, end)
@@ -71,7 +71,7 @@ func (f *frame) take(m meaning, start, size, end int) {
 	}
 }
 
-// has says whether a single-valued field is present.
+// has reports whether a single-valued field is present.
 func (f *frame) has(m meaning) bool { return f.seen>>m&1 != 0 }
 
 // remaining returns a line that was left for later, without its CRLF.
@@ -88,15 +88,15 @@ func endsLine(window []byte, end int) bool {
 func (f *frame) faultAt(payload []byte, end int) error {
 	switch {
 	case end+len(crlf) > MaxHeadBytes:
-		return fault("head: longer than %d bytes", MaxHeadBytes)
+		return malformed("head: longer than %d bytes", MaxHeadBytes)
 	case end+len(crlf) > len(payload):
-		return fault("head: ends before the blank line")
+		return malformed("head: ends before the blank line")
 	case endsLine(payload, end):
-		return fault("head: begins with a blank line")
+		return malformed("head: begins with a blank line")
 	case payload[end] == '\n':
-		return fault("head: line %d ends in LF without CR", f.lines+1)
+		return malformed("head: line %d ends in LF without CR", f.lines+1)
 	}
-	return fault("head: control byte %#02x in line %d", payload[end], f.lines+1)
+	return malformed("head: control byte %#02x in line %d", payload[end], f.lines+1)
 }
 
 // bytes returns a part of the head.

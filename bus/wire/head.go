@@ -34,23 +34,23 @@ func (h *head) readLine(number int) error {
 	text := h.bytes(line)
 	colon := bytes.IndexByte(text, ':')
 	if colon < 0 { // the line itself may contain what must not be logged
-		return fault("head: line %d has no colon", 1+bytes.Count(h.payload[:line.from], []byte("\n")))
+		return malformed("head: line %d has no colon", 1+bytes.Count(h.payload[:line.from], []byte("\n")))
 	}
 	name := text[:colon]
 	value := h.trim(span{line.from + uint32(colon) + 1, line.to})
 	m := meaningOf(name)
 	if m < single {
 		if h.has(m) {
-			return fault("header %s: given twice", m)
+			return malformed("header %s: given twice", m)
 		}
 		h.values[m], h.seen = value, h.seen|1<<m
 		return nil
 	}
 	if m == isRefused {
-		return fault("header %s: not used on the bus", name)
+		return malformed("header %s: not used on the bus", name)
 	}
 	if !isToken(name) {
-		return fault("header %s: not a field name; folded lines and spaces before the colon are not allowed", quote(name))
+		return malformed("header %s: not a field name; folded lines and spaces before the colon are not allowed", quote(name))
 	}
 	if m == isOther {
 		h.add(h.frame.others-number, span{line.from, line.from + uint32(colon)}, value)
@@ -75,11 +75,11 @@ func (h *head) grow(left int) {
 func (h *head) check() error {
 	for _, m := range [...]meaning{isFromHost, isFromID, isMsgID, isOpCode} {
 		if h.values[m].from == h.values[m].to {
-			return fault("header %s: absent or empty", m)
+			return malformed("header %s: absent or empty", m)
 		}
 	}
 	if id := h.value(isMsgID); !validMsgID(id) {
-		return fault(`header %s: %s is not 1 to %d of A-Z, a-z, 0-9, "-" and "_"`, isMsgID, quote(id), maxMsgID)
+		return malformed(`header %s: %s is not 1 to %d of A-Z, a-z, 0-9, "-" and "_"`, isMsgID, quote(id), maxMsgID)
 	}
 	return nil
 }

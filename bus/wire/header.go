@@ -66,7 +66,7 @@ func FromHTTP(h http.Header) Header {
 	return header
 }
 
-// ofConnection says whether the map's Connection fields name a header.
+// ofConnection reports whether the map's Connection fields name a header.
 func ofConnection(h http.Header, name string) bool {
 	for _, value := range h["Connection"] {
 		for option := range strings.SplitSeq(value, ",") {

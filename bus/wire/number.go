@@ -27,7 +27,7 @@ func digits[Text text](text Text) (number int, ok bool) {
 func (h *head) checkLength(body int) error {
 	if !h.has(isContentLength) {
 		if body > 0 {
-			return fault("body: %d trailing bytes without Content-Length", body)
+			return malformed("body: %d trailing bytes without Content-Length", body)
 		}
 		return nil
 	}
@@ -35,11 +35,11 @@ func (h *head) checkLength(body int) error {
 	length, ok := digits(value)
 	switch {
 	case !ok:
-		return fault("header %s: %s is not 1 to 9 digits", isContentLength, quote(value))
+		return malformed("header %s: %s is not 1 to 9 digits", isContentLength, quote(value))
 	case length > body:
-		return fault("body: %d bytes, but Content-Length is %d", body, length)
+		return malformed("body: %d bytes, but Content-Length is %d", body, length)
 	case length < body:
-		return fault("body: %d trailing bytes after Content-Length %d", body-length, length)
+		return malformed("body: %d trailing bytes after Content-Length %d", body-length, length)
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (h *head) timeBudget() (time.Duration, error) {
 	number, negative := bytes.CutPrefix(value, []byte("-"))
 	milliseconds, ok := digits(number)
 	if !ok {
-		return 0, fault("header %s: %s is not a number of milliseconds of 1 to 9 digits", isTimeBudget, quote(value))
+		return 0, malformed("header %s: %s is not a number of milliseconds of 1 to 9 digits", isTimeBudget, quote(value))
 	}
 	budget := time.Duration(milliseconds) * time.Millisecond
 	if negative {
@@ -70,7 +70,7 @@ func (h *head) callDepth() (int, error) {
 	value := h.value(isCallDepth)
 	depth, ok := digits(value)
 	if !ok || depth < 1 {
-		return 0, fault("header %s: %s is not a number above 0 of at most 9 digits", isCallDepth, quote(value))
+		return 0, malformed("header %s: %s is not a number above 0 of at most 9 digits", isCallDepth, quote(value))
 	}
 	return depth, nil
 }

@@ -125,16 +125,16 @@ func (req *Request) parseLine(message *head) (authority string, err error) {
 	line := message.bytes(message.line)
 	start, found := bytes.CutSuffix(line, []byte(" "+version))
 	if !found {
-		return "", fault("request line %s: does not end in %s", quote(line), version)
+		return "", malformed("request line %s: does not end in %s", quote(line), version)
 	}
 	blank := bytes.IndexByte(start, ' ')
 	if blank < 0 || !isToken(start[:blank]) {
-		return "", fault("request line %s: does not begin with a method and a space", quote(line))
+		return "", malformed("request line %s: does not begin with a method and a space", quote(line))
 	}
 	req.Method = message.string(span{0, uint32(blank)})
 	req.Target, authority, err = message.splitTarget(span{uint32(blank) + 1, uint32(len(start))})
 	if authority != "" && req.Method == http.MethodConnect { // implementations differ on the meaning of CONNECT's target
-		return "", fault("request line %s: the target of CONNECT has to be a path", quote(line))
+		return "", malformed("request line %s: the target of CONNECT has to be a path", quote(line))
 	}
 	return authority, err
 }
@@ -142,13 +142,13 @@ func (req *Request) parseLine(message *head) (authority string, err error) {
 // parseFields sets what the single-valued fields contain.
 func (req *Request) parseFields(fields *head, authority string) (err error) {
 	if op := fields.value(isOpCode); OpCode(op) != OpReq {
-		return fault("header %s: %s is not allowed on a request", isOpCode, quote(op))
+		return malformed("header %s: %s is not allowed on a request", isOpCode, quote(op))
 	}
 	if req.Host, err = mergeHosts(fields.string(fields.values[isHost]), authority); err != nil {
 		return err
 	}
 	if req.Host == "" {
-		return fault("header Host: absent or empty")
+		return malformed("header Host: absent or empty")
 	}
 	if req.TimeBudget, err = fields.timeBudget(); err != nil {
 		return err

@@ -3,7 +3,7 @@ package wire
 import "slices"
 
 // RequestHead is the common part of the requests from one caller to one endpoint, written once. It is immutable, and
-// may be used by many goroutines at once.
+// is safe for concurrent use.
 type RequestHead struct {
 	model  Request // what was written, except what differs between requests
 	start  string  // "POST /add HTTP/1.1\r\nHost: calculator.example"

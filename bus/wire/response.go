@@ -98,7 +98,7 @@ func (res *Response) parse(message *head, payload []byte) error {
 		return err
 	}
 	if len(message.body) > 0 && !allowsBody(res.Status) {
-		return fault("body: %d bytes, but status %d has no body", len(message.body), res.Status)
+		return malformed("body: %d bytes, but status %d has no body", len(message.body), res.Status)
 	}
 	message.others = res.Header
 	if err := message.read(); err != nil {
@@ -127,13 +127,13 @@ func (res *Response) parseFields(fields *head) (err error) {
 	case OpRes:
 		res.OpCode = OpRes
 	default:
-		return fault("header %s: %s is not allowed on a response", isOpCode, quote(op))
+		return malformed("header %s: %s is not allowed on a response", isOpCode, quote(op))
 	}
 	if res.Fragment, err = fields.fragment(); err != nil {
 		return err
 	}
 	if res.Fragment.IsPart() && res.OpCode == OpAck {
-		return fault("header %s: not allowed on an ack, which has no parts", isFragment)
+		return malformed("header %s: not allowed on an ack, which has no parts", isFragment)
 	}
 	res.FromHost = fields.string(fields.values[isFromHost])
 	res.FromID = fields.string(fields.values[isFromID])
@@ -147,11 +147,11 @@ func parseStatus(line []byte) (int, error) {
 	rest, found := bytes.CutPrefix(line, []byte(version+" "))
 	code, _, _ := bytes.Cut(rest, []byte(" "))
 	if !found {
-		return 0, fault("status line %s: not %s, a status and a reason", quote(line), version)
+		return 0, malformed("status line %s: not %s, a status and a reason", quote(line), version)
 	}
 	status, ok := digits(code)
 	if !ok || len(code) != 3 || !validStatus(status) {
-		return 0, fault("status line %s: status %s is not from 200 to 599", quote(line), quote(code))
+		return 0, malformed("status line %s: status %s is not from 200 to 599", quote(line), quote(code))
 	}
 	return status, nil
 }

@@ -3,7 +3,7 @@ package wire
 import "slices"
 
 // ResponseHead is the common part of one instance's responses to requests for one endpoint, written once. It is
-// immutable, and may be used by many goroutines at once.
+// immutable, and is safe for concurrent use.
 type ResponseHead struct {
 	model  Response // what was written, except what differs between responses
 	start  string   // "HTTP/1.1 200 OK\r\nConnection: close"

@@ -23,7 +23,7 @@ func (f *frame) splitTarget(target span) (origin, authority string, err error) {
 }
 
 func badTarget(target []byte) error {
-	return fault("request target %s: contains a space, or a percent sign without two hex digits", quote(target))
+	return malformed("request target %s: contains a space, or a percent sign without two hex digits", quote(target))
 }
 
 // validOrigin reports whether a path and query contain no space and no invalid escape; a query may contain any percent
@@ -57,7 +57,7 @@ func isHex(c byte) bool {
 func splitAbsolute(target string) (origin, authority string, err error) {
 	scheme, rest, found := strings.Cut(target, "://")
 	if !found || !same(scheme, "https") && !same(scheme, "http") {
-		return "", "", fault("request target %s: neither /path nor https://host/path", quote(target))
+		return "", "", malformed("request target %s: neither /path nor https://host/path", quote(target))
 	}
 	end := strings.IndexAny(rest, "/?")
 	if end < 0 {
@@ -68,7 +68,7 @@ func splitAbsolute(target string) (origin, authority string, err error) {
 		origin = "/" + origin
 	}
 	if !validAuthority(authority) {
-		return "", "", fault("request target %s: %s is not host or host:port", quote(target), quote(authority))
+		return "", "", malformed("request target %s: %s is not host or host:port", quote(target), quote(authority))
 	}
 	return origin, authority, nil
 }
@@ -99,7 +99,7 @@ func mergeHosts(host, authority string) (string, error) {
 	name, port, _ := strings.Cut(host, ":")
 	otherName, otherPort, _ := strings.Cut(authority, ":")
 	if !same(name, otherName) || port != "" && otherPort != "" && port != otherPort {
-		return "", fault("header Host: %s is not the host of the request target, %s", quote(host), quote(authority))
+		return "", malformed("header Host: %s is not the host of the request target, %s", quote(host), quote(authority))
 	}
 	if port == "" {
 		return authority, nil

@@ -10,7 +10,7 @@ import (
 // between. It exists for types that contain no references: booleans, numbers and strings, and structs of these, all
 // plain as a [Plan] defines it. The copy shares nothing with the original.
 //
-// A Copier is immutable, and may be used by many goroutines at once.
+// A Copier is immutable, and is safe for concurrent use.
 type Copier struct {
 	steps []step
 	fixed int // upper limit of the text's bytes, except for strings

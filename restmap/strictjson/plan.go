@@ -18,7 +18,7 @@ import (
 // again and decides alone. So a plan is never more lenient than [Unmarshal], and has no error messages of its own: it
 // reads the same values as Unmarshal, and writes the same bytes as the library.
 //
-// A plan is immutable, and may be used by many goroutines at once.
+// A plan is immutable, and is safe for concurrent use.
 type Plan struct {
 	root                  *node
 	write, read, readLong json.Options // of the library; readLong decodes long integers exactly

@@ -23,7 +23,7 @@ import (
 	"github.com/busline/busline/bus/claims"
 )
 
-// Key signs tokens, with Ed25519. It may be used by many goroutines at once.
+// Key signs tokens, with Ed25519. It is safe for concurrent use.
 type Key struct {
 	private jose.JSONWebKey
 	signer  jose.Signer

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Dialer makes connections for nats.go that collect what is written to them. The zero value is ready to use, and may be
-// used by many goroutines at once.
+// Dialer makes connections for nats.go that collect what is written to them. The zero value is ready to use, and is safe for concurrent use.
 //
 // Use it together with nats.SkipHostLookup: the dialer then looks up the addresses of a name, and one Timeout covers
 // all of them. nats.go calls it for each server and each attempt to reconnect.

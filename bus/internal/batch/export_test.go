@@ -1,6 +1,6 @@
 package batch
 
-// Sending says whether there is still something to send.
+// Sending reports whether there is still something to send.
 func Sending(c *Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -104,7 +104,7 @@ func (o *operation) takesAt(path string, all arguments) bool {
 	}))
 }
 
-// takes says whether an operation takes all these arguments, and a body if there is one.
+// takes reports whether an operation takes all these arguments, and a body if there is one.
 func (o *operation) takes(all arguments) bool {
 	if all.body != nil && o.body() == nil && !o.isOpen() {
 		return false

@@ -50,7 +50,7 @@ func (d schemas) checkJSON(schema *reflectapi.Schema, name, text string) (json.R
 	return compact.Bytes(), nil
 }
 
-// fits says whether a JSON value, including everything in it, has the type of a schema. Other conditions, such as a
+// fits reports whether a JSON value, including everything in it, has the type of a schema. Other conditions, such as a
 // range, are left to the service.
 func (d schemas) fits(schema *reflectapi.Schema, text json.RawMessage) bool {
 	resolved := d.resolve(schema)
@@ -90,7 +90,7 @@ func (d schemas) fitsObject(schema *reflectapi.Schema, text json.RawMessage) boo
 	return true
 }
 
-// isAmong says whether a text is in an enumeration; every text is if there is none.
+// isAmong reports whether a text is in an enumeration; every text is if there is none.
 func (d schemas) isAmong(enum []any, text json.RawMessage) bool {
 	var said string
 	return len(enum) == 0 || json.Unmarshal(text, &said) == nil && slices.Contains(enum, any(said))

@@ -65,7 +65,7 @@ func (s *session) discover(ctx context.Context, host string) ([]instance, error)
 	return found, nil
 }
 
-// isOfInstance says whether one instance failed, rather than the call.
+// isOfInstance reports whether one instance failed, rather than the call.
 func isOfInstance(err error) bool {
 	failed, ok := errors.AsType[*bus.Error](err)
 	return ok && failed.Host != ""
@@ -128,7 +128,7 @@ func idsOf(instances []instance, host string) (ids []string) {
 	return ids
 }
 
-// isUnanswered says whether nobody took a call.
+// isUnanswered reports whether nobody took a call.
 func isUnanswered(err error) bool {
 	return errors.Is(err, bus.ErrNoResponder) || errors.Is(err, bus.ErrNoAck)
 }

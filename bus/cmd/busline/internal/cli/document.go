@@ -129,11 +129,11 @@ func parameterName(segment string) (name string, ok bool) {
 	return inside, opened && closed
 }
 
-// isOpen says whether the document does not describe arguments and results, as for an http.Handler.
+// isOpen reports whether the document does not describe arguments and results, as for an http.Handler.
 func (o *operation) isOpen() bool {
 	success := o.Responses["200"]
 	return o.RequestBody == nil && (success == nil || len(success.Content) == 0)
 }
 
-// needsToken says whether a call needs a token.
+// needsToken reports whether a call needs a token.
 func (o *operation) needsToken() bool { return len(o.Security) > 0 }

@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// isDuration says whether an integer is a duration in nanoseconds, which is the JSON of a time.Duration. In documents
+// isDuration reports whether an integer is a duration in nanoseconds, which is the JSON of a time.Duration. In documents
 // the first word of its description says so.
 func (d schemas) isDuration(schema *reflectapi.Schema) bool {
 	return d.kind(schema) == typeInteger && strings.HasPrefix(strings.ToLower(d.description(schema)), "nanoseconds")

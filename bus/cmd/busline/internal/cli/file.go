@@ -42,14 +42,14 @@ func (f *files) read(ctx context.Context, path string) ([]byte, error) {
 func abandonable(ctx context.Context, read func() ([]byte, error)) (content []byte, err error) {
 	ended := make(chan struct{})
 	var text []byte
-	var fault error
+	var failed error
 	go func() {
 		defer close(ended)
-		text, fault = read()
+		text, failed = read()
 	}()
 	select {
 	case <-ended:
-		return text, fault
+		return text, failed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -87,7 +87,7 @@ func (d schemas) textOf(schema *reflectapi.Schema, name string, given argument) 
 	return given.value, nil
 }
 
-// takesBytes says whether a text stands for bytes.
+// takesBytes reports whether a text stands for bytes.
 func (d schemas) takesBytes(schema *reflectapi.Schema) bool {
 	return d.kind(schema) == typeString && d.resolve(schema).Format == formatByte
 }

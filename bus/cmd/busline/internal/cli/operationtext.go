@@ -60,7 +60,7 @@ func (o *operation) results() (all []parameter) {
 
 const wholeBody = "(the whole body)"
 
-// isUnlisted says whether a body has no described members, but may have content nevertheless.
+// isUnlisted reports whether a body has no described members, but may have content nevertheless.
 func (o *operation) isUnlisted(body *reflectapi.Schema) bool {
 	d := schemas{o.document}
 	return body != nil && len(d.propertyNames(body)) == 0 && !o.isArguments(body)

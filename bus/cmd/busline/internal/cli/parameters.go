@@ -71,7 +71,7 @@ func (o *operation) body() *reflectapi.Schema {
 	return &reflectapi.Schema{}
 }
 
-// takesMembers says whether the body is an object, whose members are arguments.
+// takesMembers reports whether the body is an object, whose members are arguments.
 func (o *operation) takesMembers() bool {
 	kind := schemas{o.document}.kind(o.body())
 	return o.body() != nil && (kind == typeObject || kind == "")
@@ -88,7 +88,7 @@ func (o *operation) member(name string) (parameter, bool) {
 	return parameter{name: name, in: inBody, schema: schema}, taken
 }
 
-// isArguments says whether a schema is a list of arguments, or of results, which documents of the bus name after the
+// isArguments reports whether a schema is a list of arguments, or of results, which documents of the bus name after the
 // method. It has only the members that it lists.
 func (o *operation) isArguments(schema *reflectapi.Schema) bool {
 	name := schemas{o.document}.name(schema)

@@ -71,7 +71,7 @@ func (o *parkedOptions) read(operands []string) error {
 	return nil
 }
 
-// selects says whether an event is meant.
+// selects reports whether an event is meant.
 func (o *parkedOptions) selects(event *bus.DeadLetter) bool {
 	return (o.service == "" || o.service == event.Service) && (o.event == "" || o.event == event.Event)
 }
@@ -108,10 +108,10 @@ func (s *session) parked(ctx context.Context, options parkedOptions) error {
 // eachParked yields the events that are meant, each after what was asked for is done, and notes the kinds of the others. Where
 // that fails it goes on: one of a service that is gone does not hold up those behind it.
 func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parkedOptions, others parkedKinds, done func(bus.DeadLetter)) error {
-	var faults []error
+	var errs []error
 	for event, err := range conn.DeadLetters(ctx, options.source) {
 		if err != nil {
-			return errors.Join(append(faults, err)...)
+			return errors.Join(append(errs, err)...)
 		}
 		if !options.selects(&event) {
 			others.add(&event)
@@ -124,12 +124,12 @@ func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parked
 			err = event.Delete(ctx)
 		}
 		if err != nil {
-			faults = append(faults, err)
+			errs = append(errs, err)
 			continue
 		}
 		done(event)
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // told formats the events as a table, with what was done.

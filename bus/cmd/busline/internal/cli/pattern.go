@@ -15,7 +15,7 @@ func checkPatterns(patterns []string) error {
 	return nil
 }
 
-// matchesAny says whether a host matches one of the patterns, which have been checked.
+// matchesAny reports whether a host matches one of the patterns, which have been checked.
 func matchesAny(patterns []string, host string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		matched, _ := path.Match(pattern, host)

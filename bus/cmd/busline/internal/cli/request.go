@@ -63,7 +63,7 @@ func (p *plan) prepare(given arguments, header http.Header) (*prepared, error) {
 	return made, p.prepareBody(made, given.body, members)
 }
 
-// bodiless says whether requests of this method have no body.
+// bodiless reports whether requests of this method have no body.
 func (p *plan) bodiless() bool {
 	return p.method == "" || p.method == http.MethodGet || p.method == http.MethodHead || p.method == http.MethodDelete
 }

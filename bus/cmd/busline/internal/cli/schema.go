@@ -40,7 +40,7 @@ func (d schemas) resolve(schema *reflectapi.Schema) *reflectapi.Schema {
 	return &reflectapi.Schema{}
 }
 
-// nullable says whether null is allowed.
+// nullable reports whether null is allowed.
 func (d schemas) nullable(schema *reflectapi.Schema) bool {
 	return schema == nil || schema.Nullable || d.resolve(schema).Nullable || d.kind(schema) == ""
 }
@@ -98,7 +98,7 @@ func (d schemas) description(schema *reflectapi.Schema) string {
 	return d.resolve(schema).Description
 }
 
-// isMap says whether an object takes members of any name: it has a type for them, or describes no member at all.
+// isMap reports whether an object takes members of any name: it has a type for them, or describes no member at all.
 func isMap(resolved *reflectapi.Schema) bool {
 	if others := resolved.AdditionalProperties; others != nil {
 		return others.Not == nil

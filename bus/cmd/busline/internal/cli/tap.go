@@ -67,7 +67,7 @@ type tapOptions struct {
 	count    int // 0: all
 }
 
-// shows says whether a call is to be printed.
+// shows reports whether a call is to be printed.
 func (o tapOptions) shows(call *callRecord) bool {
 	if o.failed && call.Status < http.StatusBadRequest {
 		return false

@@ -46,7 +46,7 @@ func (d schemas) put(into *value, schema *reflectapi.Schema, name string, rest [
 	return err
 }
 
-// isItem says whether an argument is one item of an array, rather than the whole array.
+// isItem reports whether an argument is one item of an array, rather than the whole array.
 func (d schemas) isItem(schema *reflectapi.Schema, given argument) bool {
 	switch {
 	case d.kind(schema) != typeArray || given.json:
