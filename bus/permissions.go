@@ -249,6 +249,12 @@ func (c *Conn) purposeOf(subscribed string) string {
 // rank puts what every instance has before what is special to this one.
 func rank(p Permission) int { return slices.Index([]string{forControl, forEndpoint, forEvent}, p.For) }
 
+// callee is a port of a host, or of all hosts below a domain.
+type callee struct {
+	host string // "products.example", "*.example", "*"
+	port int
+}
+
 // publications are what a caller of the callee publishes.
 func (to callee) publications(plane string) []Permission {
 	switch domain, wide := strings.CutPrefix(to.host, "*"); {
@@ -295,12 +301,6 @@ type callees struct {
 
 	mu     sync.RWMutex // protects called
 	called map[callee]*callee
-}
-
-// callee is a port of a host, or of all hosts below a domain.
-type callee struct {
-	host string // "products.example", "*.example", "*"
-	port int
 }
 
 // maxCallees bounds what is remembered. Callers of more hosts, such as an ingress, name them.

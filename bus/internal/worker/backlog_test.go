@@ -1,4 +1,4 @@
-package worker
+package worker_test
 
 import (
 	"math/rand/v2"
@@ -6,27 +6,29 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/busline/busline/bus/internal/worker"
 )
 
 // TestQueue_Order pushes and pops at random, and has the numbers come out in their order.
 func TestQueue_Order(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	var q queue[int]
+	var q worker.Queue
 	pushed, popped := 0, 0
 	for range 100_000 {
 		if random.IntN(2) == 0 {
-			q.push(pushed)
+			q.Push(pushed)
 			pushed++
 			continue
 		}
-		if q.isEmpty() != (popped == pushed) {
-			t.Fatalf("empty: %t, after %d of %d", q.isEmpty(), popped, pushed)
+		if q.IsEmpty() != (popped == pushed) {
+			t.Fatalf("empty: %t, after %d of %d", q.IsEmpty(), popped, pushed)
 		}
 		if popped == pushed {
 			continue
 		}
-		if item := q.pop(); item != popped {
+		if item := q.Pop(); item != popped {
 			t.Fatalf("popped %d, want %d", item, popped)
 		}
 		popped++
@@ -36,22 +38,22 @@ func TestQueue_Order(t *testing.T) {
 // TestQueue_Memory keeps a queue from ever being empty, and then empties a large one.
 func TestQueue_Memory(t *testing.T) {
 	t.Parallel()
-	var q queue[int]
-	q.push(0)
+	var q worker.Queue
+	q.Push(0)
 	for i := range 100_000 {
-		q.push(i)
-		q.pop()
+		q.Push(i)
+		q.Pop()
 	}
-	if room := cap(q.items); room > 16 {
+	if room := q.Room(); room > 16 {
 		t.Errorf("room for %d where there are two", room)
 	}
 	for i := range 100_000 {
-		q.push(i)
+		q.Push(i)
 	}
-	for !q.isEmpty() {
-		q.pop()
+	for !q.IsEmpty() {
+		q.Pop()
 	}
-	if room := cap(q.items); room > maxUnused {
+	if room := q.Room(); room > 1024 {
 		t.Errorf("room for %d is left", room)
 	}
 }
@@ -76,9 +78,9 @@ func (s step) Do(queued bool) {
 func TestBacklog_Order(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pool := new(Pool)
+		pool := new(worker.Pool)
 		defer pool.Close()
-		backlog := NewBacklog(pool)
+		backlog := worker.NewBacklog(pool)
 		var mu sync.Mutex
 		var done []int
 		record := func(number int, queued bool) {
