@@ -227,7 +227,7 @@ func RequestHeader(ctx context.Context) http.Header {
 // the fields; to those who use [Conn.Call] and generated clients [CaptureResponseHeader] shows them.
 //
 // It has no effect after the method has returned, and in methods that have an http.ResponseWriter, which is what they set
-// fields with. Outside a handler it sets the header that WithResponseHeader has given to ctx, if there is one, so that methods
+// fields with. Outside a handler it sets the header that CaptureResponseHeader has given to ctx, if there is one, so that methods
 // can be tested by calling them. Interceptors add to the header of [Exchange].Response instead. In a handler it may be called
 // by many goroutines at once.
 func SetResponseHeader(ctx context.Context, name string, values ...string) {

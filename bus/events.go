@@ -29,7 +29,7 @@ type Publisher struct {
 // PublishOption configures the events of a source, in [Conn.NewPublisher].
 type PublishOption interface{ applyToFiring(*firingConfig) }
 
-// firingConfig is what the options of NewEvents set.
+// firingConfig is what the options of NewPublisher set.
 type firingConfig struct {
 	durable *durable // nil: events are not stored
 	limits  storeLimits

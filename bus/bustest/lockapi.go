@@ -52,7 +52,7 @@ func subscribeOptions(options []bus.ServeOption) (both []bus.SubscribeOption) {
 // neither removed nor allowed more values, and an event may not be removed.
 //
 //	func TestEvents(t *testing.T) {
-//		bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Source), bus.Durable())
+//		bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Publisher), bus.Durable())
 //	}
 //
 // It takes what [bus.Subscribe] takes, and needs no bus; impl may be the generated source. [bus.Durable] says that the

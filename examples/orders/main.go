@@ -41,7 +41,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	events, err := ordersapi.NewSource(conn, bus.Durable())
+	events, err := ordersapi.NewPublisher(conn, bus.Durable())
 	if err != nil {
 		return err
 	}

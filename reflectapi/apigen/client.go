@@ -46,12 +46,12 @@ type clientNames struct {
 	events         bool
 }
 
-// namesFor returns the names of a client: AddResults belongs to Client, and OrdersAddResults to OrdersClient. A source
+// namesFor returns the names of a client: AddResults belongs to Client, and OrdersAddResults to OrdersClient. A publisher
 // of events counts as a client here.
 func namesFor(wanted request) clientNames {
 	suffix := "Client"
 	if wanted.events {
-		suffix = "Source"
+		suffix = "Publisher"
 	}
 	return clientNames{wanted.client, strings.TrimSuffix(wanted.client, suffix), wanted.events}
 }

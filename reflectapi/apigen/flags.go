@@ -29,8 +29,8 @@ Flags:
 	                needs another name: with -client OrdersClient its types
 	                are OrdersMulticast, OrdersAddResults, and so on. Default: Client
 	-events         the methods of the interface are events, each called On… and
-	                returning only an error. Instead of a client a source is written,
-	                which fires them. It is called Source, unless -client names it
+	                returning only an error. Instead of a client a publisher is written,
+	                which publishes them. It is called Publisher, unless -client names it
 	-host host      the host that the client calls, "host" or "host:port", or that
 	                fires the events. Default: the package's constant Host if it has
 	                one, else for a client the type's name in kebab-case
@@ -86,7 +86,7 @@ func parseFlags(arguments []string, stderr io.Writer) (request, error) {
 	}
 	r.command = commandLine(flags)
 	if !isGiven(flags, "client") {
-		r.client = map[bool]string{false: "Client", true: "Source"}[r.events]
+		r.client = map[bool]string{false: "Client", true: "Publisher"}[r.events]
 	}
 	if r.output == "" {
 		r.output = strings.ToLower(r.typeName) + "_gen.go"

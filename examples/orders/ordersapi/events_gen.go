@@ -19,28 +19,28 @@ type Events interface {
 }
 `)
 
-// Source publishes the events of [Events]. It is safe for concurrent use.
-type Source struct {
+// Publisher publishes the events of [Events]. It is safe for concurrent use.
+type Publisher struct {
 	onOrdered bus.Event[onOrderedArguments]
 }
 
-var _ Events = (*Source)(nil)
+var _ Events = (*Publisher)(nil)
 
-// NewSource returns a publisher of the events of orders.example over conn: at most once, or, with bus.Durable, also stored for
+// NewPublisher returns a publisher of the events of orders.example over conn: at most once, or, with bus.Durable, also stored for
 // services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
 // that an event was not published, never that a service failed to handle it.
-func NewSource(conn *bus.Conn, options ...bus.PublishOption) (*Source, error) {
+func NewPublisher(conn *bus.Conn, options ...bus.PublishOption) (*Publisher, error) {
 	events, err := conn.NewPublisher(Host, options...)
 	if err != nil {
 		return nil, err
 	}
-	return &Source{
+	return &Publisher{
 		onOrdered: bus.NewEvent[onOrderedArguments](events, "/on-ordered"),
 	}, nil
 }
 
 // Outcomes returns the same methods, which wait until the event is handled.
-func (c *Source) Outcomes() Outcomes { return Outcomes{c} }
+func (c *Publisher) Outcomes() Outcomes { return Outcomes{c} }
 
 type onOrderedArguments struct {
 	Number   int    `json:"number"`
@@ -49,15 +49,15 @@ type onOrderedArguments struct {
 }
 
 // OnOrdered tells that an order was taken.
-func (c *Source) OnOrdered(ctx context.Context, number int, item string, quantity int) (err error) {
+func (c *Publisher) OnOrdered(ctx context.Context, number int, item string, quantity int) (err error) {
 	return c.onOrdered.Publish(ctx, onOrderedArguments{number, item, quantity})
 }
 
 // Outcomes publishes events, waits, and yields the outcome of each at every service that subscribes. Each range over
 // what a method returns publishes once.
-type Outcomes struct{ source *Source }
+type Outcomes struct{ publisher *Publisher }
 
-// OnOrdered is Source.OnOrdered, and what becomes of it.
+// OnOrdered is Publisher.OnOrdered, and what becomes of it.
 func (m Outcomes) OnOrdered(ctx context.Context, number int, item string, quantity int) iter.Seq2[bus.Response[struct{}], error] {
-	return m.source.onOrdered.Outcomes(ctx, onOrderedArguments{number, item, quantity})
+	return m.publisher.onOrdered.Outcomes(ctx, onOrderedArguments{number, item, quantity})
 }

@@ -34,7 +34,7 @@ func TestEachServiceIsTold(t *testing.T) {
 		}
 	}
 	conn := b.Connect(ordersapi.Host)
-	events, err := ordersapi.NewSource(conn)
+	events, err := ordersapi.NewPublisher(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestNoOrderWithoutItsEvent(t *testing.T) {
 
 func TestEventsStayCompatible(t *testing.T) {
 	t.Parallel()
-	bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Source), bus.Durable())
+	bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Publisher), bus.Durable())
 }
 
 func TestNames(t *testing.T) {

@@ -25,7 +25,7 @@ func TestOrderWaitsForTheMailer(t *testing.T) {
 	if err := subscribe().Close(t.Context()); err != nil { // known from now on, and away
 		t.Fatal(err)
 	}
-	events, err := ordersapi.NewSource(b.Connect(ordersapi.Host), bus.Durable())
+	events, err := ordersapi.NewPublisher(b.Connect(ordersapi.Host), bus.Durable())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -211,7 +211,7 @@ func TestEventsAreFired(t *testing.T) {
 	if err := busline.Subscribe[events.Events](b.Connect("mailer.example", busline.WithLogger(zerolog.Nop())), events.Host, m); err != nil {
 		t.Fatal(err)
 	}
-	source, err := events.NewSource(b.Connect(events.Host))
+	source, err := events.NewPublisher(b.Connect(events.Host))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 //go:generate go run github.com/busline/busline/reflectapi/apigen -type Orders
 //go:generate go run github.com/busline/busline/reflectapi/apigen -type Events -events
-//go:generate go run github.com/busline/busline/reflectapi/apigen -events -type Refunds -client RefundsSource -host refunds.example
+//go:generate go run github.com/busline/busline/reflectapi/apigen -events -type Refunds -client RefundsPublisher -host refunds.example
 
 // Host is where all of it is.
 const Host = "orders.example"

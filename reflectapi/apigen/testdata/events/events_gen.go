@@ -22,24 +22,24 @@ type Events interface {
 }
 `)
 
-// Source publishes the events of [Events]. It is safe for concurrent use.
-type Source struct {
+// Publisher publishes the events of [Events]. It is safe for concurrent use.
+type Publisher struct {
 	onOrdered     bus.Event[onOrderedArguments]
 	onHTTPFailure bus.Event[onHTTPFailureArguments]
 	onNight       bus.Event[struct{}]
 }
 
-var _ Events = (*Source)(nil)
+var _ Events = (*Publisher)(nil)
 
-// NewSource returns a publisher of the events of orders.example over conn: at most once, or, with bus.Durable, also stored for
+// NewPublisher returns a publisher of the events of orders.example over conn: at most once, or, with bus.Durable, also stored for
 // services that subscribe with it; only then there can be an error. Errors of its methods are of type *bus.Error, and say
 // that an event was not published, never that a service failed to handle it.
-func NewSource(conn *bus.Conn, options ...bus.PublishOption) (*Source, error) {
+func NewPublisher(conn *bus.Conn, options ...bus.PublishOption) (*Publisher, error) {
 	events, err := conn.NewPublisher(Host, options...)
 	if err != nil {
 		return nil, err
 	}
-	return &Source{
+	return &Publisher{
 		onOrdered:     bus.NewEvent[onOrderedArguments](events, "/on-ordered"),
 		onHTTPFailure: bus.NewEvent[onHTTPFailureArguments](events, "/on-http-failure"),
 		onNight:       bus.NewEvent[struct{}](events, "/on-night"),
@@ -47,7 +47,7 @@ func NewSource(conn *bus.Conn, options ...bus.PublishOption) (*Source, error) {
 }
 
 // Outcomes returns the same methods, which wait until the event is handled.
-func (c *Source) Outcomes() Outcomes { return Outcomes{c} }
+func (c *Publisher) Outcomes() Outcomes { return Outcomes{c} }
 
 type onOrderedArguments struct {
 	Number int       `json:"number"`
@@ -56,7 +56,7 @@ type onOrderedArguments struct {
 }
 
 // OnOrdered tells that an order was taken.
-func (c *Source) OnOrdered(ctx context.Context, number int, at time.Time, items ...Item) (err error) {
+func (c *Publisher) OnOrdered(ctx context.Context, number int, at time.Time, items ...Item) (err error) {
 	return c.onOrdered.Publish(ctx, onOrderedArguments{number, at, items})
 }
 
@@ -66,32 +66,32 @@ type onHTTPFailureArguments struct {
 }
 
 // OnHTTPFailure fires the event OnHTTPFailure, which has no comment.
-func (c *Source) OnHTTPFailure(ctx context.Context, c_ string, m_ string) (events error) {
+func (c *Publisher) OnHTTPFailure(ctx context.Context, c_ string, m_ string) (events error) {
 	return c.onHTTPFailure.Publish(ctx, onHTTPFailureArguments{c_, m_})
 }
 
 // OnNight fires the event OnNight, which has no comment.
 //
 // It takes no context, so that it cannot be cancelled.
-func (c *Source) OnNight() (err error) {
+func (c *Publisher) OnNight() (err error) {
 	return c.onNight.Publish(context.Background(), struct{}{})
 }
 
 // Outcomes publishes events, waits, and yields the outcome of each at every service that subscribes. Each range over
 // what a method returns publishes once.
-type Outcomes struct{ source *Source }
+type Outcomes struct{ publisher *Publisher }
 
-// OnOrdered is Source.OnOrdered, and what becomes of it.
+// OnOrdered is Publisher.OnOrdered, and what becomes of it.
 func (m Outcomes) OnOrdered(ctx context.Context, number int, at time.Time, items ...Item) iter.Seq2[bus.Response[struct{}], error] {
-	return m.source.onOrdered.Outcomes(ctx, onOrderedArguments{number, at, items})
+	return m.publisher.onOrdered.Outcomes(ctx, onOrderedArguments{number, at, items})
 }
 
-// OnHTTPFailure is Source.OnHTTPFailure, and what becomes of it.
+// OnHTTPFailure is Publisher.OnHTTPFailure, and what becomes of it.
 func (m Outcomes) OnHTTPFailure(ctx context.Context, c_ string, m_ string) iter.Seq2[bus.Response[struct{}], error] {
-	return m.source.onHTTPFailure.Outcomes(ctx, onHTTPFailureArguments{c_, m_})
+	return m.publisher.onHTTPFailure.Outcomes(ctx, onHTTPFailureArguments{c_, m_})
 }
 
-// OnNight is Source.OnNight, and what becomes of it.
+// OnNight is Publisher.OnNight, and what becomes of it.
 func (m Outcomes) OnNight() iter.Seq2[bus.Response[struct{}], error] {
-	return m.source.onNight.Outcomes(context.Background(), struct{}{})
+	return m.publisher.onNight.Outcomes(context.Background(), struct{}{})
 }
