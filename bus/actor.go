@@ -12,8 +12,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// WithActor returns a context whose calls are made on behalf of the bearer of a token, instead of whoever they would be
-// made for; with "" they are made on nobody's behalf. The token is a bare JWT, without "Bearer"; anything else makes
+// WithActor returns a context whose calls are made on behalf of the bearer of a token, instead of the actor of the
+// chain; with "" they have no actor. The token is a bare JWT, without "Bearer"; anything else makes
 // each call fail with 401. It travels with each call and with those made to serve it, and every service verifies it.
 func WithActor(ctx context.Context, token string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor{token})
@@ -30,7 +30,7 @@ func ActorOf(ctx context.Context) string {
 	if set, ok := ctx.Value(actorKey{}).(actor); ok {
 		return set.token
 	}
-	if s := servingOf(ctx); s != nil {
+	if s := handlerCtxOf(ctx); s != nil {
 		return s.request.Actor
 	}
 	return ""
@@ -46,7 +46,7 @@ func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 
 // claimsOf returns the claims themselves, nil for none. In a handler only those of the request count.
 func claimsOf(ctx context.Context) claims.Claims {
-	if s := servingOf(ctx); s != nil {
+	if s := handlerCtxOf(ctx); s != nil {
 		return s.claims
 	}
 	return testcaller.ClaimsIn(ctx)
@@ -107,7 +107,7 @@ func checkClaims(e *endpoint) Interceptor {
 
 // authorize refuses a request whose token is bad, whatever it asks for, and one that does not satisfy what its endpoint
 // asks. It says nothing of the endpoint that the caller does not know.
-func (c *Conn) authorize(s *serving, e *endpoint) (err error) {
+func (c *Conn) authorize(s *handlerCtx, e *endpoint) (err error) {
 	if s.request.Actor == "" {
 		return c.tokenMissing(s.request, e)
 	}
@@ -133,7 +133,7 @@ func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.
 	return verified, err
 }
 
-// howToSendToken says it to whoever calls through the ingress, which takes the field away, or on the bus.
+// howToSendToken tells a caller through the ingress, which takes the field away, or on the bus.
 func howToSendToken(request *wire.Request) string {
 	if _, present, _ := claims.Bearer(request.Header.Get("Authorization")); present {
 		return "a call on the bus carries it with bus.WithActor, not as Authorization"
@@ -141,7 +141,7 @@ func howToSendToken(request *wire.Request) string {
 	return "send it as Authorization: Bearer …"
 }
 
-// allows reports whether whoever has these claims may call the endpoint, and see it in documents.
+// allows reports whether a caller with these claims may call the endpoint, and see it in documents.
 func (e *endpoint) allows(verified claims.Claims) bool {
 	return e.rule == nil || verified != nil && e.rule.Allows(verified)
 }
@@ -158,10 +158,10 @@ func (e *endpoint) compileClaims() (err error) {
 	return err
 }
 
-// warnOfMissingKeys warns once, when a caller is refused, that this is so for all who have a token or need one: nobody can
-// prove any claim. The endpoint is that of the first one, "" for none.
+// warnOfMissingKeys warns once, when a caller is refused, that this is so for all callers that have a token or need one: without
+// keys no claim can be proved. The endpoint is that of the first one, "" for none.
 func (c *Conn) warnOfMissingKeys(endpoint string) {
-	if c.verifier != nil || c.keyless.Swap(true) {
+	if c.verifier != nil || c.warnedNoVerifier.Swap(true) {
 		return
 	}
 	line := c.logger.Warn()
@@ -172,9 +172,8 @@ func (c *Conn) warnOfMissingKeys(endpoint string) {
 		"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier")
 }
 
-// actFor gives a request the token of whom it is made for. What the framework asks on its own port it asks everybody, and
-// for nobody.
-func actFor(ctx context.Context, request *outgoing) error {
+// actFor gives a request the token of its actor. What the framework asks on its own port has no actor.
+func actFor(ctx context.Context, request *clientCall) error {
 	token := ActorOf(ctx)
 	if token == "" || request.address.Port == controlPort {
 		request.Actor = ""

@@ -5,19 +5,19 @@ import "github.com/nats-io/nats.go"
 // HoldIntake has a connection take nothing that comes until it is released.
 func HoldIntake(c *Conn) (release func()) {
 	held, released := new(nats.Subscription), make(chan struct{})
-	i := c.link.intake
+	i := c.link.dispatcher
 	i.mu.Lock()
-	i.known[held] = &listening{conn: c, receive: func(*nats.Msg) *incoming {
+	i.known[held] = &subscription{conn: c, receive: func(*nats.Msg) *serverCall {
 		<-released
 		return nil
 	}}
 	i.mu.Unlock()
 	i.messages <- &nats.Msg{Sub: held}
 	return func() {
-		i.strike(held)
+		i.deregister(held)
 		close(released)
 	}
 }
 
 // HoldBacklog has the requests that are queued for handlers wait until it is released.
-func HoldBacklog(c *Conn) (release func()) { return c.link.intake.handlers.Hold() }
+func HoldBacklog(c *Conn) (release func()) { return c.link.dispatcher.handlers.Hold() }

@@ -93,8 +93,8 @@ func copyOf(result any) reflect.Value {
 	return made
 }
 
-// newOutgoing addresses a request. HEAD travels as GET, and the caller drops the body.
-func newOutgoing(method string, to *url.URL, header wire.Header, body []byte) (*outgoing, error) {
+// newClientCall addresses a request. HEAD travels as GET, and the caller drops the body.
+func newClientCall(method string, to *url.URL, header wire.Header, body []byte) (*clientCall, error) {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
@@ -102,14 +102,14 @@ func newOutgoing(method string, to *url.URL, header wire.Header, body []byte) (*
 	if err != nil {
 		return nil, err
 	}
-	return &outgoing{
+	return &clientCall{
 		address: address,
 		Request: wire.Request{Method: method, Target: targetOf(address.Path, to.RawQuery), Host: address.Host, Header: header, Body: body},
 	}, nil
 }
 
-// seal gives a request all that depends on who sends it and when. An error means that it must not leave.
-func (c *Conn) seal(ctx context.Context, request *outgoing) (err error) {
+// prepare gives a request all that depends on who sends it and when. An error means that it must not leave.
+func (c *Conn) prepare(ctx context.Context, request *clientCall) (err error) {
 	request.FromHost, request.FromID = c.host, c.id
 	if request.subject == "" { // it may stand in the template of an operation
 		if request.subject, err = request.address.Subject(c.plane); err != nil {
@@ -129,7 +129,7 @@ func (c *Conn) seal(ctx context.Context, request *outgoing) (err error) {
 	return nil
 }
 
-// fits refuses a head that nobody would accept, on either transport: see [wire.MaxHeadBytes].
+// fits refuses a head that no instance would accept, on either transport: see [wire.MaxHeadBytes].
 // The rest is what stands in it besides the header.
 func fits(rest int, header wire.Header) error {
 	const ownBytes, ownFields = 2 << 10, 16 // what the bus adds, and some
@@ -144,15 +144,15 @@ func fits(rest int, header wire.Header) error {
 		len(header)+ownFields, size, wire.MaxFields, wire.MaxHeadBytes)
 }
 
-// stamp makes an attempt of a request: an id of its own, and the time that is left now.
-func (c *Conn) stamp(request *outgoing, ends time.Time) {
+// setAttemptHeaders makes an attempt of a request: an id of its own, and the time that is left now.
+func (c *Conn) setAttemptHeaders(request *clientCall, ends time.Time) {
 	request.reply, request.MsgID = c.nats.newReply()
 	request.TimeBudget = time.Until(ends).Truncate(time.Millisecond)
 }
 
-// freshStamp makes an attempt of a request that is part of no call of anybody's.
-func (c *Conn) freshStamp(request *outgoing) {
-	c.stamp(request, time.Now().Add(wire.DefaultTimeBudget))
+// setFreshHeaders makes an attempt of a request that is part of no call.
+func (c *Conn) setFreshHeaders(request *clientCall) {
+	c.setAttemptHeaders(request, time.Now().Add(wire.DefaultTimeBudget))
 }
 
 // Operation is one function endpoint as its callers see it, with its arguments and results as Go types. Generated
@@ -190,7 +190,7 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 		err = conn.untagged.get(reflect.TypeFor[Arguments](), untagged)
 	}
 	if err == nil {
-		err = to.settle(conn)
+		err = to.bind(conn)
 	}
 	return Operation[Arguments, Results]{conn, to, err, conn.untagged.get(reflect.TypeFor[Results](), untagged) != nil}
 }
@@ -245,7 +245,7 @@ func (o Operation[Arguments, Results]) Multicast(ctx context.Context, arguments 
 	}
 }
 
-func (o Operation[Arguments, Results]) request(arguments Arguments) (*outgoing, error) {
+func (o Operation[Arguments, Results]) request(arguments Arguments) (*clientCall, error) {
 	if o.err != nil {
 		return nil, unsent(o.err)
 	}

@@ -20,7 +20,7 @@ func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	if inner, err = c.intercepted(inner); err != nil {
 		return nil, err
 	}
-	return compose(inner, c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, c.sendable, checkClaims(e), limitRequest(e)), nil
+	return compose(inner, c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, c.limitResponseSize, checkClaims(e), limitRequest(e)), nil
 }
 
 // intercepted puts the interceptors of the connection around a handler.
@@ -41,7 +41,7 @@ func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
 }
 
 // pass sends a request through the chain of its endpoint.
-func (in *incoming) pass() (*wire.Response, error) {
+func (in *serverCall) pass() (*wire.Response, error) {
 	in.Side, in.Endpoint, in.in = ServerSide, &in.endpoint.Endpoint, in
 	if err := in.endpoint.chain(&in.serving, &in.Exchange); err != nil {
 		return nil, in.failed(err)
@@ -89,7 +89,7 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	return call.latest.err
 }
 
-func (c *Conn) carry(ctx context.Context, request *outgoing, again bool) (_ *wire.Response, err error) {
+func (c *Conn) carry(ctx context.Context, request *clientCall, again bool) (_ *wire.Response, err error) {
 	if request.carry != nil {
 		return nil, request.carry(ctx)
 	}
@@ -107,7 +107,7 @@ func (c *Conn) carry(ctx context.Context, request *outgoing, again bool) (_ *wir
 
 // anew returns a copy of a request that an interceptor sends again. A handler that was given Go values may still fill in
 // the results of the first attempt, so this one and its answer travel as text.
-func (c *Conn) anew(request *outgoing) (*outgoing, error) {
+func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 	err := c.write(request)
 	again := *request
 	again.Header = slices.Clip(again.Header)
@@ -115,7 +115,7 @@ func (c *Conn) anew(request *outgoing) (*outgoing, error) {
 }
 
 // call makes a unicast call, through the interceptors. It counts once, whatever they do with it.
-func (c *Conn) call(ctx context.Context, request *outgoing) (*wire.Response, error) {
+func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, error) {
 	c.made.Add(1)
 	x := request.exchange()
 	if err := c.calling(ctx, x); err != nil {

@@ -75,7 +75,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	} else {
 		c.drainSubscriptions(ctx)
 	}
-	c.link.intake.passed(ctx)
+	c.link.dispatcher.barrier(ctx)
 	c.unfinished.close()
 	if c.Connected() {
 		c.announce(ctx, "bye")
@@ -84,7 +84,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	await(ctx, c.handlers.Close())
 	await(ctx, c.controls.Close())
 	await(ctx, c.calls.Close()) // not sooner: handlers may leave some behind
-	c.events.letGo()            // there are some only if the time is up
+	c.events.nakAll()           // there are some only if the time is up
 	handlers, _ := c.handlers.Count()
 	calls, _ := c.calls.Count()
 	c.stop()

@@ -32,7 +32,7 @@ type connectConfig struct {
 	baseURL        string
 	shortCircuit   bool
 	circuitFault   error       // of the environment, unless an option sets it
-	checkCircuit   func(error) // told of differences between the transports; nil: nobody looks
+	checkCircuit   func(error) // told of differences between the transports; nil: there is no check
 	handlerLimit   int
 	messageLimit   int // bytes
 	ackWait        time.Duration
@@ -243,7 +243,7 @@ func (c *connectConfig) chooseBroker() error {
 	return nil
 }
 
-// checkURL says what is wrong with a broker's URL that nobody can connect to, so that nobody waits for it. What nats.go
+// checkURL says what is wrong with a broker's URL that cannot be connected to, so that Connect does not wait. What nats.go
 // can use is fine, although it is laxer than its documentation.
 func (c linkConfig) checkURL() error {
 	addresses := c.addresses()

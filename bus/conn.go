@@ -32,12 +32,12 @@ type Conn struct {
 	allowResponses       bool
 	unlisted             bool // it does not answer the service protocol of NATS
 	logger               zerolog.Logger
-	slog                 *slog.Logger // behind logger; nil: that is no other's
+	slogger              *slog.Logger // behind logger; nil: that is no other's
 
-	verifier    *claims.Verifier // nil accepts no token
-	keyless     atomic.Bool      // that there is none was logged
-	throttle    logThrottle      // of the lines that others can cause as often as they like
-	ownVerifier *claims.Verifier // the same if it is ours to close, else nil
+	verifier         *claims.Verifier // nil accepts no token
+	warnedNoVerifier atomic.Bool      // the warning was logged
+	throttle         logThrottle      // of the lines that others can cause as often as they like
+	ownVerifier      *claims.Verifier // the same if it is ours to close, else nil
 
 	link      *link
 	nats      *natsTransport
@@ -46,7 +46,7 @@ type Conn struct {
 
 	pending      *pending
 	unfinished   *unfinished
-	responders   *responders
+	responders   *responderCache
 	callees      *callees
 	callers      *callers
 	destinations *destinations
@@ -62,14 +62,14 @@ type Conn struct {
 	base context.Context    // of every handler; ends when Close gives up on them
 	stop context.CancelFunc // ends base
 
-	direct subscription // to this very instance
+	direct subscribedRoute // to this very instance
 
 	tracing      *tracing // nil: no spans
 	meters       *meters  // nil: no metrics but ours
 	interceptors []Interceptor
 	calling      CallFunc       // what a call passes through
 	called       metrics.Family // by host, the outcomes of our calls
-	turnedAway   turnedAway
+	rejected     rejectedRequests
 	tap          *tap
 	bodies       bool // interceptors want to see them
 	opened       time.Time
@@ -78,9 +78,9 @@ type Conn struct {
 	serving     bool       // something is registered
 
 	mu            sync.Mutex // protects what stands below
-	subscriptions []*listening
+	subscriptions []*subscription
 	endpoints     []*endpoint // that are registered, except those of the framework itself
-	overflow      overflow
+	overflow      slowConsumer
 	examined      error         // of the broker: see checkSubscriptions
 	closing       chan struct{} // of the first Close: closed when it is done
 
@@ -153,11 +153,11 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		version: config.version, description: config.description, baseURL: config.baseURL,
 		ackWait: config.ackWait, allowResponses: config.allowResponses, unlisted: config.unlisted,
 		logger:     config.loggerOf(host, id),
-		slog:       config.slog,
+		slogger:    config.slog,
 		link:       link,
 		throttle:   logThrottle{atOnce: 10, pause: 10 * time.Second},
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
-		responders: newResponders(config.plane, link.census),
+		responders: newResponderCache(config.plane, link.membership),
 		callees:    newCallees(),
 		callers:    newCallers(config.plane),
 		router:     newRouter(),
@@ -183,16 +183,16 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	defer c.link.checking()()
 	w := c.link.newWitness()
 	defer w.dismiss()
-	if err := c.subscribe(&listening{subject: c.nats.response, receive: c.receiveResponse}); err != nil {
+	if err := c.subscribe(&subscription{subject: c.nats.response, receive: c.receiveResponse}); err != nil {
 		return err
 	}
-	if err := c.subscribe(&listening{subject: c.nats.response + ".*", receive: c.receiveAbsence}); err != nil {
+	if err := c.subscribe(&subscription{subject: c.nats.response + ".*", receive: c.receiveAbsence}); err != nil {
 		return err
 	}
-	if err := c.subscribe(&listening{subject: subject.Instance(c.plane, c.host, c.id), through: c.direct}); err != nil {
+	if err := c.subscribe(&subscription{subject: subject.Instance(c.plane, c.host, c.id), through: c.direct}); err != nil {
 		return err
 	}
-	if err := c.subscribe(&listening{subject: everyonesSubject(c.plane), through: subscription{everyone: true}}); err != nil {
+	if err := c.subscribe(&subscription{subject: everyonesSubject(c.plane), through: subscribedRoute{everyone: true}}); err != nil {
 		return err
 	}
 	endpoints, err := controlEndpoints()
@@ -249,7 +249,7 @@ type Stats struct {
 	Rejected int64
 	// Malformed are the messages that were not understood, or told no valid sender or message id. Each is logged.
 	Malformed int64
-	// UnmatchedResponses are the acks and responses that nobody waited for: they answer this connection's greetings, or came after
+	// UnmatchedResponses are the acks and responses that no caller waited for: they answer this connection's greetings, or came after
 	// the caller gave up.
 	UnmatchedResponses int64
 	// SlowConsumerDropped are the messages that the broker client threw away because this process did not take them in fast enough.
@@ -269,7 +269,7 @@ func (c *Conn) Stats() Stats {
 	overflowed := c.overflow.count
 	c.mu.Unlock()
 	return Stats{
-		Calls: c.made.Load(), Rejected: c.turnedAway.total(), Malformed: c.dropped.Load(), UnmatchedResponses: c.strangers.Load(),
+		Calls: c.made.Load(), Rejected: c.rejected.total(), Malformed: c.dropped.Load(), UnmatchedResponses: c.strangers.Load(),
 		SlowConsumerDropped: overflowed, Reconnects: c.link.relinked.Load(), InFlight: working,
 	}
 }
@@ -322,7 +322,7 @@ func (c *Conn) isDenied() bool {
 		return true
 	}
 	for _, each := range c.subscriptions {
-		if !each.optional && c.link.denials.has(denial{subject: each.subject}) {
+		if !each.optional && c.link.denials.has(permissionViolation{subject: each.subject}) {
 			return true
 		}
 	}
@@ -352,14 +352,14 @@ func (c *Conn) lookForOverflow() (overflowing bool) {
 	return before
 }
 
-// overflow is what was thrown away.
-type overflow struct {
+// slowConsumer is what was thrown away.
+type slowConsumer struct {
 	count int64
 	last  time.Time // when it was last seen
 }
 
 // thrownAway returns how many messages were since the last time.
-func (l *listening) thrownAway() int64 {
+func (l *subscription) thrownAway() int64 {
 	dropped, err := l.made.Dropped()
 	if err != nil { // it is closed, and tells nothing any more
 		return 0

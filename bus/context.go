@@ -27,7 +27,7 @@ type Caller struct {
 
 // CallerOf returns who made the request that ctx belongs to; false outside a handler.
 func CallerOf(ctx context.Context) (Caller, bool) {
-	s := servingOf(ctx)
+	s := handlerCtxOf(ctx)
 	if s == nil {
 		return Caller{}, false
 	}
@@ -43,9 +43,9 @@ func forwarded() [8]string {
 }
 
 // continueChain gives a call the depth, the headers and the time left of the request that ctx serves.
-func continueChain(ctx context.Context, request *outgoing) {
+func continueChain(ctx context.Context, request *clientCall) {
 	request.CallDepth = 1
-	s := servingOf(ctx)
+	s := handlerCtxOf(ctx)
 	if s == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func continueChain(ctx context.Context, request *outgoing) {
 // budget returns how long a call may take: until ctx or the chain ends, by default 20 s, at most 600 s.
 func budget(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
-	if s := servingOf(ctx); s != nil && (!ok || s.deadline.Before(deadline)) {
+	if s := handlerCtxOf(ctx); s != nil && (!ok || s.deadline.Before(deadline)) {
 		deadline, ok = s.deadline, true
 	}
 	if !ok {
@@ -75,9 +75,9 @@ func budget(ctx context.Context) time.Duration {
 	return min(time.Until(deadline), wire.MaxTimeBudget)
 }
 
-// serving is the context of a handler. It knows the request: a call made with it continues the chain, one level deeper,
+// handlerCtx is the context of a handler. It knows the request: a call made with it continues the chain, one level deeper,
 // with what is left of the time. Most handlers never ask for Done; the context behind it is made for those that do.
-type serving struct {
+type handlerCtx struct {
 	conn     *Conn
 	request  *wire.Request
 	deadline time.Time
@@ -94,13 +94,13 @@ type serving struct {
 }
 
 // Deadline returns the end of the time budget.
-func (s *serving) Deadline() (time.Time, bool) { return s.deadline, true }
+func (s *handlerCtx) Deadline() (time.Time, bool) { return s.deadline, true }
 
 // Done is closed when the time budget ends, when the caller leaves, or when Close gives up on the handler.
-func (s *serving) Done() <-chan struct{} { return s.context().Done() }
+func (s *handlerCtx) Done() <-chan struct{} { return s.context().Done() }
 
 // Err returns why Done is closed.
-func (s *serving) Err() error {
+func (s *handlerCtx) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -119,9 +119,9 @@ func (s *serving) Err() error {
 
 // Value returns the serving itself for its own key. Any other key may be one by which package context looks for its own
 // contexts.
-func (s *serving) Value(key any) any {
+func (s *handlerCtx) Value(key any) any {
 	switch key.(type) {
-	case servingKey:
+	case handlerCtxKey:
 		return s
 	case actorKey, sentFieldsKey: // these are of calls, and do not go from one to the next
 		return nil
@@ -130,15 +130,15 @@ func (s *serving) Value(key any) any {
 	}
 }
 
-type servingKey struct{}
+type handlerCtxKey struct{}
 
-func servingOf(ctx context.Context) *serving {
-	s, _ := ctx.Value(servingKey{}).(*serving)
+func handlerCtxOf(ctx context.Context) *handlerCtx {
+	s, _ := ctx.Value(handlerCtxKey{}).(*handlerCtx)
 	return s
 }
 
 // context returns the inner context, which is made now if there is none.
-func (s *serving) context() context.Context {
+func (s *handlerCtx) context() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inner == nil {
@@ -155,8 +155,8 @@ func (s *serving) context() context.Context {
 	return s.inner
 }
 
-// doneIfMade returns nil if nobody has asked for Done so far.
-func (s *serving) doneIfMade() <-chan struct{} {
+// doneIfMade returns nil if no caller has asked for Done so far.
+func (s *handlerCtx) doneIfMade() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inner == nil {
@@ -166,7 +166,7 @@ func (s *serving) doneIfMade() <-chan struct{} {
 }
 
 // end ends the context, and frees its resources; over says that the handler has returned.
-func (s *serving) end(cause error, over bool) {
+func (s *handlerCtx) end(cause error, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = s.over || over
@@ -179,7 +179,7 @@ func (s *serving) end(cause error, over bool) {
 
 // accompany admits a call that the handler makes, even after Close; false if the handler has returned, as one may
 // that has passed on its context without the cancellation.
-func (s *serving) accompany(calls *worker.Limiter) bool {
+func (s *handlerCtx) accompany(calls *worker.Limiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -190,7 +190,7 @@ func (s *serving) accompany(calls *worker.Limiter) bool {
 }
 
 // left reports whether the context has ended because the caller has stopped waiting.
-func (s *serving) left() bool {
+func (s *handlerCtx) left() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inner != nil {
@@ -204,9 +204,9 @@ func (s *serving) left() bool {
 // in it: they say how the arguments are written, and those of a call within the process may not be written at all. Outside a
 // handler it has what [WithOutgoingHeader] has given to ctx, so that methods can be tested by calling them.
 func RequestHeader(ctx context.Context) http.Header {
-	s := servingOf(ctx)
+	s := handlerCtxOf(ctx)
 	if s == nil {
-		direct := new(outgoing)
+		direct := new(clientCall)
 		direct.addFields(outgoingFields(ctx))
 		return direct.Header.HTTP()
 	}
@@ -223,7 +223,7 @@ func RequestHeader(ctx context.Context) http.Header {
 // takes the place of one of that name that was set before; with several values there are several fields, with none there is
 // none. If the method fails, that is if it returns an error or panics, the fields are not sent; with an httpStatusCode they
 // are. Nor are those sent that the bus sets by itself: Content-Type, Content-Encoding, Content-Length, what begins with
-// Bus-, and hop-by-hop fields (RFC 9110, 7.6.1). Whoever calls with [Conn.Do], [Conn.Multicast] or through the ingress sees
+// Bus-, and hop-by-hop fields (RFC 9110, 7.6.1). A caller with [Conn.Do], [Conn.Multicast] or through the ingress sees
 // the fields; to those who use [Conn.Call] and generated clients [CaptureResponseHeader] shows them.
 //
 // It has no effect after the method has returned, and in methods that have an http.ResponseWriter, which is what they set
@@ -231,7 +231,7 @@ func RequestHeader(ctx context.Context) http.Header {
 // can be tested by calling them. Interceptors add to the header of [Exchange].Response instead. In a handler it may be called
 // by many goroutines at once.
 func SetResponseHeader(ctx context.Context, name string, values ...string) {
-	s := servingOf(ctx)
+	s := handlerCtxOf(ctx)
 	fields := wire.FromHTTP(http.Header{name: values})
 	switch {
 	case ofBody(name):
@@ -267,7 +267,7 @@ func CaptureResponseHeader(ctx context.Context, header *http.Header) context.Con
 // become spaces. If the field is not for callers to set, as Host, Content-Type and Bus-Actor are not, each call fails with
 // 400.
 //
-// All calls made with the context carry the field, whoever is called, and redirects followed by an http.Client too; stored
+// All calls made with the context carry the field, whatever host is called, and redirects followed by an http.Client too; stored
 // events keep it. So it is no place for a secret: see [WithActor]. Where calls are traced, the fields of the trace are those of
 // the span.
 func WithOutgoingHeader(ctx context.Context, name, value string) context.Context {
@@ -347,7 +347,7 @@ func (x *Exchange) responseHeader() http.Header {
 
 // addFields gives a request the fields of a context, in place of those that it had from another one: an interceptor may have
 // passed on a context of its own.
-func (o *outgoing) addFields(fields *sentFields) {
+func (o *clientCall) addFields(fields *sentFields) {
 	switch {
 	case o.fields == fields:
 		return
@@ -370,7 +370,7 @@ func (o *outgoing) addFields(fields *sentFields) {
 }
 
 // respondWith adds to the header of a response what its method has set.
-func (s *serving) respondWith(header wire.Header) wire.Header {
+func (s *handlerCtx) respondWith(header wire.Header) wire.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.header) == 0 {

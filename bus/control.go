@@ -22,19 +22,19 @@ type control struct{}
 
 // Ping says who is there: discovery is a multicast to https://all:888/ping.
 func (control) Ping(ctx context.Context) (host, id, version string, ports []int) {
-	conn := servingOf(ctx).conn
+	conn := handlerCtxOf(ctx).conn
 	return conn.host, conn.id, conn.version, conn.router.servedPorts()
 }
 
 // Traffic says what the instance has served and called so far.
 func (control) Traffic(ctx context.Context) (started time.Time, served []metrics.ServedCalls, made []metrics.MadeCalls) {
-	traffic := servingOf(ctx).conn.reportTraffic()
+	traffic := handlerCtxOf(ctx).conn.reportTraffic()
 	return traffic.Started, traffic.Served, traffic.Made
 }
 
 // Metrics writes the metrics in the text format of Prometheus.
 func (control) Metrics(w http.ResponseWriter, r *http.Request) {
-	servingOf(r.Context()).conn.ServeMetrics(w, r)
+	handlerCtxOf(r.Context()).conn.ServeMetrics(w, r)
 }
 
 // Hello says that the caller serves something new, so what was known about who answers may be incomplete.
@@ -46,24 +46,24 @@ func (control) Bye(ctx context.Context) { greeted(ctx, false) }
 // Cancel says that the caller no longer waits for the answer to its request with that id.
 func (control) Cancel(ctx context.Context, id string) {
 	caller, _ := CallerOf(ctx)
-	conn, key := servingOf(ctx).conn, requestKey{caller.Host, caller.ID, id}
+	conn, key := handlerCtxOf(ctx).conn, requestKey{caller.Host, caller.ID, id}
 	if !conn.unfinished.cancel(key) {
-		conn.link.running.cancel(conn, key)
+		conn.link.inflight.cancel(conn, key)
 	}
 }
 
 func greeted(ctx context.Context, stays bool) {
 	caller, _ := CallerOf(ctx)
-	servingOf(ctx).conn.responders.greeted(peer{caller.Host, caller.ID}, stays)
+	handlerCtxOf(ctx).conn.responders.greeted(peer{caller.Host, caller.ID}, stays)
 }
 
-// directory is what a caller asks a host when the broker says that nobody subscribes to a path. It is served
+// allowEndpoint is what a caller asks a host when the broker says that no instance subscribes to a path. It is served
 // once there is something to tell.
-type directory struct{}
+type allowEndpoint struct{}
 
 // Allow says under which methods a path is served.
-func (directory) Allow(ctx context.Context, port int, path string) (methods []string) {
-	return servingOf(ctx).conn.router.methods(port, path)
+func (allowEndpoint) Allow(ctx context.Context, port int, path string) (methods []string) {
+	return handlerCtxOf(ctx).conn.router.methods(port, path)
 }
 
 // What every connection serves is planned once: it takes longer than all else that a connection does.
@@ -105,7 +105,7 @@ func everyonesSubject(plane string) string {
 }
 
 func planDirectory() ([]*endpoint, error) {
-	endpoints, _, err := plan(nil, directory{}, newServiceConfig([]ServeOption{
+	endpoints, _, err := plan(nil, allowEndpoint{}, newServiceConfig([]ServeOption{
 		Port(controlPort), Undocumented(),
 		ParamNames("Allow", "port, path", "methods"), Method("Allow", HTTPMethod(http.MethodGet)),
 	}))
@@ -119,12 +119,12 @@ func planDirectory() ([]*endpoint, error) {
 func (c *Conn) announce(ctx context.Context, what string) {
 	defer c.link.turn(ctx)()
 	to := &url.URL{Scheme: "https", Host: hostAll + ":" + strconv.Itoa(controlPort), Path: "/" + what}
-	request, err := newOutgoing(http.MethodPost, to, nil, nil)
+	request, err := newClientCall(http.MethodPost, to, nil, nil)
 	if err == nil {
-		err = c.seal(context.Background(), request)
+		err = c.prepare(context.Background(), request)
 	}
 	if err == nil {
-		c.freshStamp(request)
+		c.setFreshHeaders(request)
 		err = c.nats.send(ctx, request)
 	}
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *Conn) announce(ctx context.Context, what string) {
 }
 
 // turn waits until the link has taken what earlier greetings have brought, and returns what ends the turn. Every connection of the
-// link gets and answers each of them: if hundreds greet at once, that is more than the intake holds.
+// link gets and answers each of them: if hundreds greet at once, that is more than the dispatcher holds.
 func (l *link) turn(ctx context.Context) (over func()) {
 	select {
 	case l.greeting <- struct{}{}:
@@ -141,11 +141,11 @@ func (l *link) turn(ctx context.Context) (over func()) {
 		return func() {} // late is better than never
 	}
 	_ = l.flush(ctx) // without the broker nothing comes
-	l.intake.passed(ctx)
+	l.dispatcher.barrier(ctx)
 	return func() { <-l.greeting }
 }
 
-// cancelPath is where an instance is told that nobody waits for an answer any more.
+// cancelPath is where an instance is told that no caller waits for an answer any more.
 const cancelPath = "/cancel"
 
 // peer is an instance that has acked a request.
@@ -153,27 +153,29 @@ type peer struct{ host, id string }
 
 func senderOf(message *wire.Response) peer { return peer{message.FromHost, message.FromID} }
 
-// running holds the requests of all instances of a link whose handlers run, to be found when their callers leave. A cancel for
+// inflight holds the requests of all instances of a link whose handlers run, to be found when their callers leave. A cancel for
 // any other request has no effect.
-type running struct{ shards [16]runningShard } // by the last byte of the message id, so that requests do not wait for each other
+type inflight struct{ shards [16]inflightShard } // by the last byte of the message id, so that requests do not wait for each other
 
-// runningShard is searched when a caller leaves, which is rare. Each request knows its place, so that adding and removing
+// inflightShard is searched when a caller leaves, which is rare. Each request knows its place, so that adding and removing
 // it needs no search.
-type runningShard struct {
+type inflightShard struct {
 	mu       sync.Mutex // protects requests, and their places
-	requests []*serving
+	requests []*handlerCtx
 }
 
-// requestKey identifies a request by its sender, so that nobody else can cancel it.
+// requestKey identifies a request by its sender, so that no other caller can cancel it.
 type requestKey struct{ host, id, msgID string }
 
-func (r *running) shard(msgID string) *runningShard { return &r.shards[shardOf(msgID, len(r.shards))] }
+func (r *inflight) shard(msgID string) *inflightShard {
+	return &r.shards[shardOf(msgID, len(r.shards))]
+}
 
 // noPlace is that of a request that is not in a shard.
 const noPlace = -1
 
 // add notes a request, unless it is the framework's own.
-func (r *running) add(s *serving, port int) {
+func (r *inflight) add(s *handlerCtx, port int) {
 	s.place = noPlace
 	if port == controlPort {
 		return
@@ -186,7 +188,7 @@ func (r *running) add(s *serving, port int) {
 }
 
 // remove takes out a request that has ended, and ends its context.
-func (r *running) remove(s *serving) {
+func (r *inflight) remove(s *handlerCtx) {
 	s.end(context.Canceled, true)
 	at := r.shard(s.request.MsgID)
 	at.mu.Lock()
@@ -202,14 +204,14 @@ func (r *running) remove(s *serving) {
 }
 
 // cancel ends the context of a handler of an instance.
-func (r *running) cancel(c *Conn, key requestKey) {
+func (r *inflight) cancel(c *Conn, key requestKey) {
 	at := r.shard(key.msgID)
 	if found := at.find(c, key); found != nil {
 		found.end(ErrCallerLeft, false)
 	}
 }
 
-func (at *runningShard) find(c *Conn, key requestKey) *serving {
+func (at *inflightShard) find(c *Conn, key requestKey) *handlerCtx {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	for _, each := range at.requests {
@@ -220,9 +222,9 @@ func (at *runningShard) find(c *Conn, key requestKey) *serving {
 	return nil
 }
 
-// callOff tells the instances that have acked a request that its caller has stopped waiting. It waits for no answer:
+// cancelAll tells the instances that have acked a request that its caller has stopped waiting. It waits for no answer:
 // whether they hear of it makes no difference to the caller. An instance whose ack comes even later is not told.
-func (c *Conn) callOff(ctx context.Context, sent *outgoing, from []peer) {
+func (c *Conn) cancelAll(ctx context.Context, sent *clientCall, from []peer) {
 	for _, at := range from {
 		if err := c.sendCancel(ctx, sent.MsgID, at); err != nil {
 			c.log(c.logger.Debug().Err(err).Str("msgId", sent.MsgID).Str("callee", at.id+"."+at.host), "cancel was not sent")
@@ -232,16 +234,16 @@ func (c *Conn) callOff(ctx context.Context, sent *outgoing, from []peer) {
 
 // sendCancel sends a call that is no part of the chain that ctx serves: it has a time budget and a depth of its own.
 func (c *Conn) sendCancel(ctx context.Context, msgID string, at peer) error {
-	request, err := newOutgoing(http.MethodPost, &url.URL{
+	request, err := newClientCall(http.MethodPost, &url.URL{
 		Scheme: "https", Host: at.id + "." + at.host + ":" + strconv.Itoa(controlPort), Path: cancelPath,
 		RawQuery: url.Values{"id": {msgID}}.Encode(),
 	}, nil, nil)
 	if err != nil {
 		return err
 	}
-	if err := c.seal(context.Background(), request); err != nil {
+	if err := c.prepare(context.Background(), request); err != nil {
 		return err
 	}
-	c.freshStamp(request)
+	c.setFreshHeaders(request)
 	return c.send(ctx, request)
 }

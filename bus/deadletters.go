@@ -56,7 +56,7 @@ func yieldParked(ctx context.Context, conn *Conn, source string, yield func(Dead
 	store := &eventStream{conn: conn, source: source}
 	stream, err := store.parked(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil // nobody has ever subscribed
+		return nil // no service has ever subscribed
 	}
 	if err != nil {
 		return store.failed(err)
@@ -133,7 +133,7 @@ func (p DeadLetter) Redeliver(ctx context.Context) error {
 }
 
 // stillHandled says why the service would not get the event under a subject. JetStream does not: it confirms what no consumer
-// takes, and keeps it for nobody.
+// takes, and keeps it for no consumer.
 func (p DeadLetter) stillHandled(ctx context.Context, manager jetstream.JetStream, again string) error {
 	stream, name := p.store().name(), consumerName(p.Service, p.token)
 	consumer, err := manager.Consumer(ctx, stream, name)
@@ -178,7 +178,7 @@ func (p DeadLetter) stillParked(ctx context.Context) (jetstream.Stream, error) {
 	}
 }
 
-// delete removes the event; somebody else may just have done so.
+// delete removes the event; another client may just have done so.
 func (p DeadLetter) delete(ctx context.Context, stream jetstream.Stream) error {
 	err := stream.DeleteMsg(ctx, p.sequence)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {

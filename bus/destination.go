@@ -21,10 +21,10 @@ import (
 // arguments into requests, and does not change.
 type destination struct {
 	method     string
-	address    string    // the URL, with {name} where an argument goes into its path
-	parameters []string  // those names, {name+} as "name+"
-	template   *outgoing // a request without arguments; nil when there are parameters
-	inQuery    inQuery   // how arguments travel in a query
+	address    string      // the URL, with {name} where an argument goes into its path
+	parameters []string    // those names, {name+} as "name+"
+	template   *clientCall // a request without arguments; nil when there are parameters
+	inQuery    inQuery     // how arguments travel in a query
 
 	json wire.Header // of requests with a body
 	from *Conn       // whose calls go there; nil until settled
@@ -44,13 +44,13 @@ func parseDestination(address string) (*destination, error) {
 	}
 	to.parameters = parametersOf(to.address)
 	if len(to.parameters) == 0 {
-		to.template, err = newOutgoing(to.method, parsed, nil, nil)
+		to.template, err = newClientCall(to.method, parsed, nil, nil)
 	}
 	return to, err
 }
 
-// settle notes, for what has no parameters, the subject and what the requests of one caller begin with.
-func (d *destination) settle(c *Conn) (err error) {
+// bind notes, for what has no parameters, the subject and what the requests of one caller begin with.
+func (d *destination) bind(c *Conn) (err error) {
 	if d.template == nil {
 		return nil
 	}
@@ -79,22 +79,22 @@ func parametersOf(address string) (names []string) {
 // request writes arguments into a request. Those that the path names go there, and httpRequestBody is the body, as on the
 // other side. The rest is the JSON body, or with GET, HEAD and DELETE the query; but not when that would lose something,
 // as it does with an empty text in a list.
-func (d *destination) request(arguments any) (*outgoing, error) {
+func (d *destination) request(arguments any) (*clientCall, error) {
 	if arguments == nil && d.template != nil {
-		return d.fill(nil), nil
+		return d.withBody(nil), nil
 	}
 	object, err := strictjson.Marshal(arguments)
 	if err != nil {
 		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments cannot be written as JSON: %s", err)
 	}
 	if d.template != nil && !d.takesQuery() && !bytes.Contains(object, []byte(`"`+restmap.RequestBody+`"`)) {
-		return d.fill(object), nil
+		return d.withBody(object), nil
 	}
 	var members map[string]json.RawMessage
 	if err := strictjson.Unmarshal(object, &members); err != nil {
 		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the arguments of %s %s must be a JSON object, as from a struct or bus.Args: %s", d.method, d.address, err)
 	}
-	return d.spread(members)
+	return d.encodeMembers(members)
 }
 
 func (d *destination) takesQuery() bool {
@@ -104,8 +104,8 @@ func (d *destination) takesQuery() bool {
 // hasQuery reports whether the address has arguments of its own; it has a template.
 func (d *destination) hasQuery() bool { return strings.Contains(d.template.Target, "?") }
 
-// fill is the short way: all arguments are in the body.
-func (d *destination) fill(body []byte) *outgoing {
+// withBody is the short way: all arguments are in the body.
+func (d *destination) withBody(body []byte) *clientCall {
 	request := d.unused()
 	*request = *d.template
 	request.reusable = true
@@ -116,19 +116,19 @@ func (d *destination) fill(body []byte) *outgoing {
 }
 
 // unused returns a request whose fields are all to be set.
-func (d *destination) unused() *outgoing {
+func (d *destination) unused() *clientCall {
 	if d.from == nil {
-		return new(outgoing)
+		return new(clientCall)
 	}
-	return unused[outgoing](&d.from.link.spare.outgoing)
+	return unused[clientCall](&d.from.link.spare.outgoing)
 }
 
 func jsonContent() wire.Header {
 	return wire.Header{{Name: "Content-Type", Value: "application/json"}}
 }
 
-// spread is the long way: each argument goes where it belongs.
-func (d *destination) spread(members map[string]json.RawMessage) (*outgoing, error) {
+// encodeMembers is the long way: each argument goes where it belongs.
+func (d *destination) encodeMembers(members map[string]json.RawMessage) (*clientCall, error) {
 	filled, err := d.fillPath(members)
 	if err != nil {
 		return nil, err
@@ -153,9 +153,9 @@ func (d *destination) spread(members map[string]json.RawMessage) (*outgoing, err
 		}
 	}
 	if len(body) == 0 {
-		return newOutgoing(d.method, to, nil, nil)
+		return newClientCall(d.method, to, nil, nil)
 	}
-	return newOutgoing(d.method, to, jsonContent(), body)
+	return newClientCall(d.method, to, jsonContent(), body)
 }
 
 // fillPath puts arguments into the path, and takes them out of the members.
@@ -226,7 +226,7 @@ func (d *destinations) find(address string) (*destination, error) {
 	}
 	to, err := parseDestination(address)
 	if err == nil {
-		err = to.settle(d.conn)
+		err = to.bind(d.conn)
 	}
 	if err != nil {
 		return nil, err
@@ -334,7 +334,7 @@ func (in inQuery) texts(name string, value json.RawMessage) (texts []string, who
 func isContainer(value json.RawMessage) bool { return value[0] == '{' || value[0] == '[' }
 
 // targetOf returns what a request asks for: a path, and a query that is as it will be after its way over the broker. A
-// blank or a control byte in it, which net/url lets pass, is escaped; whoever decodes the query reads the same.
+// blank or a control byte in it, which net/url lets pass, is escaped; every decoder reads the same.
 func targetOf(path, query string) string {
 	if query == "" {
 		return path

@@ -52,7 +52,7 @@ func ErrorWithDetails(err error, problemType string, details any) error {
 }
 
 // DecodeDetails decodes the details of the error into what a pointer points to, a struct or a map: those that [ErrorWithDetails] has
-// set, and those that came in the problem+json of an answer, whoever wrote it, unless that has more than 1 MiB. As with results,
+// set, and those that came in the problem+json of an answer, by whatever service, unless that has more than 1 MiB. As with results,
 // a member without a field of exactly its name is ignored, and a field without a member keeps its value. To see all of them pass
 // a *map[string]json.RawMessage; their numbers have all their digits.
 //

@@ -77,7 +77,7 @@ func (s *serviceConfig) stored() *durable {
 
 // Durable stores events in a JetStream stream of their source, and delivers them at least once to each service that
 // subscribes with this option, too. Both sides need it, and the broker JetStream: a service that subscribes with it gets
-// no event of a source without it, and none of [Conn.Publish], as nobody has stored them.
+// no event of a source without it, and none of [Conn.Publish], as they are not stored.
 //
 // For a source ([Conn.NewPublisher], a generated source): firing stores the event, and returns when JetStream has confirmed
 // that. An error means that it is not stored or, with executed unknown, that it may be. Services that subscribe without

@@ -26,7 +26,7 @@ type endpoint struct {
 	source string // the host whose event this is; "" for what is served on our own host
 	mapped *restmap.Endpoint
 	rule   *claims.Rule // what it asks of a token; nil for nothing
-	run    func(ctx context.Context, in *incoming) (*wire.Response, error)
+	run    func(ctx context.Context, in *serverCall) (*wire.Response, error)
 	chain  CallFunc        // ends with run
 	served *metrics.Family // by caller; nil for what the framework itself serves
 
@@ -130,12 +130,12 @@ func tokens(pattern restmap.Pattern) []string {
 }
 
 // runFunction makes the run of a function endpoint: request → arguments → method → results → response.
-func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, error) {
+func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response, error) {
 	if e.bodyLimit == 0 {
 		e.bodyLimit = functionBodyLimit
 	}
 	json := jsonContent()
-	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
+	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
 		arguments, err := e.decode(in)
 		if err != nil {
 			return nil, unsent(err)
@@ -144,7 +144,7 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 		if err != nil {
 			return nil, executed(err)
 		}
-		if in.give(results) {
+		if in.copyResults(results) {
 			in.given.filled.Header = in.serving.respondWith(json)
 			return in.given.filled, nil
 		}
@@ -162,7 +162,7 @@ func runFunction(e *endpoint) func(context.Context, *incoming) (*wire.Response, 
 }
 
 // decode turns a request into the arguments of the method.
-func (e *endpoint) decode(in *incoming) (reflect.Value, error) {
+func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 	if in.given != nil {
 		return in.given.taken, nil
 	}

@@ -13,10 +13,10 @@ import (
 
 // What callers branch on. Each is found in the chain of an [Error] with errors.Is.
 var (
-	// ErrNoResponder says that nobody serves the host or the instance that was called, on this plane. Nothing has run, unless
+	// ErrNoResponder says that no instance serves the host, or is the one, that was called, on this plane. Nothing has run, unless
 	// an interceptor has made the call more than once: see Executed.
 	ErrNoResponder = errors.New("no responder")
-	// ErrNoAck says that somebody may have received the call, but no instance acked it within the ack wait (see
+	// ErrNoAck says that an instance may have received the call, but no instance acked it within the ack wait (see
 	// [WithAckWait]), or the time budget if that is shorter. It may have run.
 	ErrNoAck = errors.New("no ack")
 	// ErrTimeout says that there was no answer within the time budget: it was spent before the call was sent, or by the
@@ -41,7 +41,7 @@ type Executed int
 const (
 	// ExecutedUnknown means that the request left and no answer came: it may have run, or may run yet.
 	ExecutedUnknown Executed = iota
-	// ExecutedNo means that no handler has seen the request: it did not leave, it reached nobody, or it was refused
+	// ExecutedNo means that no handler has seen the request: it did not leave, it reached no instance, or it was refused
 	// before. Calling again is safe.
 	ExecutedNo
 	// ExecutedYes means that a handler ran, and this error is its answer.
@@ -154,7 +154,7 @@ func StatusOf(err error) int {
 	return asError(err).Status
 }
 
-// IsInternal reports whether the text of an error is only for callers on the bus and for logs: nobody wrote it to be read
+// IsInternal reports whether the text of an error is only for callers on the bus and for logs: it was not written to be read
 // outside, and it may hold an address or a password. That is so for status 500, and for an error that has no status of
 // its own, whatever [StatusOf] makes of it, except the error of a context; and when the broker denies a call. It stays so
 // over any number of hops. The ingress withholds such a text. False for nil.
@@ -242,7 +242,7 @@ func executed(err error) error {
 }
 
 // answered makes the error that with which a handler answers: it has run, whatever the error says of a call that it made. If
-// that reached somebody who was too busy, it is no reason to run this handler again.
+// that reached an instance that was too busy, it is no reason to run this handler again.
 func (e *Error) answered() {
 	if e.Executed == ExecutedNo && e.Host != "" {
 		e.RetryAfter = 0

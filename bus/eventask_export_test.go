@@ -11,7 +11,7 @@ import (
 // AskLater has the first reader of stored events make its consumer anew, as its timer does, and returns whether it is to try
 // again.
 func AskLater(c *Conn) (again bool) {
-	s := c.events.reading()[0].(*storedEvents)
+	s := c.events.reading()[0].(*pullConsumer)
 	s.mu.Lock()
 	s.missing = true
 	s.mu.Unlock()
@@ -23,35 +23,35 @@ func AskLater(c *Conn) (again bool) {
 // StopAsking has a connection take no request for stored events for lost.
 func StopAsking(c *Conn) {
 	for _, reader := range c.events.reading() {
-		reader.(*storedEvents).again.Stop()
+		reader.(*pullConsumer).again.Stop()
 	}
 }
 
 // BeatLate does what the timer of an event does, beat after beat, if its handler should have been done by now.
 func BeatLate(c *Conn, beats int) {
-	d := newDelivery(c.events.reading()[0].(*storedEvents), new(nats.Msg))
+	d := newDelivery(c.events.reading()[0].(*pullConsumer), new(nats.Msg))
 	d.begin()
 	d.handledUntil(time.Now())
 	for range beats {
-		d.beat()
+		d.inProgress()
 	}
 	d.end()
 }
 
 // AnswerLate has a handler answer for an event that JetStream, which is told under a subject, has heard of so long ago.
 func AnswerLate(c *Conn, subject string, status int, ago time.Duration) error {
-	s := c.events.reading()[0].(*storedEvents)
+	s := c.events.reading()[0].(*pullConsumer)
 	s.arrived()
 	d := newDelivery(s, &nats.Msg{Reply: subject})
 	d.begin()
 	d.heard = d.heard.Add(-ago)
-	return d.reply(c.newIncoming(), nil, &wire.Response{OpCode: wire.OpRes, Status: status})
+	return d.reply(c.newServerCall(), nil, &wire.Response{OpCode: wire.OpRes, Status: status})
 }
 
 // HeldEvents returns how many stored events a connection has, and no room to handle.
 func HeldEvents(c *Conn) (count int) {
 	for _, reader := range c.events.reading() {
-		s := reader.(*storedEvents)
+		s := reader.(*pullConsumer)
 		s.mu.Lock()
 		count += len(s.held)
 		s.mu.Unlock()

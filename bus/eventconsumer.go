@@ -27,16 +27,16 @@ const (
 	parkedBytes = 64 << 20
 )
 
-func (s *storedEvents) stream() string { return s.store.name() }
-func (s *storedEvents) parked() string { return s.store.parkedName() }
+func (s *pullConsumer) stream() string { return s.store.name() }
+func (s *pullConsumer) parked() string { return s.store.parkedName() }
 
-func (s *storedEvents) parkedEvents() (source, event string, count int64) {
+func (s *pullConsumer) parkedEvents() (source, event string, count int64) {
 	return s.source, s.event, s.unhandled.Load()
 }
 
 // ensure makes the streams and the consumer. One that is new has what is fired from now on. It is forgotten when no instance
 // has asked for as long as events are kept.
-func (s *storedEvents) ensure(ctx context.Context) error {
+func (s *pullConsumer) ensure(ctx context.Context) error {
 	stream, err := s.ensureStreams(ctx)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (s *storedEvents) ensure(ctx context.Context) error {
 }
 
 // ensureStreams makes the streams of the source.
-func (s *storedEvents) ensureStreams(ctx context.Context) (jetstream.Stream, error) {
+func (s *pullConsumer) ensureStreams(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := s.store.ensure(ctx)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (s *storedEvents) ensureStreams(ctx context.Context) (jetstream.Stream, err
 
 // ensureConsumer makes the consumer, or changes it. One that is as it should be it leaves, which takes no permission for
 // either.
-func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stream) error {
+func (s *pullConsumer) ensureConsumer(ctx context.Context, stream jetstream.Stream) error {
 	var existing jetstream.ConsumerConfig
 	switch consumer, err := stream.Consumer(ctx, s.consumer); {
 	case err == nil:
@@ -81,7 +81,7 @@ func (s *storedEvents) ensureConsumer(ctx context.Context, stream jetstream.Stre
 }
 
 // over returns the configuration of a consumer with what this instance relies on.
-func (s *storedEvents) over(config jetstream.ConsumerConfig, stream jetstream.Stream) jetstream.ConsumerConfig {
+func (s *pullConsumer) over(config jetstream.ConsumerConfig, stream jetstream.Stream) jetstream.ConsumerConfig {
 	if wanted := s.filters(stream); !hasFilters(config, wanted) {
 		config.FilterSubject, config.FilterSubjects = "", wanted
 	}
@@ -109,7 +109,7 @@ func forgottenAfter(config jetstream.StreamConfig) time.Duration {
 }
 
 // filters are the subjects of what is new, and of what is delivered again to this service alone, if the stream takes that.
-func (s *storedEvents) filters(stream jetstream.Stream) []string {
+func (s *pullConsumer) filters(stream jetstream.Stream) []string {
 	filters := []string{subject.Event(s.conn.plane, s.source, s.event)}
 	if again := subject.RetriedEvent(s.conn.plane, s.source, hostToken(s.conn.host), s.event); stores(stream, again) {
 		filters = append(filters, again)
@@ -132,7 +132,7 @@ func delivers(config jetstream.ConsumerConfig, published string) bool {
 }
 
 // ensureParked makes the stream for events that could not be handled, on as many servers as that of the others.
-func (s *storedEvents) ensureParked(ctx context.Context, replicas int) error {
+func (s *pullConsumer) ensureParked(ctx context.Context, replicas int) error {
 	stream, err := s.store.parked(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = s.makeParked(ctx, replicas)
@@ -143,8 +143,8 @@ func (s *storedEvents) ensureParked(ctx context.Context, replicas int) error {
 	return err
 }
 
-// makeParked makes it with what the one had that was there before: somebody may have given that other limits.
-func (s *storedEvents) makeParked(ctx context.Context, replicas int) (jetstream.Stream, error) {
+// makeParked makes it with what the one had that was there before: it may have been given other limits.
+func (s *pullConsumer) makeParked(ctx context.Context, replicas int) (jetstream.Stream, error) {
 	manager, err := s.store.manager()
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (s *storedEvents) makeParked(ctx context.Context, replicas int) (jetstream.
 }
 
 // permissions are for a service that has stored events.
-func (s *storedEvents) permissions() (publish, subscribe []Permission) {
+func (s *pullConsumer) permissions() (publish, subscribe []Permission) {
 	publish = append(streamPermissions(s.stream(), "the stream of the events of "+s.source), streamPermissions(s.parked(), "the stream of parked events")...)
 	return append(publish,
 		Permission{Subject: "$JS.API.CONSUMER.INFO." + s.stream() + "." + s.consumer, For: "finding its consumer of " + s.event},
@@ -182,8 +182,8 @@ const (
 	askAgain = time.Second
 )
 
-// ask asks for events, unless some may still come.
-func (s *storedEvents) ask() {
+// fetch asks for events, unless some may still come.
+func (s *pullConsumer) fetch() {
 	if s.conn.isClosing() {
 		return
 	}
@@ -213,7 +213,7 @@ func (s *storedEvents) ask() {
 }
 
 // askAtMost limits how many events are asked for at a time, and for how long, as the consumer or the broker may; 0: they do not.
-func (s *storedEvents) askAtMost(events int, expiry time.Duration) {
+func (s *pullConsumer) askAtMost(events int, expiry time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.atMost, s.atLongest = events, expiry
@@ -221,15 +221,15 @@ func (s *storedEvents) askAtMost(events int, expiry time.Duration) {
 
 // share is for how many events of this kind there is room among the handlers. It is one at least: that waits for its turn here,
 // or a kind with many events could keep all others from having one.
-func (s *storedEvents) share() int {
+func (s *pullConsumer) share() int {
 	return max(1, s.conn.handlers.FreeForEvents()/max(1, len(s.conn.events.reading())))
 }
 
-// askAnew asks at once, whatever may still come.
-func (s *storedEvents) askAnew() { s.again.Reset(0) }
+// fetchNow asks at once, whatever may still come.
+func (s *pullConsumer) fetchNow() { s.again.Reset(0) }
 
 // askLater is what the timer does: what was asked for has not come, or something was wrong.
-func (s *storedEvents) askLater() {
+func (s *pullConsumer) askLater() {
 	if s.conn.isClosing() {
 		return // or it would try again for ever
 	}
@@ -238,13 +238,13 @@ func (s *storedEvents) askLater() {
 	missing := s.missing
 	s.mu.Unlock()
 	if missing {
-		s.makeAnew()
+		s.recreateConsumer()
 	}
-	s.ask()
+	s.fetch()
 }
 
-// makeAnew makes the consumer anew, which somebody has deleted, or given other limits.
-func (s *storedEvents) makeAnew() {
+// recreateConsumer makes the consumer anew, which was deleted, or given other limits.
+func (s *pullConsumer) recreateConsumer() {
 	ctx, cancel := context.WithTimeout(s.conn.base, defaultConnectTimeout)
 	defer cancel()
 	err := s.ensure(ctx)
@@ -259,7 +259,7 @@ func (s *storedEvents) makeAnew() {
 }
 
 // warnLocked tells once that no events come.
-func (s *storedEvents) warnLocked(why string) {
+func (s *pullConsumer) warnLocked(why string) {
 	if !s.warned && !s.conn.isClosing() {
 		s.conn.log(s.conn.logger.Warn().Str("source", s.source).Str("consumer", s.consumer).Str("reason", why),
 			"stored events cannot be fetched; the instance keeps trying")
@@ -267,16 +267,16 @@ func (s *storedEvents) warnLocked(why string) {
 	s.warned = true
 }
 
-// told takes what JetStream says instead of an event: as a rule that none has come in time. That a server shuts down, or that
-// another one has the consumer from now on, is no reason to worry anybody.
-func (s *storedEvents) told(status, description string) {
+// handleStatus takes what JetStream says instead of an event: as a rule that none has come in time. That a server shuts down, or that
+// another one has the consumer from now on, is no reason to warn.
+func (s *pullConsumer) handleStatus(status, description string) {
 	s.mu.Lock()
 	s.asked = 0
 	says := func(what string) bool { return strings.HasPrefix(description, what) }
 	switch {
 	case status == "408", status == "404", says("Batch Completed"), says("Leadership Change"):
 		s.mu.Unlock()
-		s.ask()
+		s.fetch()
 		return
 	case says("Server Shutdown"):
 	case status == "503":

@@ -18,7 +18,7 @@ import (
 
 // delivery is one attempt at a stored event. What the handler answers goes to JetStream, instead of a caller.
 type delivery struct {
-	from    *storedEvents
+	from    *pullConsumer
 	message *nats.Msg
 	attempt int   // from 1
 	err     error // why it cannot be handled at all
@@ -42,7 +42,7 @@ const (
 // beatPause is after how long JetStream is told again that a handler still runs.
 const beatPause = storedAckWait / 3
 
-func newDelivery(from *storedEvents, message *nats.Msg) *delivery {
+func newDelivery(from *pullConsumer, message *nats.Msg) *delivery {
 	d := &delivery{from: from, message: message, attempt: 1, heard: time.Now()}
 	if told, err := message.Metadata(); err == nil {
 		d.attempt = int(min(told.NumDelivered, 1<<30))
@@ -54,12 +54,12 @@ func newDelivery(from *storedEvents, message *nats.Msg) *delivery {
 func (d *delivery) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.beats = time.AfterFunc(beatPause, d.beat)
+	d.beats = time.AfterFunc(beatPause, d.inProgress)
 }
 
-// beat is what the timer does, until the handler has to be done. One that is not by the beat after that is reported, as nobody
-// else learns of it: it may hold up all events of its kind here.
-func (d *delivery) beat() {
+// inProgress is what the timer does, until the handler has to be done. One that is not by the beat after that is reported, as no other
+// line does: it may hold up all events of its kind here.
+func (d *delivery) inProgress() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -106,7 +106,7 @@ func (d *delivery) givenAway() bool {
 
 // reply takes the answer of the handler. A failure counts no more once the event was given away: it would have the event tried
 // once more beside the attempt that runs by now, or parked although that succeeds.
-func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Response) error {
+func (d *delivery) reply(in *serverCall, _ *wire.ResponseHead, response *wire.Response) error {
 	if response.OpCode != wire.OpRes {
 		return nil
 	}
@@ -120,17 +120,17 @@ func (d *delivery) reply(in *incoming, _ *wire.ResponseHead, response *wire.Resp
 	case d.givenAway():
 		return nil
 	case d.err != nil, d.isFinal(in, failed):
-		return d.park(in, failed.Error())
+		return d.deadLetter(in, failed.Error())
 	case d.attempt >= d.from.config.attempts:
-		return d.park(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, failed))
+		return d.deadLetter(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, failed))
 	default:
-		return d.putOff(d.pause())
+		return d.nak(d.pause())
 	}
 }
 
 // isFinal reports whether trying again is pointless: the handler itself says so. Not so when a service that it calls refuses, or
 // when the event does not fit what the handler takes: that service, or this one, may just be replaced by another version.
-func (d *delivery) isFinal(in *incoming, failed *Error) bool {
+func (d *delivery) isFinal(in *serverCall, failed *Error) bool {
 	switch failed.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
@@ -151,18 +151,18 @@ func (d *delivery) pause() time.Duration {
 	return pause
 }
 
-// putOff has the event delivered again, to any instance.
-func (d *delivery) putOff(pause time.Duration) error {
+// nak has the event delivered again, to any instance.
+func (d *delivery) nak(pause time.Duration) error {
 	if pause <= 0 {
 		return d.tell(jsPutOff)
 	}
 	return d.tell(jsPutOff + ` {"delay": ` + strconv.FormatInt(pause.Nanoseconds(), 10) + `}`)
 }
 
-// giveBack gives an event that no handler has seen back to JetStream, for another instance.
-func (d *delivery) giveBack() {
+// nakNow gives an event that no handler has seen back to JetStream, for another instance.
+func (d *delivery) nakNow() {
 	d.end()
-	if err := d.putOff(0); err != nil {
+	if err := d.nak(0); err != nil {
 		d.from.conn.log(d.from.conn.logger.Debug().Err(err).Str("source", d.from.source),
 			"cannot give an event back to JetStream; it will be delivered again anyway")
 	}
@@ -181,9 +181,9 @@ const (
 // parkingRoom is how many bytes an event has to leave of the largest message, for the header that it is parked with.
 const parkingRoom = 2 << 10
 
-// park stores an event where somebody can look at it, and only then lets JetStream forget it. If that fails the event comes
+// deadLetter stores an event where an operator can look at it, and only then lets JetStream forget it. If that fails the event comes
 // again.
-func (d *delivery) park(in *incoming, reason string) error {
+func (d *delivery) deadLetter(in *serverCall, reason string) error {
 	c, s := d.from.conn, d.from
 	parked := nats.NewMsg(subject.ParkedEvent(c.plane, s.source, hostToken(c.host), s.event))
 	parked.Data = d.message.Data
@@ -200,7 +200,7 @@ func (d *delivery) park(in *incoming, reason string) error {
 	if _, err := s.store.store(ctx, parked, d.storedAs(), anew); err != nil {
 		c.log(line.AnErr("cause", err).Str("stream", s.parked()),
 			"an event could not be handled, nor be parked; it will be delivered again")
-		return d.putOff(s.config.longest)
+		return d.nak(s.config.longest)
 	}
 	s.unhandled.Add(1)
 	c.log(line.Str("stream", s.parked()).Str("subject", parked.Subject), "an event could not be handled and was parked")
@@ -233,13 +233,13 @@ const roomAgain = 100 * time.Millisecond
 
 // heldEvent is one that waits for room.
 type heldEvent struct {
-	in       *incoming
+	in       *serverCall
 	delivery *delivery
 }
 
 // hold keeps an event for which there is no room among the handlers: calls, or other events, have taken it. Or as many of its kind
 // are handled as may be. Given back to JetStream it would have used up an attempt without having been tried.
-func (s *storedEvents) hold(in *incoming, d *delivery) {
+func (s *pullConsumer) hold(in *serverCall, d *delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held = append(s.held, heldEvent{in, d})
@@ -247,37 +247,37 @@ func (s *storedEvents) hold(in *incoming, d *delivery) {
 }
 
 // lookForRoom is what the timer does.
-func (s *storedEvents) lookForRoom() {
+func (s *pullConsumer) lookForRoom() {
 	s.startHeld()
-	s.ask()
+	s.fetch()
 }
 
 // startHeld starts the events that are held, as long as there is room and it is their turn.
-func (s *storedEvents) startHeld() {
+func (s *pullConsumer) startHeld() {
 	for {
 		next, ok := s.takeHeld(func() bool { return s.hasTurnLocked() && s.conn.handlers.StartEvent() })
 		if !ok {
 			return
 		}
 		s.begin(next.in, next.delivery)
-		s.conn.link.intake.handlers.Add(next.in)
+		s.conn.link.dispatcher.handlers.Add(next.in)
 	}
 }
 
-// letGo gives the events that are held back to JetStream, for other instances: nobody waits for them any more.
-func (s *storedEvents) letGo() {
+// nakAll gives the events that are held back to JetStream, for other instances: no caller waits for them any more.
+func (s *pullConsumer) nakAll() {
 	for {
 		next, ok := s.takeHeld(func() bool { return true })
 		if !ok {
 			return
 		}
 		s.conn.handlers.AbandonEvent()
-		next.delivery.giveBack()
+		next.delivery.nakNow()
 	}
 }
 
 // takeHeld returns the oldest event that is held, if it may be taken; false if there is none, or it may not.
-func (s *storedEvents) takeHeld(may func() bool) (oldest heldEvent, ok bool) {
+func (s *pullConsumer) takeHeld(may func() bool) (oldest heldEvent, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.held) == 0 {

@@ -14,14 +14,14 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// storedEvents fetches the stored events of one kind, which is one path of one source, for an instance. It asks for as many at
+// pullConsumer fetches the stored events of one kind, which is one path of one source, for an instance. It asks for as many at
 // a time as can be handled at once, and for no more before these have come, so that few wait here while another instance
 // could handle them.
 //
 //	ask ──▶ JetStream ──▶ inbox ──▶ receive ──▶ handler ──▶ acked, put off, or parked (eventdelivery.go)
 //
 // The inbox is a subscription like any other, so Close drains it, and the events that have come are handled.
-type storedEvents struct {
+type pullConsumer struct {
 	conn      *Conn
 	source    string
 	store     *eventStream // of all kinds of the source
@@ -30,7 +30,7 @@ type storedEvents struct {
 	consumer  string
 	inbox     string
 	config    *durable
-	through   subscription
+	through   subscribedRoute
 	unhandled atomic.Int64 // events that were parked
 
 	mu        sync.Mutex    // protects all below
@@ -49,7 +49,7 @@ type storedEvents struct {
 // events. An instance that does not know an event, because it is of an older version, so takes nothing from those that do.
 func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*endpoint, config *durable) error {
 	store := &eventStream{conn: c, source: source}
-	kinds := make([]*storedEvents, 0, len(endpoints))
+	kinds := make([]*pullConsumer, 0, len(endpoints))
 	for _, e := range endpoints {
 		kinds = append(kinds, newStoredEvents(c, store, e, config))
 	}
@@ -62,19 +62,19 @@ func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*e
 	for _, s := range kinds {
 		context.AfterFunc(c.base, s.rest)
 		c.events.read(s)
-		s.ask()
+		s.fetch()
 	}
 	return nil
 }
 
-func newStoredEvents(c *Conn, store *eventStream, e *endpoint, config *durable) *storedEvents {
+func newStoredEvents(c *Conn, store *eventStream, e *endpoint, config *durable) *pullConsumer {
 	source, event, route := store.source, tokens(e.mapped.Path())[0], &e.mapped.Routes[0]
 	e.run = runStored(e.run)
-	s := &storedEvents{
+	s := &pullConsumer{
 		conn: c, source: source, store: store, event: event, consumer: consumerName(c.host, event), config: config,
 		subject: e.subject(c.plane, source, *route),
 		inbox:   c.nats.response + "." + storedInbox + "." + hostToken(source) + "." + event,
-		through: subscriptionOf(e, route),
+		through: subscribedRouteOf(e, route),
 	}
 	s.again, s.room = time.AfterFunc(time.Hour, s.askLater), time.AfterFunc(time.Hour, s.lookForRoom)
 	s.rest()
@@ -82,16 +82,16 @@ func newStoredEvents(c *Conn, store *eventStream, e *endpoint, config *durable) 
 }
 
 // rest stops the timers.
-func (s *storedEvents) rest() {
+func (s *pullConsumer) rest() {
 	s.again.Stop()
 	s.room.Stop()
 }
 
 // openStored subscribes to the inboxes, and only if that is allowed creates the consumers, for which events are stored from
 // then on.
-func openStored(ctx context.Context, c *Conn, w *witness, store *eventStream, kinds []*storedEvents) error {
+func openStored(ctx context.Context, c *Conn, w *asyncErrCollector, store *eventStream, kinds []*pullConsumer) error {
 	for _, s := range kinds {
-		if err := c.subscribe(&listening{subject: s.inbox, receive: s.receive}); err != nil {
+		if err := c.subscribe(&subscription{subject: s.inbox, receive: s.receive}); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func openStored(ctx context.Context, c *Conn, w *witness, store *eventStream, ki
 
 // ensureAll makes the streams of a source, and at the same time the consumers of all kinds of events, of which there may be many
 // and the broker far away.
-func ensureAll(ctx context.Context, kinds []*storedEvents) error {
+func ensureAll(ctx context.Context, kinds []*pullConsumer) error {
 	stream, err := kinds[0].ensureStreams(ctx)
 	if err != nil {
 		return err
@@ -129,19 +129,19 @@ func ensureAll(ctx context.Context, kinds []*storedEvents) error {
 const storedInbox = "e"
 
 // receive takes an event, on the goroutine that reads from the broker.
-func (s *storedEvents) receive(message *nats.Msg) *incoming {
+func (s *pullConsumer) receive(message *nats.Msg) *serverCall {
 	if status := message.Header.Get("Status"); status != "" && message.Reply == "" { // an event is to be acked
-		if status != "100" { // an idle heartbeat, which nobody has asked for
-			s.told(status, message.Header.Get("Description"))
+		if status != "100" { // an idle heartbeat, which no caller has asked for
+			s.handleStatus(status, message.Header.Get("Description"))
 		}
 		return nil
 	}
 	turn := s.arrived()
 	d := newDelivery(s, message)
-	in := s.conn.newIncoming()
+	in := s.conn.newServerCall()
 	in.Address, in.through, in.match = s.through.address(s.conn), &s.through, s.through.match()
-	in.size, in.back, in.backTo, in.patient = len(message.Data), d, message.Reply, true
-	d.err = s.conn.link.intake.reader.ParseRequest(message.Data, in.Request)
+	in.size, in.back, in.backTo, in.isEvent = len(message.Data), d, message.Reply, true
+	d.err = s.conn.link.dispatcher.reader.ParseRequest(message.Data, in.Request)
 	if d.err == nil {
 		d.err = s.objection(in.Request)
 	}
@@ -151,12 +151,12 @@ func (s *storedEvents) receive(message *nats.Msg) *incoming {
 	}
 	d.begin()
 	taken := s.start(in, d, turn)
-	s.ask()
+	s.fetch()
 	return taken
 }
 
 // objection says why an event must not be handled. JetStream stores whatever is published to it, and not only Busline fires.
-func (s *storedEvents) objection(event *wire.Request) error {
+func (s *pullConsumer) objection(event *wire.Request) error {
 	_, told := s.conn.callers.responseSubject(event, true)
 	_, contradiction := addressOf(event, s.subject)
 	switch {
@@ -173,7 +173,7 @@ func (s *storedEvents) objection(event *wire.Request) error {
 
 // arrived counts an event, and reports whether it is its turn. It is not if others wait here, or are in flight in its place: JetStream
 // may have answered a request that was taken for lost.
-func (s *storedEvents) arrived() (turn bool) {
+func (s *pullConsumer) arrived() (turn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn = len(s.held) == 0 && s.hasTurnLocked()
@@ -184,13 +184,13 @@ func (s *storedEvents) arrived() (turn bool) {
 }
 
 // hasTurnLocked reports whether one more may be handled beside those that are.
-func (s *storedEvents) hasTurnLocked() bool { return s.inFlight-len(s.held) < s.config.inFlight }
+func (s *pullConsumer) hasTurnLocked() bool { return s.inFlight-len(s.held) < s.config.inFlight }
 
 // start admits an event to the handlers. It returns nil if it is not its turn, there is no room for it yet, or never will be.
-func (s *storedEvents) start(in *incoming, d *delivery, turn bool) *incoming {
+func (s *pullConsumer) start(in *serverCall, d *delivery, turn bool) *serverCall {
 	switch s.conn.handlers.AcquireEvent(turn) {
 	case worker.Closed:
-		d.giveBack()
+		d.nakNow()
 		return nil
 	case worker.Full:
 		s.hold(in, d)
@@ -202,24 +202,24 @@ func (s *storedEvents) start(in *incoming, d *delivery, turn bool) *incoming {
 }
 
 // begin prepares an event that was admitted to be handled.
-func (s *storedEvents) begin(in *incoming, d *delivery) {
+func (s *pullConsumer) begin(in *serverCall, d *delivery) {
 	in.prepare(s.conn)
-	s.conn.link.running.add(&in.serving, eventPort)
+	s.conn.link.inflight.add(&in.serving, eventPort)
 	d.handledUntil(in.serving.deadline)
 }
 
 // done makes room for another event: first for those of other kinds that wait for it, or this one could hold them up.
-func (s *storedEvents) done() {
+func (s *pullConsumer) done() {
 	s.mu.Lock()
 	s.inFlight--
 	s.mu.Unlock()
 	s.conn.events.startHeld(s)
-	s.ask()
+	s.fetch()
 }
 
 // runStored wraps the run of an endpoint: it refuses events that break a rule, or were tried often enough.
-func runStored(run func(context.Context, *incoming) (*wire.Response, error)) func(context.Context, *incoming) (*wire.Response, error) {
-	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
+func runStored(run func(context.Context, *serverCall) (*wire.Response, error)) func(context.Context, *serverCall) (*wire.Response, error) {
+	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
 		d, ok := in.back.(*delivery)
 		switch {
 		case ok && d.err != nil:

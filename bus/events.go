@@ -39,7 +39,7 @@ type firingConfig struct {
 // eventStore keeps events for those who subscribe to them with [Durable].
 type eventStore interface {
 	// keep returns when the event is stored.
-	keep(ctx context.Context, event *outgoing) error
+	keep(ctx context.Context, event *clientCall) error
 	// permissions are what the user of the connection needs for it.
 	permissions() (publish, subscribe []Permission)
 }
@@ -102,7 +102,7 @@ func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
 }
 
 // Publish hands the event to the broker, and through it to one instance of each service that subscribes at this moment,
-// without [Durable], at most once. It returns when the broker has the event, and does not wait for anybody to handle it;
+// without [Durable], at most once. It returns when the broker has the event, and does not wait until it is handled;
 // a handler that fails is no error here. The handlers have a time budget of their own, 20 s.
 //
 // An error says that the event did not reach the broker: the arguments cannot be written or exceed one message of the
@@ -116,12 +116,12 @@ func (e Event[Arguments]) Publish(ctx context.Context, arguments Arguments) erro
 	if err != nil {
 		return err
 	}
-	return e.call.conn.fire(ctx, request, e.events.store)
+	return e.call.conn.publishEvent(ctx, request, e.events.store)
 }
 
 // Outcomes fires the event when the sequence is ranged over, once for each range, waits until it is handled, and yields
 // the outcome at each service, in no particular order: which instance took it and, if its handler failed, the error. It
-// ends as [Conn.Multicast] does; leaving the loop early cancels the handlers that are still running. If nobody subscribes,
+// ends as [Conn.Multicast] does; leaving the loop early cancels the handlers that are still running. If no instance subscribes,
 // nothing is yielded. Services that subscribe with [Durable] do not answer. If the source has [Durable], interceptors and
 // metrics see two calls, one that stores and one that asks.
 func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) iter.Seq2[Response[struct{}], error] {
@@ -166,15 +166,15 @@ func (c *Conn) Publish(ctx context.Context, address string, arguments any) error
 	case request.Method != http.MethodPost:
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is fired with POST: leave the method out", address)
 	}
-	return c.fire(ctx, request, nil)
+	return c.publishEvent(ctx, request, nil)
 }
 
-// fire hands an event to the broker and returns when the broker has it. Nobody waits for answers: the acks and responses of
+// publishEvent hands an event to the broker and returns when the broker has it. No caller waits for answers: the acks and responses of
 // those who get it are strangers.
-func (c *Conn) fire(ctx context.Context, event *outgoing, store eventStore) error {
-	return c.firing(ctx, event, func(ctx context.Context) error {
+func (c *Conn) publishEvent(ctx context.Context, event *clientCall, store eventStore) error {
+	return c.publishing(ctx, event, func(ctx context.Context) error {
 		if store != nil {
-			return c.fireStored(ctx, event, store)
+			return c.publishStored(ctx, event, store)
 		}
 		before := c.link.conn().LastError()
 		if err := c.nats.send(ctx, event); err != nil {
@@ -184,13 +184,13 @@ func (c *Conn) fire(ctx context.Context, event *outgoing, store eventStore) erro
 	})
 }
 
-// firing sends an event through the interceptors, seals it, and carries it.
-func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.Context) error) error {
+// publishing sends an event through the interceptors, seals it, and carries it.
+func (c *Conn) publishing(ctx context.Context, event *clientCall, carry func(context.Context) error) error {
 	c.made.Add(1)
 	x := event.exchange()
 	x.Multicast = true
 	event.carry = func(ctx context.Context) error {
-		if err := c.enter(ctx); err != nil {
+		if err := c.beginCall(ctx); err != nil {
 			return err
 		}
 		defer c.calls.Done()
@@ -210,9 +210,9 @@ func (c *Conn) firing(ctx context.Context, event *outgoing, carry func(context.C
 	}
 }
 
-// fireStored stores an event, and then also fires it to those who subscribe without Durable. It is stored then, so it is no
+// publishStored stores an event, and then also fires it to those who subscribe without Durable. It is stored then, so it is no
 // error if it does not reach them.
-func (c *Conn) fireStored(ctx context.Context, event *outgoing, store eventStore) error {
+func (c *Conn) publishStored(ctx context.Context, event *clientCall, store eventStore) error {
 	if err := store.keep(ctx, event); err != nil {
 		return err
 	}
@@ -224,29 +224,29 @@ func (c *Conn) fireStored(ctx context.Context, event *outgoing, store eventStore
 }
 
 // storeEvent stores an event, and no more.
-func (c *Conn) storeEvent(ctx context.Context, event *outgoing, store eventStore) error {
-	return c.firing(ctx, event, func(ctx context.Context) error { return store.keep(ctx, event) })
+func (c *Conn) storeEvent(ctx context.Context, event *clientCall, store eventStore) error {
+	return c.publishing(ctx, event, func(ctx context.Context) error { return store.keep(ctx, event) })
 }
 
 // sealEvent gives an event all that depends on who fires it and when. Its handlers are not part of the call that fires it: they
 // have a whole time budget, and share only the depth, the actor and the trace of the chain.
-func (c *Conn) sealEvent(ctx context.Context, event *outgoing) error {
+func (c *Conn) sealEvent(ctx context.Context, event *clientCall) error {
 	if ctx.Err() != nil {
 		return newError(statusOfContext(ctx.Err()), ExecutedNo, errEnded(ctx), "the context ended before the event was fired")
 	}
-	if err := c.seal(ctx, event); err != nil {
+	if err := c.prepare(ctx, event); err != nil {
 		return err
 	}
 	if event.CallDepth > wire.MaxCallDepth {
 		return newError(http.StatusLoopDetected, ExecutedNo, nil, "calls and events are nested more than %d deep", wire.MaxCallDepth)
 	}
-	c.freshStamp(event)
+	c.setFreshHeaders(event)
 	c.callees.note(event.address, nil)
 	return nil
 }
 
 // confirm returns when the broker has taken what was published to it.
-func (c *Conn) confirm(ctx context.Context, event *outgoing, before error) error {
+func (c *Conn) confirm(ctx context.Context, event *clientCall, before error) error {
 	ctx, cancel := context.WithTimeout(ctx, defaultConnectTimeout)
 	defer cancel()
 	err := c.link.flush(ctx)
@@ -256,7 +256,7 @@ func (c *Conn) confirm(ctx context.Context, event *outgoing, before error) error
 		return failed
 	}
 	last := c.link.conn().LastError()
-	if denied, ok := denialOf(last); ok && last != before && denied == (denial{publish: true, subject: event.subject}) { //nolint:errorlint // the very same report
+	if denied, ok := permissionViolationOf(last); ok && last != before && denied == (permissionViolation{publish: true, subject: event.subject}) { //nolint:errorlint // the very same report
 		failed := c.forbidden(event.subject)
 		failed.Executed, failed.cause = ExecutedNo, nats.ErrPermissionViolation
 		return failed

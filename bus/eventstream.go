@@ -75,7 +75,7 @@ func (s *eventStream) parkedName() string { return streamName(s.conn.plane, "PAR
 
 func (s *eventStream) manager() (jetstream.JetStream, error) { return jetstream.New(s.conn.NATS()) }
 
-// ensure makes the stream, or changes what it is to keep. One that somebody else has made keeps its subjects.
+// ensure makes the stream, or changes what it is to keep. One that another client has made keeps its subjects.
 func (s *eventStream) ensure(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := s.findOrMake(ctx)
 	if err == nil {
@@ -95,7 +95,7 @@ func (s *eventStream) findOrMake(ctx context.Context) (jetstream.Stream, error) 
 		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return stream, err
 		}
-		stream, err = manager.Stream(ctx, s.name()) // somebody else was faster, with other limits
+		stream, err = manager.Stream(ctx, s.name()) // another instance was faster, with other limits
 	}
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ const (
 
 // keep stores the text of an event, and returns when JetStream has confirmed that. The token of the actor is left out: it
 // would lie on a disk, and have expired when it is read.
-func (s *eventStream) keep(ctx context.Context, event *outgoing) error {
+func (s *eventStream) keep(ctx context.Context, event *clientCall) error {
 	text := event.Request
 	text.Actor, text.TimeBudget = "", wire.DefaultTimeBudget
 	to, err := s.eventSubject(event.address.Path)
@@ -348,8 +348,8 @@ func isAPIError(err error, code jetstream.ErrorCode) bool {
 
 // denies reports whether what the broker denied last was to publish to a subject.
 func (s *eventStream) denies(subject string) bool {
-	denied, ok := denialOf(s.conn.link.conn().LastError())
-	return ok && denied == denial{publish: true, subject: subject}
+	denied, ok := permissionViolationOf(s.conn.link.conn().LastError())
+	return ok && denied == permissionViolation{publish: true, subject: subject}
 }
 
 // errStoresNothing is the cause of errors that say that a stream is there, and confirms nothing.
@@ -385,7 +385,7 @@ func (s *eventStream) failed(err error) *Error {
 
 // denialHint says what the broker denied last, if that may be why JetStream is silent.
 func (c *Conn) denialHint() string {
-	denied, ok := denialOf(c.link.conn().LastError())
+	denied, ok := permissionViolationOf(c.link.conn().LastError())
 	if !ok || !strings.HasPrefix(denied.subject, "$JS.") && !strings.HasPrefix(denied.subject, c.link.inboxes()) && !strings.HasPrefix(denied.subject, c.plane+".") {
 		return ""
 	}

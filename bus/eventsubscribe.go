@@ -189,12 +189,12 @@ type eventReader interface {
 	permissions() (publish, subscribe []Permission)
 	// parkedEvents returns how many could not be handled, and what they are.
 	parkedEvents() (source, event string, count int64)
-	// askAnew asks for events again, as the broker may have forgotten that it was asked.
-	askAnew()
+	// fetchNow asks for events again, as the broker may have forgotten that it was asked.
+	fetchNow()
 	// startHeld starts the events that were fetched and wait for room, if there is some.
 	startHeld()
-	// letGo gives them back.
-	letGo()
+	// nakAll gives them back.
+	nakAll()
 }
 
 // of returns the router of a source.
@@ -244,17 +244,17 @@ func (s *eventSources) startHeld(last eventReader) {
 	}
 }
 
-// letGo gives back the events that cannot be handled any more.
-func (s *eventSources) letGo() {
+// nakAll gives back the events that cannot be handled any more.
+func (s *eventSources) nakAll() {
 	for _, reader := range s.reading() {
-		reader.letGo()
+		reader.nakAll()
 	}
 }
 
-// askAnew has the broker that is back asked for events: it, or the one in its place, may have forgotten that it was.
-func (s *eventSources) askAnew() {
+// fetchNow has the broker that is back asked for events: it, or the one in its place, may have forgotten that it was.
+func (s *eventSources) fetchNow() {
 	for _, reader := range s.reading() {
-		reader.askAnew()
+		reader.fetchNow()
 	}
 }
 

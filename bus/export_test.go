@@ -42,13 +42,13 @@ func (t *Table) Find(method, path string) (name string, values []string) {
 func (c *Conn) BrokerUser() string { return c.link.user() }
 
 // Knowledge is what a caller knows of those who answer a multicast.
-type Knowledge struct{ responders *responders }
+type Knowledge struct{ responders *responderCache }
 
 // MaxKnownSubjects is at how many subjects it knows them.
 const MaxKnownSubjects = maxKnownSubjects
 
 // NewKnowledge returns an empty one.
-func NewKnowledge() *Knowledge { return &Knowledge{newResponders("bus", newCensus())} }
+func NewKnowledge() *Knowledge { return &Knowledge{newResponderCache("bus", newMembership())} }
 
 // Call begins a multicast with an id and returns its end, which says who answered.
 func (k *Knowledge) Call(id string) (end func(names ...string)) { return k.CallAt("subject", id) }
@@ -134,10 +134,10 @@ func testCheck() *shortCircuitCheck {
 	return &shortCircuitCheck{payload: func() int { return 1 << 20 }}
 }
 
-func checkedCall() *outgoing {
+func checkedCall() *clientCall {
 	address := subject.Address{Port: 444, Host: "calculator.example", Method: "POST", Path: "/add"}
 	to, _ := address.Subject("bus")
-	return &outgoing{address: address, subject: to, Request: wire.Request{
+	return &clientCall{address: address, subject: to, Request: wire.Request{
 		Method: "POST", Target: "/add", Host: "calculator.example", FromHost: "caller.example", FromID: "a1aaaaaaaa", MsgID: "m1",
 		TimeBudget: 20 * time.Second, CallDepth: 1,
 	}}
@@ -146,8 +146,8 @@ func checkedCall() *outgoing {
 // RunningRequests returns how many requests could be cancelled.
 func RunningRequests(c *Conn) int {
 	count := 0
-	for i := range c.link.running.shards {
-		at := &c.link.running.shards[i]
+	for i := range c.link.inflight.shards {
+		at := &c.link.inflight.shards[i]
 		at.mu.Lock()
 		for _, each := range at.requests {
 			if each.conn == c {
@@ -232,9 +232,9 @@ func HoldResponses(c *Conn) (release func()) {
 
 // KnownSubscriptions is how many subscriptions a connection and those that share its link have, and had without forgetting.
 func KnownSubscriptions(c *Conn) int {
-	c.link.intake.mu.RLock()
-	defer c.link.intake.mu.RUnlock()
-	return len(c.link.intake.known)
+	c.link.dispatcher.mu.RLock()
+	defer c.link.dispatcher.mu.RUnlock()
+	return len(c.link.dispatcher.known)
 }
 
 // SendAsTooLarge has the calls of a connection leave as if a broker had just refused them as too large, and were then replaced
@@ -243,14 +243,14 @@ func SendAsTooLarge(c *Conn) { c.transport = replaced{c.nats} }
 
 type replaced struct{ *natsTransport }
 
-func (r replaced) send(ctx context.Context, request *outgoing) error {
+func (r replaced) send(ctx context.Context, request *clientCall) error {
 	return r.sendInParts(ctx, request)
 }
 
 // AnswerAsTooLarge has a connection answer itself in the same way.
 func AnswerAsTooLarge(c *Conn, body []byte) error {
 	response := &wire.Response{Status: http.StatusOK, OpCode: wire.OpRes, FromHost: c.host, FromID: c.id, MsgID: "X", Queue: c.host, Body: body}
-	return c.nats.replyInParts(&incoming{backTo: c.nats.response, arrival: new(arrival)}, response)
+	return c.nats.replyInParts(&serverCall{backTo: c.nats.response, arrival: new(arrival)}, response)
 }
 
 // CallRecord is a call as a tap reports it.

@@ -191,7 +191,7 @@ type partsMemory struct {
 
 	mu      sync.Mutex // protects all below
 	held    int64
-	senders map[string]int64 // by instance, "k3f9x2m7qp.calculator.example"; nobody who holds nothing
+	senders map[string]int64 // by instance, "k3f9x2m7qp.calculator.example"; without those that hold nothing
 }
 
 func newPartsMemory(messageLimit int) *partsMemory {

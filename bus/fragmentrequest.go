@@ -20,9 +20,9 @@ type unfinished struct {
 
 	mu       sync.Mutex // protects all below
 	requests map[requestKey]*unfinishedRequest
-	stalest  *list.List   // of *unfinishedRequest; the one whose last part came first is in front
-	evicted  []*incoming  // to be refused once the lock is free
-	refused  refusedParts // which hold no memory of their own
+	stalest  *list.List    // of *unfinishedRequest; the one whose last part came first is in front
+	evicted  []*serverCall // to be refused once the lock is free
+	refused  refusedParts  // which hold no memory of their own
 	closed   bool
 }
 
@@ -36,8 +36,8 @@ func keyOf(request *wire.Request) requestKey {
 // unfinishedRequest is one of them. What protects unfinished protects it.
 type unfinishedRequest struct {
 	parts   *assembly
-	in      *incoming // the first part
-	subject string    // to which the others are published
+	in      *serverCall // the first part
+	subject string      // to which the others are published
 	held    holding
 	begun   time.Time
 	abandon *time.Timer   // at the end of the time budget, or when no part has come for partWait
@@ -52,7 +52,7 @@ func newUnfinished(c *Conn, limit int) *unfinished {
 }
 
 // begin keeps the first part of a request. One that is refused, here or before, leaves nothing but a note of a few bytes.
-func (u *unfinished) begin(in *incoming, why error) error {
+func (u *unfinished) begin(in *serverCall, why error) error {
 	defer u.refuseEvicted()
 	there := in.Address
 	there.Host = u.conn.ownHost
@@ -71,7 +71,7 @@ func (u *unfinished) begin(in *incoming, why error) error {
 	return why
 }
 
-func (u *unfinished) beginGood(in *incoming, published string) error {
+func (u *unfinished) beginGood(in *serverCall, published string) error {
 	if err := u.conn.tokenMissing(in.Request, in.endpoint); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (u *unfinished) beginGood(in *incoming, published string) error {
 }
 
 // keep notes down what has come of a request, and asks for the memory that it takes.
-func (u *unfinished) keep(first *incoming, kept *unfinishedRequest, size int) error {
+func (u *unfinished) keep(first *serverCall, kept *unfinishedRequest, size int) error {
 	name := keyOf(first.Request)
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -129,20 +129,20 @@ func (u *unfinished) refuseEvicted() {
 	u.evicted = nil
 	u.mu.Unlock()
 	for _, each := range evicted {
-		u.conn.turnAway(each, errTooManyParts(nil))
+		u.conn.reject(each, errTooManyParts(nil))
 	}
 }
 
 // acked begins the time of a request whose first part was acked, and has its token verified: it must not be given up, and
 // answered, before.
-func (u *unfinished) acked(first *incoming) {
+func (u *unfinished) acked(first *serverCall) {
 	if kept := u.timed(first); kept != nil {
 		u.verifyToken(first, kept)
 	}
 }
 
 // timed begins the time; it returns nil for a request that is not kept.
-func (u *unfinished) timed(first *incoming) *unfinishedRequest {
+func (u *unfinished) timed(first *serverCall) *unfinishedRequest {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	kept := first.kept
@@ -163,23 +163,23 @@ func (r *unfinishedRequest) left() time.Duration {
 }
 
 // add takes a part that is not the first. With the last one it returns the whole, which is to be handled.
-func (u *unfinished) add(part *wire.Request, published string, size int) (whole *incoming) {
+func (u *unfinished) add(part *wire.Request, published string, size int) (whole *serverCall) {
 	in, err := u.take(part, published, size)
 	u.refuseEvicted()
 	switch {
 	case in == nil && err != nil:
 		u.conn.drop(published, fmt.Errorf("part %d of %d: %w", part.Fragment.Number, part.Fragment.Count, err))
 	case err != nil:
-		u.conn.turnAway(in, err)
+		u.conn.reject(in, err)
 	case in != nil && u.conn.resume(in):
 		return in
 	}
 	return nil
 }
 
-// spoil takes a malformed request. If others of its parts are kept, the request is refused for good: its sender is told so, and
+// noteMalformed takes a malformed request. If others of its parts are kept, the request is refused for good: its sender is told so, and
 // must not find that it has run all the same. It returns false for one that is no part, as far as can be told.
-func (u *unfinished) spoil(part *wire.Request, published string, err error) (isPart bool) {
+func (u *unfinished) noteMalformed(part *wire.Request, published string, err error) (isPart bool) {
 	name := keyOf(part)
 	u.mu.Lock()
 	kept, refused := u.requests[name], u.refused.has(refusedKey{name, published})
@@ -202,7 +202,7 @@ var errNoFirstPart = errors.New("this instance has no earlier part of the messag
 
 // take returns the request when this part makes it whole, or when it cannot be had any more, with an error that says why.
 // An error alone says that the part does not count.
-func (u *unfinished) take(part *wire.Request, published string, size int) (*incoming, error) {
+func (u *unfinished) take(part *wire.Request, published string, size int) (*serverCall, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	name := keyOf(part)
@@ -244,7 +244,7 @@ func (u *unfinished) addLocked(kept *unfinishedRequest, part *wire.Request, size
 }
 
 // refuseLocked frees what has come, leaves a note, and returns the first part.
-func (u *unfinished) refuseLocked(kept *unfinishedRequest) *incoming {
+func (u *unfinished) refuseLocked(kept *unfinishedRequest) *serverCall {
 	name := keyOf(kept.in.Request)
 	u.removeLocked(name, kept)
 	kept.held.free()
@@ -256,13 +256,13 @@ func (u *unfinished) refuseLocked(kept *unfinishedRequest) *incoming {
 // already.
 func (u *unfinished) refuse(name requestKey, kept *unfinishedRequest, why error) {
 	u.mu.Lock()
-	var first *incoming
+	var first *serverCall
 	if u.requests[name] == kept {
 		first = u.refuseLocked(kept)
 	}
 	u.mu.Unlock()
 	if first != nil {
-		u.conn.turnAway(first, why)
+		u.conn.reject(first, why)
 	}
 }
 
@@ -289,7 +289,7 @@ func (u *unfinished) expire(name requestKey, kept *unfinishedRequest) {
 	}
 	err := newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "only %d of %d parts arrived %s", len(kept.parts.bodies), kept.parts.count, why)
 	u.conn.drop(kept.subject, err)
-	u.conn.turnAway(kept.in, err)
+	u.conn.reject(kept.in, err)
 }
 
 // forget drops what has come of a request; false when it is not there any more.
@@ -312,7 +312,7 @@ func (u *unfinished) cancel(name requestKey) bool {
 	return kept != nil && u.forget(name, kept)
 }
 
-// close drops all. Their callers learn it from the broker, as nobody takes the next part.
+// close drops all. Their callers learn it from the broker, as no instance takes the next part.
 func (u *unfinished) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -324,30 +324,30 @@ func (u *unfinished) close() {
 }
 
 // resume takes in a request of which all parts have come. Its time has run since the first one.
-func (c *Conn) resume(in *incoming) (taken bool) {
+func (c *Conn) resume(in *serverCall) (taken bool) {
 	in.Request.Fragment = wire.Fragment{}
 	var err error
 	if in.Request.TimeBudget > 0 {
-		err = c.takeIn(in)
+		err = c.admitRequest(in)
 	} else {
 		err = newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent before the last part arrived")
 	}
 	if err != nil {
 		in.freeParts()
-		c.turnAway(in, err)
+		c.reject(in, err)
 	}
 	return err == nil
 }
 
 // joinParts puts the body together. It is much to copy, and the goroutine that reads from the broker has no time for it.
-func (in *incoming) joinParts() {
+func (in *serverCall) joinParts() {
 	if in.kept != nil {
 		in.Request.Body, in.kept.parts = in.kept.parts.body(), nil
 	}
 }
 
 // freeParts gives back the memory of a request that came in parts.
-func (in *incoming) freeParts() {
+func (in *serverCall) freeParts() {
 	if in.kept != nil {
 		in.kept.held.free()
 	}

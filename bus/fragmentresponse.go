@@ -26,7 +26,7 @@ func (p *pending) deliverPart(part *wire.Response, size int) {
 	}
 }
 
-// takePart is false for what nobody waits for.
+// takePart is false for what no caller waits for.
 func (p *pending) takePart(part *wire.Response, size int) bool {
 	at := p.shard(part.MsgID)
 	at.mu.Lock()
@@ -71,7 +71,7 @@ func (p *pending) collectLocked(at *shard, part *wire.Response, size int) (*wire
 	return &response, nil
 }
 
-// arrivingFromLocked returns the response that a part belongs to, nil when there are more than anybody could answer.
+// arrivingFromLocked returns the response that a part belongs to, nil when there are more than could be answered.
 func (p *pending) arrivingFromLocked(at *shard, part *wire.Response) (known *arrivingResponse, isNew bool) {
 	of, from := at.arriving[part.MsgID], senderOf(part)
 	if of == nil {

@@ -100,7 +100,7 @@ func divideRequest(request *wire.Request, payload int) (division, error) {
 type departing struct {
 	division
 	transport *natsTransport
-	whole     *outgoing
+	whole     *clientCall
 	taker     peer      // the instance that was first to ack, the zero value before; the slot protects it
 	taken     chan peer // brings it to the caller; room for one
 	complete  bool      // the last part has left; of the caller's goroutine alone
@@ -114,8 +114,8 @@ func (d *departing) offer(acked peer) {
 	}
 }
 
-// sendInParts sends the first part. The others follow once an instance has taken it: see unicastSlot.
-func (t *natsTransport) sendInParts(ctx context.Context, request *outgoing) error {
+// sendInParts sends the first part. The others follow once an instance has taken it: see pendingCall.
+func (t *natsTransport) sendInParts(ctx context.Context, request *clientCall) error {
 	payload := t.link.payload()
 	if request.waiting == nil {
 		return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
@@ -143,14 +143,14 @@ func (t *natsTransport) sendPart(ctx context.Context, to, reply string, part *wi
 }
 
 // divide says that the request travels in parts, before the first of them leaves.
-func (s *unicastSlot) divide(d *departing) {
+func (s *pendingCall) divide(d *departing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.departing = d
 }
 
 // taker is where the instance comes that has taken the first part; nil for a request that travels whole.
-func (s *unicastSlot) taker() <-chan peer {
+func (s *pendingCall) taker() <-chan peer {
 	if s.departing == nil {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (s *unicastSlot) taker() <-chan peer {
 }
 
 // firstTaker is the instance that has taken the first part of a request, so that it gets the others; the zero value for none.
-func (s *unicastSlot) firstTaker() peer {
+func (s *pendingCall) firstTaker() peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.departing == nil {
@@ -167,13 +167,13 @@ func (s *unicastSlot) firstTaker() peer {
 	return s.departing.taker
 }
 
-// ackedWholeLocked reports whether somebody has taken the request, and not just a part of it.
-func (s *unicastSlot) ackedWholeLocked() bool {
+// ackedWholeLocked reports whether an instance has taken the request, and not just a part of it.
+func (s *pendingCall) ackedWholeLocked() bool {
 	return len(s.acks) > 0 && s.departing == nil
 }
 
 // believesLocked reports whether an instance may answer: of those that have the first part of a request, one gets the others.
-func (s *unicastSlot) believesLocked(from peer) bool {
+func (s *pendingCall) believesLocked(from peer) bool {
 	if s.departing != nil {
 		return s.departing.taker == from
 	}
@@ -181,18 +181,18 @@ func (s *unicastSlot) believesLocked(from peer) bool {
 }
 
 // idle are the instances that have the first part of a request for nothing, as another one has the whole.
-func (s *unicastSlot) idle() []peer {
+func (s *pendingCall) idle() []peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.acks), func(acked peer) bool { return acked == s.departing.taker })
 }
 
 // incomplete reports whether parts are left, so that nothing can have been handled.
-func (s *unicastSlot) incomplete() bool { return s.departing != nil && !s.departing.complete }
+func (s *pendingCall) incomplete() bool { return s.departing != nil && !s.departing.complete }
 
 // follow sends all parts but the first to the instance that has taken that, on the caller's goroutine. It stops when the
 // call has ended meanwhile.
-func (s *unicastSlot) follow(ctx context.Context, taker peer, ends time.Time) error {
+func (s *pendingCall) follow(ctx context.Context, taker peer, ends time.Time) error {
 	request, transport := s.departing.whole, s.departing.transport
 	there := request.address
 	there.Host = taker.id + "." + taker.host
@@ -213,13 +213,13 @@ func (s *unicastSlot) follow(ctx context.Context, taker peer, ends time.Time) er
 }
 
 // over reports whether the call has ended, so that wait finds why.
-func (s *unicastSlot) over(ctx context.Context, ends time.Time) bool {
+func (s *pendingCall) over(ctx context.Context, ends time.Time) bool {
 	response, err := s.outcome()
 	return response != nil || err != nil || ctx.Err() != nil || !time.Now().Before(ends)
 }
 
 // replyInParts sends a response that does not fit one message.
-func (t *natsTransport) replyInParts(to *incoming, response *wire.Response) error {
+func (t *natsTransport) replyInParts(to *serverCall, response *wire.Response) error {
 	cut, err := divideResponse(response, t.link.payload())
 	if err != nil {
 		return err
@@ -246,8 +246,8 @@ func divideResponse(response *wire.Response, payload int) (division, error) {
 	return divide(len(response.Body), len(wire.AppendResponse(nil, &first)), len(wire.AppendResponse(nil, &following)), payload)
 }
 
-// partsToken is the token of a request in parts, to be verified as soon as the first part is there: without a good one nobody
-// fills the memory for parts. The verifier may have to wait for its key set, for which the goroutine that reads from the broker
+// partsToken is the token of a request in parts, to be verified as soon as the first part is there: without a good one a sender
+// cannot fill the memory for parts. The verifier may have to wait for its key set, for which the goroutine that reads from the broker
 // has no time. So other parts may come meanwhile, and even the whole may be handed to the handlers, where it is verified like any
 // other.
 type partsToken struct {
@@ -261,12 +261,12 @@ type partsToken struct {
 
 // verifyToken has the token of a request verified of which the first part was acked. Those who verify count as handlers, of whom
 // there is a limit.
-func (u *unfinished) verifyToken(first *incoming, kept *unfinishedRequest) {
+func (u *unfinished) verifyToken(first *serverCall, kept *unfinishedRequest) {
 	if first.Request.Actor == "" {
 		return
 	}
 	p := &partsToken{u.conn, keyOf(first.Request), kept, first.endpoint, first.Request.Actor, kept.begun.Add(first.Request.TimeBudget)}
-	if err := u.conn.letIn(first); err != nil {
+	if err := u.conn.acquireOrReject(first); err != nil {
 		u.refuse(p.name, kept, err)
 		return
 	}
@@ -278,7 +278,7 @@ func (p *partsToken) Urgent() bool { return false }
 
 // Do refuses the request unless the token is good.
 func (p *partsToken) Do(bool) {
-	room := p.conn.room(p.endpoint)
+	room := p.conn.limiterFor(p.endpoint)
 	defer room.Done()
 	defer room.Release()
 	if err := p.verify(); err != nil {

@@ -17,7 +17,7 @@ import (
 // the service chose, its body is complete, and the headers Bus-From-Host and Bus-From-Id say who answered.
 //
 // A path or a method that the host does not serve is a 404 or 405 response. If there is no response at all, because
-// nobody is there, no time is left or the broker is out of reach, that is an [*Error]. The request body is read, no
+// no instance is there, no time is left or the broker is out of reach, that is an [*Error]. The request body is read, no
 // further than [WithMaxMessageBytes] allows, and closed, at the latest when the context of the request ends.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	request, err := c.fromHTTP(r)
@@ -40,12 +40,12 @@ func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(
 // own. Only the request body is read and closed at once.
 //
 // The answers are yielded as they come, in no particular order; the header Bus-From-Id says which instance each is
-// from. If the endpoint has a queue, one instance answers: see [NoQueue]. If nobody is there, nothing is yielded; that is
+// from. If the endpoint has a queue, one instance answers: see [NoQueue]. If no instance is there, nothing is yielded; that is
 // not an error. An instance that took the request and did not answer in time is yielded as an [*Error].
 //
 // The call ends when all instances that answered the last time have done so again, when all that have acked have
 // answered and no further one has turned up for 250 ms, or with the time budget. It waits for the first ack as long as
-// [WithAckWait] says, unless the broker knows that nobody is there; on the first call of an address the 250 ms are fewer
+// [WithAckWait] says, unless the broker knows that no instance is there; on the first call of an address the 250 ms are fewer
 // if all instances known to the connection have acked. Leaving the loop early, say with break, ends the call just as the
 // end of the context does: the instances that have acked and not answered are told, and the contexts of their handlers
 // end.
@@ -72,7 +72,7 @@ func (c *Conn) Multicast(r *http.Request) iter.Seq2[*http.Response, error] {
 
 // fromHTTP turns an HTTP request into a message. A body has to be there as a whole; of one that is too large no more is read
 // than it takes to know, as it may come from outside and have no end.
-func (c *Conn) fromHTTP(r *http.Request) (*outgoing, error) {
+func (c *Conn) fromHTTP(r *http.Request) (*clientCall, error) {
 	var body []byte
 	if r.Body != nil {
 		read, err := readBody(r, c.unfinished.limit)
@@ -94,7 +94,7 @@ func (c *Conn) fromHTTP(r *http.Request) (*outgoing, error) {
 	if method == "" {
 		method = http.MethodGet
 	}
-	return newOutgoing(method, r.URL, wire.FromHTTP(r.Header), body)
+	return newClientCall(method, r.URL, wire.FromHTTP(r.Header), body)
 }
 
 // readBody reads a body, up to a byte more than the limit, and closes it. If the context of the request ends meanwhile, closing

@@ -48,7 +48,7 @@ type Interceptor func(next CallFunc) CallFunc
 // response. There a response with a status of 400 or above is not an error: see [Exchange.Status] and [Exchange.Failure].
 type CallFunc func(ctx context.Context, call *Exchange) error
 
-// checkInterceptors refuses one that is nil: nobody can know what it was to do, and it may have been authorization.
+// checkInterceptors refuses one that is nil: it is unknown what it was to do, and it may have been authorization.
 func checkInterceptors(interceptors []Interceptor, option string) error {
 	for i, interceptor := range interceptors {
 		if interceptor == nil {
@@ -162,9 +162,9 @@ type Exchange struct {
 	Response *wire.Response
 
 	began   time.Time
-	traceID string    // when it is traced here; else the request may tell
-	in      *incoming // on the side of the server
-	out     *outgoing // on that of the caller
+	traceID string      // when it is traced here; else the request may tell
+	in      *serverCall // on the side of the server
+	out     *clientCall // on that of the caller
 }
 
 // restoreRequest sets the request if an interceptor has set it to nil: logs, metrics and the answer need it.

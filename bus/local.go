@@ -21,7 +21,7 @@ type shortCircuit struct {
 	check  *shortCircuitCheck // nil outside of tests
 }
 
-func (s *shortCircuit) send(ctx context.Context, request *outgoing) error {
+func (s *shortCircuit) send(ctx context.Context, request *clientCall) error {
 	if delivered, err := s.deliver(request); delivered || err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *shortCircuit) send(ctx context.Context, request *outgoing) error {
 
 // deliver hands a request to an instance that serves its address; false when there is none. An instance that was
 // picked cannot be removed before it has taken the request, so that Close waits for the handler.
-func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
+func (s *shortCircuit) deliver(request *clientCall) (bool, error) {
 	local := s.caller.link.local
 	local.mu.RLock()
 	defer local.mu.RUnlock()
@@ -41,9 +41,9 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 	if callee == nil {
 		return false, nil
 	}
-	in := callee.newIncoming()
+	in := callee.newServerCall()
 	in.Address, in.through, in.back, in.match = request.address, &callee.direct, localReplier{s.caller}, found
-	if request.given != nil && (callee.bodies || !in.take(request.given, callee.unfinished.limit)) {
+	if request.given != nil && (callee.bodies || !in.copyArgs(request.given, callee.unfinished.limit)) {
 		if err := s.caller.write(request); err != nil {
 			return false, err
 		}
@@ -65,7 +65,7 @@ func (s *shortCircuit) deliver(request *outgoing) (bool, error) {
 }
 
 // copied gives the callee a request of its own: the interceptors on both sides may add fields to theirs, also at once.
-func (in *incoming) copied(request *outgoing) {
+func (in *serverCall) copied(request *clientCall) {
 	in.read = request.Request
 	in.read.Header = slices.Clip(in.read.Header)
 }
@@ -73,37 +73,37 @@ func (in *incoming) copied(request *outgoing) {
 // localReplier hands acks and responses to a caller in the same process.
 type localReplier struct{ caller *Conn }
 
-func (r localReplier) reply(to *incoming, _ *wire.ResponseHead, response *wire.Response) error {
+func (r localReplier) reply(to *serverCall, _ *wire.ResponseHead, response *wire.Response) error {
 	to.lent = to.lent || response == &to.response
 	r.caller.pending.deliver(response)
 	return nil
 }
 
-// locals are the instances of this process that can be reached over a link's short circuit.
-type locals struct {
+// localRegistry are the instances of this process that can be reached over a link's short circuit.
+type localRegistry struct {
 	mu        sync.RWMutex // protects instances
 	instances map[localHost][]*Conn
 }
 
 type localHost struct{ plane, host string }
 
-func newLocals() *locals { return &locals{instances: make(map[localHost][]*Conn)} }
+func newLocalRegistry() *localRegistry { return &localRegistry{instances: make(map[localHost][]*Conn)} }
 
 // serves reports whether there is an instance of a host.
-func (l *locals) serves(plane, host string) bool {
+func (l *localRegistry) serves(plane, host string) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return len(l.instances[localHost{plane, host}]) > 0
 }
 
-func (l *locals) add(c *Conn) {
+func (l *localRegistry) add(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := localHost{c.plane, c.host}
 	l.instances[key] = append(l.instances[key], c)
 }
 
-func (l *locals) remove(c *Conn) {
+func (l *localRegistry) remove(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := localHost{c.plane, c.host}
@@ -119,7 +119,7 @@ func (l *locals) remove(c *Conn) {
 }
 
 // pickLocked returns a random instance that serves the address, with its route; or the instance that the address names; or nil.
-func (l *locals) pickLocked(plane string, address subject.Address) (*Conn, match) {
+func (l *localRegistry) pickLocked(plane string, address subject.Address) (*Conn, match) {
 	if among := l.instances[localHost{plane, address.Host}]; len(among) > 0 {
 		first := rand.IntN(len(among)) //nolint:gosec // balancing is no secret
 		for i := range among {
@@ -138,13 +138,13 @@ func (l *locals) pickLocked(plane string, address subject.Address) (*Conn, match
 	return nil, match{}
 }
 
-// given are the arguments and the results of a call as Go values. If the call stays in the process, and the function takes
+// localValues are the arguments and the results of a call as Go values. If the call stays in the process, and the function takes
 // and returns nothing by reference, they are copied. Otherwise they are written as text and read again.
-type given struct {
+type localValues struct {
 	to        *destination
 	arguments any
 	taken     reflect.Value      // the callee's copy of the arguments
-	results   reflect.Value      // a settable struct that nobody else refers to; the zero Value if only text can fill the result
+	results   reflect.Value      // a settable struct that no other code refers to; the zero Value if only text can fill the result
 	anyCase   bool               // of the names of results
 	limit     int                // of the caller, in bytes of JSON
 	check     *shortCircuitCheck // nil outside of tests
@@ -157,21 +157,21 @@ type none struct{}
 
 // newRequest makes the request of a call, by value when it may stay in the process. Then the caller adds what takes the
 // results.
-func (c *Conn) newRequest(to *destination, arguments any) (*outgoing, error) {
+func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
 	if !c.circuit || c.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.link.local.serves(c.plane, to.template.address.Host) {
 		return to.request(arguments)
 	}
-	request := to.fill(nil)
+	request := to.withBody(nil)
 	if args, ok := arguments.(Args); ok {
 		arguments = map[string]any(args)
 	}
-	request.given = unused[given](&c.link.spare.givens)
+	request.given = unused[localValues](&c.link.spare.givens)
 	request.given.to, request.given.arguments, request.given.limit = to, arguments, c.unfinished.limit
 	return request, nil
 }
 
 // write turns values into text, for a request that cannot carry them.
-func (c *Conn) write(request *outgoing) error {
+func (c *Conn) write(request *clientCall) error {
 	if request.given == nil {
 		return nil
 	}
@@ -190,8 +190,8 @@ func (c *Conn) write(request *outgoing) error {
 	return c.limitMessage(request.Body)
 }
 
-// take copies the arguments of a request for its endpoint; false if they have to travel as text.
-func (in *incoming) take(g *given, limit int) bool {
+// copyArgs copies the arguments of a request for its endpoint; false if they have to travel as text.
+func (in *serverCall) copyArgs(g *localValues, limit int) bool {
 	if !in.found() || len(in.values) > 0 {
 		return false
 	}
@@ -202,9 +202,9 @@ func (in *incoming) take(g *given, limit int) bool {
 	return ok
 }
 
-// give copies the results of a call; false if they have to travel as text. They are there before the caller sees the
+// copyResults copies the results of a call; false if they have to travel as text. They are there before the caller sees the
 // response.
-func (in *incoming) give(out reflect.Value) bool {
+func (in *serverCall) copyResults(out reflect.Value) bool {
 	g := in.given
 	if g == nil {
 		return false
@@ -226,6 +226,6 @@ func (in *incoming) give(out reflect.Value) bool {
 
 // answeredBy reports whether the results belong to a response. An interceptor may have replaced the response by another one
 // with the same, absent body.
-func (g *given) answeredBy(response *wire.Response) bool {
+func (g *localValues) answeredBy(response *wire.Response) bool {
 	return g != nil && g.filled != nil && (g.filled == response || response.Status == g.filled.Status && response.Body == nil)
 }

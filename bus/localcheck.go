@@ -23,7 +23,7 @@ type shortCircuitCheck struct {
 
 // message reports in what a request, or its arguments, would arrive differently. It looks before the request is handed
 // over.
-func (k *shortCircuitCheck) message(caller *Conn, in *incoming, sent *outgoing) {
+func (k *shortCircuitCheck) message(caller *Conn, in *serverCall, sent *clientCall) {
 	if in.given == nil {
 		k.tell(k.request(sent))
 		return
@@ -36,7 +36,7 @@ func (k *shortCircuitCheck) message(caller *Conn, in *incoming, sent *outgoing) 
 		return
 	}
 	k.tell(k.request(&written))
-	read, err := in.endpoint.decode(&incoming{Exchange: Exchange{Request: &written.Request}, match: in.match})
+	read, err := in.endpoint.decode(&serverCall{Exchange: Exchange{Request: &written.Request}, match: in.match})
 	if err != nil {
 		k.tell(found.lost(err))
 		return
@@ -56,7 +56,7 @@ func (k *shortCircuitCheck) copied(results reflect.Value) reflect.Value {
 }
 
 // results reports in what the results of a call, which were copied, would arrive differently.
-func (k *shortCircuitCheck) results(in *incoming, out, before reflect.Value) {
+func (k *shortCircuitCheck) results(in *serverCall, out, before reflect.Value) {
 	found := &comparison{call: in.endpoint.Name, message: "response"}
 	encoded, err := in.endpoint.mapped.Encode(out)
 	if err == nil && in.given.anyCase {
@@ -80,7 +80,7 @@ func (k *shortCircuitCheck) tell(difference error) {
 }
 
 // request returns in what a request would arrive differently, nil for nothing.
-func (k *shortCircuitCheck) request(sent *outgoing) error {
+func (k *shortCircuitCheck) request(sent *clientCall) error {
 	found := &comparison{call: callName(sent), message: "request"}
 	read, err := arrivedRequest(&sent.Request, k.payload())
 	if err != nil {
@@ -107,7 +107,7 @@ func (k *shortCircuitCheck) request(sent *outgoing) error {
 }
 
 // response returns in what an ack or a response to a request would arrive differently.
-func (k *shortCircuitCheck) response(to *outgoing, sent *wire.Response) error {
+func (k *shortCircuitCheck) response(to *clientCall, sent *wire.Response) error {
 	found := &comparison{call: callName(to), message: "response"}
 	if sent.OpCode == wire.OpAck {
 		found.message = "ack"
@@ -130,10 +130,10 @@ func (k *shortCircuitCheck) response(to *outgoing, sent *wire.Response) error {
 type checkedReplier struct {
 	replier
 	check *shortCircuitCheck
-	to    *outgoing
+	to    *clientCall
 }
 
-func (r checkedReplier) reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error {
+func (r checkedReplier) reply(to *serverCall, head *wire.ResponseHead, response *wire.Response) error {
 	r.check.tell(r.check.response(r.to, response))
 	return r.replier.reply(to, head, response)
 }
@@ -144,7 +144,7 @@ type comparison struct {
 	differences   []error
 }
 
-func callName(of *outgoing) string {
+func callName(of *clientCall) string {
 	host := of.address.Host
 	if of.address.Port != publicPort {
 		host += ":" + strconv.Itoa(of.address.Port)

@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// logging is the [Interceptor] that writes a line for each call: at level error if nobody meant it to end so, else at level
+// logging is the [Interceptor] that writes a line for each call: at level error if it was not meant to end so, else at level
 // debug. No line has a body, a query or a token.
 func (c *Conn) logging(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {
@@ -35,7 +35,7 @@ func (c *Conn) logging(next CallFunc) CallFunc {
 }
 
 // logServed logs a request that was served. One that was answered with a status of 400 or above has failed, whether its handler
-// returned an error or wrote a response. If its goroutine has exited, whoever answers it logs it instead.
+// returned an error or wrote a response. If its goroutine has exited, the code that answers it logs it instead.
 func (c *Conn) logServed(x *Exchange, err error) {
 	if x.crashed && err == nil {
 		return
@@ -59,7 +59,7 @@ func (c *Conn) logServed(x *Exchange, err error) {
 }
 
 // levelOf returns the level at which a failed request is logged.
-func (in *incoming) levelOf(failed *Error) zerolog.Level {
+func (in *serverCall) levelOf(failed *Error) zerolog.Level {
 	switch {
 	case in.isFault(failed):
 		return zerolog.ErrorLevel
@@ -70,15 +70,15 @@ func (in *incoming) levelOf(failed *Error) zerolog.Level {
 	}
 }
 
-// isFault reports whether nobody meant a request to fail so, and its reason has to be in the log.
-func (in *incoming) isFault(failed *Error) bool {
+// isFault reports whether a request was not meant to fail so, and its reason has to be in the log.
+func (in *serverCall) isFault(failed *Error) bool {
 	switch {
 	case !failed.isInternal(), errors.Is(failed, errAborted):
 		return false
 	case failed.Status == http.StatusInternalServerError:
 		return true
 	default:
-		return !in.serving.left() // whoever has left is not answered, and does not ask for the reason
+		return !in.serving.left() // a caller that has left is not answered
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *Conn) logMade(x *Exchange, err error) {
 
 // logs reports whether a line of this level is written at all, so that none is built in vain.
 func (c *Conn) logs(level zerolog.Level) bool {
-	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.slog == nil || c.slog.Enabled(context.Background(), slogLevel(level)))
+	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.slogger == nil || c.slogger.Enabled(context.Background(), slogLevel(level)))
 }
 
 // callFields are the fields of log lines of calls, on both sides.

@@ -38,7 +38,7 @@ func (c *Conn) measureServed(e *endpoint) Interceptor {
 }
 
 // measureMade is the [Interceptor] that counts the calls that are made, by who is called. Those to port 888 are left out, as they
-// are by who serves them: else whoever collects metrics would count himself.
+// are by who serves them: else scrapes would be counted.
 func (c *Conn) measureMade(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
@@ -54,8 +54,8 @@ func (c *Conn) measureMade(next CallFunc) CallFunc {
 	}
 }
 
-// callee returns the host that was called, without the instance that may have been addressed, as far as anybody has told which
-// that is; certain reports whether somebody has answered for it.
+// callee returns the host that was called, without the instance that may have been addressed, as far as that is known;
+// certain reports whether an instance has answered for it.
 func (x *Exchange) callee(err error) (host string, certain bool) {
 	if x.Response != nil {
 		return x.Response.FromHost, true
@@ -71,14 +71,14 @@ func (x *Exchange) callee(err error) (host string, certain bool) {
 }
 
 // meters record calls with OpenTelemetry, too, with the attributes that its conventions for HTTP require, and some that they
-// recommend. Nil ones do not: nobody has asked for it.
+// recommend. Nil ones do not: no caller has asked for it.
 type meters struct {
 	host           string
 	server, client metric.Float64Histogram
 	callees        table[callee, *meter] // of those that were called
 }
 
-// newMeters returns nil when nobody wants metrics but those that can be asked for.
+// newMeters returns nil when the program wants no metrics but those that can be asked for.
 func newMeters(provider metric.MeterProvider, host string) (*meters, error) {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
@@ -115,7 +115,7 @@ func (m *meters) served(e *endpoint) *meter {
 // maxMeters bounds for how many there are: a host that is there may be asked for any port.
 const maxMeters = 1024
 
-// made is for the calls of one port of a host, as which the call is counted. As with [metrics.Family], what nobody has
+// made is for the calls of one port of a host, as which the call is counted. As with [metrics.Family], hosts that no instance has
 // answered for can take at most half of the room.
 func (m *meters) made(host string, x *Exchange) *meter {
 	if m == nil {
@@ -198,7 +198,7 @@ func (c *Conn) exposition() string {
 	text.Gauge("busline_connected", "Whether the broker can be reached.", truth(c.Connected()), instance...)
 	text.Gauge("busline_healthy", "Whether the connection can do its work.", truth(c.Healthy()), instance...)
 	text.Gauge("busline_in_flight", "Requests that are handled now.", float64(stats.InFlight), instance...)
-	c.turnedAway.expose(text, with)
+	c.rejected.expose(text, with)
 	text.Counter("busline_malformed_total", "Messages that were not understood.", float64(stats.Malformed), instance...)
 	text.Counter("busline_unmatched_responses_total", "Acks and responses that nobody waited for.", float64(stats.UnmatchedResponses), instance...)
 	text.Counter("busline_slow_consumer_dropped_total", "Messages that came faster than they were taken in.", float64(stats.SlowConsumerDropped), instance...)
@@ -238,8 +238,8 @@ func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []m
 	}
 }
 
-// servedByName adds up the requests of endpoints that have the same name, caller by caller, and leaves out those that nobody
-// has called. A name is that of several endpoints if a method is served under two paths (see [RPCAndREST]), on two ports, or for
+// servedByName adds up the requests of endpoints that have the same name, caller by caller, and leaves out those without
+// calls. A name is that of several endpoints if a method is served under two paths (see [RPCAndREST]), on two ports, or for
 // the events of two sources; and the format permits a series only once.
 func servedByName(served []metrics.ServedCalls) (sums []metrics.ServedCalls) {
 	places := make(map[[2]string]int) // by endpoint and caller
@@ -316,29 +316,29 @@ func (c *Conn) servedEndpoints() []*endpoint {
 	})
 }
 
-// turnedAway counts the requests that no handler has seen, by status: they reach no interceptor, and are in no other metric of
+// rejectedRequests counts the requests that no handler has seen, by status: they reach no interceptor, and are in no other metric of
 // the server. The zero value is ready.
-type turnedAway struct{ byStatus table[int, *atomic.Int64] }
+type rejectedRequests struct{ byStatus table[int, *atomic.Int64] }
 
-func (t *turnedAway) of(status int) *atomic.Int64 {
+func (t *rejectedRequests) of(status int) *atomic.Int64 {
 	return t.byStatus.get(status, func(int) *atomic.Int64 { return new(atomic.Int64) })
 }
 
 // total returns how many there are of any status.
-func (t *turnedAway) total() (total int64) {
+func (t *rejectedRequests) total() (total int64) {
 	for _, count := range t.byStatus.all() {
 		total += count.Load()
 	}
 	return total
 }
 
-// alwaysTold are the statuses of those who are too busy. They are told before there is any: of a counter that comes into being
+// zeroInitStatuses are the statuses of those who are too busy. They are told before there is any: of a counter that comes into being
 // with a number, Prometheus does not see that it has grown to that.
-func alwaysTold() []int { return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} }
+func zeroInitStatuses() []int { return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} }
 
 // expose writes them as one metric.
-func (t *turnedAway) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
-	for _, status := range alwaysTold() {
+func (t *rejectedRequests) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
+	for _, status := range zeroInitStatuses() {
 		t.of(status)
 	}
 	counts := t.byStatus.all()
@@ -348,15 +348,15 @@ func (t *turnedAway) expose(text *metrics.Text, with func(...metrics.Label) []me
 	}
 }
 
-// turnAway answers a request that is not handled, and says why.
-func (c *Conn) turnAway(in *incoming, why error) { c.respond(in, c.turnedDown(in, why)) }
+// reject answers a request that is not handled, and says why.
+func (c *Conn) reject(in *serverCall, why error) { c.respond(in, c.countRejected(in, why)) }
 
-// turnedDown counts a request that is not handled, and returns the answer. One whose caller has left does not count: nobody has
-// missed anything.
-func (c *Conn) turnedDown(in *incoming, why error) *wire.Response {
-	response := c.refuse(in, why)
+// countRejected counts a request that is not handled, and returns the answer. One whose caller has left does not count: no answer
+// is missed.
+func (c *Conn) countRejected(in *serverCall, why error) *wire.Response {
+	response := c.logAndEncode(in, why)
 	if in.Address.Port != controlPort && !errors.Is(why, ErrCallerLeft) {
-		c.turnedAway.of(response.Status).Add(1)
+		c.rejected.of(response.Status).Add(1)
 	}
 	return response
 }

@@ -13,8 +13,8 @@ import (
 
 // multicast calls every instance that serves the address, and yields the answers as they come. It goes over the broker even
 // to instances of this process, so that each gets it once. An instance that has acked and does not answer in time is yielded
-// as an error. If nobody is there, nothing is yielded.
-func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire.Response, error] {
+// as an error. If no instance is there, nothing is yielded.
+func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wire.Response, error] {
 	return func(yield func(*wire.Response, error) bool) {
 		c.made.Add(1)
 		sent := *request
@@ -50,18 +50,18 @@ func (c *Conn) multicast(ctx context.Context, request *outgoing) iter.Seq2[*wire
 
 // collect is a multicast that has passed through the interceptors. What befalls an instance is yielded; an error is returned
 // if the call itself has failed, so that the interceptors see it, too.
-func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.Response, error) bool) error {
-	if err := c.enter(ctx); err != nil {
+func (c *Conn) collect(ctx context.Context, request *clientCall, yield func(*wire.Response, error) bool) error {
+	if err := c.beginCall(ctx); err != nil {
 		return err
 	}
 	defer c.calls.Done()
 	waiting := c.responders.newSlot(c, request, budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call
-	if err := c.seal(ctx, sent); err != nil {
+	if err := c.prepare(ctx, sent); err != nil {
 		return err
 	}
-	c.stamp(sent, waiting.ends)
+	c.setAttemptHeaders(sent, waiting.ends)
 	request.MsgID = sent.MsgID // for the interceptors
 	if err := tooLate(ctx, sent.TimeBudget); err != nil {
 		return err
@@ -70,10 +70,10 @@ func (c *Conn) collect(ctx context.Context, request *outgoing, yield func(*wire.
 }
 
 // newSlot returns an unused slot for a call. Each range over a multicast is a call of its own.
-func (r *responders) newSlot(c *Conn, request *outgoing, budget time.Duration) *multicastSlot {
-	s, ok := r.unused.Get().(*multicastSlot)
+func (r *responderCache) newSlot(c *Conn, request *clientCall, budget time.Duration) *pendingMulticast {
+	s, ok := r.unused.Get().(*pendingMulticast)
 	if !ok {
-		s = &multicastSlot{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+		s = &pendingMulticast{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
 		s.timer.Stop()
 	}
 	s.conn, s.call, s.host, s.began = c, *request, answeredBy(request.address), time.Now()
@@ -83,7 +83,7 @@ func (r *responders) newSlot(c *Conn, request *outgoing, budget time.Duration) *
 }
 
 // reuse takes back a slot that is closed, so that nothing refers to it any more.
-func (r *responders) reuse(s *multicastSlot) {
+func (r *responderCache) reuse(s *pendingMulticast) {
 	s.timer.Stop()
 	select {
 	case <-s.news:
@@ -92,12 +92,12 @@ func (r *responders) reuse(s *multicastSlot) {
 	clear(s.members)
 	clear(s.inbox)
 	clear(s.strangers)
-	*s = multicastSlot{news: s.news, timer: s.timer, members: s.members[:0], inbox: s.inbox[:0], strangers: s.strangers}
+	*s = pendingMulticast{news: s.news, timer: s.timer, members: s.members[:0], inbox: s.inbox[:0], strangers: s.strangers}
 	r.unused.Put(s)
 }
 
 // gather sends the request and yields the answers until the call has ended, or returns why it has failed.
-func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*wire.Response, error) bool) error {
+func (c *Conn) gather(ctx context.Context, waiting *pendingMulticast, yield func(*wire.Response, error) bool) error {
 	sent := &waiting.call
 	before := c.responders.begin(waiting.host, sent.subject, sent.MsgID)
 	waiting.expectAll(before)
@@ -106,13 +106,13 @@ func (c *Conn) gather(ctx context.Context, waiting *multicastSlot, yield func(*w
 	if err := c.nats.send(ctx, sent); err != nil {
 		return unsent(err)
 	}
-	waiting.probe = multicastProbe{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.outage.tooLong()}
+	waiting.probe = multicastProbe{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.state.graceExpired()}
 	left, noted := true, false // left: by whoever ranges over the answers, with break, return or a panic
 	defer func() {
 		waiting.probe.end()
 		if left {
 			_, silent := waiting.remainder()
-			c.callOff(ctx, sent, silent)
+			c.cancelAll(ctx, sent, silent)
 		}
 	}()
 	for {
@@ -165,7 +165,7 @@ const (
 )
 
 // next waits for the next outcome, or returns why there will be no more.
-func (s *multicastSlot) next(ctx context.Context) (outcome, ending) {
+func (s *pendingMulticast) next(ctx context.Context) (outcome, ending) {
 	for {
 		came, now := s.look()
 		wake := s.probe.due
@@ -188,7 +188,7 @@ func (s *multicastSlot) next(ctx context.Context) (outcome, ending) {
 }
 
 // sleep returns when there is something to look at, after wake at the latest.
-func (s *multicastSlot) sleep(ctx context.Context, wake time.Time) ending {
+func (s *pendingMulticast) sleep(ctx context.Context, wake time.Time) ending {
 	if s.set.IsZero() || wake.Before(s.set) { // else it fires early, which costs less than setting it for each answer
 		s.timer.Reset(time.Until(wake))
 		s.set = wake
@@ -228,7 +228,7 @@ type progress int
 
 const (
 	hasOutcome progress = iota
-	isOwed              // somebody has acked and not answered: only news, a lost instance or the end matters
+	isOwed              // an instance has acked and not answered: only news, a lost instance or the end matters
 	isOpen              // all that have acked have answered; there may be others
 	isQuiet             // there seem to be no others
 	isKnown             // all that answered the last time have done so again
@@ -236,7 +236,7 @@ const (
 )
 
 // look takes the next outcome out of the inbox, or returns the state of the call.
-func (s *multicastSlot) look() (came outcome, now progress) {
+func (s *pendingMulticast) look() (came outcome, now progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -244,7 +244,7 @@ func (s *multicastSlot) look() (came outcome, now progress) {
 		came, s.inbox[s.taken] = s.inbox[s.taken], outcome{}
 		s.taken++
 		return came, hasOutcome
-	case s.nobody && s.acked == 0:
+	case s.noSubscriber && s.acked == 0:
 		return came, isComplete
 	case s.answered < s.acked:
 		return came, isOwed
@@ -260,12 +260,12 @@ func (s *multicastSlot) look() (came outcome, now progress) {
 }
 
 // reliesLocked reports whether the call ends because those who were known have answered.
-func (s *multicastSlot) reliesLocked() bool {
+func (s *pendingMulticast) reliesLocked() bool {
 	return len(s.known) > 0 && s.missing == 0 && !s.direct && !s.doubts
 }
 
-// doubt makes the call wait for others than the known responders, as somebody has come or gone; false if it does so anyway.
-func (s *multicastSlot) doubt() bool {
+// doubt makes the call wait for others than the known responders, as an instance has come or gone; false if it does so anyway.
+func (s *pendingMulticast) doubt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.doubts
@@ -274,17 +274,17 @@ func (s *multicastSlot) doubt() bool {
 }
 
 // mayBeGreeted reports whether a request of the framework is being handled, which may be a greeting.
-func (s *multicastSlot) mayBeGreeted() bool {
+func (s *pendingMulticast) mayBeGreeted() bool {
 	_, working := s.conn.controls.Count()
 	return working > 0
 }
 
-// stopWaiting yields what is missing to the caller, and tells the handlers that still run that nobody waits for them. It
+// stopWaiting yields what is missing to the caller, and tells the handlers that still run that no caller waits for them. It
 // returns why the call has failed, nil if only instances have.
-func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why ending, yield func(*wire.Response, error) bool) error {
+func (c *Conn) stopWaiting(ctx context.Context, waiting *pendingMulticast, why ending, yield func(*wire.Response, error) bool) error {
 	outcomes, silent := waiting.remainder()
 	if why != brokerGone {
-		c.callOff(ctx, &waiting.call, silent)
+		c.cancelAll(ctx, &waiting.call, silent)
 	}
 	switch why {
 	case brokerGone:
@@ -298,7 +298,7 @@ func (c *Conn) stopWaiting(ctx context.Context, waiting *multicastSlot, why endi
 }
 
 // gaveUp is the error when the caller stopped waiting.
-func (s *multicastSlot) gaveUp(ctx context.Context) error {
+func (s *pendingMulticast) gaveUp(ctx context.Context) error {
 	why := ErrClosed
 	if ctx.Err() != nil {
 		why = errEnded(ctx)
@@ -309,7 +309,7 @@ func (s *multicastSlot) gaveUp(ctx context.Context) error {
 }
 
 // timeOut yields what has come in the last moment, and one error for each instance that acked and did not answer.
-func (s *multicastSlot) timeOut(outcomes []outcome, silent []peer, yield func(*wire.Response, error) bool) {
+func (s *pendingMulticast) timeOut(outcomes []outcome, silent []peer, yield func(*wire.Response, error) bool) {
 	for _, came := range outcomes {
 		if !came.yield(yield) {
 			return
@@ -325,7 +325,7 @@ func (s *multicastSlot) timeOut(outcomes []outcome, silent []peer, yield func(*w
 }
 
 // cutOff yields what has come before the broker went away, and returns that it has.
-func (s *multicastSlot) cutOff(outcomes []outcome, yield func(*wire.Response, error) bool) error {
+func (s *pendingMulticast) cutOff(outcomes []outcome, yield func(*wire.Response, error) bool) error {
 	for _, each := range outcomes {
 		if !each.yield(yield) {
 			return nil
@@ -337,16 +337,16 @@ func (s *multicastSlot) cutOff(outcomes []outcome, yield func(*wire.Response, er
 }
 
 // remainder ends the call and returns the outcomes that were not taken yet, and the instances that owe one.
-func (s *multicastSlot) remainder() (outcomes []outcome, silent []peer) {
+func (s *pendingMulticast) remainder() (outcomes []outcome, silent []peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed = true
 	return s.inbox[s.taken:], s.owed()
 }
 
-// seal ends the call; ended is false if somebody has turned up in the meantime. names are those who have acked, nil if they
+// seal ends the call; ended is false if an instance has turned up in the meantime. names are those who have acked, nil if they
 // are the ones that were known. hasty says that the call has ended before it had been quiet for long.
-func (s *multicastSlot) seal() (names map[string]int, hasty, ended bool) {
+func (s *pendingMulticast) seal() (names map[string]int, hasty, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answered < s.acked || s.taken < len(s.inbox) {

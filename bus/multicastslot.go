@@ -9,11 +9,11 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// multicastSlot collects the acks and the responses of one multicast. An ack does not wake the caller. A slot serves one call
+// pendingMulticast collects the acks and the responses of one multicast. An ack does not wake the caller. A slot serves one call
 // after the other.
-type multicastSlot struct {
+type pendingMulticast struct {
 	host  string // of those who may answer; "all" for an event, which any host may answer
-	call  outgoing
+	call  clientCall
 	conn  *Conn
 	known map[string]int // who answered the last time, and their places among members; not changed
 	began time.Time
@@ -24,19 +24,19 @@ type multicastSlot struct {
 	set   time.Time   // what the timer is set to; zero when it does not run
 	probe multicastProbe
 
-	mu        sync.Mutex     // protects all below
-	members   []member       // those who are known come first
-	strangers map[string]int // the places of all others, by name
-	acked     int            // of the members
-	answered  int            // of them
-	missing   int            // those known who have not answered
-	inbox     []outcome
-	taken     int // of the inbox
-	lastAck   time.Time
-	nobody    bool // the broker knows of no subscriber
-	direct    bool // a single instance was addressed, and has acked
-	doubts    bool // there may be others than those known
-	sealed    bool // the call has ended
+	mu           sync.Mutex     // protects all below
+	members      []member       // those who are known come first
+	strangers    map[string]int // the places of all others, by name
+	acked        int            // of the members
+	answered     int            // of them
+	missing      int            // those known who have not answered
+	inbox        []outcome
+	taken        int // of the inbox
+	lastAck      time.Time
+	noSubscriber bool // the broker knows of no subscriber
+	direct       bool // a single instance was addressed, and has acked
+	doubts       bool // there may be others than those known
+	sealed       bool // the call has ended
 
 	haste
 }
@@ -48,7 +48,7 @@ type member struct {
 }
 
 // expectAll says who has to answer before the call is complete.
-func (s *multicastSlot) expectAll(before memory) {
+func (s *pendingMulticast) expectAll(before memory) {
 	s.known, s.missing = before.names, len(before.names)
 	for range before.names {
 		s.members = append(s.members, member{})
@@ -56,10 +56,10 @@ func (s *multicastSlot) expectAll(before memory) {
 	s.hasty = before.hasty && s.conn.link.conn().ConnectedClusterName() == ""
 }
 
-func (s *multicastSlot) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
+func (s *pendingMulticast) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
 
 // acknowledge takes an ack; false when it comes too late.
-func (s *multicastSlot) acknowledge(ack *wire.Response) bool {
+func (s *pendingMulticast) acknowledge(ack *wire.Response) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sealed {
@@ -73,7 +73,7 @@ func (s *multicastSlot) acknowledge(ack *wire.Response) bool {
 
 // placeLocked returns where the sender stands among the members; -1 when there are too many. A second instance that names a queue
 // which another one has answered for stands for itself: it owes an answer, too.
-func (s *multicastSlot) placeLocked(response *wire.Response) int {
+func (s *pendingMulticast) placeLocked(response *wire.Response) int {
 	var room [128]byte
 	name := appendResponderName(room[:0], response)
 	at, met := s.findLocked(name)
@@ -96,7 +96,7 @@ func (s *multicastSlot) placeLocked(response *wire.Response) int {
 }
 
 // findLocked returns the place of a name.
-func (s *multicastSlot) findLocked(name []byte) (at int, met bool) {
+func (s *pendingMulticast) findLocked(name []byte) (at int, met bool) {
 	if at, met = s.known[string(name)]; !met {
 		at, met = s.strangers[string(name)]
 	}
@@ -104,7 +104,7 @@ func (s *multicastSlot) findLocked(name []byte) (at int, met bool) {
 }
 
 // heardLocked notes that a member owes a response.
-func (s *multicastSlot) heardLocked(at int, response *wire.Response) {
+func (s *pendingMulticast) heardLocked(at int, response *wire.Response) {
 	if from := &s.members[at]; !from.acked {
 		from.acked, from.ack = true, senderOf(response)
 		s.acked++
@@ -114,7 +114,7 @@ func (s *multicastSlot) heardLocked(at int, response *wire.Response) {
 }
 
 // respond keeps the first response of each responder, even without an ack before it.
-func (s *multicastSlot) respond(response *wire.Response) {
+func (s *pendingMulticast) respond(response *wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sealed {
@@ -129,10 +129,10 @@ func (s *multicastSlot) respond(response *wire.Response) {
 	s.wake()
 }
 
-func (*multicastSlot) spoilAck(error) {}
+func (*pendingMulticast) spoilAck(error) {}
 
-// spoil makes the error the outcome at the sender. If that is unknown, nothing changes.
-func (s *multicastSlot) spoil(response *wire.Response, failed *Error) {
+// noteMalformed makes the error the outcome at the sender. If that is unknown, nothing changes.
+func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sealed || failed.Host == "" || failed.ID == "" {
@@ -151,7 +151,7 @@ func (s *multicastSlot) spoil(response *wire.Response, failed *Error) {
 }
 
 // settleLocked keeps the outcome of the call at a member.
-func (s *multicastSlot) settleLocked(at int, came outcome) {
+func (s *pendingMulticast) settleLocked(at int, came outcome) {
 	s.members[at].answered = true
 	s.answered++
 	if at < len(s.known) {
@@ -161,7 +161,7 @@ func (s *multicastSlot) settleLocked(at int, came outcome) {
 }
 
 // lose notes that an instance that has acked is gone.
-func (s *multicastSlot) lose(gone peer) {
+func (s *pendingMulticast) lose(gone peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, each := range s.members {
@@ -173,15 +173,15 @@ func (s *multicastSlot) lose(gone peer) {
 
 func (m member) owes() bool { return m.acked && !m.answered }
 
-// owing returns the instances that have acked and not answered.
-func (s *multicastSlot) owing() []peer {
+// unanswered returns the instances that have acked and not answered.
+func (s *pendingMulticast) unanswered() []peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.owed()
 }
 
 // owed is owing with the lock held.
-func (s *multicastSlot) owed() (instances []peer) {
+func (s *pendingMulticast) owed() (instances []peer) {
 	for _, each := range s.members {
 		if each.owes() {
 			instances = append(instances, each.ack)
@@ -190,27 +190,27 @@ func (s *multicastSlot) owed() (instances []peer) {
 	return instances
 }
 
-func (s *multicastSlot) absent() {
+func (s *pendingMulticast) noResponders() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.nobody = true
+	s.noSubscriber = true
 	s.wake()
 }
 
-// denied believes that the broker has refused the request, unless somebody has acked it.
-func (s *multicastSlot) denied(subject string) {
+// denied believes that the broker has refused the request, unless an instance has acked it.
+func (s *pendingMulticast) denied(subject string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if subject != s.call.subject || s.nobody || s.acked > 0 {
+	if subject != s.call.subject || s.noSubscriber || s.acked > 0 {
 		return
 	}
 	failed := s.conn.forbidden(subject)
 	failed.MsgID = s.call.MsgID
-	s.nobody, s.inbox = true, append(s.inbox, outcome{failed: failed})
+	s.noSubscriber, s.inbox = true, append(s.inbox, outcome{failed: failed})
 	s.wake()
 }
 
-func (s *multicastSlot) wake() {
+func (s *pendingMulticast) wake() {
 	select {
 	case s.news <- struct{}{}:
 	default:
@@ -221,7 +221,7 @@ func (s *multicastSlot) wake() {
 // answer are still there. All its methods are called only by the caller.
 type multicastProbe struct {
 	conn    *Conn
-	slot    *multicastSlot
+	slot    *pendingMulticast
 	due     time.Time // of the next round
 	outage  <-chan struct{}
 	*prober // nil before the first question
@@ -232,7 +232,7 @@ func (p *multicastProbe) round() {
 	if time.Until(p.due) > 0 {
 		return
 	}
-	if owing := p.slot.owing(); len(owing) > 0 {
+	if owing := p.slot.unanswered(); len(owing) > 0 {
 		if p.prober == nil {
 			p.prober = p.conn.newProber()
 		}
@@ -253,7 +253,7 @@ func (p *multicastProbe) review() {
 	}
 }
 
-// A caller that has called an address before knows who will answer. One that calls it for the first time, or misses somebody
+// A caller that has called an address before knows who will answer. One that calls it for the first time, or misses an instance
 // it knows, listens until it has been quiet for a while: see docs/decisions/0011.
 const (
 	// multicastQuiet is how long after an ack no new one must have come before a caller concludes that all instances have acked.
@@ -274,8 +274,8 @@ type haste struct {
 }
 
 // silenceLocked is how long no new ack must have come. As long as there is none at all, it is what a unicast call waits: the
-// broker would have said so if nobody had got the request.
-func (s *multicastSlot) silenceLocked() time.Duration {
+// broker would have said so if no instance had got the request.
+func (s *pendingMulticast) silenceLocked() time.Duration {
 	if s.acked == 0 {
 		return max(multicastQuiet, s.conn.ackWait)
 	}
@@ -287,7 +287,7 @@ func (s *multicastSlot) silenceLocked() time.Duration {
 }
 
 // quietFrom is when it will have been quiet for long enough, unless something comes.
-func (s *multicastSlot) quietFrom() time.Time {
+func (s *pendingMulticast) quietFrom() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastAck.Add(s.silenceLocked())
@@ -295,7 +295,7 @@ func (s *multicastSlot) quietFrom() time.Time {
 
 // believes finds out whether it has really been quiet, or this process or the broker was slow; false if the call has to be
 // looked at again.
-func (s *multicastSlot) believes(ctx context.Context) bool {
+func (s *pendingMulticast) believes(ctx context.Context) bool {
 	due := s.quietFrom()
 	caughtUp := s.catchUp(ctx)
 	trusted := caughtUp && s.conn.responders.areAll(s.host, s.instances())
@@ -309,19 +309,19 @@ func (s *multicastSlot) believes(ctx context.Context) bool {
 }
 
 // catchUp returns when everything that had reached the broker has been looked at; false if that takes too long.
-func (s *multicastSlot) catchUp(ctx context.Context) bool {
+func (s *pendingMulticast) catchUp(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, earlier(s.ends, time.Now().Add(multicastQuiet)))
 	defer cancel()
 	if s.conn.link.flush(ctx) != nil {
 		return false
 	}
-	s.conn.link.intake.passed(ctx)
+	s.conn.link.dispatcher.barrier(ctx)
 	return ctx.Err() == nil
 }
 
-// everybody returns the instances of the host that seem to be there; nil if the call has not listened for long, or cannot
+// presentInstances returns the instances of the host that seem to be there; nil if the call has not listened for long, or cannot
 // tell, as one instance acks for a queue.
-func (s *multicastSlot) everybody() []peer {
+func (s *pendingMulticast) presentInstances() []peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, queued := s.findLocked([]byte(s.host)); queued || !s.long {
@@ -331,14 +331,14 @@ func (s *multicastSlot) everybody() []peer {
 }
 
 // instances returns who has acked.
-func (s *multicastSlot) instances() []peer {
+func (s *pendingMulticast) instances() []peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.heardFrom()
 }
 
 // heardFrom is instances with the lock held.
-func (s *multicastSlot) heardFrom() (acked []peer) {
+func (s *pendingMulticast) heardFrom() (acked []peer) {
 	for _, each := range s.members {
 		if each.acked {
 			acked = append(acked, each.ack)

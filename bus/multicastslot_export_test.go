@@ -11,14 +11,14 @@ import (
 // Gathering is the caller's side of multicasts, without a broker.
 type Gathering struct {
 	conn    *Conn
-	request *outgoing
+	request *clientCall
 	acks    []*wire.Response
 	replies []*wire.Response
 }
 
 // NewGathering returns one with so many instances.
 func NewGathering(instances int) *Gathering {
-	g := &Gathering{conn: &Conn{responders: newResponders("bus", newCensus()), controls: worker.NewLimiter(0), base: context.Background()}, request: checkedCall()}
+	g := &Gathering{conn: &Conn{responders: newResponderCache("bus", newMembership()), controls: worker.NewLimiter(0), base: context.Background()}, request: checkedCall()}
 	for i := range instances {
 		ack := wire.Response{OpCode: wire.OpAck, FromHost: g.request.address.Host, FromID: "i" + strconv.Itoa(i), MsgID: "m1"}
 		reply := ack

@@ -21,25 +21,25 @@ import (
 
 // link is one broker connection with the connections of this process that share it. Its last user closes it.
 type link struct {
-	current  atomic.Pointer[nats.Conn]  // another one once the broker has closed it: see natsreconnect.go
-	owned    bool                       // dialled by us, hence ours to close and to replace
-	writer   atomic.Pointer[batch.Conn] // what the connection of our own writes to; nil if nats.go writes to the socket itself
-	turns    chan struct{}              // room for one that waits to publish
-	quiet    testbroker.Quiet           // nil unless the broker is one
-	local    *locals
-	census   *census
-	intake   *intake
-	workers  *worker.Pool
-	spare    spare
-	running  *running
-	server   http.Server // what web endpoints are told serves them: it does nothing
-	services *serviceProtocol
-	outage   *outage
-	denials  denials
-	retries  logThrottle // of the reasons why the broker cannot be reached again; empty once it is back
-	lines    logQueue
-	denying  sync.RWMutex // see checking
-	logger   zerolog.Logger
+	current    atomic.Pointer[nats.Conn]  // another one once the broker has closed it: see natsreconnect.go
+	owned      bool                       // dialled by us, hence ours to close and to replace
+	writer     atomic.Pointer[batch.Conn] // what the connection of our own writes to; nil if nats.go writes to the socket itself
+	turns      chan struct{}              // room for one that waits to publish
+	quiet      testbroker.Quiet           // nil unless the broker is one
+	local      *localRegistry
+	membership *membership
+	dispatcher *dispatcher
+	workers    *worker.Pool
+	spare      spare
+	inflight   *inflight
+	server     http.Server // what web endpoints are told serves them: it does nothing
+	services   *serviceProtocol
+	state      *connState
+	denials    permissionViolations
+	retries    logThrottle // of the reasons why the broker cannot be reached again; empty once it is back
+	lines      logQueue
+	denying    sync.RWMutex // see checking
+	logger     zerolog.Logger
 
 	redial   func(context.Context) (*nats.Conn, error) // tries once
 	relinked atomic.Int64
@@ -47,7 +47,7 @@ type link struct {
 	watched  chan struct{}      // closed when watch has ended
 
 	hearing   sync.Mutex // protects witnesses
-	witnesses []*witness
+	witnesses []*asyncErrCollector
 
 	joining sync.Mutex // protects joined
 	joined  []*Conn
@@ -93,7 +93,7 @@ func acquireLink(ctx context.Context, name string, config *connectConfig) (*link
 	}
 }
 
-// await waits for whoever dials.
+// await waits for the one that dials.
 func (l *link) await(ctx context.Context) error {
 	select {
 	case <-l.dialled:
@@ -114,10 +114,10 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 		return shared, false
 	}
 	made := &link{
-		local: newLocals(), census: newCensus(), running: new(running), outage: newOutage(), workers: new(worker.Pool), logger: *config.logger,
+		local: newLocalRegistry(), membership: newMembership(), inflight: new(inflight), state: newConnState(), workers: new(worker.Pool), logger: *config.logger,
 		dialled: make(chan struct{}), turns: make(chan struct{}, 1), watched: make(chan struct{}), greeting: make(chan struct{}, 1), users: 1,
 	}
-	made.intake = newIntake(made.workers)
+	made.dispatcher = newDispatcher(made.workers)
 	made.services = &serviceProtocol{link: made}
 	if !config.ownLink {
 		links.open[key] = made
@@ -128,7 +128,7 @@ func joinLink(config *connectConfig) (joined *link, first bool) {
 // release gives the link back; its last user closes the broker connection, if that is ours. A link that could not be
 // dialled, or whose connection is closed, is not shared again.
 func (l *link) release() {
-	if l.giveBack() > 0 || l.unwatch == nil {
+	if l.releaseUser() > 0 || l.unwatch == nil {
 		return
 	}
 	l.unwatch()
@@ -136,11 +136,11 @@ func (l *link) release() {
 	if l.owned {
 		l.conn().Close()
 	}
-	l.intake.end()
+	l.dispatcher.end()
 }
 
-// giveBack returns how many users there still are.
-func (l *link) giveBack() int {
+// releaseUser returns how many users there still are.
+func (l *link) releaseUser() int {
 	links.mu.Lock()
 	defer links.mu.Unlock()
 	l.users--
@@ -292,24 +292,24 @@ func errOutOfReach() error {
 
 // receiver takes a message that has come, and returns the request that is to be handled, if there is one. It does not
 // wait for anything: see natsdispatch.go.
-type receiver func(*nats.Msg) *incoming
+type receiver func(*nats.Msg) *serverCall
 
-// listening is a subscription with all that is needed to make it again.
-type listening struct {
+// subscription is a subscription with all that is needed to make it again.
+type subscription struct {
 	subject, queue string
 	conn           *Conn
-	through        subscription // of requests
-	receive        receiver     // nil: they are requests
-	optional       bool         // the broker may deny it: see serviceprotocol.go
+	through        subscribedRoute // of requests
+	receive        receiver        // nil: they are requests
+	optional       bool            // the broker may deny it: see serviceprotocol.go
 	made           *nats.Subscription
 	dropped        int // of made, when it was last looked at
 }
 
-func (l *listening) isOptional() bool { return l.optional }
+func (l *subscription) isOptional() bool { return l.optional }
 
-func (l *listening) subscribe(on *nats.Conn) (err error) {
+func (l *subscription) subscribe(on *nats.Conn) (err error) {
 	l.dropped = 0
-	if l.made, err = l.conn.link.intake.subscribe(on, l); errors.Is(err, nats.ErrConnectionClosed) {
+	if l.made, err = l.conn.link.dispatcher.subscribe(on, l); errors.Is(err, nats.ErrConnectionClosed) {
 		err = fmt.Errorf("%w: %w", ErrDisconnected, err) // it is being made anew
 	}
 	if err != nil {
@@ -322,21 +322,21 @@ func (l *listening) subscribe(on *nats.Conn) (err error) {
 const responseSubscriptions = 2
 
 // take is the receiver of a subscription.
-func (l *listening) take(message *nats.Msg) *incoming {
+func (l *subscription) take(message *nats.Msg) *serverCall {
 	if l.receive != nil {
 		return l.receive(message)
 	}
 	return l.conn.receiveRequest(message, &l.through)
 }
 
-func (c *Conn) subscribe(added *listening) error {
+func (c *Conn) subscribe(added *subscription) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.listenLocked(added)
 }
 
 // listenLocked adds a subscription.
-func (c *Conn) listenLocked(added *listening) error {
+func (c *Conn) listenLocked(added *subscription) error {
 	if c.closing != nil {
 		return ErrClosed
 	}
@@ -349,20 +349,20 @@ func (c *Conn) listenLocked(added *listening) error {
 }
 
 // subscribed returns the subscriptions there are.
-func (c *Conn) subscribed() []*listening {
+func (c *Conn) subscribed() []*subscription {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.subscriptions)
 }
 
 // unsubscribe ends all subscriptions but those to keep.
-func (c *Conn) unsubscribe(keep []*listening) {
+func (c *Conn) unsubscribe(keep []*subscription) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.subscriptions = slices.DeleteFunc(c.subscriptions, func(each *listening) bool {
+	c.subscriptions = slices.DeleteFunc(c.subscriptions, func(each *subscription) bool {
 		ended := !slices.Contains(keep, each)
 		if ended {
-			c.link.intake.forget(each.made)
+			c.link.dispatcher.forget(each.made)
 		}
 		return ended
 	})

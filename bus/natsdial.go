@@ -121,7 +121,7 @@ func dialUntil(ctx context.Context, config linkConfig, try func(context.Context)
 	}
 }
 
-// noBroker says why nobody waits for the broker any longer. Whoever is cancelled does not know whether it is there.
+// noBroker says why the broker is not waited for any longer. A cancelled Connect does not know whether it is there.
 func noBroker(config linkConfig, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w before the broker was reached", err)
@@ -178,9 +178,9 @@ func (c linkConfig) address() string {
 	return strings.Join(addresses, ", ")
 }
 
-// dialling is one nats.Connect, which takes no context. While it goes on, the end of its context closes what was dialled. It
+// ctxDialer is one nats.Connect, which takes no context. While it goes on, the end of its context closes what was dialled. It
 // remains the dialer of the connection that was made, for the times when that is made again by itself.
-type dialling struct {
+type ctxDialer struct {
 	provider nats.InProcessConnProvider // nil: it is dialled
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	writer   *atomic.Pointer[batch.Conn] // is set to the latest connection that was dialled, if it is one
@@ -193,7 +193,7 @@ type dialling struct {
 // connect is nats.Connect for as long as ctx allows. If that ends it, the error is that of ctx. It sets writer to what the connection
 // writes to.
 func (c linkConfig) connect(ctx context.Context, timeout time.Duration, options []nats.Option, writer *atomic.Pointer[batch.Conn]) (*nats.Conn, error) {
-	d := &dialling{provider: c.provider, writer: writer, ctx: ctx, unhook: func() bool { return true }}
+	d := &ctxDialer{provider: c.provider, writer: writer, ctx: ctx, unhook: func() bool { return true }}
 	made, err := nats.Connect(c.url, slices.Concat(options, d.options(timeout, c.unbatched))...)
 	d.over()
 	if ctx.Err() == nil {
@@ -205,7 +205,7 @@ func (c linkConfig) connect(ctx context.Context, timeout time.Duration, options 
 	return nil, ctx.Err()
 }
 
-func (d *dialling) options(timeout time.Duration, unbatched bool) []nats.Option {
+func (d *ctxDialer) options(timeout time.Duration, unbatched bool) []nats.Option {
 	options := []nats.Option{nats.Timeout(timeout), nats.SetCustomDialer(d)}
 	if d.provider != nil {
 		options = append(options, nats.InProcessServer(d))
@@ -219,7 +219,7 @@ func (d *dialling) options(timeout time.Duration, unbatched bool) []nats.Option 
 }
 
 // Dial is for [nats.SetCustomDialer].
-func (d *dialling) Dial(network, address string) (net.Conn, error) {
+func (d *ctxDialer) Dial(network, address string) (net.Conn, error) {
 	d.mu.Lock()
 	ctx := d.ctx
 	d.mu.Unlock()
@@ -227,9 +227,9 @@ func (d *dialling) Dial(network, address string) (net.Conn, error) {
 }
 
 // InProcessConn is for [nats.InProcessServer].
-func (d *dialling) InProcessConn() (net.Conn, error) { return d.hook(d.provider.InProcessConn()) }
+func (d *ctxDialer) InProcessConn() (net.Conn, error) { return d.hook(d.provider.InProcessConn()) }
 
-func (d *dialling) hook(conn net.Conn, err error) (net.Conn, error) {
+func (d *ctxDialer) hook(conn net.Conn, err error) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (d *dialling) hook(conn net.Conn, err error) (net.Conn, error) {
 }
 
 // over says that nats.Connect has returned.
-func (d *dialling) over() {
+func (d *ctxDialer) over() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unhook()
@@ -299,14 +299,14 @@ func (l *link) reconnectDelay(tries int) time.Duration {
 // report takes what the broker client tells of a connection of ours.
 func (l *link) report(connection *nats.Conn, subscription *nats.Subscription, err error) {
 	if isRefusal(err) {
-		l.testify(err)
+		l.recordAsyncErr(err)
 	}
-	if denied, ok := denialOf(err); ok {
-		l.deny(denied)
+	if denied, ok := permissionViolationOf(err); ok {
+		l.onPermissionViolation(denied)
 		return
 	}
 	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) { // which is told of each
-		if l.denials.add(denial{subject: everySubject}) {
+		if l.denials.add(permissionViolation{subject: everySubject}) {
 			l.log(l.logger.Error(), l.tooManySubscriptions(err).Error())
 		}
 		return

@@ -24,9 +24,9 @@ import (
 // away what arrives then: see Conn.Healthy.
 const intakeCapacity = 32 << 10
 
-// intake takes what the broker sends for all subscriptions of a link, on one goroutine: one message after the other, in the
+// dispatcher takes what the broker sends for all subscriptions of a link, on one goroutine: one message after the other, in the
 // order in which they came. It handles no request itself, because others wait for their acks.
-type intake struct {
+type dispatcher struct {
 	messages chan *nats.Msg
 	reader   wire.Reader // of that goroutine
 	workers  *worker.Pool
@@ -36,18 +36,18 @@ type intake struct {
 	ended    chan struct{}
 
 	mu    sync.RWMutex // protects known, from before a subscription is made until it is in there
-	known map[*nats.Subscription]*listening
+	known map[*nats.Subscription]*subscription
 }
 
-func newIntake(w *worker.Pool) *intake {
-	return &intake{
+func newDispatcher(w *worker.Pool) *dispatcher {
+	return &dispatcher{
 		messages: make(chan *nats.Msg, intakeCapacity), workers: w, handlers: worker.NewBacklog(w), controls: worker.NewBacklog(w), ended: make(chan struct{}),
-		known: make(map[*nats.Subscription]*listening),
+		known: make(map[*nats.Subscription]*subscription),
 	}
 }
 
 // run takes messages until it is ended.
-func (i *intake) run() {
+func (i *dispatcher) run() {
 	for {
 		message := <-i.messages
 		if message == nil {
@@ -68,24 +68,24 @@ func (i *intake) run() {
 }
 
 // take returns a request that is to be handled.
-func (i *intake) take(message *nats.Msg) (taken *incoming) {
+func (i *dispatcher) take(message *nats.Msg) (taken *serverCall) {
 	l := i.listening(message.Sub)
 	if l == nil {
-		return nil // nobody wants it any more
+		return nil // its subscription has ended
 	}
 	defer func() { l.conn.survive(message, recover()) }()
 	return l.take(message)
 }
 
 // listening returns what is to be done with the messages of a subscription; nil once it has ended.
-func (i *intake) listening(made *nats.Subscription) *listening {
+func (i *dispatcher) listening(made *nats.Subscription) *subscription {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	return i.known[made]
 }
 
 // subscribe makes a subscription whose messages are taken.
-func (i *intake) subscribe(on *nats.Conn, l *listening) (*nats.Subscription, error) {
+func (i *dispatcher) subscribe(on *nats.Conn, l *subscription) (*nats.Subscription, error) {
 	i.starting.Do(func() { go i.run() })
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -97,38 +97,38 @@ func (i *intake) subscribe(on *nats.Conn, l *listening) (*nats.Subscription, err
 }
 
 // forget ends a subscription.
-func (i *intake) forget(made *nats.Subscription) {
+func (i *dispatcher) forget(made *nats.Subscription) {
 	_ = made.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
-	i.strike(made)
+	i.deregister(made)
 }
 
-// strike has what a subscription has brought, and is not taken, passed over.
-func (i *intake) strike(made *nats.Subscription) {
+// deregister has what a subscription has brought, and is not taken, passed over.
+func (i *dispatcher) deregister(made *nats.Subscription) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.known, made)
 }
 
 // sweep forgets the subscriptions of broker connections that are closed, when all is taken that they have brought.
-func (i *intake) sweep(ctx context.Context) {
-	i.passed(ctx)
+func (i *dispatcher) sweep(ctx context.Context) {
+	i.barrier(ctx)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	maps.DeleteFunc(i.known, func(made *nats.Subscription, _ *listening) bool {
+	maps.DeleteFunc(i.known, func(made *nats.Subscription, _ *subscription) bool {
 		return made.Subject != "" && !made.IsValid() // one without a subject is of passed
 	})
 }
 
-// passed returns when all that has come so far is taken. What tells is a message of a subscription of its own.
-func (i *intake) passed(ctx context.Context) {
+// barrier returns when all that has come so far is taken. What tells is a message of a subscription of its own.
+func (i *dispatcher) barrier(ctx context.Context) {
 	own, passed := new(nats.Subscription), make(chan struct{})
 	i.mu.Lock()
-	i.known[own] = &listening{receive: func(*nats.Msg) *incoming {
+	i.known[own] = &subscription{receive: func(*nats.Msg) *serverCall {
 		close(passed)
 		return nil
 	}}
 	i.mu.Unlock()
-	defer i.strike(own)
+	defer i.deregister(own)
 	select {
 	case i.messages <- &nats.Msg{Sub: own}:
 	case <-ctx.Done():
@@ -141,7 +141,7 @@ func (i *intake) passed(ctx context.Context) {
 }
 
 // end has nothing taken any more. Nothing may come any more either.
-func (i *intake) end() {
+func (i *dispatcher) end() {
 	i.starting.Do(func() { close(i.ended) }) // when nothing was ever subscribed
 	select {
 	case <-i.ended:
@@ -160,15 +160,15 @@ func (c *Conn) survive(message *nats.Msg, reason any) {
 }
 
 // receiveResponse takes what arrives on the response subject.
-func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
+func (c *Conn) receiveResponse(message *nats.Msg) *serverCall {
 	if len(message.Data) == 0 {
 		return nil // a probe of whether this instance lives: see probe.go
 	}
 	response := c.link.spare.newResponse()
-	if err := c.link.intake.reader.ParseResponse(message.Data, response); err != nil {
+	if err := c.link.dispatcher.reader.ParseResponse(message.Data, response); err != nil {
 		c.drop(message.Subject, err)
 		if c.rightPlace(response, message.Subject) == nil {
-			c.pending.spoil(response, err)
+			c.pending.noteMalformed(response, err)
 		}
 		return nil
 	}
@@ -181,15 +181,15 @@ func (c *Conn) receiveResponse(message *nats.Msg) *incoming {
 		return nil
 	}
 	c.pending.deliver(response)
-	if response.OpCode == wire.OpAck { // which nobody keeps
+	if response.OpCode == wire.OpAck { // which no code keeps
 		c.link.spare.reuseResponse(response)
 	}
 	return nil
 }
 
-// receiveAbsence takes what arrives on <response subject>.<message id>: the broker's notice that nobody subscribes to the
+// receiveAbsence takes what arrives on <response subject>.<message id>: the broker's notice that no instance subscribes to the
 // subject of that message, or an answer (see WithAllowResponses).
-func (c *Conn) receiveAbsence(message *nats.Msg) *incoming {
+func (c *Conn) receiveAbsence(message *nats.Msg) *serverCall {
 	if len(message.Data) != 0 {
 		return c.receiveResponse(message)
 	}
@@ -197,16 +197,16 @@ func (c *Conn) receiveAbsence(message *nats.Msg) *incoming {
 		c.drop(message.Subject, errors.New("only the broker may publish here"))
 		return nil
 	}
-	c.pending.absent(message.Subject[strings.LastIndexByte(message.Subject, '.')+1:])
+	c.pending.noResponders(message.Subject[strings.LastIndexByte(message.Subject, '.')+1:])
 	return nil
 }
 
 // receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
-func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incoming {
-	in := c.newIncoming()
+func (c *Conn) receiveRequest(message *nats.Msg, through *subscribedRoute) *serverCall {
+	in := c.newServerCall()
 	in.through, in.size, in.back = through, len(message.Data), c.nats
 	request := in.Request
-	err := c.link.intake.reader.ParseRequest(message.Data, request)
+	err := c.link.dispatcher.reader.ParseRequest(message.Data, request)
 	to, known := c.callers.responseSubject(request, through.ofFramework())
 	if !known || request.MsgID == "" {
 		c.drop(message.Subject, cmp.Or(err, errNoSender))
@@ -218,7 +218,7 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 	if err == nil && request.Fragment.Number > 1 {
 		return c.unfinished.add(request, message.Subject, len(message.Data))
 	}
-	if err != nil && c.unfinished.spoil(request, message.Subject, err) {
+	if err != nil && c.unfinished.noteMalformed(request, message.Subject, err) {
 		return nil
 	}
 	in.backTo = c.backTo(to, request, message)
@@ -242,12 +242,12 @@ func (c *Conn) receiveRequest(message *nats.Msg, through *subscription) *incomin
 // answerNameless tells the sender of a request what is wrong with it, if it has no valid message id: the response has none,
 // either, and no ack comes before it. Where answers are allowed only on the reply subject, which ends with the id, there is
 // none.
-func (c *Conn) answerNameless(in *incoming, to string, err error) {
+func (c *Conn) answerNameless(in *serverCall, to string, err error) {
 	if c.allowResponses {
 		return
 	}
 	in.backTo = to
-	c.respond(in, c.refusal(in, unsent(err)).response())
+	c.respond(in, c.completeError(in, unsent(err)).response())
 }
 
 var errNoSender = errors.New("the message must have a valid Bus-From-Host and Bus-From-Id")

@@ -29,15 +29,15 @@ func (l *link) conn() *nats.Conn { return l.current.Load() }
 // watch follows how the broker connection is doing, until ctx ends.
 func (l *link) watch(ctx context.Context) {
 	defer close(l.watched)
-	defer l.outage.stop()
+	defer l.state.stop()
 	for l.follow(ctx) {
 		if !l.owned {
-			l.outage.begin(0) // nobody makes it anew
+			l.state.begin(0) // it is not made anew
 			l.log(l.logger.Error().Err(l.conn().LastError()),
 				"the broker connection given with bus.WithNATS is closed: calls fail until the process opens another one and calls bus.Connect with it")
 			return
 		}
-		if l.relink(ctx) != nil {
+		if l.reconnect(ctx) != nil {
 			return
 		}
 	}
@@ -51,16 +51,16 @@ func (l *link) follow(ctx context.Context) (closed bool) {
 	for {
 		switch connection.Status() {
 		case nats.CONNECTED:
-			if l.outage.end() {
-				l.returned()
+			if l.state.end() {
+				l.onReconnect()
 			}
 		case nats.CLOSED:
 			l.denials.forget()
-			l.outage.begin(outageGrace)
+			l.state.begin(outageGrace)
 			return true
 		case nats.RECONNECTING, nats.DISCONNECTED:
 			l.denials.forget()
-			l.outage.begin(outageGrace)
+			l.state.begin(outageGrace)
 		}
 		select {
 		case <-changes:
@@ -70,21 +70,21 @@ func (l *link) follow(ctx context.Context) (closed bool) {
 	}
 }
 
-// returned has all connections do at once what an outage has put off.
-func (l *link) returned() {
+// onReconnect has all connections do at once what an outage has put off.
+func (l *link) onReconnect() {
 	for _, member := range l.members() {
-		member.events.askAnew()
+		member.events.fetchNow()
 	}
 }
 
-// relink replaces the broker connection; it tries until it succeeds or ctx ends.
-func (l *link) relink(ctx context.Context) error {
+// reconnect replaces the broker connection; it tries until it succeeds or ctx ends.
+func (l *link) reconnect(ctx context.Context) error {
 	l.log(l.logger.Error().Err(l.conn().LastError()), "the broker connection was closed; opening a new one")
 	for pause := firstRedial; ; pause = min(2*pause, longestRedial) {
 		made, err := l.redial(ctx)
 		if err == nil {
-			if err = l.move(ctx, made); err == nil {
-				l.intake.sweep(ctx)
+			if err = l.switchConn(ctx, made); err == nil {
+				l.dispatcher.sweep(ctx)
 				return nil
 			}
 			made.Close()
@@ -101,9 +101,9 @@ func (l *link) relink(ctx context.Context) error {
 	}
 }
 
-// move makes all connections that share the link subscribe on another broker connection, and only then send on it: a caller
+// switchConn makes all connections that share the link subscribe on another broker connection, and only then send on it: a caller
 // has to hear the answers.
-func (l *link) move(ctx context.Context, to *nats.Conn) error {
+func (l *link) switchConn(ctx context.Context, to *nats.Conn) error {
 	for _, member := range l.members() {
 		if err := member.resubscribe(to); err != nil {
 			return err
@@ -167,11 +167,11 @@ func (l *link) awaitOpen(ctx context.Context) error {
 }
 
 // isOpen reports whether the broker is there. An outage ends a moment after there is a connection.
-func (l *link) isOpen() bool { return l.conn().IsConnected() && !l.outage.isDown() }
+func (l *link) isOpen() bool { return l.conn().IsConnected() && !l.state.isDown() }
 
 // awaitChange returns when isOpen may say something else.
 func (l *link) awaitChange(ctx context.Context) error {
-	news, connection := l.outage.news(), l.conn()
+	news, connection := l.state.news(), l.conn()
 	changed := connection.StatusChanged(nats.CONNECTED) // there is no news of an outage that was too short to be noticed
 	defer connection.RemoveStatusListener(changed)
 	if l.isOpen() {
@@ -198,10 +198,10 @@ const (
 	returnTime = 300 * time.Millisecond
 )
 
-// outage tells those that wait for the broker whether it is there. A call looks at it once.
-type outage struct {
-	over atomic.Pointer[chan struct{}] // closed when the broker has been away too long; a new one once it is back
-	calm atomic.Int64                  // Unix nanoseconds: requests that came earlier have seen an outage, or are in one
+// connState tells those that wait for the broker whether it is there. A call looks at it once.
+type connState struct {
+	over        atomic.Pointer[chan struct{}] // closed when the broker has been away too long; a new one once it is back
+	stableSince atomic.Int64                  // Unix nanoseconds: requests that came earlier have seen an outage, or are in one
 
 	mu      sync.Mutex // protects all below
 	down    bool
@@ -210,37 +210,37 @@ type outage struct {
 	back    time.Time     // when it came back the last time
 }
 
-func newOutage() *outage {
-	o := &outage{changed: make(chan struct{})}
+func newConnState() *connState {
+	o := &connState{changed: make(chan struct{})}
 	o.renew()
 	return o
 }
 
-func (o *outage) renew() {
+func (o *connState) renew() {
 	over := make(chan struct{})
 	o.over.Store(&over)
 }
 
-// tooLong returns a channel that is closed when the broker has been away for longer than a call waits.
-func (o *outage) tooLong() <-chan struct{} { return *o.over.Load() }
+// graceExpired returns a channel that is closed when the broker has been away for longer than a call waits.
+func (o *connState) graceExpired() <-chan struct{} { return *o.over.Load() }
 
 // news returns a channel that is closed when the broker comes or goes.
-func (o *outage) news() <-chan struct{} {
+func (o *connState) news() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.changed
 }
 
 // begin says that the broker is away. Those that wait for it do so for the grace, which is 0 if it will not come back.
-func (o *outage) begin(grace time.Duration) {
+func (o *connState) begin(grace time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.down && grace > 0 {
 		return
 	}
 	o.down = true
-	o.calm.Store(math.MaxInt64)
-	o.tellLocked()
+	o.stableSince.Store(math.MaxInt64)
+	o.notifyLocked()
 	over := *o.over.Load()
 	if o.timer != nil && !o.timer.Stop() {
 		return // the grace is over already
@@ -253,15 +253,15 @@ func (o *outage) begin(grace time.Duration) {
 }
 
 // end says that the broker is back; false if it was not away.
-func (o *outage) end() bool {
+func (o *connState) end() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.down {
 		return false
 	}
 	o.down, o.back = false, time.Now()
-	o.calm.Store(o.back.UnixNano())
-	o.tellLocked()
+	o.stableSince.Store(o.back.UnixNano())
+	o.notifyLocked()
 	if o.timer == nil || !o.timer.Stop() {
 		o.renew()
 	}
@@ -269,14 +269,14 @@ func (o *outage) end() bool {
 	return true
 }
 
-// tellLocked wakes everybody.
-func (o *outage) tellLocked() {
+// notifyLocked wakes all that wait.
+func (o *connState) notifyLocked() {
 	close(o.changed)
 	o.changed = make(chan struct{})
 }
 
-// stop lets go of the timer; nobody waits any more.
-func (o *outage) stop() {
+// stop lets go of the timer; no caller waits any more.
+func (o *connState) stop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.timer != nil {
@@ -285,13 +285,13 @@ func (o *outage) stop() {
 }
 
 // recent reports whether the broker is away, or was a moment ago.
-func (o *outage) recent() bool {
+func (o *connState) recent() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.down || !o.back.IsZero() && time.Since(o.back) < settlingTime
 }
 
-func (o *outage) isDown() bool {
+func (o *connState) isDown() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.down
@@ -304,7 +304,7 @@ func outlasted(host string) *Error {
 }
 
 // awaitReturn waits until all have had the time to come back from the latest outage, as long as ctx allows.
-func (o *outage) awaitReturn(ctx context.Context) {
+func (o *connState) awaitReturn(ctx context.Context) {
 	o.mu.Lock()
 	left := time.Until(o.back.Add(returnTime))
 	o.mu.Unlock()
@@ -315,8 +315,8 @@ func (o *outage) awaitReturn(ctx context.Context) {
 
 // awaitBroker holds a response back while the broker is away, and until its caller may be back, too, for as long as that waits
 // for one.
-func (c *Conn) awaitBroker(in *incoming) {
-	if in.backTo == "" || in.began.UnixNano() >= c.link.outage.calm.Load() && c.Connected() {
+func (c *Conn) awaitBroker(in *serverCall) {
+	if in.backTo == "" || in.began.UnixNano() >= c.link.state.stableSince.Load() && c.Connected() {
 		return
 	}
 	ctx, cancel := context.WithDeadline(c.base, in.serving.deadline)
@@ -324,7 +324,7 @@ func (c *Conn) awaitBroker(in *incoming) {
 	ctx, give := context.WithTimeout(ctx, outageGrace)
 	defer give()
 	if c.link.awaitOpen(ctx) == nil { // while there is no broker the response is lost, and respond logs it
-		c.link.outage.awaitReturn(ctx)
+		c.link.state.awaitReturn(ctx)
 	}
 }
 

@@ -34,7 +34,7 @@ type documents struct {
 	rendered  map[renderedKey][]byte
 }
 
-// renderedKey is what a document depends on. Callers who see the same endpoints share one, whoever they are.
+// renderedKey is what a document depends on. Callers who see the same endpoints share one, whatever their claims.
 type renderedKey struct {
 	port    int
 	baseURL string
@@ -97,7 +97,7 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	config.port, config.hidden = port, true
 	document := newEndpoint(config, mapped.Name, mapped)
 	document.run = runWeb(document, func(w http.ResponseWriter, r *http.Request) error {
-		body, err := d.render(c, port, c.BaseURL(r), servingOf(r.Context()).claims)
+		body, err := d.render(c, port, c.BaseURL(r), handlerCtxOf(r.Context()).claims)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 	return body, nil
 }
 
-// shown returns the endpoints of a port that are not hidden from everybody.
+// shown returns the endpoints of a port that are not hidden from all callers.
 func (d *documents) shown(port int) (endpoints []*endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -172,7 +172,7 @@ func (d *documents) shown(port int) (endpoints []*endpoint) {
 	return endpoints
 }
 
-// beside returns the endpoints, not hidden from everybody, whose paths OpenAPI does not tell from that of e.
+// beside returns the endpoints, not hidden from all callers, whose paths OpenAPI does not tell from that of e.
 func (d *documents) beside(e *endpoint) []*endpoint {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -79,7 +79,7 @@ func WithoutServiceProtocol() ConnectOption {
 }
 
 // WithConnectTimeout sets how long Connect tries to reach the broker, which may be started later. With 0 it tries once, for programs
-// that people wait for: where nobody listens it fails at once. Default: 5 s.
+// that people wait for: where no broker listens it fails at once. Default: 5 s.
 func WithConnectTimeout(timeout time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.linkConfig.connectTimeout = timeout }
 }
@@ -137,7 +137,7 @@ func WithMaxMessageBytes(bytes int) ConnectOption {
 }
 
 // WithAckWait sets how long a call waits for an ack, a multicast for the first one, before it concludes that no server
-// is available. It matters where the broker cannot tell at once that nobody is there. A multicast waits at least 250 ms.
+// is available. It matters where the broker cannot tell at once that no instance is there. A multicast waits at least 250 ms.
 // Default: 1 s.
 func WithAckWait(wait time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.ackWait = wait }
@@ -152,7 +152,7 @@ func WithLogger(logger zerolog.Logger) ConnectOption {
 
 // WithInterceptors wraps all calls in interceptors, those that the connection makes as well as those that it serves, the
 // first one outermost; several of these options add up. The Side of an [Exchange] tells which it is. Among what is served
-// is the document, GET /openapi.json; whoever refuses that hides the service from the portal. [Intercept] is for what is
+// is the document, GET /openapi.json; an interceptor that refuses it hides the service from the portal. [Intercept] is for what is
 // served alone. Default: none. See [Interceptor].
 func WithInterceptors(interceptors ...Interceptor) ConnectOption {
 	return func(c *connectConfig) { c.interceptors = append(c.interceptors, interceptors...) }

@@ -12,16 +12,16 @@ import (
 )
 
 // pending holds a slot for each request that waits for an answer, by message id. A slot is opened before its request
-// leaves, and closed by whoever opened it, on every path.
+// leaves, and closed by the code that opened it, on every path.
 type pending struct {
 	shards [16]shard // by the last byte of the id, so that calls do not wait for each other
 
 	reminder reminder // of the callers that wait
 
 	watching sync.Mutex        // protects watches
-	watches  map[string]func() // called when nobody is there, by the token of the probe
+	watches  map[string]func() // called when no instance is there, by the token of the probe
 
-	unused   sync.Pool            // of *unicastSlot
+	unused   sync.Pool            // of *pendingCall
 	stranger func(*wire.Response) // called with acks and responses without a slot
 	limit    int                  // of the body of a response, in bytes
 	memory   *partsMemory         // of responses that come in parts
@@ -45,10 +45,10 @@ type slot interface {
 	respond(response *wire.Response)
 	// spoilAck takes why an ack was dropped, for the error of a call that gets no response.
 	spoilAck(err error)
-	// spoil takes the error that stands for a malformed response, of which the sender may be unknown.
-	spoil(response *wire.Response, failed *Error)
-	// absent is called when nobody subscribes: the request has reached no one.
-	absent()
+	// noteMalformed takes the error that stands for a malformed response, of which the sender may be unknown.
+	noteMalformed(response *wire.Response, failed *Error)
+	// noResponders is called when no instance subscribes: the request has reached no one.
+	noResponders()
 	// denied is called when the broker refuses messages to a subject. The request may have gone to another one.
 	denied(subject string)
 }
@@ -87,7 +87,7 @@ func (p *pending) close(id string) {
 	at.forgetLocked(id)
 }
 
-// deliver hands an ack or a response to its slot. If nobody waits for it, or it is from an instance that was not asked, it
+// deliver hands an ack or a response to its slot. If no caller waits for it, or it is from an instance that was not asked, it
 // goes to stranger.
 func (p *pending) deliver(response *wire.Response) {
 	if !p.take(response) {
@@ -95,7 +95,7 @@ func (p *pending) deliver(response *wire.Response) {
 	}
 }
 
-// take hands a message to its slot; false if nobody waits for it.
+// take hands a message to its slot; false if no caller waits for it.
 func (p *pending) take(response *wire.Response) bool {
 	at := p.shard(response.MsgID)
 	at.mu.Lock()
@@ -114,9 +114,9 @@ func (p *pending) take(response *wire.Response) bool {
 	return true
 }
 
-// spoil takes what can be read of a malformed ack or response, and the error of parsing it. A response ends the call at its
+// noteMalformed takes what can be read of a malformed ack or response, and the error of parsing it. A response ends the call at its
 // sender: another one does not come.
-func (p *pending) spoil(response *wire.Response, err error) {
+func (p *pending) noteMalformed(response *wire.Response, err error) {
 	at := p.shard(response.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *pending) spoil(response *wire.Response, err error) {
 		if part := at.arriving[response.MsgID][senderOf(response)]; part != nil {
 			part.giveUp()
 		}
-		s.spoil(response, malformed(response, err))
+		s.noteMalformed(response, malformed(response, err))
 	}
 }
 
@@ -141,9 +141,9 @@ func malformed(response *wire.Response, err error) *Error {
 	return failed
 }
 
-// absent takes the broker's notice that nobody is there for a request, or for a probe.
-func (p *pending) absent(id string) {
-	if p.shard(id).absent(id) {
+// noResponders takes the broker's notice that no instance is there for a request, or for a probe.
+func (p *pending) noResponders(id string) {
+	if p.shard(id).noResponders(id) {
 		return
 	}
 	p.watching.Lock()
@@ -154,13 +154,13 @@ func (p *pending) absent(id string) {
 	}
 }
 
-// absent is false if there is no such request.
-func (at *shard) absent(id string) bool {
+// noResponders is false if there is no such request.
+func (at *shard) noResponders(id string) bool {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	s := at.slots[id]
 	if s != nil {
-		s.absent()
+		s.noResponders()
 	}
 	return s != nil
 }
@@ -180,7 +180,7 @@ func (at *shard) denied(subject string) {
 	}
 }
 
-// watch has absent called when nobody is there for the probe of that token.
+// watch has absent called when no instance is there for the probe of that token.
 func (p *pending) watch(token string, absent func()) {
 	p.watching.Lock()
 	defer p.watching.Unlock()
@@ -203,9 +203,9 @@ func joins(text, first, second string) bool {
 	return len(text) == len(first)+1+len(second) && text[:len(first)] == first && text[len(first)] == '.' && text[len(first)+1:] == second
 }
 
-// unicastSlot waits for acks and for one response of an instance that has acked, or of any while none has. An ack does
+// pendingCall waits for acks and for one response of an instance that has acked, or of any while none has. An ack does
 // not wake the caller. It is used for one call after the other.
-type unicastSlot struct {
+type pendingCall struct {
 	host    string // as called, with the instance in front when one was addressed
 	subject string // of the request
 	report  error  // the broker's last report before the call: see permissionviolation.go
@@ -224,10 +224,10 @@ type unicastSlot struct {
 }
 
 // newSlot returns an unused slot.
-func (p *pending) newSlot(host string, ackWait time.Duration) *unicastSlot {
-	s, ok := p.unused.Get().(*unicastSlot)
+func (p *pending) newSlot(host string, ackWait time.Duration) *pendingCall {
+	s, ok := p.unused.Get().(*pendingCall)
 	if !ok {
-		s = &unicastSlot{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), acks: make([]peer, 0, 1)}
+		s = &pendingCall{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), acks: make([]peer, 0, 1)}
 		s.timer.Stop()
 	}
 	s.host, s.ackWait = host, ackWait
@@ -235,20 +235,20 @@ func (p *pending) newSlot(host string, ackWait time.Duration) *unicastSlot {
 }
 
 // reuse takes back a slot that is closed, so that nothing refers to it any more.
-func (p *pending) reuse(s *unicastSlot) {
+func (p *pending) reuse(s *pendingCall) {
 	select {
 	case <-s.news:
 	default:
 	}
 	clear(s.acks)
-	*s = unicastSlot{news: s.news, timer: s.timer, acks: s.acks[:0]}
+	*s = pendingCall{news: s.news, timer: s.timer, acks: s.acks[:0]}
 	p.unused.Put(s)
 }
 
 // maxAcks bounds the memory that endless acks could take.
 const maxAcks = 4096
 
-func (s *unicastSlot) expects(response *wire.Response) bool {
+func (s *pendingCall) expects(response *wire.Response) bool {
 	if !cameFrom(response, s.host) {
 		return false
 	}
@@ -257,7 +257,7 @@ func (s *unicastSlot) expects(response *wire.Response) bool {
 	return response.OpCode == wire.OpAck || len(s.acks) == 0 || s.believesLocked(senderOf(response))
 }
 
-func (s *unicastSlot) acknowledge(ack *wire.Response) bool {
+func (s *pendingCall) acknowledge(ack *wire.Response) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := senderOf(ack)
@@ -270,21 +270,21 @@ func (s *unicastSlot) acknowledge(ack *wire.Response) bool {
 	return true
 }
 
-// owing returns the instances that would work in vain if the caller left.
-func (s *unicastSlot) owing() []peer {
+// unanswered returns the instances that would work in vain if the caller left.
+func (s *pendingCall) unanswered() []peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.acks)
 }
 
-func (s *unicastSlot) acked() bool {
+func (s *pendingCall) acked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.acks) > 0
 }
 
 // respond keeps the first response; an endpoint without a queue may send several.
-func (s *unicastSlot) respond(response *wire.Response) {
+func (s *pendingCall) respond(response *wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.response == nil {
@@ -293,14 +293,14 @@ func (s *unicastSlot) respond(response *wire.Response) {
 	}
 }
 
-func (s *unicastSlot) spoilAck(err error) {
+func (s *pendingCall) spoilAck(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spoilt = err
 }
 
-// spoil ends the call also if the sender is unknown: only an instance that got the request knows its message id.
-func (s *unicastSlot) spoil(_ *wire.Response, failed *Error) {
+// noteMalformed ends the call also if the sender is unknown: only an instance that got the request knows its message id.
+func (s *pendingCall) noteMalformed(_ *wire.Response, failed *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil {
@@ -311,7 +311,7 @@ func (s *unicastSlot) spoil(_ *wire.Response, failed *Error) {
 
 // explain has the error of a call whose answer did not come say that a malformed ack came. What it was is nothing for people
 // outside of the bus.
-func (s *unicastSlot) explain(failed *Error) {
+func (s *pendingCall) explain(failed *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.spoilt != nil && failed.Executed == ExecutedUnknown {
@@ -320,8 +320,8 @@ func (s *unicastSlot) explain(failed *Error) {
 	}
 }
 
-// absent believes that nobody is there, unless somebody has acked the whole request.
-func (s *unicastSlot) absent() {
+// noResponders believes that no instance is there, unless an instance has acked the whole request.
+func (s *pendingCall) noResponders() {
 	if taker := s.firstTaker(); taker != (peer{}) {
 		s.reachesNobody(leftError{taker})
 	} else {
@@ -329,14 +329,14 @@ func (s *unicastSlot) absent() {
 	}
 }
 
-// denied believes that the broker has refused the request, unless somebody has acked it.
-func (s *unicastSlot) denied(subject string) {
+// denied believes that the broker has refused the request, unless an instance has acked it.
+func (s *pendingCall) denied(subject string) {
 	if subject == s.subject {
 		s.reachesNobody(errDenied)
 	}
 }
 
-func (s *unicastSlot) reachesNobody(why error) {
+func (s *pendingCall) reachesNobody(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil && !s.ackedWholeLocked() {
@@ -346,7 +346,7 @@ func (s *unicastSlot) reachesNobody(why error) {
 }
 
 // wakeLocked tells the caller that there is an outcome.
-func (s *unicastSlot) wakeLocked() {
+func (s *pendingCall) wakeLocked() {
 	select {
 	case s.news <- struct{}{}:
 	default:
@@ -354,7 +354,7 @@ func (s *unicastSlot) wakeLocked() {
 }
 
 // outcome returns the response, or why there will be none; neither while that is open.
-func (s *unicastSlot) outcome() (*wire.Response, error) {
+func (s *pendingCall) outcome() (*wire.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.response != nil {
@@ -364,7 +364,7 @@ func (s *unicastSlot) outcome() (*wire.Response, error) {
 }
 
 // lastWord returns the response if it has come in the meantime, or else why there is none.
-func (s *unicastSlot) lastWord(err error) (*wire.Response, error) {
+func (s *pendingCall) lastWord(err error) (*wire.Response, error) {
 	if response, _ := s.outcome(); response != nil {
 		return response, nil
 	}
@@ -372,7 +372,7 @@ func (s *unicastSlot) lastWord(err error) (*wire.Response, error) {
 }
 
 // lose notes that an instance that has acked is gone, and reports whether it was the last one.
-func (s *unicastSlot) lose(gone peer) (last bool) {
+func (s *pendingCall) lose(gone peer) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.acks = slices.DeleteFunc(s.acks, func(ack peer) bool { return ack == gone })
@@ -380,11 +380,11 @@ func (s *unicastSlot) lose(gone peer) (last bool) {
 }
 
 // gaveUp says why a caller stopped waiting.
-func (s *unicastSlot) gaveUp(ctx context.Context) error {
+func (s *pendingCall) gaveUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errEnded(ctx), "the caller stopped waiting for %s", s.host)
 	}
-	takers := s.owing()
+	takers := s.unanswered()
 	if len(takers) == 0 {
 		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrNoAck, context.DeadlineExceeded),
 			"no ack from %s within the time budget", s.host)

@@ -54,8 +54,8 @@ const (
 //
 // Every instance of the host needs the same. Hosts that share one broker connection need the sum (see
 // [Permissions.With]). What goes on beside the bus, such as a JetStream bucket, is not included. With
-// [WithAllowResponses] the result is the stricter of the two profiles in docs/permissions.md: nobody can answer
-// requests that were meant for somebody else, unless the service may call its own host. Responses are then allowed for the
+// [WithAllowResponses] the result is the stricter of the two profiles in docs/permissions.md: no service can answer
+// requests that were meant for another, unless the service may call its own host. Responses are then allowed for the
 // longest time budget, 10 minutes; less saves the broker memory.
 //
 // Call it when everything is registered, and before Close. The error names a callee that is not valid.

@@ -108,7 +108,7 @@ func entries(listed []Permission) (texts []string) {
 
 // A broker with allow_responses lets a service publish to the reply subject of what it was handed, and to nothing else:
 // so only who got a request can answer it. A request's reply subject is <response subject>.<message id>, where its sender
-// listens anyway, to hear from the broker that nobody is there.
+// listens anyway, to hear from the broker that no instance is there.
 
 // WithAllowResponses answers each request on the request's own reply subject, for a plane whose broker enforces
 // permissions with allow_responses: the stricter profile of docs/permissions.md. The broker permits an instance to

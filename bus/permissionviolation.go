@@ -14,64 +14,64 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// denial is a subject that the broker does not let a connection publish or subscribe to. The broker reports it later, as text,
+// permissionViolation is a subject that the broker does not let a connection publish or subscribe to. The broker reports it later, as text,
 // and without naming the message; this is the only place that parses it.
-type denial struct {
+type permissionViolation struct {
 	publish bool
 	subject string
 }
 
-// denialOf parses an error of the broker client; false for any other error.
-func denialOf(err error) (denied denial, ok bool) {
+// permissionViolationOf parses an error of the broker client; false for any other error.
+func permissionViolationOf(err error) (denied permissionViolation, ok bool) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
-		return denial{}, false
+		return permissionViolation{}, false
 	}
 	_, quoted, publish := strings.Cut(err.Error(), "Permissions Violation for Publish to ")
 	if !publish {
 		_, quoted, ok = strings.Cut(err.Error(), "Permissions Violation for Subscription to ")
 		if !ok {
-			return denial{}, false
+			return permissionViolation{}, false
 		}
 	}
 	prefix, err := strconv.QuotedPrefix(quoted)
 	if err != nil {
-		return denial{}, false
+		return permissionViolation{}, false
 	}
 	subject, err := strconv.Unquote(prefix)
-	return denial{publish, subject}, err == nil
+	return permissionViolation{publish, subject}, err == nil
 }
 
-func (d denial) verb() string {
+func (d permissionViolation) verb() string {
 	if d.publish {
 		return "publish"
 	}
 	return "subscribe"
 }
 
-// denials are the subjects that the broker has denied on the present connection.
-type denials struct {
+// permissionViolations are the subjects that the broker has denied on the present connection.
+type permissionViolations struct {
 	mu   sync.Mutex // protects seen
-	seen map[denial]struct{}
+	seen map[permissionViolation]struct{}
 }
 
 // maxDenials bounds what is remembered; beyond it everything is forgotten, and may be logged once more.
 const maxDenials = 1024
 
 // add reports whether it is the first time.
-func (d *denials) add(denied denial) (first bool) {
+func (d *permissionViolations) add(denied permissionViolation) (first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, known := d.seen[denied]; known {
 		return false
 	}
 	if d.seen == nil || len(d.seen) >= maxDenials {
-		d.seen = make(map[denial]struct{})
+		d.seen = make(map[permissionViolation]struct{})
 	}
 	d.seen[denied] = struct{}{}
 	return true
 }
 
-func (d *denials) has(denied denial) bool {
+func (d *permissionViolations) has(denied permissionViolation) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, known := d.seen[denied]
@@ -79,7 +79,7 @@ func (d *denials) has(denied denial) bool {
 }
 
 // forget starts afresh after a reconnect, which may allow more.
-func (d *denials) forget() {
+func (d *permissionViolations) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.seen = nil
@@ -88,8 +88,8 @@ func (d *denials) forget() {
 // everySubject stands in a denial for all further subscriptions, whatever their subject.
 const everySubject = ">"
 
-// deny handles a report on a connection of our own: calls to that subject end at once.
-func (l *link) deny(denied denial) {
+// onPermissionViolation handles a report on a connection of our own: calls to that subject end at once.
+func (l *link) onPermissionViolation(denied permissionViolation) {
 	if l.services.expects(denied) {
 		l.log(l.logger.Debug().Str("subject", denied.subject), l.denied(denied).Error())
 		return
@@ -118,21 +118,21 @@ func (l *link) givenReport() error {
 // not count: what it denied may have been allowed in the meantime.
 func (l *link) deniedSince(before error, subject string) bool {
 	last := l.givenReport()
-	denied, ok := denialOf(last)
-	return ok && last != before && denied == denial{publish: true, subject: subject} //nolint:errorlint // the very same report
+	denied, ok := permissionViolationOf(last)
+	return ok && last != before && denied == permissionViolation{publish: true, subject: subject} //nolint:errorlint // the very same report
 }
 
 // denies reports whether the broker is known not to let us publish to a subject, which holds until the next reconnect.
 func (l *link) denies(subject string) bool {
-	to := denial{publish: true, subject: subject}
-	if last, ok := denialOf(l.givenReport()); ok && last == to {
+	to := permissionViolation{publish: true, subject: subject}
+	if last, ok := permissionViolationOf(l.givenReport()); ok && last == to {
 		l.denials.add(to)
 	}
 	return l.denials.has(to)
 }
 
 // denied is the error for a subject that the broker denies.
-func (l *link) denied(denied denial) error {
+func (l *link) denied(denied permissionViolation) error {
 	return fmt.Errorf("the broker does not let %s %s to %s; see docs/permissions.md", l.user(), denied.verb(), denied.subject)
 }
 
@@ -157,7 +157,7 @@ func (l *link) user() string {
 // forbidden is the error for a call that the broker denies. Nothing has run. Whose mistake that is, and its text, is nothing for
 // people outside of the bus.
 func (c *Conn) forbidden(subject string) *Error {
-	err := c.link.denied(denial{publish: true, subject: subject})
+	err := c.link.denied(permissionViolation{publish: true, subject: subject})
 	failed := newError(http.StatusForbidden, ExecutedNo, nats.ErrPermissionViolation, "%s", err)
 	failed.internal = true
 	return failed
@@ -165,7 +165,7 @@ func (c *Conn) forbidden(subject string) *Error {
 
 // checkSubscriptions returns an error if the broker has refused a subscription of this connection since a witness began.
 // Call it after a flush: the broker has then reported all of them.
-func (c *Conn) checkSubscriptions(ctx context.Context, w *witness) error {
+func (c *Conn) checkSubscriptions(ctx context.Context, w *asyncErrCollector) error {
 	reports, err := w.reports(ctx)
 	if err != nil {
 		return fmt.Errorf("no word from the broker about the subscriptions: %w", err)
@@ -185,12 +185,12 @@ func (c *Conn) checkSubscriptions(ctx context.Context, w *witness) error {
 }
 
 // concernsLocked returns which subscription of this connection, and not an optional one, a report denies.
-func (c *Conn) concernsLocked(report error) (denied denial, isOurs bool) {
-	denied, isDenial := denialOf(report)
+func (c *Conn) concernsLocked(report error) (denied permissionViolation, isOurs bool) {
+	denied, isDenial := permissionViolationOf(report)
 	if !isDenial || denied.publish {
 		return denied, false
 	}
-	return denied, slices.ContainsFunc(c.subscriptions, func(each *listening) bool {
+	return denied, slices.ContainsFunc(c.subscriptions, func(each *subscription) bool {
 		return each.subject == denied.subject && !each.optional
 	})
 }
@@ -200,9 +200,9 @@ func (l *link) tooManySubscriptions(err error) error {
 	return fmt.Errorf("the broker takes no more subscriptions of %s, so that some are missing: raise max_subscriptions of the broker, or the limit of the account: %w", l.user(), err)
 }
 
-// witness hears which subscriptions the broker refuses while some are being made. The broker client keeps only its last
+// asyncErrCollector hears which subscriptions the broker refuses while some are being made. The broker client keeps only its last
 // report, and that may be about what another connection of the process does at the same time.
-type witness struct {
+type asyncErrCollector struct {
 	link   *link
 	before error         // the last report when it began
 	last   error         // the last report when it was asked
@@ -213,30 +213,30 @@ type witness struct {
 }
 
 // newWitness begins before anything is subscribed to. It hears until it is dismissed.
-func (l *link) newWitness() *witness {
-	w := &witness{link: l, before: l.conn().LastError(), news: make(chan struct{}, 1)}
+func (l *link) newWitness() *asyncErrCollector {
+	w := &asyncErrCollector{link: l, before: l.conn().LastError(), news: make(chan struct{}, 1)}
 	l.hearing.Lock()
 	defer l.hearing.Unlock()
 	l.witnesses = append(l.witnesses, w)
 	return w
 }
 
-func (w *witness) dismiss() {
+func (w *asyncErrCollector) dismiss() {
 	w.link.hearing.Lock()
 	defer w.link.hearing.Unlock()
-	w.link.witnesses = slices.DeleteFunc(w.link.witnesses, func(other *witness) bool { return other == w })
+	w.link.witnesses = slices.DeleteFunc(w.link.witnesses, func(other *asyncErrCollector) bool { return other == w })
 }
 
-// testify tells all witnesses what the broker client reports of a connection of ours.
-func (l *link) testify(report error) {
+// recordAsyncErr tells all witnesses what the broker client reports of a connection of ours.
+func (l *link) recordAsyncErr(report error) {
 	l.hearing.Lock()
 	defer l.hearing.Unlock()
 	for _, w := range l.witnesses {
-		w.hear(report)
+		w.record(report)
 	}
 }
 
-func (w *witness) hear(report error) {
+func (w *asyncErrCollector) record(report error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.heard = append(w.heard, report)
@@ -249,7 +249,7 @@ func (w *witness) hear(report error) {
 // reports returns what was refused since it began. Call it after a flush: the broker client has then received all reports. It
 // passes them on later, in their order, so that the last one, which it names at once, ends the wait. Of a connection that was
 // given nothing else is known.
-func (w *witness) reports(ctx context.Context) ([]error, error) {
+func (w *asyncErrCollector) reports(ctx context.Context) ([]error, error) {
 	w.last = w.link.conn().LastError()
 	old := w.last == w.before //nolint:errorlint // the very same report
 	switch {
@@ -274,7 +274,7 @@ func (w *witness) reports(ctx context.Context) ([]error, error) {
 	}
 }
 
-func (w *witness) soFar() []error {
+func (w *asyncErrCollector) soFar() []error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.heard // to which more is only appended

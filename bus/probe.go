@@ -12,7 +12,7 @@ import (
 
 // A caller that has an ack and waits asks the broker now and then whether the instance is still there: by a message
 // without a body to its response subject, with a reply subject of its own. An instance that is alive ignores the message.
-// When it has died the broker has forgotten its subscriptions, and says on the reply subject that nobody is there.
+// When it has died the broker has forgotten its subscriptions, and says on the reply subject that no instance is there.
 //
 // The first such answer is not believed, as it also comes while an instance reconnects.
 const (
@@ -24,7 +24,7 @@ const (
 // due, which few calls see. All its methods but absent are called only by the caller.
 type prober struct {
 	conn *Conn
-	news chan struct{} // room for one: the broker has said that somebody is not there
+	news chan struct{} // room for one: the broker has said that an instance is not there
 
 	mu    sync.Mutex // protects asked, and what it holds
 	asked map[peer]*question
@@ -86,9 +86,9 @@ func (p *prober) absent(to *question) {
 	}
 }
 
-// review returns who is lost, and whether somebody else has to be asked again soon.
+// review returns who is lost, and whether another instance has to be asked again soon.
 func (p *prober) review() (lost []peer, suspects bool) {
-	settling := p.conn.link.outage.recent() // many are back later than this process
+	settling := p.conn.link.state.recent() // many are back later than this process
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for instance, asked := range p.asked {
@@ -132,7 +132,7 @@ func (p *prober) badNews() <-chan struct{} {
 }
 
 // instanceLost is the error for an instance that has acked and is gone. It is a 504, as when no answer comes in time: the
-// request has been taken, and may have run, which 503 would deny to whoever sees nothing but the status.
+// request has been taken, and may have run, which 503 would deny to a caller that sees only the status.
 func instanceLost(gone peer, msgID string) *Error {
 	failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, ErrInstanceLost,
 		"%s.%s took the call, and is gone", gone.id, gone.host)
@@ -144,8 +144,8 @@ func instanceLost(gone peer, msgID string) *Error {
 // whether the instance that acked is still there. One timer does for both, and it ends few calls.
 type unicastProbe struct {
 	conn  *Conn
-	slot  *unicastSlot
-	local bool // the call has stayed in the process: whoever acked is there
+	slot  *pendingCall
+	local bool // the call has stayed in the process: the instance that acked is there
 
 	pause   time.Duration // until the next round
 	waited  time.Duration // in all rounds
@@ -163,7 +163,7 @@ func (p *unicastProbe) first() time.Duration {
 func (p *unicastProbe) round() (time.Duration, error) {
 	p.waited += p.pause
 	switch acked := p.slot.acked(); {
-	case !acked && !p.local && p.conn.link.outage.recent():
+	case !acked && !p.local && p.conn.link.state.recent():
 		p.pause = probeInterval // no ack can have come; the end of the outage, or of its grace, decides
 	case !acked && p.conn.link.deniedSince(p.slot.report, p.slot.subject):
 		return 0, p.conn.forbidden(p.slot.subject)
@@ -188,7 +188,7 @@ func (p *unicastProbe) question() {
 	if p.prober == nil {
 		p.prober = p.conn.newProber()
 	}
-	p.ask(p.slot.owing())
+	p.ask(p.slot.unanswered())
 }
 
 // review looks at the broker's answers, and returns when the next round is due, or the last instance if that is lost.
@@ -213,7 +213,7 @@ type reminder struct {
 }
 
 const (
-	// reminderInterval is the time between two rounds, while somebody waits for one.
+	// reminderInterval is the time between two rounds, while a caller waits for one.
 	reminderInterval = 10 * time.Millisecond
 
 	// remindedAfter is after how long a caller is woken, in the second round: up to one interval earlier if others wait already.
@@ -222,7 +222,7 @@ const (
 
 // isRemindable reports whether a caller has enough time left to be reminded, and waits long enough for an ack that an interval
 // more or less makes no difference. A caller with parts to send has something else to wait for.
-func (s *unicastSlot) isRemindable(left time.Duration) bool {
+func (s *pendingCall) isRemindable(left time.Duration) bool {
 	return s.departing == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
 }
 
@@ -280,7 +280,7 @@ func (at *shard) remind() {
 	defer at.mu.Unlock()
 	due := at.reminders.next
 	for _, id := range due {
-		if waits, ok := at.slots[id].(*unicastSlot); ok {
+		if waits, ok := at.slots[id].(*pendingCall); ok {
 			waits.remind()
 		}
 	}
@@ -288,7 +288,7 @@ func (at *shard) remind() {
 	at.reminders = reminders{next: at.reminders.later, later: due[:0]}
 }
 
-func (s *unicastSlot) remind() {
+func (s *pendingCall) remind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakeLocked()

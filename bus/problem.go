@@ -15,8 +15,8 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// problem is a problem as it travels on the bus. Outside nobody sees of one that is internal that it is, so that no document
-// tells of that member.
+// problem is a problem as it travels on the bus. Outside of the bus it is not shown that a problem is internal, so that no document
+// has that member.
 type problem struct {
 	restmap.Problem
 
@@ -34,9 +34,9 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		failed.Path = r.URL.EscapedPath()
 	}
 	if span := trace.SpanContextFromContext(r.Context()); failed.TraceID == "" && span.HasTraceID() {
-		failed.TraceID = span.TraceID().String() // of the server's span: nobody may have traced the request before
+		failed.TraceID = span.TraceID().String() // of the server's span: the request may not have been traced before
 	}
-	if s := servingOf(r.Context()); s != nil {
+	if s := handlerCtxOf(r.Context()); s != nil {
 		failed.answered()
 		failed.sentBy(s.conn, s.request)
 		s.conn.logLeftOut(&failed)
@@ -49,7 +49,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		header.Set(field.Name, field.Value)
 	}
 	w.WriteHeader(failed.Status)
-	_, _ = w.Write(failed.body()) // the client is gone when this fails, and there is nobody left to tell
+	_, _ = w.Write(failed.body()) // the client is gone when this fails, and there is no one left to tell
 }
 
 // sentBy names the instance that answers a request with the error, unless another one has failed.

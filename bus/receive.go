@@ -10,22 +10,22 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// incoming is a request that has reached this instance, and the way back to its caller. Everything that a request needs is
+// serverCall is a request that has reached this instance, and the way back to its caller. Everything that a request needs is
 // in one piece of memory.
-type incoming struct {
+type serverCall struct {
 	Exchange
-	through *subscription
+	through *subscribedRoute
 	back    replier
 	backTo  string             // the subject to answer on; "" in the process
 	own     bool               // made by a handler of this instance, which is closing
 	entered bool               // it has reached the endpoint
 	queued  bool               // it was not handled at once
-	patient bool               // it is an event, see worker.Limiter
+	isEvent bool               // it is an event, see worker.Limiter
 	size    int                // in bytes, as it came from the broker
 	kept    *unfinishedRequest // if it has several parts: until the first is acked, and again once all have come; else nil
 	match                      // the endpoint that serves it, once found
 
-	given *given // Go values of a caller in the process; nil when the request was written
+	given *localValues // Go values of a caller in the process; nil when the request was written
 
 	*arrival
 	response wire.Response // what a function endpoint has answered
@@ -34,31 +34,31 @@ type incoming struct {
 
 // arrival is the part of a request that a handler may keep: its context, and what that refers to.
 type arrival struct {
-	serving serving                 // the context of the handler
+	serving handlerCtx              // the context of the handler
 	read    wire.Request            // what Request points to
 	fields  [usualFields]wire.Field // of read, unless it has more
 }
 
-// subscription says why a message was delivered. The zero value stands for messages to this very instance.
-type subscription struct {
+// subscribedRoute says why a message was delivered. The zero value stands for messages to this very instance.
+type subscribedRoute struct {
 	endpoint *endpoint
 	everyone bool           // for requests of the framework to every instance
 	route    *restmap.Route // if it has but one address, the route of the endpoint; else nil
 }
 
-// subscriptionOf returns that to a route of an endpoint. If that has but one address, it is known what serves it: nothing that
+// subscribedRouteOf returns that to a route of an endpoint. If that has but one address, it is known what serves it: nothing that
 // is registered later can take precedence, as no path is more specific than one without parameters, and no method than one that
 // is named.
-func subscriptionOf(e *endpoint, route *restmap.Route) subscription {
+func subscribedRouteOf(e *endpoint, route *restmap.Route) subscribedRoute {
 	if route.Method == anyMethod || hasParameters(route.Pattern) {
-		return subscription{endpoint: e}
+		return subscribedRoute{endpoint: e}
 	}
-	return subscription{endpoint: e, route: route}
+	return subscribedRoute{endpoint: e, route: route}
 }
 
 // brings reports whether a message for the endpoint found is to be handled when it comes through s. Where patterns overlap,
 // the broker delivers one copy for the queue and one for each subscription without a queue: exactly one of them counts.
-func (s *subscription) brings(found *endpoint) bool {
+func (s *subscribedRoute) brings(found *endpoint) bool {
 	if s.endpoint == nil || s.endpoint == found {
 		return true
 	}
@@ -66,12 +66,12 @@ func (s *subscription) brings(found *endpoint) bool {
 }
 
 // address returns the only address there is.
-func (s *subscription) address(c *Conn) subject.Address {
+func (s *subscribedRoute) address(c *Conn) subject.Address {
 	return subject.Address{Port: s.endpoint.Port, Host: s.endpoint.hostOf(c), Method: s.route.Method, Path: s.endpoint.Path}
 }
 
 // match returns what serves it, the zero value if there are several.
-func (s *subscription) match() match {
+func (s *subscribedRoute) match() match {
 	if s.route == nil {
 		return match{}
 	}
@@ -79,18 +79,18 @@ func (s *subscription) match() match {
 }
 
 // plain reports whether a request, which was published to the only address there is, also spells it exactly like that.
-func (s *subscription) plain(c *Conn, request *wire.Request) bool {
+func (s *subscribedRoute) plain(c *Conn, request *wire.Request) bool {
 	return s.route != nil && request.Method == s.route.Method &&
 		request.Host == s.endpoint.hostOf(c) && pathOf(request.Target) == s.endpoint.Path
 }
 
 // ofFramework reports whether it brings only requests of the framework itself.
-func (s *subscription) ofFramework() bool {
+func (s *subscribedRoute) ofFramework() bool {
 	return s.everyone || s.endpoint != nil && s.endpoint.Port == controlPort
 }
 
 // prepare makes the context of the handler: it ends with the time budget, or sooner when the caller leaves.
-func (in *incoming) prepare(c *Conn) {
+func (in *serverCall) prepare(c *Conn) {
 	budget := in.Request.TimeBudget
 	if longest := in.endpoint.timeBudget; longest > 0 {
 		budget = min(budget, longest)
@@ -102,19 +102,19 @@ func (in *incoming) prepare(c *Conn) {
 // receive takes one request in: it acks it, and then refuses it or admits it to the handlers. If it returns true, the
 // caller has to run the handler now, with Do, on a goroutine that may block. err is what was already found wrong with the
 // message.
-func (c *Conn) receive(in *incoming, err error) (taken bool) {
+func (c *Conn) receive(in *serverCall, err error) (taken bool) {
 	if err == nil {
 		if !in.found() {
 			in.match = c.router.find(in.Address)
 		}
 		switch {
 		case in.through.everyone && (!in.found() || !in.endpoint.onAll):
-			in.match, err = match{}, absent(in.Address, nil)
+			in.match, err = match{}, notFoundError(in.Address, nil)
 		case in.found() && !in.through.brings(in.endpoint):
 			return false
 		}
 	}
-	err = c.objection(in, err)
+	err = c.validate(in, err)
 	inParts := in.Request.Fragment.IsPart()
 	if inParts {
 		err = c.unfinished.begin(in, err) // before the ack, which brings the other parts
@@ -124,16 +124,16 @@ func (c *Conn) receive(in *incoming, err error) (taken bool) {
 		c.unfinished.acked(in)
 	}
 	if err == nil && !inParts {
-		err = c.takeIn(in)
+		err = c.admitRequest(in)
 	}
 	if err != nil {
-		c.turnAway(in, err)
+		c.reject(in, err)
 	}
 	return err == nil && !inParts
 }
 
-// objection says why a request must not even be started.
-func (c *Conn) objection(in *incoming, err error) error {
+// validate says why a request must not even be started.
+func (c *Conn) validate(in *serverCall, err error) error {
 	switch {
 	case err != nil:
 		return unsent(err)
@@ -142,9 +142,9 @@ func (c *Conn) objection(in *incoming, err error) error {
 	case in.Request.CallDepth > wire.MaxCallDepth:
 		return errTooDeep()
 	case !in.found():
-		return c.notServed(in.Address)
-	case c.router.isDetour(in.Address, in.match):
-		return absent(in.Address, nil)
+		return c.notServedError(in.Address)
+	case c.router.bypassesClaims(in.Address, in.match):
+		return notFoundError(in.Address, nil)
 	default:
 		return c.limitMessage(in.Request.Body)
 	}
@@ -154,19 +154,19 @@ func errTooDeep() *Error {
 	return newError(http.StatusLoopDetected, ExecutedNo, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
 }
 
-// takeIn admits a request to the handlers, or says why not.
-func (c *Conn) takeIn(in *incoming) error {
-	if err := c.letIn(in); err != nil {
+// admitRequest admits a request to the handlers, or says why not.
+func (c *Conn) admitRequest(in *serverCall) error {
+	if err := c.acquireOrReject(in); err != nil {
 		return err
 	}
 	in.prepare(c)
-	c.link.running.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
+	c.link.inflight.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
 	return nil
 }
 
-// letIn lets a request in, or says why not.
-func (c *Conn) letIn(in *incoming) error {
-	switch c.admit(in) {
+// acquireOrReject lets a request in, or says why not.
+func (c *Conn) acquireOrReject(in *serverCall) error {
+	switch c.acquireSlot(in) {
 	case worker.Full:
 		return tooBusy(ExecutedNo, "too busy: the limit of concurrent handlers is reached")
 	case worker.Closed:
@@ -177,21 +177,21 @@ func (c *Conn) letIn(in *incoming) error {
 }
 
 // Do handles a request that was taken in.
-func (in *incoming) Do(queued bool) {
+func (in *serverCall) Do(queued bool) {
 	in.queued = queued
 	c := in.serving.conn
-	room := c.room(in.endpoint)
+	room := c.limiterFor(in.endpoint)
 	defer room.Done()
 	c.handle(in, room)
 	c.link.reuse(in)
 }
 
 // Urgent reports whether the framework itself asks: that does not wait for handlers.
-func (in *incoming) Urgent() bool { return in.endpoint.Port == controlPort }
+func (in *serverCall) Urgent() bool { return in.endpoint.Port == controlPort }
 
-// admit lets a request in. One that a handler of this instance has made counts as part of that handler.
-func (c *Conn) admit(in *incoming) worker.Outcome {
-	room := c.room(in.endpoint)
+// acquireSlot lets a request in. One that a handler of this instance has made counts as part of that handler.
+func (c *Conn) acquireSlot(in *serverCall) worker.Outcome {
+	room := c.limiterFor(in.endpoint)
 	if in.own {
 		room.AcquireNested()
 		return worker.Admitted
@@ -199,16 +199,16 @@ func (c *Conn) admit(in *incoming) worker.Outcome {
 	return room.Acquire()
 }
 
-func (c *Conn) room(e *endpoint) *worker.Limiter {
+func (c *Conn) limiterFor(e *endpoint) *worker.Limiter {
 	if e.Port == controlPort {
 		return c.controls
 	}
 	return c.handlers
 }
 
-// rest makes room for another request.
-func (in *incoming) rest(room *worker.Limiter) {
-	if in.patient {
+// releaseSlot makes room for another request.
+func (in *serverCall) releaseSlot(room *worker.Limiter) {
+	if in.isEvent {
 		room.ReleaseEvent()
 	} else {
 		room.Release()
@@ -216,26 +216,26 @@ func (in *incoming) rest(room *worker.Limiter) {
 }
 
 // handle runs the handler and answers, whatever the handler does: return, panic, or exit its goroutine.
-func (c *Conn) handle(in *incoming, room *worker.Limiter) {
+func (c *Conn) handle(in *serverCall, room *worker.Limiter) {
 	var response *wire.Response // nil: the handler did not return
 	defer func() {
 		if response == nil {
-			response = c.refuse(in, in.failed(crash(recover())))
+			response = c.logAndEncode(in, in.failed(crash(recover())))
 		}
-		c.link.running.remove(&in.serving)
+		c.link.inflight.remove(&in.serving)
 		in.freeParts()
-		in.rest(room) // before the caller can make its next call
+		in.releaseSlot(room) // before the caller can make its next call
 		c.awaitBroker(in)
 		c.respond(in, response)
 	}()
-	if why := in.late(); why != nil {
-		response = c.turnedDown(in, why)
+	if why := in.expired(); why != nil {
+		response = c.countRejected(in, why)
 		return
 	}
 	in.joinParts()
 	answer, err := in.pass()
 	if err != nil {
-		answer = c.refusal(in, err).response()
+		answer = c.completeError(in, err).response()
 	}
 	if in.Request.Method == http.MethodHead {
 		answer.Body = nil
@@ -243,10 +243,10 @@ func (c *Conn) handle(in *incoming, room *worker.Limiter) {
 	response = answer
 }
 
-// late says why a request is not handled although its turn has come: its caller does not wait for an answer any more. An
+// expired says why a request is not handled although its turn has come: its caller does not wait for an answer any more. An
 // instance that has too much to do would otherwise work in vain, and have even less time for the others. An event is handled
-// all the same: nobody waits for that anyway.
-func (in *incoming) late() error {
+// all the same: no caller waits for that anyway.
+func (in *serverCall) expired() error {
 	switch {
 	case !in.queued || in.endpoint.source != "":
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// refuse turns an error into the response for a request, and logs it.
-func (c *Conn) refuse(in *incoming, err error) *wire.Response {
-	failed := c.refusal(in, err)
+// logAndEncode turns an error into the response for a request, and logs it.
+func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
+	failed := c.completeError(in, err)
 	line := c.logger.WithLevel(in.levelOf(failed)).EmbedObject(requestFields{callFields{&in.Exchange, failed.Status}}).
 		EmbedObject(failureFields{failed.Detail, failed.Type})
 	if handler, ok := errors.AsType[*crashed](err); ok {
@@ -29,8 +29,8 @@ func (c *Conn) refuse(in *incoming, err error) *wire.Response {
 	return failed.response()
 }
 
-// refusal completes an error: it names the path, and this instance unless another one failed.
-func (c *Conn) refusal(in *incoming, err error) *Error {
+// completeError completes an error: it names the path, and this instance unless another one failed.
+func (c *Conn) completeError(in *serverCall, err error) *Error {
 	failed := *asError(err)
 	failed.TraceID = in.traceID
 	failed.sentBy(c, in.Request)
@@ -41,7 +41,7 @@ func (c *Conn) refusal(in *incoming, err error) *Error {
 	return &failed
 }
 
-// logLeftOut tells the author of a handler which details of its error do not reach the caller, as nobody else could.
+// logLeftOut tells the author of a handler which details of its error do not reach the caller, which no other line does.
 func (c *Conn) logLeftOut(failed *Error) {
 	if failed.leftOut != "" {
 		c.log(c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Path).Str("reason", failed.leftOut),
@@ -49,13 +49,13 @@ func (c *Conn) logLeftOut(failed *Error) {
 	}
 }
 
-// notServed tells a caller that has reached this instance what it should have asked for.
-func (c *Conn) notServed(address subject.Address) error {
-	return absent(address, c.router.methods(address.Port, address.Path))
+// notServedError tells a caller that has reached this instance what it should have asked for.
+func (c *Conn) notServedError(address subject.Address) error {
+	return notFoundError(address, c.router.methods(address.Port, address.Path))
 }
 
-// absent is the error for a path of a host that is there: 405 with what is served, or 404.
-func absent(address subject.Address, methods []string) *Error {
+// notFoundError is the error for a path of a host that is there: 405 with what is served, or 404.
+func notFoundError(address subject.Address, methods []string) *Error {
 	if len(methods) == 0 {
 		return newError(http.StatusNotFound, ExecutedNo, nil, "%s serves nothing at %s on port %d", address.Host, address.Path, address.Port)
 	}
@@ -66,18 +66,18 @@ func absent(address subject.Address, methods []string) *Error {
 }
 
 // acknowledge tells the caller that its request has arrived, before any queueing.
-func (c *Conn) acknowledge(in *incoming) {
+func (c *Conn) acknowledge(in *serverCall) {
 	ack := c.link.spare.newResponse()
 	ack.Status, ack.OpCode = http.StatusAccepted, wire.OpAck
 	if err := c.reply(in, ack); err != nil {
 		c.logLost(in, "ack", err)
 	}
-	c.link.spare.reuseResponse(ack) // nobody keeps it
+	c.link.spare.reuseResponse(ack) // no code keeps it
 }
 
-// sendable is the [Interceptor] that makes an error of a response that is too large, as those that stand around have to see it as
+// limitResponseSize is the [Interceptor] that makes an error of a response that is too large, as those that stand around have to see it as
 // its caller does.
-func (c *Conn) sendable(next CallFunc) CallFunc {
+func (c *Conn) limitResponseSize(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		err := next(ctx, x)
 		if err == nil && x.Response != nil {
@@ -89,7 +89,7 @@ func (c *Conn) sendable(next CallFunc) CallFunc {
 	}
 }
 
-// limitResponse refuses what is too large for this connection, or for anybody.
+// limitResponse refuses what is too large for this connection, or for any.
 func (c *Conn) limitResponse(response *wire.Response) error {
 	if err := fits(0, response.Header); err != nil {
 		return err
@@ -103,12 +103,12 @@ func cannotBeSent(why error) *Error {
 }
 
 // respond sends the response. One that the broker will not carry is replaced by one that says so.
-func (c *Conn) respond(in *incoming, response *wire.Response) {
+func (c *Conn) respond(in *serverCall, response *wire.Response) {
 	response.OpCode = wire.OpRes
 	err := c.reply(in, response)
 	switch StatusOf(err) {
 	case http.StatusRequestHeaderFieldsTooLarge, http.StatusRequestEntityTooLarge:
-		response = c.refuse(in, cannotBeSent(err))
+		response = c.logAndEncode(in, cannotBeSent(err))
 		response.OpCode = wire.OpRes
 		err = c.reply(in, response)
 	}
@@ -117,10 +117,10 @@ func (c *Conn) respond(in *incoming, response *wire.Response) {
 	}
 }
 
-func (c *Conn) logLost(in *incoming, what string, err error) {
+func (c *Conn) logLost(in *serverCall, what string, err error) {
 	level := zerolog.WarnLevel
 	if in.Address.Port == controlPort {
-		level = zerolog.DebugLevel // hardly anybody waits for it
+		level = zerolog.DebugLevel // hardly any caller waits for it
 	}
 	c.log(c.limitedLine(level, what+": "+err.Error()).Str("msgId", in.Request.MsgID).Str("caller", in.Request.FromHost).Err(err), what+" lost")
 }
@@ -132,7 +132,7 @@ type responseHeads struct {
 }
 
 // headOf returns what a response begins with like others; nil when that is not known.
-func (c *Conn) headOf(in *incoming, response *wire.Response) *wire.ResponseHead {
+func (c *Conn) headOf(in *serverCall, response *wire.Response) *wire.ResponseHead {
 	if !in.found() {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (c *Conn) headOf(in *incoming, response *wire.Response) *wire.ResponseHead 
 	return heads.response
 }
 
-func (c *Conn) reply(in *incoming, response *wire.Response) error {
+func (c *Conn) reply(in *serverCall, response *wire.Response) error {
 	response.FromHost, response.FromID, response.MsgID, response.Queue = c.host, c.id, in.Request.MsgID, c.host
 	if in.found() {
 		response.Queue = in.endpoint.queueName(c)

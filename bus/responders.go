@@ -11,15 +11,15 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// responders remembers who has answered which multicast, so that the next one can end when all have answered, instead of
+// responderCache remembers who has answered which multicast, so that the next one can end when all have answered, instead of
 // waiting for silence. A responder is a queue, or an instance if the endpoint has no queue.
-type responders struct {
-	plane  string
-	census *census
+type responderCache struct {
+	plane      string
+	membership *membership
 
 	mu      sync.Mutex         // protects all below
 	known   map[string]*roster // by subject
-	hosts   map[string]*acquaintance
+	hosts   map[string]*hostResponders
 	begun   map[string]multicastCall // recent ones, by message id
 	ordered []string                 // the ids in begun: a ring, once it is full
 	oldest  int                      // of the ring
@@ -27,12 +27,12 @@ type responders struct {
 
 	latest atomic.Pointer[string] // host that was heard: most answers come from the same one as the answer before
 
-	unused sync.Pool // of *multicastSlot
+	unused sync.Pool // of *pendingMulticast
 }
 
 // roster is who has answered at a subject: queue names, numbered from 0.
 type roster struct {
-	host  *acquaintance // which has the subject, too
+	host  *hostResponders // which has the subject, too
 	names map[string]int
 	lent  bool // a call uses the names: they must not be changed any more
 }
@@ -43,8 +43,8 @@ type multicastCall struct {
 	hasty         bool // it ended before it had been quiet for long
 }
 
-// acquaintance is a host that has answered this connection, or greeted it.
-type acquaintance struct {
+// hostResponders is a host that has answered this connection, or greeted it.
+type hostResponders struct {
 	name      string // once it has answered
 	answered  bool
 	greetings int
@@ -59,17 +59,17 @@ const (
 	maxResponders    = 4096 // of one subject
 )
 
-func newResponders(plane string, census *census) *responders {
-	return &responders{
-		plane: plane, census: census,
+func newResponderCache(plane string, census *membership) *responderCache {
+	return &responderCache{
+		plane: plane, membership: census,
 		known: make(map[string]*roster),
-		hosts: make(map[string]*acquaintance),
+		hosts: make(map[string]*hostResponders),
 		begun: make(map[string]multicastCall),
 	}
 }
 
 // hostLocked returns what is known of a host, and adds it if it is new.
-func (r *responders) hostLocked(name string) *acquaintance {
+func (r *responderCache) hostLocked(name string) *hostResponders {
 	if r.hosts[name] == nil {
 		for other, known := range r.hosts {
 			if len(r.hosts) < maxKnownHosts {
@@ -79,21 +79,21 @@ func (r *responders) hostLocked(name string) *acquaintance {
 			delete(r.hosts, other)
 			r.latest.Store(nil) // it may be that one
 		}
-		r.hosts[name] = &acquaintance{subjects: make(map[string]struct{})}
+		r.hosts[name] = &hostResponders{subjects: make(map[string]struct{})}
 	}
 	return r.hosts[name]
 }
 
 // memory is what was known of a subject when a multicast to it began.
 type memory struct {
-	host      *acquaintance
+	host      *hostResponders
 	greetings int
 	names     map[string]int // numbered from 0; not changed any more
 	hasty     bool           // nothing speaks against haste
 }
 
 // begin returns what is known of a subject of a host, and remembers the id of the multicast for acks that come late.
-func (r *responders) begin(host, subject, id string) memory {
+func (r *responderCache) begin(host, subject, id string) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun[id] = multicastCall{host: host, subject: subject}
@@ -114,9 +114,9 @@ func (r *responders) begin(host, subject, id string) memory {
 	return before
 }
 
-// conclude ends a call that has seen all responders, and learns who they are; false if somebody has turned up in the
+// conclude ends a call that has seen all responders, and learns who they are; false if an instance has turned up in the
 // meantime. Whatever comes from then on is late.
-func (r *responders) conclude(call *multicastSlot, before memory) bool {
+func (r *responderCache) conclude(call *pendingMulticast, before memory) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if before.host.greetings != before.greetings && call.doubt() {
@@ -130,15 +130,15 @@ func (r *responders) conclude(call *multicastSlot, before memory) bool {
 	if names != nil {
 		r.replaceLocked(call.call.subject, before, names)
 	}
-	if there := call.everybody(); ended && len(there) > 0 {
-		r.census.reduce(r.plane, call.host, there)
+	if there := call.presentInstances(); ended && len(there) > 0 {
+		r.membership.reduce(r.plane, call.host, there)
 	}
 	return ended
 }
 
 // replaceLocked sets who has answered a multicast that ended. It keeps what was learnt from late acks since that began, and
-// changes nothing if somebody has come or gone since.
-func (r *responders) replaceLocked(subject string, before memory, names map[string]int) {
+// changes nothing if an instance has come or gone since.
+func (r *responderCache) replaceLocked(subject string, before memory, names map[string]int) {
 	if before.host.greetings != before.greetings {
 		return
 	}
@@ -168,10 +168,10 @@ func enlist(names map[string]int, name string) {
 }
 
 // late learns from an ack that came after its multicast had ended, and from the acks of a greeting.
-func (r *responders) late(ack *wire.Response) {
+func (r *responderCache) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.census.add(r.plane, senderOf(ack))
+	r.membership.add(r.plane, senderOf(ack))
 	call := r.begun[ack.MsgID]
 	if !cameFrom(ack, call.host) {
 		return
@@ -196,14 +196,14 @@ func (r *responders) late(ack *wire.Response) {
 }
 
 // areAll reports whether these are all the instances of a host that are known to be there. No instance has the host "all".
-func (r *responders) areAll(host string, instances []peer) bool {
+func (r *responderCache) areAll(host string, instances []peer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.patient && r.census.covered(r.plane, host, instances)
+	return !r.patient && r.membership.covered(r.plane, host, instances)
 }
 
 // greeted notes that an instance came or went, and forgets what is known of the subjects of its host, and of "all".
-func (r *responders) greeted(by peer, stays bool) {
+func (r *responderCache) greeted(by peer, stays bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, name := range []string{by.host, hostAll} {
@@ -212,13 +212,13 @@ func (r *responders) greeted(by peer, stays bool) {
 		}
 	}
 	if !stays {
-		r.census.remove(r.plane, by)
+		r.membership.remove(r.plane, by)
 	} else {
-		r.census.add(r.plane, by)
+		r.membership.add(r.plane, by)
 	}
 }
 
-func (r *responders) forgetSubjects(known *acquaintance) {
+func (r *responderCache) forgetSubjects(known *hostResponders) {
 	for subject := range known.subjects {
 		delete(r.known, subject)
 	}
@@ -227,7 +227,7 @@ func (r *responders) forgetSubjects(known *acquaintance) {
 }
 
 // heard remembers that a host has answered.
-func (r *responders) heard(host string) {
+func (r *responderCache) heard(host string) {
 	if latest := r.latest.Load(); latest != nil && *latest == host {
 		return
 	}
@@ -240,7 +240,7 @@ func (r *responders) heard(host string) {
 	r.latest.Store(&known.name)
 }
 
-func (r *responders) heardOf(host string) bool {
+func (r *responderCache) heardOf(host string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hosts[host] != nil && r.hosts[host].answered
@@ -258,14 +258,14 @@ func appendInstanceName(to []byte, response *wire.Response) []byte {
 	return append(append(append(to, response.FromID...), '.'), response.FromHost...)
 }
 
-// census lists the instances that are known to be there: those that acked the greeting of a connection of the link, which goes
+// membership lists the instances that are known to be there: those that acked the greeting of a connection of the link, which goes
 // to every instance of its plane, and those that have greeted since. One that does not ack a multicast within a long silence is
 // taken for dead, until it is heard again. Each takes eight bytes, as a process may meet thousands and call few; two with the
 // same mark are taken for one.
 //
 // A full census forgets all instances of one host, and is unsure of a host that comes afterwards: it may be a forgotten one. The
 // mark of the host itself, without an instance, stands for those that were forgotten, until a call has listened for them.
-type census struct {
+type membership struct {
 	seed maphash.Seed
 
 	mu      sync.Mutex // protects all below
@@ -275,17 +275,17 @@ type census struct {
 
 const maxCensus = 16 << 10
 
-func newCensus() *census { return &census{seed: maphash.MakeSeed()} }
+func newMembership() *membership { return &membership{seed: maphash.MakeSeed()} }
 
-func (c *census) mark(plane string, at peer) uint64 {
+func (c *membership) mark(plane string, at peer) uint64 {
 	return c.markHost(plane, at.host) | maphash.String(c.seed, at.id)>>32
 }
 
-func (c *census) markHost(plane, host string) uint64 {
+func (c *membership) markHost(plane, host string) uint64 {
 	return maphash.Comparable(c.seed, localHost{plane, host}) >> 32 << 32
 }
 
-func (c *census) markAll(plane string, instances []peer) map[uint64]struct{} {
+func (c *membership) markAll(plane string, instances []peer) map[uint64]struct{} {
 	marks := make(map[uint64]struct{}, len(instances))
 	for _, each := range instances {
 		marks[c.mark(plane, each)] = struct{}{}
@@ -293,7 +293,7 @@ func (c *census) markAll(plane string, instances []peer) map[uint64]struct{} {
 	return marks
 }
 
-func (c *census) add(plane string, at peer) {
+func (c *membership) add(plane string, at peer) {
 	host, mark := c.markHost(plane, at.host), c.mark(plane, at)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -307,14 +307,14 @@ func (c *census) add(plane string, at peer) {
 	c.insertLocked(mark)
 }
 
-func (c *census) insertLocked(mark uint64) {
+func (c *membership) insertLocked(mark uint64) {
 	if place, known := slices.BinarySearch(c.marks, mark); !known {
 		c.marks = slices.Insert(c.marks, place, mark)
 	}
 }
 
 // makeRoomLocked forgets hosts until there is room for so many marks. The hash of a mark chooses which hosts.
-func (c *census) makeRoomLocked(count int, chooses uint64) {
+func (c *membership) makeRoomLocked(count int, chooses uint64) {
 	for len(c.marks)+count > maxCensus {
 		first, last := c.sectionLocked(c.marks[chooses<<32>>32%uint64(len(c.marks))] >> 32 << 32)
 		c.marks = slices.Delete(c.marks, first, last)
@@ -322,7 +322,7 @@ func (c *census) makeRoomLocked(count int, chooses uint64) {
 	}
 }
 
-func (c *census) remove(plane string, at peer) {
+func (c *membership) remove(plane string, at peer) {
 	mark := c.mark(plane, at)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -332,7 +332,7 @@ func (c *census) remove(plane string, at peer) {
 }
 
 // covered reports whether the host has known instances, and all of them are among these.
-func (c *census) covered(plane, host string, by []peer) bool {
+func (c *membership) covered(plane, host string, by []peer) bool {
 	seen := c.markAll(plane, by)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -346,7 +346,7 @@ func (c *census) covered(plane, host string, by []peer) bool {
 }
 
 // reduce forgets the instances of the host that are not among these. A host of which the census is unsure has these.
-func (c *census) reduce(plane, host string, to []peer) {
+func (c *membership) reduce(plane, host string, to []peer) {
 	seen := c.markAll(plane, to)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -370,7 +370,7 @@ func (c *census) reduce(plane, host string, to []peer) {
 }
 
 // sectionLocked returns where the marks of a host begin and end.
-func (c *census) sectionLocked(host uint64) (first, last int) {
+func (c *membership) sectionLocked(host uint64) (first, last int) {
 	sameHost := func(mark, host uint64) int { return cmp.Compare(mark>>32<<32, host) }
 	first, _ = slices.BinarySearchFunc(c.marks, host, sameHost)
 	last = first

@@ -1,7 +1,7 @@
 package bus
 
 // learn ends a multicast that has seen all, and whose slot is left out.
-func (r *responders) learn(subject string, before memory, answered map[string]struct{}) {
+func (r *responderCache) learn(subject string, before memory, answered map[string]struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	names := make(map[string]int)

@@ -305,11 +305,11 @@ func (m match) value(name string) string {
 	return ""
 }
 
-// isDetour reports whether a path leads to a web endpoint only because it is not clean, and would, if it were, lead to one that
+// bypassesClaims reports whether a path leads to a web endpoint only because it is not clean, and would, if it were, lead to one that
 // asks for other claims: /files//private/x, where /files/private/{path+} asks for some and /files/{path+} for none. No path is
 // cleaned here, but many a handler cleans what it gets, as [http.FileServer] does, and would find the same thing. It may have
 // stripped any prefix before.
-func (r *router) isDetour(address subject.Address, found match) bool {
+func (r *router) bypassesClaims(address subject.Address, found match) bool {
 	if found.endpoint.mapped.Style != restmap.Web || len(found.values) == 0 {
 		return false
 	}

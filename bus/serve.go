@@ -58,7 +58,7 @@ func (c *Conn) serve(as reflect.Type, impl any, config *serviceConfig) error {
 		return fmt.Errorf("serve %T on %s: %w", impl, c.host, err)
 	}
 	c.documents.describe(service.Doc, endpoints)
-	for _, warning := range append(service.Warnings, unmeant(as, service, config)...) {
+	for _, warning := range append(service.Warnings, lintMethods(as, service, config)...) {
 		c.logger.Warn().Str("service", service.Name).Msg(warning)
 	}
 	return nil
@@ -253,7 +253,7 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 
 // install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
 // the broker knows of them.
-func (c *Conn) install(ctx context.Context, w *witness, endpoints []*endpoint) error {
+func (c *Conn) install(ctx context.Context, w *asyncErrCollector, endpoints []*endpoint) error {
 	return c.installIn(ctx, w, c.router, endpoints, c.subscribeAll)
 }
 
@@ -273,7 +273,7 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 }
 
 // installIn is install with another router, and another way to subscribe.
-func (c *Conn) installIn(ctx context.Context, w *witness, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
+func (c *Conn) installIn(ctx context.Context, w *asyncErrCollector, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
 	if err := c.chain(endpoints); err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (c *Conn) installIn(ctx context.Context, w *witness, router *router, endpoi
 	if err != nil {
 		c.unsubscribe(before)
 		router.remove(endpoints)
-		_ = c.link.flush(ctx) // until the broker knows, calls would still be sent here, where nobody takes them
+		_ = c.link.flush(ctx) // until the broker knows, calls would still be sent here, where no instance takes them
 	}
 	return c.closedMeanwhile(err)
 }
@@ -315,7 +315,7 @@ func (c *Conn) subscribeAll(endpoints []*endpoint) error {
 		}
 		for i := range e.mapped.Routes {
 			route := &e.mapped.Routes[i]
-			added := &listening{subject: e.subject(c.plane, e.hostOf(c), *route), queue: e.brokerQueue(c), through: subscriptionOf(e, route)}
+			added := &subscription{subject: e.subject(c.plane, e.hostOf(c), *route), queue: e.brokerQueue(c), through: subscribedRouteOf(e, route)}
 			if err := c.subscribe(added); err != nil {
 				return err
 			}
@@ -324,9 +324,9 @@ func (c *Conn) subscribeAll(endpoints []*endpoint) error {
 	return nil
 }
 
-// unmeant warns of methods that a struct mostly has for the program that it is in, and that its callers now have, too: a
-// line for each. Whoever serves an interface, or names the method, means it.
-func unmeant(as reflect.Type, service *reflectapi.Service, config *serviceConfig) (warnings []string) {
+// lintMethods warns of methods that a struct mostly has for the program that it is in, and that its callers now have, too: a
+// line for each. A service of an interface, and an option that names the method, mean it.
+func lintMethods(as reflect.Type, service *reflectapi.Service, config *serviceConfig) (warnings []string) {
 	if as != nil {
 		return nil
 	}

@@ -126,7 +126,7 @@ func Resource(collection string) ServeOption {
 	return serveOption(func(c *serviceConfig) { c.resource = collection })
 }
 
-// PostOnly serves functions in RPC style under POST alone, so that nothing changes because somebody follows a link or a
+// PostOnly serves functions in RPC style under POST alone, so that nothing changes because a person follows a link or a
 // browser loads a page in advance. Those that only read may be opened again, each with [HTTPMethod]. It does not apply to REST
 // and web endpoints. Default: GET and POST.
 func PostOnly() ServeOption {

@@ -93,7 +93,7 @@ func (p *serviceProtocol) add(c *Conn) (first bool, err error) {
 
 // subscribeLocked asks for what is asked of all.
 func (p *serviceProtocol) subscribeLocked(on *nats.Conn) (err error) {
-	p.all, err = p.link.intake.subscribe(on, &listening{subject: allServices, receive: func(message *nats.Msg) *incoming {
+	p.all, err = p.link.dispatcher.subscribe(on, &subscription{subject: allServices, receive: func(message *nats.Msg) *serverCall {
 		p.take(message, nil)
 		return nil
 	}})
@@ -103,8 +103,8 @@ func (p *serviceProtocol) subscribeLocked(on *nats.Conn) (err error) {
 // examine looks whether the broker has denied the subscription since before. It has answered a flush.
 func (p *serviceProtocol) examine(before error) {
 	last := p.link.conn().LastError()
-	denied, ok := denialOf(last)
-	if !ok || last == before || denied != (denial{subject: allServices}) { //nolint:errorlint // the very same report
+	denied, ok := permissionViolationOf(last)
+	if !ok || last == before || denied != (permissionViolation{subject: allServices}) { //nolint:errorlint // the very same report
 		return
 	}
 	p.mu.Lock()
@@ -126,7 +126,7 @@ func (p *serviceProtocol) leave(c *Conn) {
 	defer p.mu.Unlock()
 	p.members = slices.DeleteFunc(p.members, func(member *Conn) bool { return member == c })
 	if len(p.members) == 0 && p.all != nil {
-		p.link.intake.forget(p.all)
+		p.link.dispatcher.forget(p.all)
 		p.all = nil
 	}
 }
@@ -138,12 +138,12 @@ func (p *serviceProtocol) resubscribe(on *nats.Conn) error {
 	if p.all == nil {
 		return nil
 	}
-	p.link.intake.strike(p.all)
+	p.link.dispatcher.deregister(p.all)
 	return p.subscribeLocked(on)
 }
 
 // expects reports whether a denial is of the protocol's own: no error, but how the broker was set up, or who asked.
-func (p *serviceProtocol) expects(denied denial) bool {
+func (p *serviceProtocol) expects(denied permissionViolation) bool {
 	if !denied.publish {
 		return denied.subject == allServices || strings.HasPrefix(denied.subject, allServices+".")
 	}
@@ -157,11 +157,11 @@ func (p *serviceProtocol) expects(denied denial) bool {
 func (c *Conn) appear() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.ContainsFunc(c.subscriptions, (*listening).isOptional) {
+	if slices.ContainsFunc(c.subscriptions, (*subscription).isOptional) {
 		return nil
 	}
 	for _, subject := range []string{c.serviceSubject(), c.serviceSubject() + "." + c.id} {
-		if err := c.listenLocked(&listening{subject: subject, optional: true, receive: c.receiveServiceRequest}); err != nil {
+		if err := c.listenLocked(&subscription{subject: subject, optional: true, receive: c.receiveServiceRequest}); err != nil {
 			return err
 		}
 	}
@@ -171,10 +171,10 @@ func (c *Conn) appear() error {
 // disappear is the first step of leaving.
 func (c *Conn) disappear() {
 	c.link.services.leave(c)
-	c.unsubscribe(slices.DeleteFunc(c.subscribed(), (*listening).isOptional))
+	c.unsubscribe(slices.DeleteFunc(c.subscribed(), (*subscription).isOptional))
 }
 
-func (c *Conn) receiveServiceRequest(message *nats.Msg) *incoming {
+func (c *Conn) receiveServiceRequest(message *nats.Msg) *serverCall {
 	c.link.services.take(message, c)
 	return nil
 }
@@ -249,7 +249,7 @@ const (
 	verbStats = "STATS"
 )
 
-// take has a request answered by somebody else than who takes messages in. What it says beside its subject does not count.
+// take has a request answered on another goroutine than the one that takes messages in. What it says beside its subject does not count.
 func (p *serviceProtocol) take(message *nats.Msg, asked *Conn) {
 	verb, _, _ := strings.Cut(strings.TrimPrefix(message.Subject, servicePrefix), ".")
 	if !slices.Contains([]string{verbPing, verbInfo, verbStats}, verb) || !p.mayAnswer(message.Reply) {

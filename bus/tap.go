@@ -14,7 +14,7 @@ import (
 type callRecord struct {
 	// Ended is when the call had ended.
 	Ended time.Time `json:"ended"`
-	// From and FromID are who called, To and ToID who was called; ToID is empty when nobody took the call.
+	// From and FromID are who called, To and ToID who was called; ToID is empty when no instance took the call.
 	From   string `json:"from"`
 	FromID string `json:"fromId"`
 	To     string `json:"to"`
@@ -47,23 +47,23 @@ const (
 	maxTapWaiting = 64
 )
 
-// tap keeps the latest calls while somebody asks for them.
+// tap keeps the latest calls while a caller asks for them.
 type tap struct {
 	until   atomic.Int64 // Unix nanoseconds; calls after it are not kept
 	waiting atomic.Int64 // questions
 
 	mu     sync.Mutex    // protects all below
-	calls  []callRecord  // the latest, that of number n at n modulo tapSize; nil while nobody asks
+	calls  []callRecord  // the latest, that of number n at n modulo tapSize; nil while no caller asks
 	first  int64         // number of the first call that was kept
 	next   int64         // number of the next call
-	news   chan struct{} // closed when there is one; nil while nobody waits
+	news   chan struct{} // closed when there is one; nil while no caller waits
 	closed chan struct{} // closed when nothing more comes
 }
 
 func newTap() *tap { return &tap{closed: make(chan struct{})} }
 
 // tapping is the [Interceptor] that keeps calls for those who tap: what was served here, and what was called from here and
-// answered by nobody, as nobody else tells of that.
+// answered by no instance, as no other instance reports that.
 func (c *Conn) tapping(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		defer func() {
@@ -129,7 +129,7 @@ func (t *tap) read(after int64) (calls []callRecord, next, missed int64, news <-
 	t.until.Store(time.Now().Add(tapTime).UnixNano())
 	oldest := max(t.first, t.next-tapSize)
 	if after < 0 || after > t.next {
-		after = t.next // somebody who has just come
+		after = t.next // a tap that has just come
 	}
 	if after < oldest {
 		after, missed = oldest, oldest-after
@@ -144,7 +144,7 @@ func (t *tap) read(after int64) (calls []callRecord, next, missed int64, news <-
 	return calls, t.next, missed, t.news
 }
 
-// close lets nobody wait any more.
+// close ends all waiting.
 func (t *tap) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,9 +157,9 @@ func (t *tap) close() {
 
 // Tap tells which calls have ended here after the one of that number, as soon as there is one, or when wait has passed
 // (in nanoseconds, 10 s at most). It begins with a number below zero, which tells where to go on. Calls are kept while
-// somebody asks, 4096 of them; missed are those that were more.
+// a caller asks, 4096 of them; missed are those that were more.
 func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []callRecord, next, missed int64, err error) {
-	conn := servingOf(ctx).conn
+	conn := handlerCtxOf(ctx).conn
 	t := conn.tap
 	calls, next, missed, news := t.read(after)
 	if after < 0 || len(calls) > 0 || missed > 0 || wait <= 0 {

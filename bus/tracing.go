@@ -18,7 +18,7 @@ import (
 // instrumentation is under which name spans and metrics are made.
 const instrumentation = "github.com/busline/busline/bus"
 
-// What the process has when nobody has set up telemetry: to find out whether somebody has.
+// What the process has when the program has not set up telemetry: to find out whether it has.
 //
 //nolint:gochecknoglobals // do not change
 var (
@@ -34,7 +34,7 @@ type tracing struct {
 	host, id   string
 }
 
-// newTracing returns nil when nobody wants spans.
+// newTracing returns nil when the program wants no spans.
 func newTracing(provider trace.TracerProvider, host, id string) *tracing {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
@@ -149,7 +149,7 @@ func (h headerCarrier) Keys() []string {
 func traceIDOf(header wire.Header) string { return traceIDIn(header.Get("Traceparent")) }
 
 // traceIDIn returns the trace of such a field's value, "" for none. It reads what tracing does, so that an error never names a trace
-// that nobody continues.
+// that is not continued.
 func traceIDIn(parent string) string {
 	if parent == "" {
 		return ""

@@ -20,18 +20,18 @@ import (
 type transport interface {
 	// send carries a request to the instances that serve the address. It returns once the request is on its
 	// way, or when ctx ends; an error means that it is not, and that nothing has run.
-	send(ctx context.Context, request *outgoing) error
+	send(ctx context.Context, request *clientCall) error
 }
 
-// outgoing is a request about to leave, and where it goes.
-type outgoing struct {
+// clientCall is a request about to leave, and where it goes.
+type clientCall struct {
 	wire.Request
 	address subject.Address
 	subject string       // of the address, on the connection's plane
-	reply   string       // the subject on which the broker says that nobody is there; it ends with the message id
-	waiting *unicastSlot // of the attempt; nil: nobody waits for an answer to it
+	reply   string       // the subject on which the broker says that no instance is there; it ends with the message id
+	waiting *pendingCall // of the attempt; nil: no caller waits for an answer to it
 	local   bool         // it has stayed in the process; set once it was sent
-	given   *given       // Go values instead of the body; nil when the body is written
+	given   *localValues // Go values instead of the body; nil when the body is written
 
 	unwritable bool // the given arguments cannot be written, and so were refused
 
@@ -50,7 +50,7 @@ type outgoing struct {
 }
 
 // exchange begins a call.
-func (o *outgoing) exchange() *Exchange {
+func (o *clientCall) exchange() *Exchange {
 	o.seen = Exchange{Address: o.address, Side: ClientSide, Request: &o.Request, began: time.Now(), out: o}
 	return &o.seen
 }
@@ -58,7 +58,7 @@ func (o *outgoing) exchange() *Exchange {
 // replier carries acks and responses back to the instances that sent the requests.
 type replier interface {
 	// reply sends a response. head is its prepared beginning, nil for none.
-	reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error
+	reply(to *serverCall, head *wire.ResponseHead, response *wire.Response) error
 }
 
 // natsTransport carries messages over the broker, as text.
@@ -68,9 +68,9 @@ type natsTransport struct {
 	response string // the response subject of this instance
 }
 
-// send publishes with a reply subject of the request's own, on which the broker tells when nobody subscribes.
+// send publishes with a reply subject of the request's own, on which the broker tells when no instance subscribes.
 // Acks and responses come to the response subject all the same.
-func (t *natsTransport) send(ctx context.Context, request *outgoing) error {
+func (t *natsTransport) send(ctx context.Context, request *clientCall) error {
 	sent, err := t.publishRequest(ctx, request.subject, request.reply, request.head, &request.Request)
 	if !sent && err == nil {
 		return t.sendInParts(ctx, request)
@@ -93,7 +93,7 @@ func (t *natsTransport) newReply() (reply, msgID string) {
 }
 
 // reply answers a request on the response subject of its sender.
-func (t *natsTransport) reply(to *incoming, head *wire.ResponseHead, response *wire.Response) error {
+func (t *natsTransport) reply(to *serverCall, head *wire.ResponseHead, response *wire.Response) error {
 	sent, err := t.publishResponse(to, head, response)
 	if !sent && err == nil {
 		return t.replyInParts(to, response)
@@ -118,7 +118,7 @@ func (t *natsTransport) publishRequest(ctx context.Context, to, reply string, he
 
 // publishResponse does so with an ack, a response, or a part of one. The response of a handler waits for room until the time of
 // its request is over. Others come from the goroutine that takes messages in, and wait for nothing.
-func (t *natsTransport) publishResponse(to *incoming, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
+func (t *natsTransport) publishResponse(to *serverCall, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
 	if t.link.refuses(len(response.Body)) {
 		return false, nil
 	}
@@ -166,7 +166,7 @@ func newCallers(plane string) *callers {
 }
 
 // responseSubject returns where the sender of a request listens; false if the request does not name a valid one. A sender that
-// only greets, as everybody does, is not cached.
+// only greets, as every instance does, is not cached.
 func (c *callers) responseSubject(request *wire.Request, greets bool) (string, bool) {
 	from := peer{request.FromHost, request.FromID}
 	c.mu.RLock()
@@ -198,7 +198,7 @@ func (c *callers) responseSubject(request *wire.Request, greets bool) (string, b
 // spare is the memory that the connections of a link leave to each other. With pools of its own each would keep some, and a
 // pool that is used once takes 128 bytes for each core.
 type spare struct {
-	outgoing sync.Pool // of *outgoing
+	outgoing sync.Pool // of *clientCall
 	givens   sync.Pool // of *given
 	incoming sync.Pool // of *incoming that were answered
 	acks     sync.Pool // of *wire.Response, to parse the next one into
@@ -214,21 +214,21 @@ func unused[T any](pool *sync.Pool) *T {
 }
 
 // reuse takes back an answered request once its results are read.
-func (c *Conn) reuse(answered *outgoing) {
+func (c *Conn) reuse(answered *clientCall) {
 	if !answered.reusable || len(c.interceptors) > 0 {
 		return
 	}
 	if answered.given != nil {
-		*answered.given = given{}
+		*answered.given = localValues{}
 		c.link.spare.givens.Put(answered.given)
 	}
-	*answered = outgoing{}
+	*answered = clientCall{}
 	c.link.spare.outgoing.Put(answered)
 }
 
-// newIncoming returns memory for a request, which is to be parsed into its Request.
-func (c *Conn) newIncoming() *incoming {
-	in := unused[incoming](&c.link.spare.incoming)
+// newServerCall returns memory for a request, which is to be parsed into its Request.
+func (c *Conn) newServerCall() *serverCall {
+	in := unused[serverCall](&c.link.spare.incoming)
 	in.arrival = new(arrival)
 	in.Request = &in.read
 	in.Request.Header = in.fields[:0]
@@ -236,9 +236,9 @@ func (c *Conn) newIncoming() *incoming {
 }
 
 // reuse takes back an answered request.
-func (l *link) reuse(in *incoming) {
+func (l *link) reuse(in *serverCall) {
 	if in.endpoint.unseen && !in.crashed && !in.lent && in.kept == nil {
-		*in = incoming{}
+		*in = serverCall{}
 		l.spare.incoming.Put(in)
 	}
 }
@@ -259,7 +259,7 @@ func (s *spare) newResponse() *wire.Response {
 	return &made.Response
 }
 
-// reuseResponse takes back a response that nobody has kept, unless it is large.
+// reuseResponse takes back a response that no code has kept, unless it is large.
 func (s *spare) reuseResponse(response *wire.Response) {
 	if cap(response.Header) > usualFields {
 		return

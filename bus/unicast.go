@@ -15,7 +15,7 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// Why a request has reached no one: the broker says that nobody subscribes to the subject, or does not let us publish to
+// Why a request has reached no one: the broker says that no instance subscribes to the subject, or does not let us publish to
 // it. Nothing has run.
 var (
 	errAbsent = errors.New("nobody subscribes")
@@ -30,18 +30,18 @@ func (e leftError) Error() string {
 		"it has left, or does not subscribe to its instance subject"
 }
 
-// roundTrip makes one unicast call: it sends, waits for the ack and the response, and finds out why when nobody
+// roundTrip makes one unicast call: it sends, waits for the ack and the response, and finds out why when no instance
 // is there. Only a request that has provably reached no one is sent again.
-func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response, error) {
-	if err := c.enter(ctx); err != nil {
+func (c *Conn) roundTrip(ctx context.Context, request *clientCall) (*wire.Response, error) {
+	if err := c.beginCall(ctx); err != nil {
 		return nil, err
 	}
 	defer c.calls.Done()
 	ends := time.Now().Add(budget(ctx))
-	if err := c.seal(ctx, request); err != nil {
+	if err := c.prepare(ctx, request); err != nil {
 		return nil, err
 	}
-	var retry *patience // made when nobody is there, which few calls see
+	var retry *backoff // made when no instance is there, which few calls see
 	mayTell := true
 	for {
 		response, err := c.attempt(ctx, request, ends)
@@ -78,9 +78,9 @@ func (c *Conn) roundTrip(ctx context.Context, request *outgoing) (*wire.Response
 	}
 }
 
-// enter has a call under way until leave of c.calls. Once closing has begun, only handlers that still run may make calls.
-func (c *Conn) enter(ctx context.Context) error {
-	if s := servingOf(ctx); s != nil && s.conn == c && c.base.Err() == nil && s.accompany(c.calls) {
+// beginCall has a call under way until leave of c.calls. Once closing has begun, only handlers that still run may make calls.
+func (c *Conn) beginCall(ctx context.Context) error {
+	if s := handlerCtxOf(ctx); s != nil && s.conn == c && c.base.Err() == nil && s.accompany(c.calls) {
 		return nil
 	}
 	if c.calls.Acquire() != worker.Admitted {
@@ -91,8 +91,8 @@ func (c *Conn) enter(ctx context.Context) error {
 
 // send carries a request. While this connection closes, a handler that calls its own host is answered by itself: there
 // are no subscriptions any more that could bring the request.
-func (c *Conn) send(ctx context.Context, sent *outgoing) error {
-	s := servingOf(ctx)
+func (c *Conn) send(ctx context.Context, sent *clientCall) error {
+	s := handlerCtxOf(ctx)
 	if s == nil || s.conn != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.ownHost) {
 		return c.transport.send(ctx, sent)
 	}
@@ -100,7 +100,7 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 		return err
 	}
 	sent.local = true
-	in := c.newIncoming()
+	in := c.newServerCall()
 	in.Address, in.through, in.back, in.own = sent.address, &c.direct, localReplier{c}, true
 	in.copied(sent)
 	if c.receive(in, nil) {
@@ -110,8 +110,8 @@ func (c *Conn) send(ctx context.Context, sent *outgoing) error {
 }
 
 // attempt sends a request once, under an id of its own, and waits until the call ends.
-func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wire.Response, error) {
-	c.stamp(sent, ends)
+func (c *Conn) attempt(ctx context.Context, sent *clientCall, ends time.Time) (*wire.Response, error) {
+	c.setAttemptHeaders(sent, ends)
 	if err := tooLate(ctx, sent.TimeBudget); err != nil {
 		return nil, err
 	}
@@ -134,9 +134,9 @@ func (c *Conn) attempt(ctx context.Context, sent *outgoing, ends time.Time) (*wi
 		if waiting.incomplete() {
 			failed.Executed = ExecutedNo
 		}
-		c.callOff(ctx, sent, waiting.owing())
+		c.cancelAll(ctx, sent, waiting.unanswered())
 	} else if waiting.departing != nil {
-		c.callOff(ctx, sent, waiting.idle())
+		c.cancelAll(ctx, sent, waiting.idle())
 	}
 	return response, err
 }
@@ -166,11 +166,11 @@ func errEnded(ctx context.Context) error {
 }
 
 // await returns the response, or why there is none.
-func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends time.Time) (*wire.Response, error) {
+func (c *Conn) await(ctx context.Context, sent *clientCall, s *pendingCall, ends time.Time) (*wire.Response, error) {
 	probe := unicastProbe{conn: c, slot: s, local: sent.local}
 	var outage <-chan struct{} // nil: no outage ends a call that has stayed in the process
 	if !sent.local {
-		outage = c.link.outage.tooLong()
+		outage = c.link.state.graceExpired()
 	}
 	if s.isRemindable(sent.TimeBudget) {
 		c.pending.reminder.expect(sent.MsgID)
@@ -220,7 +220,7 @@ func (c *Conn) await(ctx context.Context, sent *outgoing, s *unicastSlot, ends t
 }
 
 // outcome returns the response, or why there is none.
-func (c *Conn) outcome(s *unicastSlot) (*wire.Response, error) {
+func (c *Conn) outcome(s *pendingCall) (*wire.Response, error) {
 	response, err := s.outcome()
 	if errors.Is(err, errDenied) {
 		err = c.forbidden(s.subject)
@@ -230,7 +230,7 @@ func (c *Conn) outcome(s *unicastSlot) (*wire.Response, error) {
 
 // isSoon waits for the outcome, the reminder or the end of the context, for which it returns false. Whatever else ends a
 // call is announced on channels that all calls share, and calls would contend for their locks.
-func (s *unicastSlot) isSoon(ctx context.Context) bool {
+func (s *pendingCall) isSoon(ctx context.Context) bool {
 	ended := endOf(ctx)
 	if ended == nil { // no select is needed
 		<-s.news
@@ -247,42 +247,42 @@ func (s *unicastSlot) isSoon(ctx context.Context) bool {
 // endOf returns the Done of a context; nil for that of a handler who has not asked for it so far: making it for so short a
 // time costs more than noticing the end a little later. The time that is left is known without it.
 func endOf(ctx context.Context) <-chan struct{} {
-	if handler, ok := ctx.(*serving); ok {
+	if handler, ok := ctx.(*handlerCtx); ok {
 		return handler.doneIfMade()
 	}
 	return ctx.Done()
 }
 
-// How long a caller waits before it tries again when nobody is there.
+// How long a caller waits before it tries again when no instance is there.
 const (
-	firstPause    = 5 * time.Millisecond   // before the second attempt at a subject that nobody subscribes to
+	firstPause    = 5 * time.Millisecond   // before the second attempt at a subject that no instance subscribes to
 	longestPause  = 50 * time.Millisecond  // between later attempts
 	replaceWindow = 500 * time.Millisecond // how long a host that was there before may be away
 )
 
-// patience says how often to try a host that nobody answers for: once more if it is unknown, for a while if it has answered
+// backoff says how often to try a host that no instance answers for: once more if it is unknown, for a while if it has answered
 // before, as it is likely being replaced.
-type patience struct {
+type backoff struct {
 	next  time.Duration
 	until time.Time // when the last attempt is made
 	tried time.Time // when the latest attempt began; zero: there was none
 	left  []peer    // who has taken the first part of a request, and was not there for the others
 }
 
-func newPatience() *patience {
-	return &patience{next: firstPause, until: time.Now().Add(replaceWindow)}
+func newPatience() *backoff {
+	return &backoff{next: firstPause, until: time.Now().Add(replaceWindow)}
 }
 
 // renew gives the host all the time again, as an instance was there until now. The pauses stay as long as they have become. An
 // instance that takes a first part once more has not left: it will not be there for the others the next time, either.
-func (p *patience) renew(left peer) {
+func (p *backoff) renew(left peer) {
 	if !slices.Contains(p.left, left) {
 		p.left, p.until = append(p.left, left), time.Now().Add(replaceWindow)
 	}
 }
 
 // pause waits before the next attempt; false when there is none. Known reports whether the host has been heard of by now.
-func (p *patience) pause(ctx context.Context, known bool, ends time.Time) bool {
+func (p *backoff) pause(ctx context.Context, known bool, ends time.Time) bool {
 	pause := min(p.next, time.Until(p.until))
 	if !p.tried.IsZero() && !known || pause <= 0 || time.Until(ends) < pause {
 		return false
@@ -311,9 +311,9 @@ func sleep(ctx context.Context, wait time.Duration) bool {
 const allowPath = "/allow"
 
 // newAllowed asks a host under which methods it serves a path.
-func newAllowed(address subject.Address) (*outgoing, error) {
+func newAllowed(address subject.Address) (*clientCall, error) {
 	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
-	return newOutgoing(http.MethodGet, &url.URL{
+	return newClientCall(http.MethodGet, &url.URL{
 		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(controlPort), Path: allowPath, RawQuery: query.Encode(),
 	}, nil, nil)
 }
@@ -331,19 +331,19 @@ func parseAllowed(body []byte) (methods []string, err error) {
 var errUntold = errors.New("the host does not tell what it serves")
 
 // askAllowed asks a host under which methods it serves a path, and returns the instance that has answered, too; errAbsent
-// when nobody is there.
+// when no instance is there.
 func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, by peer, err error) {
 	if address.Port == controlPort && address.Path == allowPath {
 		return nil, peer{}, errAbsent // a host that does not answer this is not there
 	}
 	question, err := newAllowed(address)
 	if err == nil {
-		err = c.seal(ctx, question)
+		err = c.prepare(ctx, question)
 	}
 	if err != nil {
 		return nil, peer{}, err
 	}
-	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // it calls nobody: a host answers it at any depth
+	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // it calls no other host: a host answers it at any depth
 	response, err := c.attempt(ctx, question, ends)
 	switch {
 	case err != nil:
@@ -357,8 +357,8 @@ func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends tim
 }
 
 // absentResponse is what the instance that was asked would have answered itself, had the broker delivered the request.
-func (c *Conn) absentResponse(request *outgoing, methods []string, by peer) *wire.Response {
-	refused := absent(request.address, methods)
+func (c *Conn) absentResponse(request *clientCall, methods []string, by peer) *wire.Response {
+	refused := notFoundError(request.address, methods)
 	refused.Host, refused.ID, refused.MsgID = by.host, by.id, request.MsgID
 	refused.TraceID, refused.Path = traceIDOf(request.Header), request.address.Path
 	response := refused.response()
@@ -366,8 +366,8 @@ func (c *Conn) absentResponse(request *outgoing, methods []string, by peer) *wir
 	return response
 }
 
-// noResponder is the error of a request that nobody takes, as the last attempt has found.
-func (c *Conn) noResponder(request *outgoing, last error) *Error {
+// noResponder is the error of a request that no instance takes, as the last attempt has found.
+func (c *Conn) noResponder(request *clientCall, last error) *Error {
 	failed := newError(http.StatusServiceUnavailable, ExecutedNo, ErrNoResponder,
 		"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
 	if gone, left := errors.AsType[leftError](last); left {

@@ -121,7 +121,7 @@ func checkShutOut(t *testing.T, conn *bus.Conn, log *journal, why error) {
 	}
 }
 
-// letIn writes a new user, and waits until the connection has found it.
+// acquireOrReject writes a new user, and waits until the connection has found it.
 func (o *operated) letIn(conn *bus.Conn, file string) {
 	o.t.Helper()
 	changed := conn.NATS().StatusChanged(nats.CONNECTED)

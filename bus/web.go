@@ -25,11 +25,11 @@ func plainHandler(handler http.Handler) webHandler {
 
 // runWeb makes the run of a web endpoint: the message becomes an *http.Request, what the handler writes becomes
 // the response.
-func runWeb(e *endpoint, handler webHandler) func(context.Context, *incoming) (*wire.Response, error) {
+func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) (*wire.Response, error) {
 	if e.bodyLimit == 0 {
 		e.bodyLimit = webBodyLimit
 	}
-	return func(ctx context.Context, in *incoming) (*wire.Response, error) {
+	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
 		// Without a server httputil.ReverseProxy takes itself to be in a test, and passes on half an answer as a whole one.
 		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.serving.conn.link.server), in)
 		if err != nil {
@@ -56,7 +56,7 @@ func cutOff(cause error) *Error {
 }
 
 // httpRequest builds the request that an http.Handler expects.
-func httpRequest(ctx context.Context, in *incoming) (*http.Request, error) {
+func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 	message := in.Request
 	address, err := url.ParseRequestURI(message.Target)
 	if err != nil {
@@ -84,7 +84,7 @@ func httpRequest(ctx context.Context, in *incoming) (*http.Request, error) {
 // removeUploads removes the files in which ParseMultipartForm has put what was too large for memory, as a server of net/http does.
 func removeUploads(request *http.Request) {
 	if request.MultipartForm != nil {
-		_ = request.MultipartForm.RemoveAll() // nobody reads them any more, and the temporary directory is not ours
+		_ = request.MultipartForm.RemoveAll() // they are not read any more, and the temporary directory is not ours
 	}
 }
 
@@ -100,7 +100,7 @@ type recorder struct {
 
 func (r *recorder) Header() http.Header { return r.header }
 
-// WriteHeader sets the status once; informational ones are passed over, as there is nobody to see them.
+// WriteHeader sets the status once; informational ones are passed over, as no client sees them.
 func (r *recorder) WriteHeader(status int) {
 	if r.wrote || (status >= 100 && status < 200) {
 		return

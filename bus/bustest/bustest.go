@@ -1,4 +1,4 @@
-// Package bustest gives each test a bus of its own: a broker in the process and a plane that nobody else uses.
+// Package bustest gives each test a bus of its own: a broker in the process and a plane of its own.
 //
 //	func TestAdd(t *testing.T) {
 //		b := bustest.New(t)
@@ -36,7 +36,7 @@ import (
 const closeTimeout = 10 * time.Second
 
 // ackWait is longer than the default: a machine that builds and tests much at once may be busy for a second, and a test
-// that fails for that reason is useless. So long also takes a multicast to a host for which somebody only listens, such as a
+// that fails for that reason is useless. So long also takes a multicast to a host for which a client only listens, such as a
 // subscription of the test to everything.
 const ackWait = 10 * time.Second
 

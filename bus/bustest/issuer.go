@@ -59,7 +59,7 @@ func (i *Issuer) Token(said claims.Claims) string {
 	return token
 }
 
-// WithActor returns a context whose calls are made for somebody with these claims: bus.WithActor with such a token. A method may be called
+// WithActor returns a context whose calls are made for a caller with these claims: bus.WithActor with such a token. A method may be called
 // with it directly, too, without a bus: there bus.ClaimsOf returns what its token says, as the service that trusts this issuer would
 // find it, and nothing if the token is not valid now. Inside a handler that changes nothing: its caller stays who it is.
 func (i *Issuer) WithActor(ctx context.Context, said claims.Claims) context.Context {

@@ -74,7 +74,7 @@ func (v *Verifier) startRefresh() {
 	})
 }
 
-// pause is the time until the next attempt that nobody asks for.
+// pause is the time until the next attempt that no caller asks for.
 func (r *refresher) pause() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
