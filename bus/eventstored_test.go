@@ -373,10 +373,12 @@ func TestEventsAreAskedForAnew(t *testing.T) {
 			subscribe(t, mailing, newSink(), bus.Durable())
 			bus.StopAsking(mailing)
 			another := bustest.New(t)
-			asked, err := another.Connect("spy.example").NATS().SubscribeSync("$JS.API.CONSUMER.MSG.NEXT.*.mailer_example__on-ordered")
+			spy := another.Connect("spy.example")
+			asked, err := spy.NATS().SubscribeSync("$JS.API.CONSUMER.MSG.NEXT.*.mailer_example__on-ordered")
 			if err != nil {
 				t.Fatal(err)
 			}
+			flush(t, spy.NATS())
 			way.move(another.Broker())
 			lose(mailing, way)
 			if _, err := asked.NextMsgWithContext(t.Context()); err != nil {

@@ -58,7 +58,7 @@ func (f *foreign) answer(message *nats.Msg, texts ...string) {
 		to = message.Reply
 	}
 	for _, text := range texts {
-		if err := f.raw.Publish(to, []byte(strings.NewReplacer("MSG", id, "\n", "\r\n").Replace(text))); err != nil {
+		if err := f.raw.Publish(to, []byte(strings.NewReplacer("MSG", id, "\n", "\r\n").Replace(text))); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 			f.t.Error(err)
 		}
 	}

@@ -190,7 +190,7 @@ func flushed(ctx context.Context, connection *nats.Conn) error {
 // our own is a [batch.Conn], which accepts everything, and publishing waits for room in it, as long as the context allows. For a
 // connection that was given, and for one without batching, the limit is the application's nats.FlusherTimeout.
 
-// stalledAfter is how long a broker may accept nothing, while there is no room for more, before it counts as stalled. The connection
+// stalledAfter is how long a broker may accept nothing of what there is to send before it counts as stalled. The connection
 // is not healthy then, and acks do not wait in memory any more.
 const stalledAfter = time.Second
 
@@ -218,7 +218,7 @@ func (l *link) publishNow(subject, reply string, payload []byte) error {
 // isStalled reports whether the broker has accepted nothing for a while.
 func (l *link) isStalled() bool {
 	writer := l.writer.Load()
-	return writer != nil && writer.FullFor() > stalledAfter
+	return writer != nil && writer.StalledFor() > stalledAfter
 }
 
 // awaitRoom waits for the caller's turn to publish, and then for room. done ends the turn.

@@ -40,9 +40,10 @@ const (
 
 // Conn is a connection that collects writes. Its methods are safe for concurrent use.
 type Conn struct {
-	conn net.Conn
-	send func()       // sendAll as a value, so that a go statement allocates nothing
-	full atomic.Int64 // Unix nanoseconds since when there is no room; 0: there is
+	conn  net.Conn
+	send  func()       // sendAll as a value, so that a go statement allocates nothing
+	full  atomic.Bool  // there is no room
+	since atomic.Int64 // Unix nanoseconds: the peer has accepted nothing since then; 0: there is nothing to send
 
 	mu      sync.Mutex    // protects the fields below
 	changed chan struct{} // closed when there is room, or nothing more to send; nil if no call waits for that
@@ -75,11 +76,11 @@ func New(conn net.Conn) *Conn {
 }
 
 // IsFull reports whether 64 KiB or more wait to be sent.
-func (c *Conn) IsFull() bool { return c.full.Load() != 0 }
+func (c *Conn) IsFull() bool { return c.full.Load() }
 
-// FullFor returns for how long the connection has been full without a break, and zero if it is not.
-func (c *Conn) FullFor() time.Duration {
-	since := c.full.Load()
+// StalledFor returns for how long the peer has accepted nothing of what there is to send, and zero if there is nothing.
+func (c *Conn) StalledFor() time.Duration {
+	since := c.since.Load()
 	if since == 0 {
 		return 0
 	}
@@ -150,7 +151,7 @@ func (c *Conn) Write(data []byte) (int, error) {
 		c.waiting = append(c.waiting, data...)
 	}
 	if len(c.waiting) >= limit {
-		c.full.CompareAndSwap(0, time.Now().UnixNano())
+		c.full.Store(true)
 	}
 	c.startLocked()
 	return len(data), nil
@@ -190,7 +191,7 @@ func (c *Conn) sendAll() {
 	for len(c.waiting) > 0 && c.err == nil {
 		batch := c.waiting
 		c.waiting, c.spare = c.spare, nil
-		c.full.Store(0)
+		c.full.Store(false)
 		c.changeLocked()
 		c.sendLocked(batch)
 		if cap(batch) <= piece {
@@ -198,13 +199,15 @@ func (c *Conn) sendAll() {
 		}
 	}
 	c.sending = false
+	c.since.Store(0)
 	c.changeLocked()
 }
 
 // sendLocked writes to the connection. A slow peer gets more time, as long as it accepts something.
 func (c *Conn) sendLocked(batch []byte) {
 	for sent := 0; sent < len(batch); {
-		n, err := c.stepLocked(batch[sent:min(len(batch), sent+piece)], time.Time{})
+		c.since.Store(time.Now().UnixNano())
+		n, err := c.stepLocked(batch[sent:min(len(batch), sent+limit)], time.Time{})
 		sent += n
 		if err != nil && (n == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			c.failLocked(err)

@@ -53,7 +53,7 @@ func TestAwaitRoom(t *testing.T) {
 		write(t, ours, make([]byte, 1<<10)) // is being sent
 		synctest.Wait()
 		for range 64 {
-			if ours.IsFull() || ours.FullFor() != 0 || ours.AwaitRoom(t.Context()) != nil {
+			if ours.IsFull() || ours.AwaitRoom(t.Context()) != nil {
 				t.Fatal("it is full before there are 64 KiB")
 			}
 			write(t, ours, make([]byte, 1<<10))
@@ -64,8 +64,8 @@ func TestAwaitRoom(t *testing.T) {
 		if err := ours.AwaitRoom(ctx); err == nil || err.Error() != "the cause" || time.Since(begun) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
-		if full := ours.FullFor(); !ours.IsFull() || full != time.Second {
-			t.Errorf("it has been full for %v, want a second", full)
+		if stalled := ours.StalledFor(); !ours.IsFull() || stalled != time.Second {
+			t.Errorf("it has been stalled for %v, want a second", stalled)
 		}
 		go func() {
 			time.Sleep(time.Second)
@@ -75,6 +75,9 @@ func TestAwaitRoom(t *testing.T) {
 			t.Errorf("%v after %v, full: %t", err, time.Since(begun), ours.IsFull())
 		}
 		synctest.Wait()
+		if stalled := ours.StalledFor(); stalled != 0 {
+			t.Errorf("it has been stalled for %v, and there is nothing to send", stalled)
+		}
 		if err := ours.Close(); err != nil {
 			t.Error(err)
 		}
