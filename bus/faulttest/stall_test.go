@@ -26,18 +26,20 @@ func TestStalledBroker(t *testing.T) {
 			s.instance(t, 0)
 			caller := s.connect(t, "caller.example", "", dial(t, link.url()))
 			link.stall()
-			longest := fill(t, caller, pick(time.Second, 2*time.Second))
+			var longest time.Duration
+			for rounds := 0; rounds == 0 || caller.Healthy(); rounds++ { // sockets may hold more than one round
+				if longest = max(longest, fill(t, caller, pick(time.Second, 2*time.Second))); rounds > 10 {
+					t.Fatal("it is healthy while the broker accepts nothing")
+				}
+			}
 
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			small := send(ctx, caller, nil)
 			ctx, leave := context.WithCancel(t.Context())
 			time.AfterFunc(100*time.Millisecond, leave)
-			if cancelled := send(ctx, caller, nil); name == "own" && !errors.Is(cancelled.err, context.Canceled) {
+			if cancelled := send(ctx, caller, nil); !errors.Is(cancelled.err, context.Canceled) && !errors.Is(cancelled.err, bus.ErrDisconnected) {
 				t.Errorf("the call that was cancelled: %v", cancelled.err)
-			}
-			if caller.Healthy() {
-				t.Error("it is healthy while the broker accepts nothing")
 			}
 			began := time.Now()
 			ctx, cancel = context.WithTimeout(t.Context(), time.Second)
