@@ -89,20 +89,26 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	return call.latest.err
 }
 
-func (c *Conn) carry(ctx context.Context, request *clientCall, again bool) (_ *wire.Response, err error) {
-	if request.carry != nil {
-		return nil, request.carry(ctx)
-	}
-	if again {
-		if request, err = c.anew(request); err != nil {
-			return nil, err
+// carry sends a request, and returns an *[Error] when it gets no response.
+func (c *Conn) carry(ctx context.Context, request *clientCall, again bool) (response *wire.Response, err error) {
+	switch {
+	case request.carry != nil:
+		err = request.carry(ctx)
+	case again:
+		if request, err = c.anew(request); err == nil {
+			response, err = c.roundTrip(ctx, request)
 		}
+	default:
+		response, err = c.roundTrip(ctx, request)
 	}
-	response, err := c.roundTrip(ctx, request)
-	if failed, ok := errors.AsType[*Error](err); ok && failed.TraceID == "" {
+	if err == nil {
+		return response, nil
+	}
+	failed := asError(err)
+	if failed.TraceID == "" && request.carry == nil {
 		failed.TraceID = traceIDOf(request.Header)
 	}
-	return response, err
+	return nil, failed
 }
 
 // anew returns a copy of a request that an interceptor sends again. A handler that was given Go values may still fill in

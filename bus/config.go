@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -109,7 +110,7 @@ func environmentConfig() *connectConfig {
 		shortCircuit: shortCircuit,
 		circuitFault: circuitFault,
 		handlerLimit: defaultHandlerLimit,
-		messageLimit: defaultMessageLimit,
+		messageLimit: fragment.DefaultMessageLimit,
 		ackWait:      defaultAckWait,
 		claimsConfig: claims.Config{
 			KeySet: os.Getenv("BUS_JWKS"), Issuer: os.Getenv("BUS_JWT_ISSUER"), Audience: os.Getenv("BUS_JWT_AUDIENCE"),
@@ -163,8 +164,8 @@ func (c *connectConfig) validate() error {
 	if c.handlerLimit < 1 {
 		return fmt.Errorf("handler limit %d is too low: set at least 1 with bus.WithMaxHandlers", c.handlerLimit)
 	}
-	if c.messageLimit < minMessageLimit || c.messageLimit > maxMessageLimit {
-		return fmt.Errorf("message limit of %d bytes is out of range: set %d to %d with bus.WithMaxMessageBytes", c.messageLimit, minMessageLimit, maxMessageLimit)
+	if c.messageLimit < fragment.MinMessageLimit || c.messageLimit > fragment.MaxMessageLimit {
+		return fmt.Errorf("message limit of %d bytes is out of range: set %d to %d with bus.WithMaxMessageBytes", c.messageLimit, fragment.MinMessageLimit, fragment.MaxMessageLimit)
 	}
 	if c.ackWait <= 0 {
 		return fmt.Errorf("ack wait %s is too short: set a time above zero with bus.WithAckWait", c.ackWait)

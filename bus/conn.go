@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
@@ -171,7 +172,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 	conn.destinations = newDestinations(conn)
 	conn.transport = conn.nats
 	conn.unfinished = newUnfinished(conn, config.messageLimit)
-	conn.pending = newPending(conn.stranger, config.messageLimit, newPartsMemory(config.messageLimit))
+	conn.pending = newPending(conn.stranger, encodeError, config.messageLimit, fragment.NewMemory(config.messageLimit))
 	conn.base, conn.stop = context.WithCancel(context.Background())
 	conn.examined = link.conn().LastError() // an earlier error has nothing to do with us
 	link.join(conn)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/restmap"
 )
 
@@ -15,24 +16,24 @@ import (
 var (
 	// ErrNoResponder says that no instance serves the host, or is the one, that was called, on this plane. Nothing has run, unless
 	// an interceptor has made the call more than once: see Executed.
-	ErrNoResponder = errors.New("no responder")
+	ErrNoResponder = status.ErrNoResponder
 	// ErrNoAck says that an instance may have received the call, but no instance acked it within the ack wait (see
 	// [WithAckWait]), or the time budget if that is shorter. It may have run.
-	ErrNoAck = errors.New("no ack")
+	ErrNoAck = status.ErrNoAck
 	// ErrTimeout says that there was no answer within the time budget: it was spent before the call was sent, or by the
 	// server that took it. A 504 with which a handler answers counts as well. Executed reports whether it may have run.
-	ErrTimeout = errors.New("timeout")
+	ErrTimeout = status.ErrTimeout
 	// ErrInstanceLost says that an instance took the call and is gone from the broker since: it has crashed, or cannot be
 	// reached.
-	ErrInstanceLost = errors.New("instance lost")
+	ErrInstanceLost = status.ErrInstanceLost
 	// ErrDisconnected says that the broker is out of reach: the call was not sent, or the broker went away while the call
 	// was under way, and did not come back soon. Executed says which.
-	ErrDisconnected = errors.New("disconnected from the broker")
+	ErrDisconnected = status.ErrDisconnected
 	// ErrClosed says that the connection was closed with Close.
-	ErrClosed = errors.New("connection closed")
+	ErrClosed = status.ErrClosed
 	// ErrCallerLeft is what context.Cause says in a handler whose caller has stopped waiting, because the caller's own
 	// context ended or was cancelled.
-	ErrCallerLeft = errors.New("the caller stopped waiting")
+	ErrCallerLeft = status.ErrCallerLeft
 )
 
 // Executed reports whether a call that failed may have had an effect.
@@ -40,12 +41,12 @@ type Executed int
 
 const (
 	// ExecutedUnknown means that the request left and no answer came: it may have run, or may run yet.
-	ExecutedUnknown Executed = iota
+	ExecutedUnknown = Executed(status.ExecutedUnknown)
 	// ExecutedNo means that no handler has seen the request: it did not leave, it reached no instance, or it was refused
 	// before. Calling again is safe.
-	ExecutedNo
+	ExecutedNo = Executed(status.ExecutedNo)
 	// ExecutedYes means that a handler ran, and this error is its answer.
-	ExecutedYes
+	ExecutedYes = Executed(status.ExecutedYes)
 )
 
 // String returns "unknown", "no" or "yes".
@@ -173,6 +174,15 @@ type coder interface {
 func asError(err error) *Error {
 	outermost, _ := errors.AsType[coder](err)
 	switch known := outermost.(type) {
+	case *status.Error:
+		failed := &Error{
+			Status: known.Status, Detail: known.Detail, Host: known.Host, ID: known.ID, MsgID: known.MsgID,
+			Executed: Executed(known.Executed), RetryAfter: known.RetryAfter, internal: known.Internal, cause: known.Cause,
+		}
+		if err != error(known) { //nolint:errorlint // the outermost error, not one inside
+			failed.Detail, failed.cause = strings.Replace(err.Error(), known.Error(), known.Detail, 1), err
+		}
+		return failed
 	case *Error:
 		direct, isDirect := err.(*Error) //nolint:errorlint // the outermost error, not one inside
 		if isDirect && direct.Status == failure(direct.Status) {

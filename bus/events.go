@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -232,7 +233,7 @@ func (c *Conn) storeEvent(ctx context.Context, event *clientCall, store eventSto
 // have a whole time budget, and share only the depth, the actor and the trace of the chain.
 func (c *Conn) sealEvent(ctx context.Context, event *clientCall) error {
 	if ctx.Err() != nil {
-		return newError(statusOfContext(ctx.Err()), ExecutedNo, errEnded(ctx), "the context ended before the event was fired")
+		return newError(statusOfContext(ctx.Err()), ExecutedNo, status.ContextEnded(ctx), "the context ended before the event was fired")
 	}
 	if err := c.prepare(ctx, event); err != nil {
 		return err
@@ -258,7 +259,7 @@ func (c *Conn) confirm(ctx context.Context, event *clientCall, before error) err
 	last := c.link.conn().LastError()
 	if denied, ok := permissionViolationOf(last); ok && last != before && denied == (permissionViolation{publish: true, subject: event.subject}) { //nolint:errorlint // the very same report
 		failed := c.forbidden(event.subject)
-		failed.Executed, failed.cause = ExecutedNo, nats.ErrPermissionViolation
+		failed.Executed, failed.Cause = status.ExecutedNo, nats.ErrPermissionViolation
 		return failed
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
@@ -160,13 +161,8 @@ func RunningRequests(c *Conn) int {
 }
 
 // HeldByParts returns how many bytes messages in parts hold.
-func HeldByParts(c *Conn) (held int) {
-	for _, memory := range []*partsMemory{c.unfinished.memory, c.pending.memory} {
-		memory.mu.Lock()
-		held += int(memory.held)
-		memory.mu.Unlock()
-	}
-	return held
+func HeldByParts(c *Conn) int {
+	return c.unfinished.memory.BytesHeld() + c.pending.memory.BytesHeld()
 }
 
 // UnfinishedMessages returns of how many requests and responses parts are still to come.
@@ -179,32 +175,32 @@ func UnfinishedMessages(c *Conn) int {
 }
 
 // Parts puts messages together, without anything around.
-type Parts struct{ assembly *assembly }
+type Parts struct{ assembly *fragment.Reassembly }
 
 // Add takes a part of a message of at most so many bytes. The body is there once the message is whole.
 func (p *Parts) Add(part wire.Fragment, body []byte, limit int) (whole []byte, err error) {
 	if p.assembly == nil {
-		p.assembly, err = newAssembly(part, body, limit)
+		p.assembly, err = fragment.NewReassembly(part, body, limit)
 	} else {
-		err = p.assembly.add(part, body)
+		err = p.assembly.Add(part, body)
 	}
-	if err != nil || !p.assembly.whole() {
+	if err != nil || !p.assembly.IsComplete() {
 		return nil, err
 	}
-	return p.assembly.body(), nil
+	return p.assembly.Body(), nil
 }
 
 // ErrRepeated is the error that leaves a message as it is.
-var ErrRepeated = errRepeated
+var ErrRepeated = fragment.ErrRepeated
 
 // ArrivedRequest cuts up a request for a broker that takes so many bytes, and puts it together again.
 func ArrivedRequest(sent *wire.Request, payload int) (*wire.Request, error) {
-	return arrivedRequest(sent, payload)
+	return fragment.ArrivedRequest(sent, payload)
 }
 
 // ArrivedResponse does so with a response.
 func ArrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
-	return arrivedResponse(sent, payload)
+	return fragment.ArrivedResponse(sent, payload)
 }
 
 // BesideInDocuments is how many endpoints another one on that path is compared with when it is registered.

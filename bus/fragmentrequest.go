@@ -4,10 +4,13 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/wire"
 )
@@ -15,7 +18,7 @@ import (
 // unfinished are the requests of which parts are still to come. Only who sent the first part of one can add to it.
 type unfinished struct {
 	conn   *Conn
-	memory *partsMemory
+	memory *fragment.Memory
 	limit  int // of a body, in bytes
 
 	mu       sync.Mutex // protects all below
@@ -35,10 +38,10 @@ func keyOf(request *wire.Request) requestKey {
 
 // unfinishedRequest is one of them. What protects unfinished protects it.
 type unfinishedRequest struct {
-	parts   *assembly
+	parts   *fragment.Reassembly
 	in      *serverCall // the first part
 	subject string      // to which the others are published
-	held    holding
+	held    fragment.Reservation
 	begun   time.Time
 	abandon *time.Timer   // at the end of the time budget, or when no part has come for partWait
 	place   *list.Element // in stalest
@@ -46,7 +49,7 @@ type unfinishedRequest struct {
 
 func newUnfinished(c *Conn, limit int) *unfinished {
 	return &unfinished{
-		conn: c, memory: newPartsMemory(limit), limit: limit, requests: make(map[requestKey]*unfinishedRequest),
+		conn: c, memory: fragment.NewMemory(limit), limit: limit, requests: make(map[requestKey]*unfinishedRequest),
 		stalest: list.New(), refused: newRefusedParts(),
 	}
 }
@@ -75,7 +78,7 @@ func (u *unfinished) beginGood(in *serverCall, published string) error {
 	if err := u.conn.tokenMissing(in.Request, in.endpoint); err != nil {
 		return err
 	}
-	parts, err := newAssembly(in.Request.Fragment, in.Request.Body, min(u.limit, in.endpoint.bodyLimit))
+	parts, err := fragment.NewReassembly(in.Request.Fragment, in.Request.Body, min(u.limit, in.endpoint.bodyLimit))
 	if err != nil {
 		return err
 	}
@@ -90,13 +93,13 @@ func (u *unfinished) keep(first *serverCall, kept *unfinishedRequest, size int) 
 	defer u.mu.Unlock()
 	switch {
 	case u.closed:
-		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrClosed, "the instance is closing")
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the instance is closing")
 	case u.requests[name] != nil || u.refused.has(refusedKey{name, kept.subject}):
-		u.conn.drop(kept.subject, errRepeated)
+		u.conn.drop(kept.subject, fragment.ErrRepeated)
 		return nil
 	}
-	kept.held = holding{memory: u.memory, sender: name.id + "." + name.host}
-	if err := u.growLocked(kept, max(size+requestCost, u.memory.least())); err != nil {
+	kept.held = u.memory.Reserve(name.id + "." + name.host)
+	if err := u.growLocked(kept, max(size+fragment.RequestCost, u.memory.LeastReservation())); err != nil {
 		return err
 	}
 	kept.place = u.stalest.PushBack(kept)
@@ -109,8 +112,8 @@ func (u *unfinished) keep(first *serverCall, kept *unfinishedRequest, size int) 
 // next part make room: a sender that goes on sending has its parts come before those of all others wait for less.
 func (u *unfinished) growLocked(kept *unfinishedRequest, bytes int) error {
 	for {
-		err := kept.held.grow(bytes)
-		if !errors.Is(err, errAllHeld) {
+		err := kept.held.Grow(bytes)
+		if !errors.Is(err, fragment.ErrMemoryFull) {
 			return err
 		}
 		front := u.stalest.Front()
@@ -129,7 +132,7 @@ func (u *unfinished) refuseEvicted() {
 	u.evicted = nil
 	u.mu.Unlock()
 	for _, each := range evicted {
-		u.conn.reject(each, errTooManyParts(nil))
+		u.conn.reject(each, fragment.TooManyParts(nil))
 	}
 }
 
@@ -188,7 +191,7 @@ func (u *unfinished) noteMalformed(part *wire.Request, published string, err err
 	case refused:
 		return true
 	case kept != nil && kept.subject == published:
-		u.refuse(name, kept, unsent(err))
+		u.refuse(name, kept, status.Unsent(err))
 		return true
 	case part.Fragment.Number > 1:
 		u.conn.drop(published, err)
@@ -216,11 +219,11 @@ func (u *unfinished) take(part *wire.Request, published string, size int) (*serv
 	}
 	err := u.addLocked(kept, part, size)
 	switch {
-	case errors.Is(err, errRepeated):
+	case errors.Is(err, fragment.ErrRepeated):
 		return nil, err
 	case err != nil:
 		return u.refuseLocked(kept), err
-	case !kept.parts.whole():
+	case !kept.parts.IsComplete():
 		kept.await()
 		return nil, nil //nolint:nilnil // others are still to come
 	}
@@ -233,10 +236,10 @@ func (u *unfinished) take(part *wire.Request, published string, size int) (*serv
 func (u *unfinished) addLocked(kept *unfinishedRequest, part *wire.Request, size int) error {
 	first := kept.in.Request
 	if part.Method != first.Method || part.Target != first.Target {
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "part %d of %d is for %s %s, but the first part was for %s %s",
+		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "part %d of %d is for %s %s, but the first part was for %s %s",
 			part.Fragment.Number, part.Fragment.Count, part.Method, part.Target, first.Method, first.Target)
 	}
-	if err := kept.parts.add(part.Fragment, part.Body); err != nil {
+	if err := kept.parts.Add(part.Fragment, part.Body); err != nil {
 		return err
 	}
 	u.stalest.MoveToBack(kept.place)
@@ -247,7 +250,7 @@ func (u *unfinished) addLocked(kept *unfinishedRequest, part *wire.Request, size
 func (u *unfinished) refuseLocked(kept *unfinishedRequest) *serverCall {
 	name := keyOf(kept.in.Request)
 	u.removeLocked(name, kept)
-	kept.held.free()
+	kept.held.Free()
 	u.refused.add(refusedKey{name, kept.subject}, kept.begun.Add(kept.in.Request.TimeBudget))
 	return kept.in
 }
@@ -287,7 +290,8 @@ func (u *unfinished) expire(name requestKey, kept *unfinishedRequest) {
 	if kept.left() > 0 {
 		why = fmt.Sprintf("and no other for %s", partWait)
 	}
-	err := newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "only %d of %d parts arrived %s", len(kept.parts.bodies), kept.parts.count, why)
+	come, all := kept.parts.Progress()
+	err := status.Errorf(http.StatusGatewayTimeout, status.ExecutedNo, status.ErrTimeout, "only %d of %d parts arrived %s", come, all, why)
 	u.conn.drop(kept.subject, err)
 	u.conn.reject(kept.in, err)
 }
@@ -300,7 +304,7 @@ func (u *unfinished) forget(name requestKey, kept *unfinishedRequest) bool {
 		return false
 	}
 	u.removeLocked(name, kept)
-	kept.held.free()
+	kept.held.Free()
 	return true
 }
 
@@ -319,7 +323,7 @@ func (u *unfinished) close() {
 	u.closed = true
 	for name, kept := range u.requests {
 		u.removeLocked(name, kept)
-		kept.held.free()
+		kept.held.Free()
 	}
 }
 
@@ -330,7 +334,7 @@ func (c *Conn) resume(in *serverCall) (taken bool) {
 	if in.Request.TimeBudget > 0 {
 		err = c.admitRequest(in)
 	} else {
-		err = newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent before the last part arrived")
+		err = status.Errorf(http.StatusGatewayTimeout, status.ExecutedNo, status.ErrTimeout, "the time budget was spent before the last part arrived")
 	}
 	if err != nil {
 		in.freeParts()
@@ -342,13 +346,69 @@ func (c *Conn) resume(in *serverCall) (taken bool) {
 // joinParts puts the body together. It is much to copy, and the goroutine that reads from the broker has no time for it.
 func (in *serverCall) joinParts() {
 	if in.kept != nil {
-		in.Request.Body, in.kept.parts = in.kept.parts.body(), nil
+		in.Request.Body, in.kept.parts = in.kept.parts.Body(), nil
 	}
 }
 
 // freeParts gives back the memory of a request that came in parts.
 func (in *serverCall) freeParts() {
 	if in.kept != nil {
-		in.kept.held.free()
+		in.kept.held.Free()
 	}
+}
+
+// limitMessage refuses a body that is too large for this connection, whichever way it travels.
+func (c *Conn) limitMessage(body []byte) error {
+	if len(body) <= c.unfinished.limit {
+		return nil
+	}
+	return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil,
+		"a body of %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes", len(body), c.unfinished.limit)
+}
+
+// maxRefused bounds the requests in parts that are remembered as refused.
+const maxRefused = 1024
+
+// refusedParts remembers the last requests that were refused after their first part: their other parts may come all the same,
+// as their sender could not know. An older one whose parts still come costs log lines, and nothing else.
+// It is not safe for concurrent use.
+type refusedParts struct {
+	seed  maphash.Seed
+	notes []refusedNote // a ring
+	next  int           // the oldest
+}
+
+// refusedNote has a fixed size, whatever the sender has written.
+type refusedNote struct {
+	hash uint64
+	ends time.Time // of the time budget
+}
+
+// refusedKey is a request, and the subject to which its other parts are published.
+type refusedKey struct {
+	request requestKey
+	subject string
+}
+
+func newRefusedParts() refusedParts { return refusedParts{seed: maphash.MakeSeed()} }
+
+func (r *refusedParts) add(key refusedKey, ends time.Time) {
+	note := refusedNote{maphash.Comparable(r.seed, key), ends}
+	if len(r.notes) < maxRefused {
+		r.notes = append(r.notes, note)
+		return
+	}
+	r.notes[r.next] = note
+	r.next = (r.next + 1) % maxRefused
+}
+
+// has reports whether the request was refused, and its time budget has not ended.
+func (r *refusedParts) has(key refusedKey) bool {
+	hash, now := maphash.Comparable(r.seed, key), time.Now()
+	for _, note := range r.notes {
+		if note.hash == hash && now.Before(note.ends) {
+			return true
+		}
+	}
+	return false
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -13,9 +15,9 @@ type arriving map[peer]*arrivingResponse
 
 // arrivingResponse is one of them.
 type arrivingResponse struct {
-	parts    *assembly // nil when it was given up: its other parts are passed over
+	parts    *fragment.Reassembly // nil when it was given up: its other parts are passed over
 	response wire.Response
-	held     holding
+	held     fragment.Reservation
 }
 
 // deliverPart takes a part of a response that has come as so many bytes. The last one, or one that ends the response
@@ -36,7 +38,7 @@ func (p *pending) takePart(part *wire.Response, size int) bool {
 		return false
 	}
 	switch response, err := p.collectLocked(at, part, size); {
-	case errors.Is(err, errRepeated):
+	case errors.Is(err, fragment.ErrRepeated):
 		return false
 	case err != nil:
 		s.respond(p.lost(part, err))
@@ -59,7 +61,7 @@ func (p *pending) collectLocked(at *shard, part *wire.Response, size int) (*wire
 		return nil, nil //nolint:nilnil // passed over
 	}
 	err := known.add(part, size)
-	if errors.Is(err, errRepeated) || (err == nil && !known.parts.whole()) {
+	if errors.Is(err, fragment.ErrRepeated) || (err == nil && !known.parts.IsComplete()) {
 		return nil, err
 	}
 	response, parts := known.response, known.parts
@@ -67,7 +69,7 @@ func (p *pending) collectLocked(at *shard, part *wire.Response, size int) (*wire
 	if err != nil {
 		return nil, err
 	}
-	response.Body, response.Fragment = parts.body(), wire.Fragment{}
+	response.Body, response.Fragment = parts.Body(), wire.Fragment{}
 	return &response, nil
 }
 
@@ -82,7 +84,7 @@ func (p *pending) arrivingFromLocked(at *shard, part *wire.Response) (known *arr
 		at.arriving[part.MsgID] = of
 	}
 	if of[from] == nil && len(of) < maxResponders {
-		of[from], isNew = &arrivingResponse{held: holding{memory: p.memory}}, true
+		of[from], isNew = &arrivingResponse{held: p.memory.Reserve("")}, true
 	}
 	return of[from], isNew
 }
@@ -90,13 +92,13 @@ func (p *pending) arrivingFromLocked(at *shard, part *wire.Response) (known *arr
 // begin takes the first part.
 func (a *arrivingResponse) begin(part *wire.Response, size, limit int) error {
 	if part.Fragment.Number != 1 {
-		return newError(http.StatusBadGateway, ExecutedUnknown, nil, "part 1 of %d was lost on the way", part.Fragment.Count)
+		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part 1 of %d was lost on the way", part.Fragment.Count)
 	}
-	parts, err := newAssembly(part.Fragment, part.Body, limit)
+	parts, err := fragment.NewReassembly(part.Fragment, part.Body, limit)
 	if err != nil {
 		return err
 	}
-	if err := a.held.grow(2*size - len(part.Body)); err != nil { // the head is there twice
+	if err := a.held.Grow(2*size - len(part.Body)); err != nil { // the head is there twice
 		return err
 	}
 	a.parts, a.response = parts, *part
@@ -104,16 +106,16 @@ func (a *arrivingResponse) begin(part *wire.Response, size, limit int) error {
 }
 
 func (a *arrivingResponse) add(part *wire.Response, size int) error {
-	if err := a.parts.add(part.Fragment, part.Body); err != nil {
+	if err := a.parts.Add(part.Fragment, part.Body); err != nil {
 		return err
 	}
-	return a.held.grow(size)
+	return a.held.Grow(size)
 }
 
 // giveUp frees what has come.
 func (a *arrivingResponse) giveUp() {
 	a.parts, a.response = nil, wire.Response{}
-	a.held.free()
+	a.held.Free()
 }
 
 // forgetLocked frees what has come for a request.
@@ -127,15 +129,15 @@ func (at *shard) forgetLocked(id string) {
 // lost is what takes the place of a response that was on its way and cannot be had: it says so in the name of who sent
 // it, which has handled the request.
 func (p *pending) lost(part *wire.Response, why error) *wire.Response {
-	failed := *asError(why)
+	failed := *status.Of(why)
 	if failed.Status != http.StatusRequestEntityTooLarge && failed.RetryAfter == 0 {
 		failed.Status = http.StatusBadGateway
 	}
-	failed.Executed = ExecutedYes
+	failed.Executed = status.ExecutedYes
 	failed.Detail = "the response cannot be received: " + failed.Detail
 	failed.Host, failed.ID, failed.MsgID = part.FromHost, part.FromID, part.MsgID
 	failed.RetryAfter = 0 // what has run is not to be tried again in a second
-	response := failed.response()
+	response := p.encode(&failed)
 	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = part.OpCode, part.FromHost, part.FromID, part.MsgID, part.Queue
 	return response
 }

@@ -2,103 +2,20 @@ package bus
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
 
-// payload returns how large a message the broker takes at this moment: another broker may take other sizes.
-func (l *link) payload() int {
-	if limit := l.conn().MaxPayload(); limit > 0 {
-		return int(limit)
-	}
-	return math.MaxInt
-}
-
-// refuses reports whether a body is larger than any message that the broker takes. Of a small one it does not ask: then the
-// broker client refuses the message.
-func (l *link) refuses(body int) bool {
-	const small = 16 << 10
-	return body > small && body > l.payload()
-}
-
-// division says how a body is cut into parts. The first is the smallest, but for the last: it has the whole head.
-type division struct {
-	first, following int // bytes of the body
-	count            int
-}
-
-// divide cuts up a body of that size for messages with heads of those sizes.
-func divide(body, firstHead, followingHead, payload int) (division, error) {
-	const lengthLine = len("\r\nContent-Length: 999999999")
-	following := payload - followingHead - lengthLine
-	first := min(payload-firstHead-lengthLine, following)
-	if first < 0 || following < 1 {
-		return division{}, newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
-			"a head of %d bytes does not fit into a message of the broker, whose limit is %d", max(firstHead, followingHead), payload)
-	}
-	cut := division{first: first, following: following, count: 1 + (body-first+following-1)/following}
-	if cut.count > maxParts {
-		return division{}, newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
-			"a body of %d bytes needs more than %d broker messages of at most %d bytes each", body, maxParts, payload)
-	}
-	return cut, nil
-}
-
-// part returns a part of the body.
-func (d division) part(number int, body []byte) (wire.Fragment, []byte) {
-	from, to := 0, min(d.first, len(body))
-	if number > 1 {
-		from = d.first + (number-2)*d.following
-		to = min(from+d.following, len(body))
-	}
-	return wire.Fragment{Number: number, Count: d.count}, body[from:to]
-}
-
-// request returns a part of a request. Parts after the first go to one instance, with as much of the head as says so.
-func (d division) request(number int, whole *wire.Request, instance string) *wire.Request {
-	part := *whole
-	if number > 1 {
-		part.Host, part.Header = instance, nil
-	}
-	part.Fragment, part.Body = d.part(number, whole.Body)
-	return &part
-}
-
-// response returns a part of a response. All parts but the first do without the fields of the handler.
-func (d division) response(number int, whole *wire.Response) *wire.Response {
-	part := *whole
-	if number > 1 {
-		part.Header = nil
-	}
-	part.Fragment, part.Body = d.part(number, whole.Body)
-	return &part
-}
-
-// longestHost is as long as a host can be: a hostname with an instance in front, see [subject.ValidCalled].
-const longestHost = 10 + len(".") + 253
-
-// widest is the longest that Bus-Fragment can be.
-func widest() wire.Fragment { return wire.Fragment{Number: maxParts, Count: maxParts} }
-
-// divideRequest says how a request is cut up.
-func divideRequest(request *wire.Request, payload int) (division, error) {
-	first := *request
-	first.Fragment, first.Body = widest(), nil
-	following := first
-	following.Header, following.Host = nil, strings.Repeat("h", longestHost) // it is not known yet which instance acks
-	return divide(len(request.Body), len(wire.AppendRequest(nil, &first)), len(wire.AppendRequest(nil, &following)), payload)
-}
-
 // departing is a request in parts, as its slot knows it.
 type departing struct {
-	division
+	fragment.Plan
 	transport *natsTransport
 	whole     *clientCall
 	taker     peer      // the instance that was first to ack, the zero value before; the slot protects it
@@ -118,25 +35,25 @@ func (d *departing) offer(acked peer) {
 func (t *natsTransport) sendInParts(ctx context.Context, request *clientCall) error {
 	payload := t.link.payload()
 	if request.waiting == nil {
-		return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
+		return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
 			"a multicast request must fit into one broker message of at most %d bytes; its body has %d bytes", payload, len(request.Body))
 	}
-	cut, err := divideRequest(&request.Request, payload)
+	cut, err := fragment.PlanRequest(&request.Request, payload)
 	if err != nil {
 		return err
 	}
-	if cut.count == 1 { // the broker that has refused it was replaced meanwhile by one that takes it whole
+	if cut.Count == 1 { // the broker that has refused it was replaced meanwhile by one that takes it whole
 		return t.sendPart(ctx, request.subject, request.reply, &request.Request)
 	}
-	request.waiting.divide(&departing{division: cut, transport: t, whole: request, taken: make(chan peer, 1)})
-	return t.sendPart(ctx, request.subject, request.reply, cut.request(1, &request.Request, ""))
+	request.waiting.divide(&departing{Plan: cut, transport: t, whole: request, taken: make(chan peer, 1)})
+	return t.sendPart(ctx, request.subject, request.reply, cut.Request(1, &request.Request, ""))
 }
 
 // sendPart publishes a part. That it has become too large means that the broker has been replaced by another meanwhile.
 func (t *natsTransport) sendPart(ctx context.Context, to, reply string, part *wire.Request) error {
 	fits, err := t.publishRequest(ctx, to, reply, nil, part)
 	if err == nil && !fits {
-		return newError(http.StatusServiceUnavailable, ExecutedNo, nats.ErrMaxPayload,
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nats.ErrMaxPayload,
 			"the broker's message limit changed to %d bytes while a large request was being sent", t.link.payload())
 	}
 	return err
@@ -198,14 +115,14 @@ func (s *pendingCall) follow(ctx context.Context, taker peer, ends time.Time) er
 	there.Host = taker.id + "." + taker.host
 	to, err := there.Subject(transport.plane)
 	if err != nil {
-		return unsent(err)
+		return status.Unsent(err)
 	}
-	for number := 2; number <= s.departing.count; number++ {
+	for number := 2; number <= s.departing.Count; number++ {
 		if s.over(ctx, ends) {
 			return nil
 		}
-		if err := transport.sendPart(ctx, to, request.reply, s.departing.request(number, &request.Request, there.Host)); err != nil {
-			return unsent(err) // the whole is not there yet
+		if err := transport.sendPart(ctx, to, request.reply, s.departing.Request(number, &request.Request, there.Host)); err != nil {
+			return status.Unsent(err) // the whole is not there yet
 		}
 	}
 	s.departing.complete = true
@@ -220,14 +137,14 @@ func (s *pendingCall) over(ctx context.Context, ends time.Time) bool {
 
 // replyInParts sends a response that does not fit one message.
 func (t *natsTransport) replyInParts(to *serverCall, response *wire.Response) error {
-	cut, err := divideResponse(response, t.link.payload())
+	cut, err := fragment.PlanResponse(response, t.link.payload())
 	if err != nil {
 		return err
 	}
-	for number := 1; number <= cut.count; number++ {
-		fits, err := t.publishResponse(to, nil, cut.response(number, response))
+	for number := 1; number <= cut.Count; number++ {
+		fits, err := t.publishResponse(to, nil, cut.Response(number, response))
 		if err == nil && !fits {
-			err = newError(http.StatusServiceUnavailable, ExecutedYes, nats.ErrMaxPayload,
+			err = status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, nats.ErrMaxPayload,
 				"the broker's message limit changed to %d bytes while a large response was being sent", t.link.payload())
 		}
 		if err != nil {
@@ -235,15 +152,6 @@ func (t *natsTransport) replyInParts(to *serverCall, response *wire.Response) er
 		}
 	}
 	return nil
-}
-
-// divideResponse says how a response is cut up.
-func divideResponse(response *wire.Response, payload int) (division, error) {
-	first := *response
-	first.Fragment, first.Body = widest(), nil
-	following := first
-	following.Header = nil
-	return divide(len(response.Body), len(wire.AppendResponse(nil, &first)), len(wire.AppendResponse(nil, &following)), payload)
 }
 
 // partsToken is the token of a request in parts, to be verified as soon as the first part is there: without a good one a sender

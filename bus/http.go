@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -110,7 +111,7 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 		err = closed
 	}
 	if !inTime() {
-		return nil, tooLate(r.Context(), 0)
+		return nil, status.TooLate(r.Context(), 0)
 	}
 	if err != nil {
 		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request body cannot be read: %s", err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap/strictjson"
 )
@@ -82,7 +83,7 @@ func (k *shortCircuitCheck) tell(difference error) {
 // request returns in what a request would arrive differently, nil for nothing.
 func (k *shortCircuitCheck) request(sent *clientCall) error {
 	found := &comparison{call: callName(sent), message: "request"}
-	read, err := arrivedRequest(&sent.Request, k.payload())
+	read, err := fragment.ArrivedRequest(&sent.Request, k.payload())
 	if err != nil {
 		return found.lost(err)
 	}
@@ -112,7 +113,7 @@ func (k *shortCircuitCheck) response(to *clientCall, sent *wire.Response) error 
 	if sent.OpCode == wire.OpAck {
 		found.message = "ack"
 	}
-	read, err := arrivedResponse(sent, k.payload())
+	read, err := fragment.ArrivedResponse(sent, k.payload())
 	if err != nil {
 		return found.lost(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -28,6 +29,9 @@ func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wi
 				sent.taker = senderOf(response)
 			}
 			stopped = true // also when the loop over the answers panics
+			if err != nil {
+				err = asError(err)
+			}
 			stopped = !yield(response, err)
 			return !stopped
 		}
@@ -63,7 +67,7 @@ func (c *Conn) collect(ctx context.Context, request *clientCall, yield func(*wir
 	}
 	c.setAttemptHeaders(sent, waiting.ends)
 	request.MsgID = sent.MsgID // for the interceptors
-	if err := tooLate(ctx, sent.TimeBudget); err != nil {
+	if err := status.TooLate(ctx, sent.TimeBudget); err != nil {
 		return err
 	}
 	return c.gather(ctx, waiting, yield)
@@ -104,7 +108,7 @@ func (c *Conn) gather(ctx context.Context, waiting *pendingMulticast, yield func
 	c.pending.open(sent.MsgID, waiting)
 	defer c.pending.close(sent.MsgID)
 	if err := c.nats.send(ctx, sent); err != nil {
-		return unsent(err)
+		return err
 	}
 	waiting.probe = multicastProbe{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.state.graceExpired()}
 	left, noted := true, false // left: by whoever ranges over the answers, with break, return or a panic
@@ -140,7 +144,7 @@ func (c *Conn) gather(ctx context.Context, waiting *pendingMulticast, yield func
 // outcome is the result of the call at one instance: a response, or why there will be none.
 type outcome struct {
 	response *wire.Response
-	failed   *Error
+	failed   *status.Error
 }
 
 // ofCall reports whether it is not that of an instance: the call has reached none.
@@ -299,11 +303,11 @@ func (c *Conn) stopWaiting(ctx context.Context, waiting *pendingMulticast, why e
 
 // gaveUp is the error when the caller stopped waiting.
 func (s *pendingMulticast) gaveUp(ctx context.Context) error {
-	why := ErrClosed
+	why := status.ErrClosed
 	if ctx.Err() != nil {
-		why = errEnded(ctx)
+		why = status.ContextEnded(ctx)
 	}
-	failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.address.Host)
+	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.address.Host)
 	failed.MsgID = s.call.MsgID
 	return failed
 }
@@ -316,7 +320,7 @@ func (s *pendingMulticast) timeOut(outcomes []outcome, silent []peer, yield func
 		}
 	}
 	for _, ack := range silent {
-		failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "the instance took the call, and did not answer within the time budget")
+		failed := status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, status.TimeBudgetSpent(), "the instance took the call, and did not answer within the time budget")
 		failed.Host, failed.ID, failed.MsgID = ack.host, ack.id, s.call.MsgID
 		if !yield(nil, failed) {
 			return

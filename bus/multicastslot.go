@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -132,7 +133,7 @@ func (s *pendingMulticast) respond(response *wire.Response) {
 func (*pendingMulticast) spoilAck(error) {}
 
 // noteMalformed makes the error the outcome at the sender. If that is unknown, nothing changes.
-func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *Error) {
+func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sealed || failed.Host == "" || failed.ID == "" {

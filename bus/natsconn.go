@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/batch"
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/testbroker"
 	"github.com/busline/busline/bus/internal/worker"
 )
@@ -170,7 +172,7 @@ func (l *link) flush(ctx context.Context) error { return flushed(ctx, l.conn()) 
 
 func flushed(ctx context.Context, connection *nats.Conn) error {
 	if !connection.IsConnected() {
-		return ErrDisconnected
+		return status.ErrDisconnected
 	}
 	// Not nats.Conn.Flush: its timers come from a pool shared by the whole process.
 	if _, ok := ctx.Deadline(); !ok {
@@ -180,7 +182,7 @@ func flushed(ctx context.Context, connection *nats.Conn) error {
 	}
 	err := connection.FlushWithContext(ctx)
 	if errors.Is(err, nats.ErrConnectionClosed) { // the broker client says so when it is cut off, too, and comes back
-		err = fmt.Errorf("%w: %w", ErrDisconnected, err)
+		err = fmt.Errorf("%w: %w", status.ErrDisconnected, err)
 	}
 	return err
 }
@@ -210,7 +212,7 @@ func (l *link) publish(ctx context.Context, within time.Duration, subject, reply
 // most of them.
 func (l *link) publishNow(subject, reply string, payload []byte) error {
 	if l.isStalled() {
-		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrDisconnected, "the broker has accepted nothing for %s", stalledAfter)
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrDisconnected, "the broker has accepted nothing for %s", stalledAfter)
 	}
 	return l.hand(subject, reply, payload)
 }
@@ -244,9 +246,9 @@ func (l *link) awaitRoom(ctx context.Context, within time.Duration, writer *batc
 func errNoRoom(ctx context.Context) error {
 	const why = "before the message was sent, as the broker accepts no more at the moment"
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return newError(http.StatusServiceUnavailable, ExecutedNo, errEnded(ctx), "the caller stopped waiting "+why)
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ContextEnded(ctx), "the caller stopped waiting "+why)
 	}
-	return newError(http.StatusGatewayTimeout, ExecutedNo, errTimeBudget(), "the time budget was spent "+why)
+	return status.Errorf(http.StatusGatewayTimeout, status.ExecutedNo, status.TimeBudgetSpent(), "the time budget was spent "+why)
 }
 
 // hand gives bytes to the broker client, which sends them now or not at all. A connection of our own keeps nothing for later: see
@@ -270,13 +272,13 @@ func (l *link) hand(subject, reply string, payload []byte) error {
 	case errors.Is(err, nats.ErrReconnectBufExceeded), !takes(connection):
 		return errOutOfReach()
 	default:
-		return newError(http.StatusServiceUnavailable, ExecutedNo, fmt.Errorf("%w: %w", ErrDisconnected, err), "the message cannot be published: %s", err)
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, fmt.Errorf("%w: %w", status.ErrDisconnected, err), "the message cannot be published: %s", err)
 	}
 }
 
 // exceeded is the error for a message that is too large for the broker.
 func (l *link) exceeded(size int) error {
-	return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
+	return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
 		"a message of %d bytes exceeds the broker's limit of %d", size, l.payload())
 }
 
@@ -287,7 +289,22 @@ func takes(connection *nats.Conn) bool {
 }
 
 func errOutOfReach() error {
-	return newError(http.StatusServiceUnavailable, ExecutedNo, ErrDisconnected, "the broker is out of reach")
+	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrDisconnected, "the broker is out of reach")
+}
+
+// payload returns how large a message the broker takes at this moment: another broker may take other sizes.
+func (l *link) payload() int {
+	if limit := l.conn().MaxPayload(); limit > 0 {
+		return int(limit)
+	}
+	return math.MaxInt
+}
+
+// refuses reports whether a body is larger than any message that the broker takes. Of a small one it does not ask: then the
+// broker client refuses the message.
+func (l *link) refuses(body int) bool {
+	const small = 16 << 10
+	return body > small && body > l.payload()
 }
 
 // receiver takes a message that has come, and returns the request that is to be handled, if there is one. It does not
@@ -310,7 +327,7 @@ func (l *subscription) isOptional() bool { return l.optional }
 func (l *subscription) subscribe(on *nats.Conn) (err error) {
 	l.dropped = 0
 	if l.made, err = l.conn.link.dispatcher.subscribe(on, l); errors.Is(err, nats.ErrConnectionClosed) {
-		err = fmt.Errorf("%w: %w", ErrDisconnected, err) // it is being made anew
+		err = fmt.Errorf("%w: %w", status.ErrDisconnected, err) // it is being made anew
 	}
 	if err != nil {
 		return fmt.Errorf("subscribe to %s: %w", l.subject, err)
@@ -338,7 +355,7 @@ func (c *Conn) subscribe(added *subscription) error {
 // listenLocked adds a subscription.
 func (c *Conn) listenLocked(added *subscription) error {
 	if c.closing != nil {
-		return ErrClosed
+		return status.ErrClosed
 	}
 	added.conn = c
 	if err := added.subscribe(c.link.conn()); err != nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/internal/status"
 )
 
 // nats.go reconnects for ever, but closes a connection for good if the broker reports an error that it does not know: that a
@@ -298,8 +300,8 @@ func (o *connState) isDown() bool {
 }
 
 // outlasted is the error for a call during which the broker went away for too long.
-func outlasted(host string) *Error {
-	return newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrDisconnected,
+func outlasted(host string) *status.Error {
+	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrDisconnected,
 		"the broker went away while the call to %s was under way, and did not come back within %s", host, outageGrace)
 }
 

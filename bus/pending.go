@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -23,8 +25,9 @@ type pending struct {
 
 	unused   sync.Pool            // of *pendingCall
 	stranger func(*wire.Response) // called with acks and responses without a slot
-	limit    int                  // of the body of a response, in bytes
-	memory   *partsMemory         // of responses that come in parts
+	encode   func(*status.Error) *wire.Response
+	limit    int              // of the body of a response, in bytes
+	memory   *fragment.Memory // of responses that come in parts
 }
 
 // shard holds some of the slots.
@@ -46,15 +49,15 @@ type slot interface {
 	// spoilAck takes why an ack was dropped, for the error of a call that gets no response.
 	spoilAck(err error)
 	// noteMalformed takes the error that stands for a malformed response, of which the sender may be unknown.
-	noteMalformed(response *wire.Response, failed *Error)
+	noteMalformed(response *wire.Response, failed *status.Error)
 	// noResponders is called when no instance subscribes: the request has reached no one.
 	noResponders()
 	// denied is called when the broker refuses messages to a subject. The request may have gone to another one.
 	denied(subject string)
 }
 
-func newPending(stranger func(*wire.Response), limit int, memory *partsMemory) *pending {
-	p := &pending{watches: make(map[string]func()), stranger: stranger, limit: limit, memory: memory}
+func newPending(stranger func(*wire.Response), encode func(*status.Error) *wire.Response, limit int, memory *fragment.Memory) *pending {
+	p := &pending{watches: make(map[string]func()), stranger: stranger, encode: encode, limit: limit, memory: memory}
 	p.reminder.callers = p
 	return p
 }
@@ -107,7 +110,7 @@ func (p *pending) take(response *wire.Response) bool {
 	case response.OpCode == wire.OpAck:
 		return s.acknowledge(response)
 	case len(response.Body) > p.limit:
-		s.respond(p.lost(response, tooLarge(int64(len(response.Body)), p.limit)))
+		s.respond(p.lost(response, fragment.TooLarge(int64(len(response.Body)), p.limit)))
 	default:
 		s.respond(response)
 	}
@@ -135,9 +138,9 @@ func (p *pending) noteMalformed(response *wire.Response, err error) {
 }
 
 // malformed is the error of a call whose response cannot be understood. Its text may quote the response.
-func malformed(response *wire.Response, err error) *Error {
-	failed := newError(http.StatusBadGateway, ExecutedUnknown, err, "the response is malformed: %v", err)
-	failed.Host, failed.ID, failed.MsgID, failed.internal = response.FromHost, response.FromID, response.MsgID, true
+func malformed(response *wire.Response, err error) *status.Error {
+	failed := status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, err, "the response is malformed: %v", err)
+	failed.Host, failed.ID, failed.MsgID, failed.Internal = response.FromHost, response.FromID, response.MsgID, true
 	return failed
 }
 
@@ -300,7 +303,7 @@ func (s *pendingCall) spoilAck(err error) {
 }
 
 // noteMalformed ends the call also if the sender is unknown: only an instance that got the request knows its message id.
-func (s *pendingCall) noteMalformed(_ *wire.Response, failed *Error) {
+func (s *pendingCall) noteMalformed(_ *wire.Response, failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil {
@@ -311,12 +314,12 @@ func (s *pendingCall) noteMalformed(_ *wire.Response, failed *Error) {
 
 // explain has the error of a call whose answer did not come say that a malformed ack came. What it was is nothing for people
 // outside of the bus.
-func (s *pendingCall) explain(failed *Error) {
+func (s *pendingCall) explain(failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.spoilt != nil && failed.Executed == ExecutedUnknown {
+	if s.spoilt != nil && failed.Executed == status.ExecutedUnknown {
 		failed.Detail += "; a malformed ack was dropped: " + s.spoilt.Error()
-		failed.internal = true
+		failed.Internal = true
 	}
 }
 
@@ -382,14 +385,14 @@ func (s *pendingCall) lose(gone peer) (last bool) {
 // gaveUp says why a caller stopped waiting.
 func (s *pendingCall) gaveUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errEnded(ctx), "the caller stopped waiting for %s", s.host)
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ContextEnded(ctx), "the caller stopped waiting for %s", s.host)
 	}
 	takers := s.unanswered()
 	if len(takers) == 0 {
-		return newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrNoAck, context.DeadlineExceeded),
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, errors.Join(status.ErrNoAck, context.DeadlineExceeded),
 			"no ack from %s within the time budget", s.host)
 	}
-	failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, errTimeBudget(), "%s took the call, and did not answer within the time budget", s.host)
+	failed := status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, status.TimeBudgetSpent(), "%s took the call, and did not answer within the time budget", s.host)
 	if len(takers) == 1 {
 		failed.Host, failed.ID = takers[0].host, takers[0].id
 	}

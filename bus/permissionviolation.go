@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/internal/status"
 )
 
 // permissionViolation is a subject that the broker does not let a connection publish or subscribe to. The broker reports it later, as text,
@@ -156,10 +158,10 @@ func (l *link) user() string {
 
 // forbidden is the error for a call that the broker denies. Nothing has run. Whose mistake that is, and its text, is nothing for
 // people outside of the bus.
-func (c *Conn) forbidden(subject string) *Error {
+func (c *Conn) forbidden(subject string) *status.Error {
 	err := c.link.denied(permissionViolation{publish: true, subject: subject})
-	failed := newError(http.StatusForbidden, ExecutedNo, nats.ErrPermissionViolation, "%s", err)
-	failed.internal = true
+	failed := status.Errorf(http.StatusForbidden, status.ExecutedNo, nats.ErrPermissionViolation, "%s", err)
+	failed.Internal = true
 	return failed
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
 )
 
@@ -133,8 +134,8 @@ func (p *prober) badNews() <-chan struct{} {
 
 // instanceLost is the error for an instance that has acked and is gone. It is a 504, as when no answer comes in time: the
 // request has been taken, and may have run, which 503 would deny to a caller that sees only the status.
-func instanceLost(gone peer, msgID string) *Error {
-	failed := newError(http.StatusGatewayTimeout, ExecutedUnknown, ErrInstanceLost,
+func instanceLost(gone peer, msgID string) *status.Error {
+	failed := status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, status.ErrInstanceLost,
 		"%s.%s took the call, and is gone", gone.id, gone.host)
 	failed.Host, failed.ID, failed.MsgID = gone.host, gone.id, msgID
 	return failed
@@ -168,7 +169,7 @@ func (p *unicastProbe) round() (time.Duration, error) {
 	case !acked && p.conn.link.deniedSince(p.slot.report, p.slot.subject):
 		return 0, p.conn.forbidden(p.slot.subject)
 	case !acked && p.waited >= p.slot.ackWait:
-		return 0, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrNoAck,
+		return 0, status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrNoAck,
 			"no ack from %s within %s", p.slot.host, p.slot.ackWait)
 	case !acked:
 		p.pause = min(p.slot.ackWait-p.waited, probeInterval)

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/strictjson"
@@ -142,6 +143,9 @@ func (e *Error) response() *wire.Response {
 	return &wire.Response{Status: e.Status, Header: e.header(), Body: e.body()}
 }
 
+// encodeError is response for an error of a package below.
+func encodeError(failed *status.Error) *wire.Response { return asError(failed).response() }
+
 // responseError turns a response of status 400 or above into the error that a caller gets. A body that is not
 // problem+json, from a foreign service say, is not shown: it may be a page.
 func responseError(res *wire.Response) *Error {
@@ -150,7 +154,7 @@ func responseError(res *wire.Response) *Error {
 		Executed: ExecutedYes, allow: res.Header.Get("Allow"), RetryAfter: parseSeconds(res.Header.Get("Retry-After")),
 	}
 	if res.Status == http.StatusGatewayTimeout {
-		failed.cause = errTimeBudget()
+		failed.cause = status.TimeBudgetSpent()
 	}
 	if isProblem(res) {
 		told, details, leftOut := readProblem(res.Body)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/busline/busline/bus/internal/status"
 )
 
 // CallRecord is a call as a tap reports it: who called whom, and the outcome. It has no body, no header, no query and
@@ -178,7 +180,7 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	case <-timer.C:
 	case <-t.closed:
 	case <-ctx.Done():
-		return nil, 0, 0, newError(http.StatusServiceUnavailable, ExecutedYes, errEnded(ctx), "the caller stopped waiting")
+		return nil, 0, 0, newError(http.StatusServiceUnavailable, ExecutedYes, status.ContextEnded(ctx), "the caller stopped waiting")
 	}
 	calls, next, missed, _ = t.read(after)
 	return calls, next, missed, nil

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -84,7 +85,7 @@ func (c *Conn) beginCall(ctx context.Context) error {
 		return nil
 	}
 	if c.calls.Acquire() != worker.Admitted {
-		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrClosed, "the connection of %s is closed", c.host)
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the connection of %s is closed", c.host)
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func (c *Conn) send(ctx context.Context, sent *clientCall) error {
 // attempt sends a request once, under an id of its own, and waits until the call ends.
 func (c *Conn) attempt(ctx context.Context, sent *clientCall, ends time.Time) (*wire.Response, error) {
 	c.setAttemptHeaders(sent, ends)
-	if err := tooLate(ctx, sent.TimeBudget); err != nil {
+	if err := status.TooLate(ctx, sent.TimeBudget); err != nil {
 		return nil, err
 	}
 	waiting := c.pending.newSlot(answeredBy(sent.address), c.ackWait)
@@ -125,44 +126,20 @@ func (c *Conn) attempt(ctx context.Context, sent *clientCall, ends time.Time) (*
 		c.pending.reuse(waiting)
 	}()
 	if err := c.send(ctx, sent); err != nil {
-		return nil, unsent(err)
+		return nil, err
 	}
 	response, err := c.await(ctx, sent, waiting, ends)
-	if failed, ok := errors.AsType[*Error](err); ok {
+	if failed, ok := errors.AsType[*status.Error](err); ok {
 		failed.MsgID = sent.MsgID
 		waiting.explain(failed)
 		if waiting.incomplete() {
-			failed.Executed = ExecutedNo
+			failed.Executed = status.ExecutedNo
 		}
 		c.cancelAll(ctx, sent, waiting.unanswered())
 	} else if waiting.departing != nil {
 		c.cancelAll(ctx, sent, waiting.idle())
 	}
 	return response, err
-}
-
-// tooLate says why a request must not leave any more; left is what is left of its time.
-func tooLate(ctx context.Context, left time.Duration) error {
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		return newError(http.StatusServiceUnavailable, ExecutedNo, errEnded(ctx), "the caller stopped waiting before the call was sent")
-	case left <= 0:
-		return newError(http.StatusGatewayTimeout, ExecutedNo, errTimeBudget(), "the time budget was spent before the call was sent")
-	default:
-		return nil
-	}
-}
-
-// errTimeBudget is the cause of errors that say that the time budget ended.
-func errTimeBudget() error { return errors.Join(ErrTimeout, context.DeadlineExceeded) }
-
-// errEnded is the cause of errors that say that a context has ended: what every context says, and the cause that it may have
-// of its own.
-func errEnded(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-		return errors.Join(ctx.Err(), cause)
-	}
-	return ctx.Err()
 }
 
 // await returns the response, or why there is none.
@@ -214,7 +191,7 @@ func (c *Conn) await(ctx context.Context, sent *clientCall, s *pendingCall, ends
 		case <-ctx.Done():
 			return nil, s.gaveUp(ctx)
 		case <-c.base.Done():
-			return nil, newError(http.StatusServiceUnavailable, ExecutedUnknown, ErrClosed, "the connection was closed while waiting for %s", s.host)
+			return nil, status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrClosed, "the connection was closed while waiting for %s", s.host)
 		}
 	}
 }
@@ -367,8 +344,8 @@ func (c *Conn) absentResponse(request *clientCall, methods []string, by peer) *w
 }
 
 // noResponder is the error of a request that no instance takes, as the last attempt has found.
-func (c *Conn) noResponder(request *clientCall, last error) *Error {
-	failed := newError(http.StatusServiceUnavailable, ExecutedNo, ErrNoResponder,
+func (c *Conn) noResponder(request *clientCall, last error) *status.Error {
+	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrNoResponder,
 		"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
 	if gone, left := errors.AsType[leftError](last); left {
 		failed.Detail = gone.Error()
