@@ -20,7 +20,7 @@ func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	if inner, err = c.intercepted(inner); err != nil {
 		return nil, err
 	}
-	return compose(inner, c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, c.limitResponseSize, checkClaims(e), limitRequest(e)), nil
+	return compose(inner, c.tracing.intercept, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, c.limitResponseSize, checkClaims(e), limitRequest(e)), nil
 }
 
 // intercepted puts the interceptors of the connection around a handler.
@@ -68,7 +68,7 @@ func (c *Conn) clientChain() (CallFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compose(inner, addFields, c.tracing.intercept, c.logging, c.tapping, c.measureMade, answered), nil
+	return compose(inner, addFields, c.tracing.intercept, c.observe(c.measureMade, c.logMade), answered), nil
 }
 
 // leave is the end of the chain.

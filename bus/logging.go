@@ -17,38 +17,21 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// logging is the [Interceptor] that writes a line for each call: at level error if it was not meant to end so, else at level
-// debug. No line has a body, a query or a token.
-func (c *Conn) logging(next CallFunc) CallFunc {
-	return func(ctx context.Context, x *Exchange) (err error) {
-		defer func() {
-			c.link.lines.protect(func() {
-				if x.Side == ServerSide {
-					c.logServed(x, err)
-				} else {
-					c.logMade(x, err)
-				}
-			})
-		}()
-		return next(ctx, x)
+// logServed logs a request that was served. A request that was answered with a status of 400 or above has failed, whether the
+// handler returned an error or wrote a response. No line of a call has a body, a query or a token.
+func (c *Conn) logServed(x endedCall) {
+	if x.crashed && x.err == nil {
+		return // the goroutine exits, and handle logs the request
 	}
-}
-
-// logServed logs a request that was served. One that was answered with a status of 400 or above has failed, whether its handler
-// returned an error or wrote a response. If its goroutine has exited, the code that answers it logs it instead.
-func (c *Conn) logServed(x *Exchange, err error) {
-	if x.crashed && err == nil {
-		return
-	}
-	failed, level := x.Failure(err), zerolog.DebugLevel
+	failed, level := x.Failure(x.err), zerolog.DebugLevel
 	if failed != nil {
 		level = x.in.levelOf(failed)
 	}
 	if !c.logs(level) {
 		return
 	}
-	line := c.logger.WithLevel(level).EmbedObject(requestFields{callFields{x, x.Status(err)}})
-	switch crash, isCrash := errors.AsType[*crashed](err); {
+	line := c.logger.WithLevel(level).EmbedObject(requestFields{callFields{x.Exchange, x.status}})
+	switch crash, isCrash := errors.AsType[*crashed](x.err); {
 	case isCrash:
 		line.Str("panic", crash.reason).Bytes("stack", crash.stack).Msg("handler panicked")
 	case failed != nil:
@@ -82,16 +65,16 @@ func (in *serverCall) isFault(failed *Error) bool {
 	}
 }
 
-// logMade logs a call of our own. Its caller decides whether the failure is an error.
-func (c *Conn) logMade(x *Exchange, err error) {
+// logMade logs a call that was made, at level debug: the caller decides whether a failure is an error.
+func (c *Conn) logMade(x endedCall) {
 	if !c.logs(zerolog.DebugLevel) {
 		return
 	}
-	line := c.logger.WithLevel(zerolog.DebugLevel).EmbedObject(callFields{x, x.Status(err)}).Str("callee", x.Host).Int("port", x.Port)
+	line := c.logger.WithLevel(zerolog.DebugLevel).EmbedObject(callFields{x.Exchange, x.status}).Str("callee", x.Host).Int("port", x.Port)
 	if x.Multicast {
 		line.Int("answers", x.Answers)
 	}
-	if failed := x.Failure(err); failed != nil {
+	if failed := x.Failure(x.err); failed != nil {
 		line.EmbedObject(failureFields{failed.Detail, failed.Type}).Msg("call failed")
 		return
 	}

@@ -19,39 +19,27 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// measureServed makes the [Interceptor] that counts the requests of an endpoint, by caller.
-func (c *Conn) measureServed(e *endpoint) Interceptor {
-	return func(next CallFunc) CallFunc {
-		meter := c.meters.served(e)
-		return func(ctx context.Context, x *Exchange) (err error) {
-			defer func() {
-				took, status := x.Elapsed(), x.Status(err)
-				e.served.Of(x.Request.FromHost).Observe(took, status)
-				if status >= http.StatusBadRequest {
-					e.lastError.Store(int32(status))
-				}
-				meter.record(ctx, took.Seconds(), x.Method, status)
-			}()
-			return next(ctx, x)
+// measureServed returns a function that counts a request of an endpoint, by caller.
+func (c *Conn) measureServed(e *endpoint) func(context.Context, endedCall) {
+	meter := c.meters.served(e)
+	return func(ctx context.Context, x endedCall) {
+		e.served.Of(x.Request.FromHost).Observe(x.took, x.status)
+		if x.status >= http.StatusBadRequest {
+			e.lastError.Store(int32(x.status))
 		}
+		meter.record(ctx, x)
 	}
 }
 
-// measureMade is the [Interceptor] that counts the calls that are made, by who is called. Those to port 888 are left out, as they
-// are by who serves them: else scrapes would be counted.
-func (c *Conn) measureMade(next CallFunc) CallFunc {
-	return func(ctx context.Context, x *Exchange) (err error) {
-		defer func() {
-			if x.Port == controlPort {
-				return
-			}
-			took, status := x.Elapsed(), x.Status(err)
-			host, series := c.called.Under(x.callee(err))
-			series.Observe(took, status)
-			c.meters.made(host, x).record(ctx, took.Seconds(), x.Method, status)
-		}()
-		return next(ctx, x)
+// measureMade counts a call that was made, by callee. It leaves out calls to port 888, which their callees do not count either:
+// otherwise each scrape would be counted.
+func (c *Conn) measureMade(ctx context.Context, x endedCall) {
+	if x.Port == controlPort {
+		return
 	}
+	host, series := c.called.Under(x.callee(x.err))
+	series.Observe(x.took, x.status)
+	c.meters.made(host, x.Exchange).record(ctx, x)
 }
 
 // callee returns the host that was called, without the instance that may have been addressed, as far as that is known;
@@ -153,11 +141,11 @@ type end struct {
 	status int
 }
 
-func (m *meter) record(ctx context.Context, seconds float64, method string, status int) {
+func (m *meter) record(ctx context.Context, x endedCall) {
 	if m == nil {
 		return
 	}
-	m.histogram.Record(ctx, seconds, m.ends.get(end{knownMethod(method), status}, m.option))
+	m.histogram.Record(ctx, x.took.Seconds(), m.ends.get(end{knownMethod(x.Method), x.status}, m.option))
 }
 
 func (m *meter) option(of end) metric.RecordOption {

@@ -62,33 +62,22 @@ type tap struct {
 
 func newTap() *tap { return &tap{closed: make(chan struct{})} }
 
-// tapping is the [Interceptor] that keeps calls for those who tap: what was served here, and what was called from here and
-// answered by no instance, as no other instance reports that.
-func (c *Conn) tapping(next CallFunc) CallFunc {
-	return func(ctx context.Context, x *Exchange) (err error) {
-		defer func() {
-			if c.tap.until.Load() > 0 {
-				c.tapped(x, err)
-			}
-		}()
-		return next(ctx, x)
-	}
-}
-
-func (c *Conn) tapped(x *Exchange, err error) {
-	if x.Side == ClientSide && x.answered(err) {
+// tapEnded keeps a call while a caller taps. It leaves out calls that this instance made and another one answered: the other one
+// reports them.
+func (c *Conn) tapEnded(x endedCall) {
+	if c.tap.until.Load() == 0 || x.Side == ClientSide && x.answered(x.err) {
 		return
 	}
 	record := callRecord{
 		Ended: time.Now(), From: x.Request.FromHost, FromID: x.Request.FromID, To: x.Host, Port: x.Port, Method: x.Method,
 		Path:   strings.Clone(x.Path), // without the query, which may be long
-		Status: x.Status(err), Took: x.Elapsed(), MsgID: x.Request.MsgID, TraceID: x.TraceID(), Depth: x.Request.CallDepth,
+		Status: x.status, Took: x.took, MsgID: x.Request.MsgID, TraceID: x.TraceID(), Depth: x.Request.CallDepth,
 	}
 	switch {
 	case x.Side == ServerSide:
 		record.To, record.ToID = c.host, c.id
-	case err != nil:
-		record.ToID = asError(err).ID // of who took the call
+	case x.err != nil:
+		record.ToID = asError(x.err).ID // of the instance that took the call
 	}
 	c.tap.keep(record)
 }
