@@ -11,7 +11,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// serverChain is what a request passes through to its endpoint. The order is documented at [Interceptor].
+// serverChain returns the interceptors that a request passes through, and the endpoint at their end. [Interceptor] documents
+// the order.
 func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	inner, err := surround(e.serve, e.interceptors, "bus.Intercept")
 	if err != nil {
@@ -20,19 +21,18 @@ func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	if inner, err = c.intercepted(inner); err != nil {
 		return nil, err
 	}
-	return compose(inner, c.tracing.intercept, c.logging, c.tapping, c.measureServed(e), c.recovery, answered, c.limitResponseSize, checkClaims(e), limitRequest(e)), nil
+	return compose(inner, c.tracing.intercept, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, c.limitResponseSize, checkClaims(e), limitRequest(e)), nil
 }
 
-// intercepted puts the interceptors of the connection around a handler.
+// intercepted wraps a handler in the interceptors of the connection.
 func (c *Conn) intercepted(inner CallFunc) (CallFunc, error) {
 	return surround(inner, c.interceptors, "bus.WithInterceptors")
 }
 
-// controlChain is what a request of the framework itself passes through. It is the same for all connections, which share
-// such endpoints.
+// controlChain returns what a request on port 888 passes through. It refers to no connection: all connections share these endpoints.
 func controlChain(e *endpoint) CallFunc { return compose(e.serve, checkClaims(e), limitRequest(e)) }
 
-// serve is the end of the chain. x.crashed tells what is deferred around it that it did not return.
+// serve is the end of the server chain. While it runs, x.crashed is set: deferred functions around it see that it has not returned.
 func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
 	x.crashed, x.in.entered = true, true
 	x.Response, err = e.run(ctx, x.in)
@@ -62,16 +62,16 @@ func answered(next CallFunc) CallFunc {
 	}
 }
 
-// clientChain is what a call passes through onto the bus.
+// clientChain returns the interceptors that a call passes through, and leave at their end.
 func (c *Conn) clientChain() (CallFunc, error) {
 	inner, err := c.intercepted(c.leave)
 	if err != nil {
 		return nil, err
 	}
-	return compose(inner, addFields, c.tracing.intercept, c.logging, c.tapping, c.measureMade, answered), nil
+	return compose(inner, addFields, c.tracing.intercept, c.observe(c.measureMade, c.logMade), answered), nil
 }
 
-// leave is the end of the chain.
+// leave is the end of the client chain: it carries the call onto the bus.
 func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	call, fields := x.out, outgoingFields(ctx)
 	if err := fields.refusal(); err != nil {
@@ -120,21 +120,21 @@ func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 	return &again, err
 }
 
-// call makes a unicast call, through the interceptors. It counts once, whatever they do with it.
+// call makes a unicast call, through the interceptors. [Stats] count it once, however often an interceptor calls next.
 func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, error) {
 	c.made.Add(1)
 	x := request.exchange()
 	if err := c.calling(ctx, x); err != nil {
 		if request.unwritable {
-			c.made.Add(-1) // as if its arguments had been refused before, as they are where all are written
+			c.made.Add(-1) // as over the broker, where unwritable arguments are refused before the call counts
 		}
 		return nil, x.failed(err)
 	}
 	return x.Response, nil
 }
 
-// limitRequest makes the [Interceptor] that refuses a request body that is too large for the endpoint. Other limits are
-// held before: how many handlers run, how large a message is, and how long a handler takes, which its context tells.
+// limitRequest returns the [Interceptor] that refuses a request body that is too large for the endpoint. Other code holds the limits of
+// running handlers, message size and handler time.
 func limitRequest(e *endpoint) Interceptor {
 	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) error {
@@ -154,10 +154,10 @@ func limitBody(body []byte, limit int) error {
 		"a body of %d bytes exceeds this endpoint's limit of %d", len(body), limit)
 }
 
-// crashed is what became of a handler that panicked, or exited its goroutine by runtime.Goexit or a failing test.
+// crashed is the error of a handler that panicked, or that exited its goroutine by runtime.Goexit or in a failing test.
 type crashed struct {
-	reason string // that of the panic
-	exited bool   // there was none
+	reason string // of the panic
+	exited bool   // there was no panic
 	stack  []byte
 }
 
@@ -168,11 +168,11 @@ func (c *crashed) Error() string {
 	return "the handler panicked: " + c.reason
 }
 
-// errAborted is what became of a handler that panicked with [http.ErrAbortHandler], as httputil.ReverseProxy does when who it
-// asks goes away: it means to give no answer, and net/http does not log it either.
+// errAborted is the error of a handler that panicked with [http.ErrAbortHandler], as httputil.ReverseProxy does when its backend goes
+// away. Such a handler means to give no answer. The log does not have it at level error, as net/http does not log it either.
 var errAborted = fmt.Errorf("the handler gave no answer: %w", http.ErrAbortHandler)
 
-// crash tells how a handler has ended that did not return. The reason is that of the panic, nil for none.
+// crash returns the error of a handler that did not return. The reason is the value of the panic, nil if there was none.
 func crash(reason any) error {
 	switch reason {
 	case nil:
@@ -184,8 +184,8 @@ func crash(reason any) error {
 	}
 }
 
-// recovery makes an error of a panic. It is an [Interceptor]; those that stand around it see the error. When the goroutine
-// exits nothing can be returned: they are told by the exchange, and the request is answered by who started the handler.
+// recovery is the [Interceptor] that turns a panic into an error, which the interceptors around it see. A goroutine that exits cannot
+// return an error: then x.crashed is set, deferred functions see err == nil, and [Conn.handle] answers the request.
 func (c *Conn) recovery(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) (err error) {
 		returned := false
@@ -199,7 +199,7 @@ func (c *Conn) recovery(next CallFunc) CallFunc {
 			}
 		}()
 		err = next(ctx, x)
-		returned, x.crashed = true, false // or one that stands inside has made something of it
+		returned, x.crashed = true, false // an interceptor inside may have recovered
 		return err
 	}
 }

@@ -32,11 +32,12 @@ import (
 // There is one type for both sides: see [WithInterceptors] for calls made and served, [Intercept] for calls served
 // only. It can be tested without a bus, with an Exchange and a next of the test's own.
 //
-// What Busline itself does for a call is done by interceptors, too. On the server, from the outside in: tracing,
-// logging, taps, metrics, recovery from panics, the limit of responses, claims, limits, then those of the connection, of
-// Serve and of Method, then the endpoint. On the caller: the header of the context (see [WithOutgoingHeader]), tracing,
-// logging, taps, metrics, then those of the connection, then the bus. So when yours run, the caller's claims are verified
-// (see [ClaimsOf]) and the span has begun, and what they return is logged and counted.
+// What Busline itself does for a call is done by interceptors, too. On the server, from the outside in: tracing, the
+// observer, recovery from panics, the limit of responses, claims, limits, then those of the connection, of Serve and of
+// Method, then the endpoint. On the caller: the header of the context (see [WithOutgoingHeader]), tracing, the observer,
+// then those of the connection, then the bus. The observer reports the ended call to the metrics, to the taps and to the
+// log, in this order. So when yours run, the caller's claims are verified (see [ClaimsOf]) and the span has begun, and
+// what they return is logged and counted.
 //
 // Before any of them runs, a request is acked, and refused if its time is spent, if it is nested too deep, or if too
 // many handlers run; one that comes in parts also if its token is bad. What the framework asks on port 888 does not pass

@@ -17,38 +17,21 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// logging is the [Interceptor] that writes a line for each call: at level error if it was not meant to end so, else at level
-// debug. No line has a body, a query or a token.
-func (c *Conn) logging(next CallFunc) CallFunc {
-	return func(ctx context.Context, x *Exchange) (err error) {
-		defer func() {
-			c.link.lines.protect(func() {
-				if x.Side == ServerSide {
-					c.logServed(x, err)
-				} else {
-					c.logMade(x, err)
-				}
-			})
-		}()
-		return next(ctx, x)
+// logServed logs a request that was served. A request that was answered with a status of 400 or above has failed, whether the
+// handler returned an error or wrote a response. No line of a call has a body, a query or a token.
+func (c *Conn) logServed(x endedCall) {
+	if x.crashed && x.err == nil {
+		return // the goroutine exits, and handle logs the request
 	}
-}
-
-// logServed logs a request that was served. One that was answered with a status of 400 or above has failed, whether its handler
-// returned an error or wrote a response. If its goroutine has exited, the code that answers it logs it instead.
-func (c *Conn) logServed(x *Exchange, err error) {
-	if x.crashed && err == nil {
-		return
-	}
-	failed, level := x.Failure(err), zerolog.DebugLevel
+	failed, level := x.Failure(x.err), zerolog.DebugLevel
 	if failed != nil {
 		level = x.in.levelOf(failed)
 	}
 	if !c.logs(level) {
 		return
 	}
-	line := c.logger.WithLevel(level).EmbedObject(requestFields{callFields{x, x.Status(err)}})
-	switch crash, isCrash := errors.AsType[*crashed](err); {
+	line := c.logger.WithLevel(level).EmbedObject(requestFields{callFields{x.Exchange, x.status}})
+	switch crash, isCrash := errors.AsType[*crashed](x.err); {
 	case isCrash:
 		line.Str("panic", crash.reason).Bytes("stack", crash.stack).Msg("handler panicked")
 	case failed != nil:
@@ -64,13 +47,13 @@ func (in *serverCall) levelOf(failed *Error) zerolog.Level {
 	case in.isFault(failed):
 		return zerolog.ErrorLevel
 	case in.found() && in.endpoint.source != "":
-		return zerolog.WarnLevel // an event, whose source does not hear of it
+		return zerolog.WarnLevel // an event: its publisher does not get the error
 	default:
 		return zerolog.DebugLevel
 	}
 }
 
-// isFault reports whether a request was not meant to fail so, and its reason has to be in the log.
+// isFault reports whether a failure is unexpected, so that the log has to have its reason.
 func (in *serverCall) isFault(failed *Error) bool {
 	switch {
 	case !failed.isInternal(), errors.Is(failed, errAborted):
@@ -78,32 +61,32 @@ func (in *serverCall) isFault(failed *Error) bool {
 	case failed.Status == http.StatusInternalServerError:
 		return true
 	default:
-		return !in.serving.left() // a caller that has left is not answered
+		return !in.serving.left() // a caller that has left gets no answer
 	}
 }
 
-// logMade logs a call of our own. Its caller decides whether the failure is an error.
-func (c *Conn) logMade(x *Exchange, err error) {
+// logMade logs a call that was made, at level debug: the caller decides whether a failure is an error.
+func (c *Conn) logMade(x endedCall) {
 	if !c.logs(zerolog.DebugLevel) {
 		return
 	}
-	line := c.logger.WithLevel(zerolog.DebugLevel).EmbedObject(callFields{x, x.Status(err)}).Str("callee", x.Host).Int("port", x.Port)
+	line := c.logger.WithLevel(zerolog.DebugLevel).EmbedObject(callFields{x.Exchange, x.status}).Str("callee", x.Host).Int("port", x.Port)
 	if x.Multicast {
 		line.Int("answers", x.Answers)
 	}
-	if failed := x.Failure(err); failed != nil {
+	if failed := x.Failure(x.err); failed != nil {
 		line.EmbedObject(failureFields{failed.Detail, failed.Type}).Msg("call failed")
 		return
 	}
 	line.Msg("call made")
 }
 
-// logs reports whether a line of this level is written at all, so that none is built in vain.
+// logs reports whether lines of a level are written, so that no other line is built.
 func (c *Conn) logs(level zerolog.Level) bool {
 	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.slogger == nil || c.slogger.Enabled(context.Background(), slogLevel(level)))
 }
 
-// callFields are the fields of log lines of calls, on both sides.
+// callFields are the fields of a log line of a call, on both sides.
 type callFields struct {
 	call   *Exchange
 	status int
@@ -118,19 +101,19 @@ func (f callFields) MarshalZerologObject(line *zerolog.Event) {
 	}
 }
 
-// requestFields are the fields of log lines of requests.
+// requestFields are the fields of a log line of a request.
 type requestFields struct{ callFields }
 
 // MarshalZerologObject adds the fields.
 func (f requestFields) MarshalZerologObject(line *zerolog.Event) {
 	f.callFields.MarshalZerologObject(line)
 	line.Str("caller", f.call.Request.FromHost).Str("callerId", f.call.Request.FromID)
-	if f.call.Endpoint != nil { // it has reached one
+	if f.call.Endpoint != nil { // the request has reached one
 		line.Str("endpoint", f.call.Endpoint.Name)
 	}
 }
 
-// failureFields say why a call has failed, as far as that is known: a response may have a status alone.
+// failureFields are the fields of a failure. Both may be empty: a response may have only a status.
 type failureFields struct{ detail, kind string }
 
 // MarshalZerologObject adds the fields.
@@ -143,7 +126,7 @@ func (f failureFields) MarshalZerologObject(line *zerolog.Event) {
 	}
 }
 
-// messageID is that of the request, as it was answered: one that was tried again had several.
+// messageID returns the id of the request. A call that was tried again had several: messageID returns that of the answered attempt.
 func (x *Exchange) messageID() string {
 	if x.Side == ClientSide && x.Response != nil {
 		return x.Response.MsgID
@@ -151,7 +134,7 @@ func (x *Exchange) messageID() string {
 	return x.Request.MsgID
 }
 
-// environmentLogger makes the logger that BUS_LOG_LEVEL and BUS_LOG_FORMAT ask for.
+// environmentLogger returns the logger that BUS_LOG_LEVEL and BUS_LOG_FORMAT configure.
 func environmentLogger() (zerolog.Logger, error) {
 	level, err := zerolog.ParseLevel(cmp.Or(os.Getenv("BUS_LOG_LEVEL"), "info"))
 	if err != nil {
@@ -193,7 +176,7 @@ func WithSlog(logger *slog.Logger) ConnectOption {
 	}
 }
 
-// slogLevel returns the level of slog that is called as one of zerolog. Slog's are four apart, zerolog's one.
+// slogLevel returns the slog level with the name of a zerolog level. Levels of slog are four apart, levels of zerolog one.
 func slogLevel(level zerolog.Level) slog.Level {
 	if level == zerolog.NoLevel {
 		return slog.LevelInfo
@@ -201,7 +184,7 @@ func slogLevel(level zerolog.Level) slog.Level {
 	return slog.Level(4 * (level - zerolog.InfoLevel))
 }
 
-// slogWriter takes what a zerolog.Logger writes to a slog.Logger.
+// slogWriter passes the lines of a zerolog.Logger on to a slog.Logger.
 type slogWriter struct{ logger *slog.Logger }
 
 // WriteLevel logs one line: {"level":"warn","host":"library.example","message":"message dropped"}.
@@ -227,10 +210,10 @@ func (s slogWriter) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Write is for lines without a level.
+// Write logs a line without a level, at level info.
 func (s slogWriter) Write(line []byte) (int, error) { return s.WriteLevel(zerolog.InfoLevel, line) }
 
-// slogAttribute keeps the digits of an integer, which a float64 would show as 1e+06.
+// slogAttribute returns a field as an attribute. Integers stay integers: a float64 would print 1000000 as 1e+06.
 func slogAttribute(name string, value any) slog.Attr {
 	number, ok := value.(json.Number)
 	if !ok {
@@ -239,6 +222,6 @@ func slogAttribute(name string, value any) slog.Attr {
 	if integer, err := number.Int64(); err == nil {
 		return slog.Int64(name, integer)
 	}
-	float, _ := number.Float64() // what zerolog has written is a number
+	float, _ := number.Float64() // zerolog writes valid numbers only
 	return slog.Float64(name, float)
 }

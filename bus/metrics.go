@@ -19,43 +19,31 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// measureServed makes the [Interceptor] that counts the requests of an endpoint, by caller.
-func (c *Conn) measureServed(e *endpoint) Interceptor {
-	return func(next CallFunc) CallFunc {
-		meter := c.meters.served(e)
-		return func(ctx context.Context, x *Exchange) (err error) {
-			defer func() {
-				took, status := x.Elapsed(), x.Status(err)
-				e.served.Of(x.Request.FromHost).Observe(took, status)
-				if status >= http.StatusBadRequest {
-					e.lastError.Store(int32(status))
-				}
-				meter.record(ctx, took.Seconds(), x.Method, status)
-			}()
-			return next(ctx, x)
+// measureServed returns a function that counts a request of an endpoint, by caller.
+func (c *Conn) measureServed(e *endpoint) func(context.Context, endedCall) {
+	meter := c.meters.served(e)
+	return func(ctx context.Context, x endedCall) {
+		e.served.Of(x.Request.FromHost).Observe(x.took, x.status)
+		if x.status >= http.StatusBadRequest {
+			e.lastError.Store(int32(x.status))
 		}
+		meter.record(ctx, x)
 	}
 }
 
-// measureMade is the [Interceptor] that counts the calls that are made, by who is called. Those to port 888 are left out, as they
-// are by who serves them: else scrapes would be counted.
-func (c *Conn) measureMade(next CallFunc) CallFunc {
-	return func(ctx context.Context, x *Exchange) (err error) {
-		defer func() {
-			if x.Port == controlPort {
-				return
-			}
-			took, status := x.Elapsed(), x.Status(err)
-			host, series := c.called.Under(x.callee(err))
-			series.Observe(took, status)
-			c.meters.made(host, x).record(ctx, took.Seconds(), x.Method, status)
-		}()
-		return next(ctx, x)
+// measureMade counts a call that was made, by callee. It leaves out calls to port 888, which their callees do not count either:
+// otherwise each scrape would be counted.
+func (c *Conn) measureMade(ctx context.Context, x endedCall) {
+	if x.Port == controlPort {
+		return
 	}
+	host, series := c.called.Under(x.callee(x.err))
+	series.Observe(x.took, x.status)
+	c.meters.made(host, x.Exchange).record(ctx, x)
 }
 
-// callee returns the host that was called, without the instance that may have been addressed, as far as that is known;
-// certain reports whether an instance has answered for it.
+// callee returns the host that was called. It leaves out an addressed instance if an answer tells that part of the name. certain reports
+// whether an instance of the host has answered.
 func (x *Exchange) callee(err error) (host string, certain bool) {
 	if x.Response != nil {
 		return x.Response.FromHost, true
@@ -70,15 +58,15 @@ func (x *Exchange) callee(err error) (host string, certain bool) {
 	return x.Host, x.Answers > 0
 }
 
-// meters record calls with OpenTelemetry, too, with the attributes that its conventions for HTTP require, and some that they
-// recommend. Nil ones do not: no caller has asked for it.
+// meters record calls with OpenTelemetry, with the attributes that its conventions for HTTP require and some that they recommend.
+// A nil meters records nothing.
 type meters struct {
 	host           string
 	server, client metric.Float64Histogram
-	callees        table[callee, *meter] // of those that were called
+	callees        table[callee, *meter] // of the calls that were made
 }
 
-// newMeters returns nil when the program wants no metrics but those that can be asked for.
+// newMeters returns nil if neither the connection nor the process has a provider.
 func newMeters(provider metric.MeterProvider, host string) (*meters, error) {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
@@ -98,10 +86,10 @@ func newMeters(provider metric.MeterProvider, host string) (*meters, error) {
 	return &meters{host: host, server: server, client: client}, err
 }
 
-// scheme is that of all calls: messages do not tell it.
+// scheme is the URL scheme that spans and metrics name. Messages have none.
 const scheme = "https"
 
-// served is for the requests of one endpoint.
+// served returns the meter for the requests of an endpoint.
 func (m *meters) served(e *endpoint) *meter {
 	if m == nil {
 		return nil
@@ -112,11 +100,11 @@ func (m *meters) served(e *endpoint) *meter {
 	}}
 }
 
-// maxMeters bounds for how many there are: a host that is there may be asked for any port.
+// maxMeters limits how many ports of hosts have a meter: a program may call any port of a host.
 const maxMeters = 1024
 
-// made is for the calls of one port of a host, as which the call is counted. As with [metrics.Family], hosts that no instance has
-// answered for can take at most half of the room.
+// made returns the meter for calls to a port of a host. As in [metrics.Family], hosts that have not answered get half of the meters at
+// most.
 func (m *meters) made(host string, x *Exchange) *meter {
 	if m == nil {
 		return nil
@@ -133,31 +121,31 @@ func (m *meters) made(host string, x *Exchange) *meter {
 
 func (m *meters) newMade(to callee) *meter {
 	attributes := []attribute.KeyValue{attribute.String("url.scheme", scheme), attribute.String("server.address", to.host)}
-	if to.port != 0 { // else there are several
+	if to.port != 0 { // 0: of several ports
 		attributes = append(attributes, attribute.Int("server.port", to.port))
 	}
 	return &meter{histogram: m.client, errors: http.StatusBadRequest, attributes: attributes}
 }
 
-// meter records calls of one kind. Its options are made once for each method and status.
+// meter records the calls of one endpoint or callee. It makes its options once for each method and status. A nil meter records nothing.
 type meter struct {
 	histogram  metric.Float64Histogram
-	errors     int // the status from which on a call has failed, as this side sees it
+	errors     int // the lowest status that counts as an error on this side
 	attributes []attribute.KeyValue
 	ends       table[end, metric.RecordOption]
 }
 
-// end is what calls that are recorded together have in common.
+// end is the key of calls that are recorded with the same attributes.
 type end struct {
 	method string
 	status int
 }
 
-func (m *meter) record(ctx context.Context, seconds float64, method string, status int) {
+func (m *meter) record(ctx context.Context, x endedCall) {
 	if m == nil {
 		return
 	}
-	m.histogram.Record(ctx, seconds, m.ends.get(end{knownMethod(method), status}, m.option))
+	m.histogram.Record(ctx, x.took.Seconds(), m.ends.get(end{knownMethod(x.Method), x.status}, m.option))
 }
 
 func (m *meter) option(of end) metric.RecordOption {
@@ -169,7 +157,7 @@ func (m *meter) option(of end) metric.RecordOption {
 	return metric.WithAttributeSet(attribute.NewSet(attributes...))
 }
 
-// knownMethod returns a method, or as the conventions ask "_OTHER" for one that callers may have made up.
+// knownMethod returns a method of HTTP unchanged, and "_OTHER" for any other, as the conventions ask.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch,
@@ -208,7 +196,7 @@ func (c *Conn) exposition() string {
 	return text.String()
 }
 
-// exposeTraffic writes one metric after the other, as the format asks.
+// exposeTraffic writes the metrics of calls, one metric after the other, as the format asks.
 func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
 	traffic := c.reportTraffic()
 	byName := servedByName(traffic.Served)
@@ -316,15 +304,15 @@ func (c *Conn) servedEndpoints() []*endpoint {
 	})
 }
 
-// rejectedRequests counts the requests that no handler has seen, by status: they reach no interceptor, and are in no other metric of
-// the server. The zero value is ready.
+// rejectedRequests counts rejected requests by status. They reach no interceptor, so that no other metric of the server has them. The
+// zero value is ready.
 type rejectedRequests struct{ byStatus table[int, *atomic.Int64] }
 
 func (t *rejectedRequests) of(status int) *atomic.Int64 {
 	return t.byStatus.get(status, func(int) *atomic.Int64 { return new(atomic.Int64) })
 }
 
-// total returns how many there are of any status.
+// total returns the number of rejected requests of all statuses.
 func (t *rejectedRequests) total() (total int64) {
 	for _, count := range t.byStatus.all() {
 		total += count.Load()
@@ -332,11 +320,11 @@ func (t *rejectedRequests) total() (total int64) {
 	return total
 }
 
-// zeroInitStatuses are the statuses of those who are too busy. They are told before there is any: of a counter that comes into being
-// with a number, Prometheus does not see that it has grown to that.
+// zeroInitStatuses are the statuses that are exported with value 0 before the first rejection: Prometheus cannot compute an increase for
+// a series whose first sample is not zero.
 func zeroInitStatuses() []int { return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout} }
 
-// expose writes them as one metric.
+// expose writes the counts as one metric.
 func (t *rejectedRequests) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
 	for _, status := range zeroInitStatuses() {
 		t.of(status)
@@ -348,11 +336,11 @@ func (t *rejectedRequests) expose(text *metrics.Text, with func(...metrics.Label
 	}
 }
 
-// reject answers a request that is not handled, and says why.
+// reject answers a request that is not handled with an error.
 func (c *Conn) reject(in *serverCall, why error) { c.respond(in, c.countRejected(in, why)) }
 
-// countRejected counts a request that is not handled, and returns the answer. One whose caller has left does not count: no answer
-// is missed.
+// countRejected counts a request that is not handled, and returns the answer. A request whose caller has left does not count, as the
+// caller does not wait for the answer.
 func (c *Conn) countRejected(in *serverCall, why error) *wire.Response {
 	response := c.logAndEncode(in, why)
 	if in.Address.Port != controlPort && !errors.Is(why, ErrCallerLeft) {

@@ -11,12 +11,11 @@ import (
 	"github.com/busline/busline/bus/internal/status"
 )
 
-// CallRecord is a call as a tap reports it: who called whom, and the outcome. It has no body, no header, no query and
-// no token.
+// callRecord is a call as a tap reports it: caller, callee and outcome. It has no body, no header, no query and no token.
 type callRecord struct {
-	// Ended is when the call had ended.
+	// Ended is when the call ended.
 	Ended time.Time `json:"ended"`
-	// From and FromID are who called, To and ToID who was called; ToID is empty when no instance took the call.
+	// From and FromID are the caller, To and ToID the callee; ToID is empty when no instance took the call.
 	From   string `json:"from"`
 	FromID string `json:"fromId"`
 	To     string `json:"to"`
@@ -24,87 +23,77 @@ type callRecord struct {
 	Port   int    `json:"port"`
 	Method string `json:"method"`
 	Path   string `json:"path"`
-	// Status is what the call ended with.
+	// Status is the HTTP status that the call ended with.
 	Status int `json:"status"`
-	// Took is how long it took, in nanoseconds, on the side that reports it.
+	// Took is the duration in nanoseconds, on the side that reports the call.
 	Took time.Duration `json:"took"`
 	// MsgID and TraceID are those of the request; TraceID is empty without a trace.
 	MsgID   string `json:"msgId"`
 	TraceID string `json:"traceId"`
-	// Depth is 1 for a call that began a chain.
+	// Depth is 1 for the first call of a chain.
 	Depth int `json:"depth"`
 }
 
 const (
-	// tapSize is how many calls are kept for those who come late.
+	// tapSize is how many calls a tap keeps for its next read.
 	tapSize = 4096
 
-	// tapTime is for how long after the last question calls are kept.
+	// tapTime is how long a tap keeps calls after the latest read.
 	tapTime = 30 * time.Second
 
-	// maxTapWait bounds how long a question waits for a call.
+	// maxTapWait limits how long a read waits for a call.
 	maxTapWait = 10 * time.Second
 
-	// maxTapWaiting bounds how many questions wait at a time. They are held for longer than anything else on port 888.
+	// maxTapWaiting limits how many reads wait at a time. They last longer than any other request on port 888.
 	maxTapWaiting = 64
 )
 
 // tap keeps the latest calls while a caller asks for them.
 type tap struct {
-	until   atomic.Int64 // Unix nanoseconds; calls after it are not kept
-	waiting atomic.Int64 // questions
+	until   atomic.Int64 // when the tap stops keeping calls, in Unix nanoseconds; 0: it keeps none
+	waiting atomic.Int64 // reads that wait
 
 	mu     sync.Mutex    // protects all below
-	calls  []callRecord  // the latest, that of number n at n modulo tapSize; nil while no caller asks
+	calls  []callRecord  // the latest calls, number n at n modulo tapSize; nil while no caller reads
 	first  int64         // number of the first call that was kept
 	next   int64         // number of the next call
-	news   chan struct{} // closed when there is one; nil while no caller waits
-	closed chan struct{} // closed when nothing more comes
+	news   chan struct{} // closed when a call is kept; nil while no caller waits
+	closed chan struct{} // closed when the connection closes
 }
 
 func newTap() *tap { return &tap{closed: make(chan struct{})} }
 
-// tapping is the [Interceptor] that keeps calls for those who tap: what was served here, and what was called from here and
-// answered by no instance, as no other instance reports that.
-func (c *Conn) tapping(next CallFunc) CallFunc {
-	return func(ctx context.Context, x *Exchange) (err error) {
-		defer func() {
-			if c.tap.until.Load() > 0 {
-				c.tapped(x, err)
-			}
-		}()
-		return next(ctx, x)
-	}
-}
-
-func (c *Conn) tapped(x *Exchange, err error) {
-	if x.Side == ClientSide && x.answered(err) {
+// tapEnded keeps a call while a caller taps. It leaves out a call that was made here if an instance has answered: that instance
+// reports it.
+func (c *Conn) tapEnded(x endedCall) {
+	if c.tap.until.Load() == 0 || x.Side == ClientSide && x.answered(x.err) {
 		return
 	}
 	record := callRecord{
 		Ended: time.Now(), From: x.Request.FromHost, FromID: x.Request.FromID, To: x.Host, Port: x.Port, Method: x.Method,
 		Path:   strings.Clone(x.Path), // without the query, which may be long
-		Status: x.Status(err), Took: x.Elapsed(), MsgID: x.Request.MsgID, TraceID: x.TraceID(), Depth: x.Request.CallDepth,
+		Status: x.status, Took: x.took, MsgID: x.Request.MsgID, TraceID: x.TraceID(), Depth: x.Request.CallDepth,
 	}
 	switch {
 	case x.Side == ServerSide:
 		record.To, record.ToID = c.host, c.id
-	case err != nil:
-		record.ToID = asError(err).ID // of who took the call
+	case x.err != nil:
+		record.ToID = asError(x.err).ID // of the instance that took the call
 	}
 	c.tap.keep(record)
 }
 
-// answered reports whether an instance has answered a call of our own, and tells of it. That a host which is there serves no
-// such path the caller has found out by itself.
+// answered reports whether an instance has answered a call that was made here. A 404 or 405 that this instance made itself, because
+// the host does not serve the path, is no such answer.
 func (x *Exchange) answered(err error) bool {
 	if err != nil {
 		failed := asError(err)
-		return failed.Host != "" && failed.Executed != ExecutedUnknown // else it has taken the call, and said nothing since
+		return failed.Host != "" && failed.Executed != ExecutedUnknown // unknown: the instance took the call, but has not answered
 	}
 	return x.Response == nil || x.Response.FromID != "" && !x.out.absent
 }
 
+// keep adds a call. When the latest read is too long ago, it drops all of them instead.
 func (t *tap) keep(record callRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,14 +113,15 @@ func (t *tap) keep(record callRecord) {
 	}
 }
 
-// read returns the calls after a number, the number to go on with, and how many were too many to keep.
+// read returns the calls from a number on, the number for the next read, how many calls from that number on were dropped, and a
+// channel that is closed when a further call is kept.
 func (t *tap) read(after int64) (calls []callRecord, next, missed int64, news <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.until.Store(time.Now().Add(tapTime).UnixNano())
 	oldest := max(t.first, t.next-tapSize)
 	if after < 0 || after > t.next {
-		after = t.next // a tap that has just come
+		after = t.next // the first read
 	}
 	if after < oldest {
 		after, missed = oldest, oldest-after
@@ -146,7 +136,7 @@ func (t *tap) read(after int64) (calls []callRecord, next, missed int64, news <-
 	return calls, t.next, missed, t.news
 }
 
-// close ends all waiting.
+// close ends all waiting reads. It may be called again.
 func (t *tap) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,9 +147,9 @@ func (t *tap) close() {
 	}
 }
 
-// Tap tells which calls have ended here after the one of that number, as soon as there is one, or when wait has passed
-// (in nanoseconds, 10 s at most). It begins with a number below zero, which tells where to go on. Calls are kept while
-// a caller asks, 4096 of them; missed are those that were more.
+// Tap returns the calls that have ended here, from number after on. If there is none yet, it waits for one, for wait nanoseconds,
+// 10 s at most. The first read gives a number below zero: it returns no calls, but in next the number for the next read. Calls are
+// kept while a caller reads, the latest 4096; missed is how many calls from number after on were dropped.
 func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []callRecord, next, missed int64, err error) {
 	conn := handlerCtxOf(ctx).conn
 	t := conn.tap
