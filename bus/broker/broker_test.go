@@ -59,7 +59,7 @@ func exchange(t *testing.T, from, to *nats.Conn) {
 	}
 }
 
-func TestInProcess(t *testing.T) {
+func TestBroker_InProcessConn(t *testing.T) {
 	t.Parallel()
 	embedded := start(t)
 	if url := embedded.URL(); url != "" {
@@ -101,7 +101,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-func TestPortInUse(t *testing.T) {
+func TestListen_PortInUse(t *testing.T) {
 	t.Parallel()
 	taken := broker.BoundTo(start(t, broker.Listen(":0"))).String()
 	_, err := broker.Start(broker.Listen(taken))
@@ -193,7 +193,7 @@ func bucket(t *testing.T, embedded *broker.Broker) jetstream.KeyValue {
 	return kept
 }
 
-func TestClose(t *testing.T) {
+func TestBroker_Close(t *testing.T) {
 	t.Parallel()
 	embedded := start(t, broker.Listen(":0"))
 	address := broker.BoundTo(embedded).String()

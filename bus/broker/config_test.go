@@ -14,8 +14,8 @@ const oneUser = `authorization { users: [ { user: "a", password: "p", permission
 	publish { allow: ["own"] }, subscribe { allow: ["own queue"] }
 } } ] }`
 
-// TestConfigUsers lets in who has the password, over memory too.
-func TestConfigUsers(t *testing.T) {
+// TestConfig_Users lets in who has the password, over memory too.
+func TestConfig_Users(t *testing.T) {
 	t.Parallel()
 	embedded := start(t, broker.Listen("127.0.0.1:0"), broker.Config(oneUser))
 	connect(t, embedded.URL(), nats.UserInfo("a", "p"))
@@ -27,9 +27,9 @@ func TestConfigUsers(t *testing.T) {
 	}
 }
 
-// TestConfigPermissions does what is allowed, and what is not. The client hears of a denial later, and only by its error
+// TestConfig_Permissions does what is allowed, and what is not. The client hears of a denial later, and only by its error
 // handler.
-func TestConfigPermissions(t *testing.T) {
+func TestConfig_Permissions(t *testing.T) {
 	t.Parallel()
 	embedded := start(t, broker.Config(oneUser))
 	failed := make(chan error, 8)
@@ -56,8 +56,8 @@ func TestConfigPermissions(t *testing.T) {
 	}
 }
 
-// TestConfigBesideOptions holds that Listen alone decides who can reach the broker.
-func TestConfigBesideOptions(t *testing.T) {
+// TestConfig_BesideOptions holds that Listen alone decides who can reach the broker.
+func TestConfig_BesideOptions(t *testing.T) {
 	t.Parallel()
 	elsewhere := broker.Config("listen: \"0.0.0.0:4222\"\nmax_payload: 2048")
 	if url := start(t, elsewhere).URL(); url != "" {
@@ -72,7 +72,7 @@ func TestConfigBesideOptions(t *testing.T) {
 	}
 }
 
-func TestConfigRefuses(t *testing.T) {
+func TestConfig_Refuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		" \n":                      "broker: Config: the text is empty; leave the option out",

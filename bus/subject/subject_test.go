@@ -80,7 +80,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-func TestSubjectRefuses(t *testing.T) {
+func TestSubject_Refuses(t *testing.T) {
 	t.Parallel()
 	ok := subject.Address{Port: 443, Host: "h.example", Method: "GET", Path: "/x"}
 	change := func(edit func(*subject.Address)) subject.Address {
@@ -119,7 +119,7 @@ func TestSubjectRefuses(t *testing.T) {
 	}
 }
 
-func TestSubjectFitsExactly(t *testing.T) {
+func TestSubject_MaxLength(t *testing.T) {
 	t.Parallel()
 	const head = "bus.443.h.|.GET."
 	address := subject.Address{Port: 443, Host: "h", Method: "GET"}
@@ -136,7 +136,7 @@ func TestSubjectFitsExactly(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParse_Refuses(t *testing.T) {
 	t.Parallel()
 	const form = "not <plane>.<port>.<reversed host>.|.<method>.<path>"
 	const token = `contains something other than letters, digits, "-", "_", "~" and upper-case escapes`
@@ -183,7 +183,7 @@ func TestParseRefuses(t *testing.T) {
 	wantError(t, err, 414, "subject: longer than 1024 bytes; shorten the path")
 }
 
-func TestSubscriptions(t *testing.T) {
+func TestSubscription(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ got, want string }{
 		"endpoint":   {subject.Subscription("bus", "443", "calculator.example", "POST", "add"), "bus.443.example.calculator.|.POST.add"},

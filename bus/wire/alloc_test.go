@@ -46,8 +46,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestManyFieldsGrowOnce holds that the header of a request with many fields grows in one step.
-func TestManyFieldsGrowOnce(t *testing.T) {
+// TestParseRequest_GrowsHeaderOnce holds that the header of a request with many fields grows in one step.
+func TestParseRequest_GrowsHeaderOnce(t *testing.T) {
 	req := usualRequest()
 	for range 200 {
 		req.Header.Add("X-Many", "value")
@@ -64,8 +64,8 @@ func TestManyFieldsGrowOnce(t *testing.T) {
 	}
 }
 
-// TestLimitsBeforeAllocation holds that a message over the limits costs no more than its refusal.
-func TestLimitsBeforeAllocation(t *testing.T) {
+// TestParseRequest_LimitsBeforeAllocation holds that a message over the limits costs no more than its refusal.
+func TestParseRequest_LimitsBeforeAllocation(t *testing.T) {
 	many := usualRequest()
 	for range wire.MaxFields {
 		many.Header.Add("X-Many", "value")

@@ -41,8 +41,8 @@ func TestResponseHead(t *testing.T) {
 	})
 }
 
-// TestHeadKeepsItsFields holds that a head does not change when the header that it was made from does.
-func TestHeadKeepsItsFields(t *testing.T) {
+// TestRequestHead_ClonesHeader holds that a head does not change when the header that it was made from does.
+func TestRequestHead_ClonesHeader(t *testing.T) {
 	t.Parallel()
 	req, res := usualRequest(), usualResponse()
 	requestHead, responseHead := wire.NewRequestHead(req), wire.NewResponseHead(res)

@@ -54,8 +54,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderMakesStringsOnce holds that what comes again costs nothing, though every message has something new as well.
-func TestReaderMakesStringsOnce(t *testing.T) {
+// TestReader_InternsStrings holds that what comes again costs nothing, though every message has something new as well.
+func TestReader_InternsStrings(t *testing.T) {
 	var reader wire.Reader
 	var read wire.Request
 	number := 0

@@ -22,7 +22,7 @@ func edited(t *testing.T, text, old, replacement string) []byte {
 	return []byte(strings.Replace(string(crlf(text)), string(crlf(old)), replacement, 1))
 }
 
-func TestParseRequestAccepts(t *testing.T) {
+func TestParseRequest_Accepts(t *testing.T) {
 	t.Parallel()
 	header := func(fields ...string) func(*wire.Request) {
 		return func(req *wire.Request) {
@@ -84,7 +84,7 @@ func TestParseRequestAccepts(t *testing.T) {
 	}
 }
 
-func TestParseRequestRefuses(t *testing.T) {
+func TestParseRequest_Refuses(t *testing.T) {
 	t.Parallel()
 	const content = "Content-Type: application/json"
 	const badID = ` is not 1 to 64 of A-Z, a-z, 0-9, "-" and "_"`
@@ -181,7 +181,7 @@ func TestParseRequestRefuses(t *testing.T) {
 	}
 }
 
-func TestParseRequestRefusesFragments(t *testing.T) {
+func TestParseRequest_RefusesTruncated(t *testing.T) {
 	t.Parallel()
 	whole := crlf(goldenRequest)
 	tests := map[string]struct{ payload, detail string }{
@@ -203,8 +203,8 @@ func TestParseRequestRefusesFragments(t *testing.T) {
 	}
 }
 
-// TestHeadLimits holds that a head may be exactly as large as the limits say.
-func TestHeadLimits(t *testing.T) {
+// TestParseRequest_HeadLimits holds that a head may be exactly as large as the limits say.
+func TestParseRequest_HeadLimits(t *testing.T) {
 	t.Parallel()
 	req := usualRequest()
 	req.Body = nil
@@ -227,7 +227,7 @@ func TestHeadLimits(t *testing.T) {
 	}
 }
 
-func TestAppendRequestCuts(t *testing.T) {
+func TestAppendRequest_Clamps(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		budget time.Duration
@@ -252,7 +252,7 @@ func TestAppendRequestCuts(t *testing.T) {
 	}
 }
 
-func TestBodyAliasesPayload(t *testing.T) {
+func TestParseRequest_BodyAliasesPayload(t *testing.T) {
 	t.Parallel()
 	payload := append(crlf(goldenRequest), "beyond"...)[:len(crlf(goldenRequest))]
 	var req wire.Request

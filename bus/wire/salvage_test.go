@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestFaultyPart holds what a refused request tells of the part that it is.
-func TestFaultyPart(t *testing.T) {
+// TestParseRequest_SalvagesFragment holds what a refused request tells of the part that it is.
+func TestParseRequest_SalvagesFragment(t *testing.T) {
 	t.Parallel()
 	none, second := wire.Fragment{}, wire.Fragment{Number: 2, Count: 3}
 	for added, want := range map[string]wire.Fragment{
@@ -23,8 +23,8 @@ func TestFaultyPart(t *testing.T) {
 	}
 }
 
-// TestFaultySender holds what a refused request tells of its sender.
-func TestFaultySender(t *testing.T) {
+// TestParseRequest_SalvagesSender holds what a refused request tells of its sender.
+func TestParseRequest_SalvagesSender(t *testing.T) {
 	t.Parallel()
 	const content = "Content-Type: application/json"
 	const host, id, msg = "web.example", "k3xq27abcd", "OZ2vT7hJ0kq5b-1w_Xc4Ng"
@@ -68,8 +68,8 @@ func TestFaultySender(t *testing.T) {
 	}
 }
 
-// TestFaultyResponder holds what a refused response tells of its sender beside the message that it answers.
-func TestFaultyResponder(t *testing.T) {
+// TestParseResponse_SalvagesSender holds what a refused response tells of its sender beside the message that it answers.
+func TestParseResponse_SalvagesSender(t *testing.T) {
 	t.Parallel()
 	const content = "Content-Type: application/json"
 	usual := usualResponse()

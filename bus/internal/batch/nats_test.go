@@ -53,8 +53,8 @@ func echoes(t *testing.T, server, client *nats.Conn) {
 	}
 }
 
-// TestNATS has nats.go talk over it: plainly, below TLS, below TLS that comes first, and below a websocket.
-func TestNATS(t *testing.T) {
+// TestDialer_NATS has nats.go talk over it: plainly, below TLS, below TLS that comes first, and below a websocket.
+func TestDialer_NATS(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		options *server.Options
@@ -85,8 +85,8 @@ func TestNATS(t *testing.T) {
 	}
 }
 
-// TestReconnect ends the broker and starts another, at the second of two addresses.
-func TestReconnect(t *testing.T) {
+// TestDialer_Reconnect shuts the first of two brokers down: the clients reconnect to the second.
+func TestDialer_Reconnect(t *testing.T) {
 	t.Parallel()
 	first, second := startServer(t, &server.Options{}), startServer(t, &server.Options{})
 	urls := first.ClientURL() + "," + second.ClientURL()
@@ -104,18 +104,18 @@ func TestReconnect(t *testing.T) {
 	echoes(t, one, other)
 }
 
-// TestStrangerIsTold holds that the broker's reason is heard, though writing fails, too.
-func TestStrangerIsTold(t *testing.T) {
+// TestDialer_NATS_Unauthorized holds that the client gets the broker's reason, although writing fails, too.
+func TestDialer_NATS_Unauthorized(t *testing.T) {
 	t.Parallel()
 	embedded := startServer(t, &server.Options{Username: "a", Password: "p"})
 	_, err := nats.Connect(embedded.ClientURL(), nats.SetCustomDialer(&batch.Dialer{}), nats.UserInfo("a", "wrong"))
 	if !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("a stranger got %v", err)
+		t.Errorf("a client with a wrong password got %v", err)
 	}
 }
 
-// TestDialFails holds that the errors are those of package net, which nats.go and its users look into.
-func TestDialFails(t *testing.T) {
+// TestDialer_Dial_Fails holds that the errors are those of package net, which nats.go and its users inspect.
+func TestDialer_Dial_Fails(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -162,8 +162,8 @@ func clientTLS(t *testing.T) nats.Option {
 	return nats.Secure(&tls.Config{RootCAs: roots})
 }
 
-// TestDialContext ends when its context does.
-func TestDialContext(t *testing.T) {
+// TestDialer_DialContext holds that dialing ends with its context.
+func TestDialer_DialContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

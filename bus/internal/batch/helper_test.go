@@ -46,7 +46,7 @@ func awaitIdle(c *batch.Conn) {
 	}
 }
 
-// stub is a connection that reports each write, and returns from it when the test permits.
+// stub is a connection that reports each write, and blocks it until the test sends to free or fails.
 type stub struct {
 	net.Conn
 	peer   net.Conn
@@ -70,8 +70,8 @@ func (s *stub) Write(data []byte) (int, error) {
 	}
 }
 
-// arrived checks the next write.
-func arrived(t *testing.T, s *stub, want string) {
+// wantWrite checks the next write.
+func wantWrite(t *testing.T, s *stub, want string) {
 	t.Helper()
 	if got := <-s.writes; got != want {
 		t.Errorf("%d bytes were written, want %d", len(got), len(want))
