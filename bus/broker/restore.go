@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// storageRoom is the number of bytes that a disk must take before JetStream is started again.
-	storageRoom = 4 << 20
+	// minFreeBytes is the number of bytes that must fit on a disk before JetStream is restarted.
+	minFreeBytes = 4 << 20
 
-	// storagePause is the time between two attempts to write them.
-	storagePause = time.Second
+	// restoreInterval is the time between two attempts to restart JetStream.
+	restoreInterval = time.Second
 )
 
-// restoreStorage starts JetStream again whenever its disk was full and has room. nats-server stores nothing more in a stream after
-// a write to it has failed, and answers no publisher, until it is restarted.
-func (b *Broker) restoreStorage() {
+// restoreJetStream restarts JetStream after its disk was full and has space again. After a failed write nats-server stores nothing
+// more in a stream, and answers no publisher, until a restart.
+func (b *Broker) restoreJetStream() {
 	for {
 		select {
-		case <-b.errs.diskFull:
+		case <-b.log.diskFull:
 		case <-b.closing:
 			return
 		}
 		for !b.restartJetStream() {
 			select {
-			case <-time.After(storagePause):
+			case <-time.After(restoreInterval):
 			case <-b.closing:
 				return
 			}
@@ -33,28 +33,28 @@ func (b *Broker) restoreStorage() {
 	}
 }
 
-// restartJetStream reports whether JetStream runs again, with what it had stored. It tries only if the disk has room.
+// restartJetStream restarts JetStream with its stored data, if the disk has space. It reports whether JetStream runs.
 func (b *Broker) restartJetStream() bool {
-	if b.storage == nil {
-		b.storage = b.server.JetStreamConfig()
+	if b.jetStream == nil {
+		b.jetStream = b.server.JetStreamConfig()
 	}
-	config := *b.storage // which nats-server changes
-	if !hasRoom(config.StoreDir) {
+	config := *b.jetStream // a copy, as nats-server modifies it
+	if !hasFreeSpace(config.StoreDir) {
 		return false
 	}
 	config.StoreDir = filepath.Dir(config.StoreDir) // nats-server adds its own directory
 	return b.server.ShutdownJetStream() == nil && b.server.EnableJetStream(&config) == nil
 }
 
-// hasRoom reports whether the disk of a directory takes some MiB.
-func hasRoom(directory string) bool {
-	file, err := os.CreateTemp(directory, "room-*")
+// hasFreeSpace reports whether minFreeBytes can be written to the disk of a directory.
+func hasFreeSpace(directory string) bool {
+	file, err := os.CreateTemp(directory, "free-*")
 	if err != nil {
 		return false
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // it is empty, or the disk fails
-	defer file.Close()           //nolint:errcheck // Sync has reported what matters
-	if _, err := file.Write(make([]byte, storageRoom)); err != nil {
+	defer os.Remove(file.Name()) //nolint:errcheck // the file is temporary
+	defer file.Close()           //nolint:errcheck // Sync reports the errors of writing
+	if _, err := file.Write(make([]byte, minFreeBytes)); err != nil {
 		return false
 	}
 	return file.Sync() == nil

@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// golden has calls, their subjects and the canonical form of their paths ("" if it is that of the URL).
+// golden are calls with their subjects and the canonical form of their paths ("" if the same as in the URL).
 var golden = []struct{ method, url, subject, path string }{
 	{"POST", "https://calculator.example/add", "bus.443.example.calculator.|.POST.add", ""},
 	{"GET", "https://calculator.example/add?x=5&y=6#sum", "bus.443.example.calculator.|.GET.add", "/add"},
@@ -231,12 +231,12 @@ func wantAllocs(t *testing.T, name string, most float64, run func() error) {
 // wantError checks that err is an *Error with this status and detail.
 func wantError(t *testing.T, err error, status int, detail string) {
 	t.Helper()
-	var fault *subject.Error
-	if !errors.As(err, &fault) {
+	var got *subject.Error
+	if !errors.As(err, &got) {
 		t.Fatalf("error %v, want %q", err, detail)
 	}
-	if fault.Status != status || fault.Error() != detail {
-		t.Errorf("%d %s\nwant %d %s", fault.Status, fault.Detail, status, detail)
+	if got.Status != status || got.Error() != detail {
+		t.Errorf("%d %s\nwant %d %s", got.Status, got.Detail, status, detail)
 	}
 }
 
