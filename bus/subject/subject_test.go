@@ -1,7 +1,6 @@
 package subject_test
 
 import (
-	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -214,30 +213,6 @@ func TestAllocations(t *testing.T) {
 		_, err := subject.FromURL("POST", &url.URL{Scheme: "https", Host: "calculator.example", Path: "/add"})
 		return err
 	})
-}
-
-func wantAllocs(t *testing.T, name string, most float64, run func() error) {
-	t.Helper()
-	got := testing.AllocsPerRun(100, func() {
-		if err := run(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if got > most {
-		t.Errorf("%s allocates %v times, want at most %v", name, got, most)
-	}
-}
-
-// wantError checks that err is an *Error with this status and detail.
-func wantError(t *testing.T, err error, status int, detail string) {
-	t.Helper()
-	var got *subject.Error
-	if !errors.As(err, &got) {
-		t.Fatalf("error %v, want %q", err, detail)
-	}
-	if got.Status != status || got.Error() != detail {
-		t.Errorf("%d %s\nwant %d %s", got.Status, got.Detail, status, detail)
-	}
 }
 
 func BenchmarkSubject(b *testing.B) {

@@ -48,17 +48,6 @@ Content-Type: application/json
 {"sum":11}`
 )
 
-func usualAck() *wire.Response {
-	ack := usualResponse()
-	ack.Status, ack.OpCode, ack.Header, ack.Body = 202, wire.OpAck, nil, nil
-	return ack
-}
-
-// crlf returns text with the line ends of the wire.
-func crlf(text string) []byte {
-	return []byte(strings.ReplaceAll(text, "\n", "\r\n"))
-}
-
 func TestRequest_Golden(t *testing.T) {
 	t.Parallel()
 	payload := wire.AppendRequest([]byte("before"), usualRequest())

@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -12,15 +11,6 @@ import (
 
 	"github.com/busline/busline/bus/wire"
 )
-
-// edited returns the golden text with one part, which must occur in it, replaced by another, and with CRLF.
-func edited(t *testing.T, text, old, replacement string) []byte {
-	t.Helper()
-	if !strings.Contains(text, old) {
-		t.Fatalf("%q is not in the message", old)
-	}
-	return []byte(strings.Replace(string(crlf(text)), string(crlf(old)), replacement, 1))
-}
 
 func TestParseRequest_Accepts(t *testing.T) {
 	t.Parallel()
@@ -268,17 +258,5 @@ func TestParseRequest_BodyAliasesPayload(t *testing.T) {
 	clear(payload)
 	if req.Method != "POST" || req.MsgID != usualRequest().MsgID {
 		t.Errorf("%+v changes with the payload", req)
-	}
-}
-
-// wantError checks that err is an *Error with this detail.
-func wantError(t *testing.T, err error, detail string) {
-	t.Helper()
-	var broken *wire.Error
-	if !errors.As(err, &broken) {
-		t.Fatalf("error %v, want %q", err, detail)
-	}
-	if broken.Error() != detail {
-		t.Errorf("%s\nwant %s", broken.Detail, detail)
 	}
 }
