@@ -80,15 +80,16 @@ func TestConfig_Refuses(t *testing.T) {
 		"authorization { users: [": "broker: Config: ",
 		`authorization { users: [ { user: "a", password: "p", permissions { publish: ["a..b"] } } ] }`: `"a..b"`,
 	} {
-		embedded, err := broker.Start(broker.Config(text))
-		if err == nil {
-			embedded.Close()
-			t.Errorf("%q: started", text)
-			continue
-		}
-		t.Log(err)
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			embedded, err := broker.Start(broker.Config(text))
+			if err == nil {
+				embedded.Close()
+				t.Fatal("started")
+			}
+			if !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -193,9 +193,12 @@ func TestSubscription(t *testing.T) {
 		"instance":   {subject.Instance("bus", "calculator.example", "k3x"), "bus.*.example.calculator.k3x.|.>"},
 	}
 	for name, test := range tests {
-		if test.got != test.want {
-			t.Errorf("%s: %q, want %q", name, test.got, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.got != test.want {
+				t.Errorf("%q, want %q", test.got, test.want)
+			}
+		})
 	}
 }
 

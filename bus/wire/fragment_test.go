@@ -15,7 +15,7 @@ func TestFragment(t *testing.T) {
 		"2/2":                 {Number: 2, Count: 2},
 		"17/400":              {Number: 17, Count: 400},
 		"999999999/999999999": {Number: 999999999, Count: 999999999},
-		"1/1":                 {}, // a message that is its own only part
+		"1/1":                 {}, // a message of one part is whole
 	} {
 		request, response := usualRequest(), usualResponse()
 		request.Fragment, response.Fragment = want, want
@@ -53,7 +53,7 @@ func TestFragment_Refused(t *testing.T) {
 	wantError(t, wire.ParseResponse([]byte(twice), &response), "header Bus-Fragment: given twice")
 }
 
-// TestFragment_NotWritten holds that what is no part is not called one.
+// TestFragment_NotWritten holds that an invalid Fragment is not written.
 func TestFragment_NotWritten(t *testing.T) {
 	t.Parallel()
 	for _, part := range []wire.Fragment{

@@ -80,7 +80,7 @@ func TestResponse_Golden(t *testing.T) {
 	}
 }
 
-// TestDoc_Messages holds the messages on the protocol page against the golden ones.
+// TestDoc_Messages holds that the package documentation shows the golden messages.
 func TestDoc_Messages(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("doc.go")

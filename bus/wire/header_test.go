@@ -76,8 +76,8 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestHeader_EveryByteInValue holds, for every byte at every place among others, that reading accepts what a value may hold
-// and that writing makes a blank of the rest.
+// TestHeader_EveryByteInValue holds, for every byte at every position, that parsing accepts only allowed bytes and that
+// writing replaces the others by blanks.
 func TestHeader_EveryByteInValue(t *testing.T) {
 	t.Parallel()
 	for place := range 20 {

@@ -226,19 +226,22 @@ func TestAppendRequest_Clamps(t *testing.T) {
 	}{
 		"too little":      {-time.Second, -1, []string{"Bus-Time-Budget: 0\r\n", "Bus-Call-Depth: 1\r\n"}},
 		"too much":        {time.Hour, math.MaxInt32, []string{"Bus-Time-Budget: 600000\r\n", "Bus-Call-Depth: 999999999\r\n"}},
-		"nothing said":    {0, 0, []string{"Bus-Time-Budget: 0\r\n", "Bus-Call-Depth: 1\r\n"}},
+		"zero":            {0, 0, []string{"Bus-Time-Budget: 0\r\n", "Bus-Call-Depth: 1\r\n"}},
 		"part of a tick":  {1999 * time.Microsecond, 64, []string{"Bus-Time-Budget: 1\r\n", "Bus-Call-Depth: 64\r\n"}},
 		"the whole range": {wire.MaxTimeBudget, 2, []string{"Bus-Time-Budget: 600000\r\n", "Bus-Call-Depth: 2\r\n"}},
 	}
 	for name, test := range tests {
-		req := usualRequest()
-		req.TimeBudget, req.CallDepth = test.budget, test.depth
-		payload := string(wire.AppendRequest(nil, req))
-		for _, line := range test.want {
-			if !strings.Contains(payload, line) {
-				t.Errorf("%s: no %q in %q", name, line, payload)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := usualRequest()
+			req.TimeBudget, req.CallDepth = test.budget, test.depth
+			payload := string(wire.AppendRequest(nil, req))
+			for _, line := range test.want {
+				if !strings.Contains(payload, line) {
+					t.Errorf("no %q in %q", line, payload)
+				}
 			}
-		}
+		})
 	}
 }
 

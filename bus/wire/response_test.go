@@ -133,7 +133,7 @@ func TestAppendResponse_WithoutBody(t *testing.T) {
 	}
 }
 
-// TestAppendResponse_WithoutMessageID leaves the field out, whoever writes it.
+// TestAppendResponse_WithoutMessageID holds that AppendResponse and a head omit an empty message ID.
 func TestAppendResponse_WithoutMessageID(t *testing.T) {
 	t.Parallel()
 	res := usualResponse()

@@ -18,41 +18,6 @@ import (
 	"github.com/busline/busline/bus/internal/batch"
 )
 
-// connect makes a connection of nats.go with this package's dialer.
-func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
-	t.Helper()
-	options = append([]nats.Option{
-		nats.SetCustomDialer(&batch.Dialer{Timeout: time.Minute}), nats.SkipHostLookup(), nats.Timeout(time.Minute),
-		nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(time.Millisecond, time.Millisecond), nats.MaxReconnects(-1),
-	}, options...)
-	conn, err := nats.Connect(url, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
-// echoes sends messages of all sizes between both connections.
-func echoes(t *testing.T, server, client *nats.Conn) {
-	t.Helper()
-	subscription, err := server.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(m.Data) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = subscription.Unsubscribe() }()
-	if err := server.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	for _, size := range []int{0, 1, 1000, 20_000, 100_000, 1_000_000} {
-		text := strings.Repeat("x", size)
-		answer, err := client.Request("echo", []byte(text), time.Minute)
-		if err != nil || string(answer.Data) != text {
-			t.Errorf("%d bytes: %v", size, err)
-		}
-	}
-}
-
 // TestDialer_NATS has nats.go talk over it: plainly, below TLS, below TLS that comes first, and below a websocket.
 func TestDialer_NATS(t *testing.T) {
 	t.Parallel()
@@ -137,11 +102,14 @@ func TestDialer_Dial_Fails(t *testing.T) {
 		"no such name":    {batch.Dialer{Timeout: time.Minute}, "no-such-host.invalid:4222", false, "lookup no-such-host.invalid"},
 	}
 	for name, test := range tests {
-		conn, err := test.dialer.Dial("tcp", test.address)
-		failure, ok := errors.AsType[net.Error](err)
-		if conn != nil || !ok || !strings.Contains(err.Error(), test.want) || failure.Timeout() != test.timeout && name != "no such name" {
-			t.Errorf("%s: %v, %v, want %q", name, conn, err, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := test.dialer.Dial("tcp", test.address)
+			failure, ok := errors.AsType[net.Error](err)
+			if conn != nil || !ok || !strings.Contains(err.Error(), test.want) || failure.Timeout() != test.timeout && name != "no such name" {
+				t.Errorf("%v, %v, want %q", conn, err, test.want)
+			}
+		})
 	}
 }
 

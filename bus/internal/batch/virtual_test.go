@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/busline/busline/bus/internal/batch"
 )
 
 // TestConn_Write_DoesNotWait holds that a peer that accepts nothing delays no writer, and that the accepted bytes are sent in order
@@ -205,10 +203,4 @@ func TestConn_Close_Timeout(t *testing.T) {
 			}
 		})
 	}
-}
-
-// overPipe returns both ends of an in-memory connection, the first of which collects writes.
-func overPipe() (ours *batch.Conn, theirs net.Conn) {
-	under, theirs := net.Pipe()
-	return batch.New(under), theirs
 }
