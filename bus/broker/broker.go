@@ -38,13 +38,13 @@ const readyTimeout = 10 * time.Second
 
 // Broker is a running NATS server. Its methods are safe for concurrent use.
 type Broker struct {
-	server   *server.Server
-	errs     *faultLog
-	url      string        // "nats://127.0.0.1:4222"; "" if it does not listen
-	closing  chan struct{} // closed by Close
-	close    func()        // closes it once
-	restored sync.WaitGroup
-	storage  *server.JetStreamConfig // of restoreStorage: as JetStream was first configured; nil before it was needed
+	server    *server.Server
+	log       *serverLog
+	url       string                  // "nats://127.0.0.1:4222"; "" if it does not listen
+	closing   chan struct{}           // closed by Close
+	close     func()                  // closes closing once
+	restoring sync.WaitGroup          // the goroutine of restoreJetStream
+	jetStream *server.JetStreamConfig // the first configuration of JetStream, for restoreJetStream; nil before it is needed
 }
 
 // Start runs a broker and returns when clients can connect. Without options only [Broker.InProcessConn] reaches it, it
@@ -63,10 +63,10 @@ func Start(options ...Option) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
-	errs := newFaultLog()
-	embedded.SetLogger(errs, false, false)
+	log := newServerLog()
+	embedded.SetLogger(log, false, false)
 	embedded.Start()
-	broker := &Broker{server: embedded, errs: errs, closing: make(chan struct{})}
+	broker := &Broker{server: embedded, log: log, closing: make(chan struct{})}
 	broker.close = sync.OnceFunc(func() { close(broker.closing) })
 	if err := broker.awaitReady(config); err != nil {
 		broker.Close()
@@ -74,14 +74,14 @@ func Start(options ...Option) (*Broker, error) {
 	}
 	broker.url = clientURL(embedded.Addr())
 	if embedded.JetStreamEnabled() {
-		broker.restored.Go(broker.restoreStorage)
+		broker.restoring.Go(broker.restoreJetStream)
 	}
 	return broker, nil
 }
 
-// awaitReady returns nil when the server is ready, or why it did not start.
+// awaitReady returns nil when the server is ready, or the reason why it did not start.
 func (b *Broker) awaitReady(config *settings) error {
-	if err := b.errs.first(); err != nil {
+	if err := b.log.first(); err != nil {
 		return config.explain(err)
 	}
 	if !b.server.ReadyForConnections(readyTimeout) {
@@ -107,11 +107,11 @@ func (b *Broker) URL() string { return b.url }
 // JetStreamEnabled reports whether [JetStream] is enabled.
 func (b *Broker) JetStreamEnabled() bool { return b.server.JetStreamEnabled() }
 
-// Close ends every connection, writes what JetStream has not yet stored, and returns when the server has stopped. It
-// may be called again, and by several goroutines: each call returns when the server has stopped.
+// Close ends every connection, writes what JetStream has not yet stored, and returns when the server has stopped. Further
+// calls do nothing else, and return when the server has stopped, too.
 func (b *Broker) Close() {
 	b.close()
-	b.restored.Wait()
+	b.restoring.Wait()
 	b.server.Shutdown()
 	b.server.WaitForShutdown()
 }

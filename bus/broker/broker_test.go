@@ -11,67 +11,23 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"github.com/busline/busline/bus/broker"
 )
 
-// TestMain fails when a closed broker leaves a goroutine behind.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// start runs a broker until the test ends.
-func start(t *testing.T, options ...broker.Option) *broker.Broker {
-	t.Helper()
-	embedded, err := broker.Start(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(embedded.Close)
-	return embedded
-}
-
-// connect opens a client connection until the test ends.
-func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
-	t.Helper()
-	conn, err := nats.Connect(url, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
-// exchange sends a message from one connection to the other.
-func exchange(t *testing.T, from, to *nats.Conn) {
-	t.Helper()
-	received := make(chan *nats.Msg, 1)
-	if _, err := to.ChanSubscribe("exchange", received); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := from.Publish("exchange", []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
-	if got := string((<-received).Data); got != "hello" {
-		t.Errorf("received %q, want hello", got)
-	}
-}
-
-func TestInProcess(t *testing.T) {
+func TestBroker_InProcessConn(t *testing.T) {
 	t.Parallel()
 	embedded := start(t)
 	if url := embedded.URL(); url != "" {
-		t.Errorf("URL = %q, want none: nothing was asked to listen", url)
+		t.Errorf("URL = %q, want none without Listen", url)
 	}
 	exchange(t,
 		connect(t, "", nats.InProcessServer(embedded)),
 		connect(t, "", nats.InProcessServer(embedded)))
 }
 
-// TestListen holds that an address leaves the loopback interface only when it
-// names another host, and that the URL can be dialed in any case.
+// TestListen holds that a broker is bound to the loopback interface unless the
+// address names another host, and that the URL can always be dialed.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -101,7 +57,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-func TestPortInUse(t *testing.T) {
+func TestListen_PortInUse(t *testing.T) {
 	t.Parallel()
 	taken := broker.BoundTo(start(t, broker.Listen(":0"))).String()
 	_, err := broker.Start(broker.Listen(taken))
@@ -127,8 +83,8 @@ func TestMaxPayload(t *testing.T) {
 	}
 }
 
-// TestJetStream holds that what was stored is found by the next broker on the
-// same directory, which Start makes when it is missing.
+// TestJetStream holds that Start creates a missing directory, and that the next
+// broker on the same directory finds the stored data.
 func TestJetStream(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir() + "/missing/store"
@@ -148,12 +104,12 @@ func TestJetStream(t *testing.T) {
 		t.Errorf("found %q after a restart, want 42", got)
 	}
 	if !second.JetStreamEnabled() || start(t).JetStreamEnabled() {
-		t.Error("a broker stores when it is told where, and else not")
+		t.Error("JetStream is not enabled exactly for a broker with a directory")
 	}
 }
 
-// TestJetStream_FullDisk holds that JetStream is started again once its disk has room, with what is on the disk. What was in memory is
-// gone, which tells when.
+// TestJetStream_FullDisk holds that JetStream is restarted with the data on its disk once the disk has space. The restart is over when
+// the stream in memory is gone.
 func TestJetStream_FullDisk(t *testing.T) {
 	t.Parallel()
 	embedded := start(t, broker.JetStream(t.TempDir()))
@@ -170,30 +126,16 @@ func TestJetStream_FullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	broker.FillDisk(embedded)
-	for broker.Streams(embedded) != 1 { // no request: nats-server starts JetStream without a lock that these take
+	for broker.Streams(embedded) != 1 { // polls without requests, which race with the start of JetStream in nats-server
 		runtime.Gosched()
 	}
 	entry, err := kept.Get(t.Context(), "answer")
 	if err != nil || string(entry.Value()) != "42" {
-		t.Errorf("after JetStream was started again: %v", err)
+		t.Errorf("after the restart of JetStream: %v", err)
 	}
 }
 
-// bucket opens a key-value bucket, and creates it if it does not exist.
-func bucket(t *testing.T, embedded *broker.Broker) jetstream.KeyValue {
-	t.Helper()
-	manager, err := jetstream.New(connect(t, "", nats.InProcessServer(embedded)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := manager.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "kept"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kept
-}
-
-func TestClose(t *testing.T) {
+func TestBroker_Close(t *testing.T) {
 	t.Parallel()
 	embedded := start(t, broker.Listen(":0"))
 	address := broker.BoundTo(embedded).String()

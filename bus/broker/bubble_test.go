@@ -8,11 +8,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestBubble holds what tests with time-outs build on: a broker lives in a
-// testing/synctest bubble, where half an hour of pings takes no time. Inside,
-// nats.go's Flush, Request and NextMsg are out of bounds: they share timers
-// with the whole process.
-func TestBubble(t *testing.T) {
+// TestBroker_Bubble holds that a broker works in a testing/synctest bubble, where
+// half an hour of pings takes no time. Code inside must not use nats.go's Flush,
+// Request and NextMsg, as they share timers with the whole process.
+func TestBroker_Bubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		conn, err := nats.Connect("", nats.InProcessServer(start(t)))

@@ -8,11 +8,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Config sets options in the language of nats-server's configuration file: users and what they may publish and
-// subscribe to, TLS, and the rest. It takes the text of such a file, not its name; files that it names are relative to
+// Config sets options in the language of nats-server's configuration file: users and their permissions, TLS, and the
+// rest. It takes the text of such a file, not its name; files that it names are relative to
 // the working directory of the process. It overrides other options, except that only [Listen] decides which address
-// clients reach. If it names users, an in-memory connection needs the password of one, too, which bus.WithBroker does not
-// give: use bus.WithNATS with a connection that has nats.UserInfo. Over TCP, with Listen, a wrong password is refused sooner
+// clients reach. If it names users, an in-memory connection needs a password, too. bus.WithBroker has none: use
+// bus.WithNATS with a connection that has nats.UserInfo. Over TCP, with Listen, a wrong password is refused sooner
 // and with a clearer message. Default: none.
 //
 //	broker.Config(`authorization { users: [ { user: "checkout", password: "secret", permissions { … } } ] }`)

@@ -14,22 +14,22 @@ const oneUser = `authorization { users: [ { user: "a", password: "p", permission
 	publish { allow: ["own"] }, subscribe { allow: ["own queue"] }
 } } ] }`
 
-// TestConfigUsers lets in who has the password, over memory too.
-func TestConfigUsers(t *testing.T) {
+// TestConfig_Users holds that clients need a password, in-memory connections included.
+func TestConfig_Users(t *testing.T) {
 	t.Parallel()
 	embedded := start(t, broker.Listen("127.0.0.1:0"), broker.Config(oneUser))
 	connect(t, embedded.URL(), nats.UserInfo("a", "p"))
 	connect(t, "", nats.InProcessServer(embedded), nats.UserInfo("a", "p"))
-	for _, stranger := range []nats.Option{nats.UserInfo("a", "wrong"), nats.UserInfo("b", "p"), nats.Name("nobody")} {
-		if _, err := nats.Connect(embedded.URL(), stranger); !errors.Is(err, nats.ErrAuthorization) {
-			t.Errorf("a stranger got %v", err)
+	for _, wrong := range []nats.Option{nats.UserInfo("a", "wrong"), nats.UserInfo("b", "p"), nats.Name("anonymous")} {
+		if _, err := nats.Connect(embedded.URL(), wrong); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("a client without the password got %v", err)
 		}
 	}
 }
 
-// TestConfigPermissions does what is allowed, and what is not. The client hears of a denial later, and only by its error
-// handler.
-func TestConfigPermissions(t *testing.T) {
+// TestConfig_Permissions holds that the broker denies what the permissions do not allow. The client learns of a denial
+// later, through its error handler.
+func TestConfig_Permissions(t *testing.T) {
 	t.Parallel()
 	embedded := start(t, broker.Config(oneUser))
 	failed := make(chan error, 8)
@@ -48,7 +48,7 @@ func TestConfigPermissions(t *testing.T) {
 	}
 	for _, want := range []string{`Publish to "other"`, `Subscription to "other" using queue "queue"`} {
 		if err := <-failed; !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), want) {
-			t.Errorf("the broker said %v, want %s", err, want)
+			t.Errorf("the broker reported %v, want %s", err, want)
 		}
 	}
 	if len(failed) != 0 {
@@ -56,23 +56,23 @@ func TestConfigPermissions(t *testing.T) {
 	}
 }
 
-// TestConfigBesideOptions holds that Listen alone decides who can reach the broker.
-func TestConfigBesideOptions(t *testing.T) {
+// TestConfig_BesideOptions holds that only Listen decides which address the broker is bound to.
+func TestConfig_BesideOptions(t *testing.T) {
 	t.Parallel()
 	elsewhere := broker.Config("listen: \"0.0.0.0:4222\"\nmax_payload: 2048")
 	if url := start(t, elsewhere).URL(); url != "" {
-		t.Errorf("listens on %s, and was not told to", url)
+		t.Errorf("listens on %s without Listen", url)
 	}
 	embedded := start(t, elsewhere, broker.Listen("127.0.0.1:0"), broker.MaxPayload(4096))
 	if address := broker.BoundTo(embedded).String(); !strings.HasPrefix(address, "127.0.0.1:") || strings.HasSuffix(address, ":4222") {
 		t.Errorf("listens on %s", address)
 	}
 	if limit := connect(t, embedded.URL()).MaxPayload(); limit != 2048 {
-		t.Errorf("the largest message has %d bytes, want what the text says", limit)
+		t.Errorf("the largest message has %d bytes, want 2048, as in the text", limit)
 	}
 }
 
-func TestConfigRefuses(t *testing.T) {
+func TestConfig_Refuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		" \n":                      "broker: Config: the text is empty; leave the option out",
@@ -80,15 +80,16 @@ func TestConfigRefuses(t *testing.T) {
 		"authorization { users: [": "broker: Config: ",
 		`authorization { users: [ { user: "a", password: "p", permissions { publish: ["a..b"] } } ] }`: `"a..b"`,
 	} {
-		embedded, err := broker.Start(broker.Config(text))
-		if err == nil {
-			embedded.Close()
-			t.Errorf("%q: started", text)
-			continue
-		}
-		t.Log(err)
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			embedded, err := broker.Start(broker.Config(text))
+			if err == nil {
+				embedded.Close()
+				t.Fatal("started")
+			}
+			if !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -14,12 +14,12 @@ const (
 	// DefaultMaxPayload is the largest message in bytes without [MaxPayload]: 1 MiB, the default of a NATS server.
 	DefaultMaxPayload = 1 << 20
 
-	// maxMaxPayload is what the server buffers for one client; a larger message could be accepted and never be
-	// delivered.
+	// maxMaxPayload is the size of the server's buffer for one client. The server could accept a larger message and never
+	// deliver it.
 	maxMaxPayload = 64 << 20
 
-	// pingInterval detects a dead peer within half a minute: two unanswered pings end a connection. Clients of the bus
-	// ping as often.
+	// pingInterval is the time between two pings of a client. Two unanswered pings end a connection, so a dead peer is
+	// detected within half a minute. Clients of the bus use the same interval.
 	pingInterval = 10 * time.Second
 
 	// loopback is the host of an address without one.
@@ -32,7 +32,7 @@ type Option func(*settings) error
 // Listen lets other processes connect over TCP, in addition to in-memory connections. The address is "host:port"; port
 // 0 selects a free port, see [Broker.URL]. An empty host is 127.0.0.1: ":4222" can be reached only from this machine.
 // Without [Config] the broker asks for no credentials; use another host, such as "0.0.0.0:4222", only on a network
-// where everybody may call everything. Default: only in-memory connections.
+// where every client may call every service. Default: only in-memory connections.
 func Listen(address string) Option {
 	return func(s *settings) error {
 		host, port, err := parseAddress(address)
@@ -42,7 +42,7 @@ func Listen(address string) Option {
 }
 
 // JetStream enables NATS's storage (streams and key-value buckets) in a directory, which is created if it does not
-// exist. A later broker on the same directory finds what was stored; two must not use one at the same time. Default: no
+// exist. A later broker on the same directory finds the stored data; two brokers must not use one at the same time. Default: no
 // JetStream.
 func JetStream(directory string) Option {
 	return func(s *settings) error {
@@ -70,9 +70,9 @@ func MaxPayload(size int) Option {
 type settings struct {
 	host       string // to listen on; "" does not listen
 	port       int    // 0 is any free port
-	directory  string // of JetStream; "" is no JetStream
+	directory  string // of JetStream; "" disables it
 	maxPayload int32  // bytes
-	config     string // in nats-server's words; "" is none
+	config     string // text of a nats-server configuration; "" for none
 }
 
 // newSettings applies the options to the defaults and returns all errors.

@@ -9,7 +9,7 @@ import (
 	"github.com/busline/busline/bus/broker"
 )
 
-func TestRejectedOptions(t *testing.T) {
+func TestStart_RejectsOptions(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

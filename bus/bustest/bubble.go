@@ -11,38 +11,38 @@ import (
 	"time"
 )
 
-// bubble says what keeps a bubble from ending: connections that were not closed, goroutines that wait.
+// bubble runs a test in a synctest bubble, and finds what keeps it from ending: open connections and waiting goroutines.
 type bubble struct {
 	name string   // "synctest bubble 3"
-	open []string // the hosts of the connections that the test has left open
+	open []string // hosts of the connections that the test did not close
 }
 
-// farAhead is how far the clock of a test may go before the test is considered hung: the pings of the broker and its
-// clients would keep the clock going for ever.
-const farAhead = 7 * 24 * time.Hour
+// maxVirtualTime is the virtual time after which a test is considered hung. The clock never stops by itself, because the
+// broker and its clients ping.
+const maxVirtualTime = 7 * 24 * time.Hour
 
-// run runs a test in a bubble. The panic of a bubble that ends while goroutines are left becomes an error, so that
-// other tests go on; those goroutines never end.
+// run runs a test in a bubble. The panic of a bubble that ends with goroutines left becomes an error, so that
+// other tests go on. These goroutines never end.
 func (b *bubble) run(t *testing.T, test func(t *testing.T)) (err error) {
 	t.Helper()
 	defer func() {
 		reason := recover()
 		if hung, ok := reason.(error); ok && strings.HasPrefix(hung.Error(), "deadlock: ") {
-			err = fmt.Errorf("the test ended with %s (%w)%s", b.kept(), hung, b.stacks())
+			err = fmt.Errorf("the test ended with %s (%w)%s", b.leftovers(), hung, b.stacks())
 		} else if reason != nil {
 			panic(reason)
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
 		b.name = bubbleName()
-		time.AfterFunc(farAhead, func() { b.giveUp(t.Name()) })
+		time.AfterFunc(maxVirtualTime, func() { b.giveUp(t.Name()) })
 		test(t)
 	})
 	return nil
 }
 
-// refuseBubble fails the test if it is in a bubble that is not that of [Virtual]: what is closed there hands timers of the
-// bubble to the whole process, and crashes another test.
+// refuseBubble fails the test if it is in a bubble other than that of [Virtual]: closing a connection there leaks timers of
+// the bubble to the whole process, and crashes another test.
 func refuseBubble(t testing.TB) {
 	t.Helper()
 	if bubbleName() != "" {
@@ -58,9 +58,9 @@ func bubbleName() string {
 	return string(inBubble.Find(head[:runtime.Stack(head, false)]))
 }
 
-// kept says what the test has left behind, and what to do. The goroutines of an open connection are not listed, and
-// others that are left may belong to it.
-func (b *bubble) kept() string {
+// leftovers describes what the test has left open or running, with a remedy. It does not list the goroutines of an open
+// connection; others may belong to it, too.
+func (b *bubble) leftovers() string {
 	goroutines := len(b.goroutines())
 	switch {
 	case len(b.open) > 0 && goroutines == 0:
@@ -75,7 +75,7 @@ func (b *bubble) kept() string {
 
 const closeEach = "close each before the test ends, or open it with b.Connect, which does that"
 
-// stacks returns the stacks of the goroutines that are left, each after an empty line.
+// stacks returns the stacks of the leaked goroutines, each after an empty line.
 func (b *bubble) stacks() string {
 	if left := b.goroutines(); len(left) > 0 {
 		return ":\n\n" + strings.Join(left, "\n\n")
@@ -83,15 +83,15 @@ func (b *bubble) stacks() string {
 	return ""
 }
 
-// giveUp ends the process: nothing else can end a goroutine that waits for ever.
+// giveUp ends the process, as nothing else can end a goroutine that waits for ever.
 func (b *bubble) giveUp(test string) {
 	waiting := b.goroutines("[running", "[synctest.Run", "testing/synctest.testingSynctestTest(")
 	panic(fmt.Sprintf("bustest: the clock of %s has advanced by %s, and the test has not ended; it waits here:\n\n%s",
-		test, farAhead, strings.Join(waiting, "\n\n")))
+		test, maxVirtualTime, strings.Join(waiting, "\n\n")))
 }
 
-// goroutines returns the stacks of those in the bubble, except those that contain one of the texts, and uninformative
-// ones: those of NATS, and of connections, which are reported by their hosts.
+// goroutines returns the stacks of the goroutines in the bubble. It omits stacks that contain one of the texts, those of
+// NATS, and those of connections, which are reported by their hosts.
 func (b *bubble) goroutines(leaveOut ...string) (found []string) {
 	silent := natsCode()
 	if len(b.open) > 0 {
@@ -107,13 +107,14 @@ func (b *bubble) goroutines(leaveOut ...string) (found []string) {
 	return found
 }
 
-// natsCode is the prefix of all functions in the stack of a goroutine that runs only NATS code. Every client has a
-// dozen of these, which only show that there is a client.
+// natsCode returns the prefixes of the functions in the stack of a goroutine that runs only NATS code. Every client has a
+// dozen of these goroutines.
 func natsCode() []string {
 	return []string{"github.com/nats-io/", "runtime.", "internal/", "sync.", "time.", "net.", "bufio.", "io."}
 }
 
-// isAllOf reports whether all functions in a stack belong to some packages, including the one that started the goroutine.
+// isAllOf reports whether all functions in a stack belong to the packages, including the function that started the
+// goroutine.
 func isAllOf(calls string, packages []string) bool {
 	for line := range strings.Lines(calls) {
 		name := strings.TrimPrefix(line, "created by ")

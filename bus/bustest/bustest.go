@@ -35,23 +35,22 @@ import (
 // closeTimeout bounds how long the end of a test waits for running handlers.
 const closeTimeout = 10 * time.Second
 
-// ackWait is longer than the default: a machine that builds and tests much at once may be busy for a second, and a test
-// that fails for that reason is useless. So long also takes a multicast to a host for which a client only listens, such as a
-// subscription of the test to everything.
+// ackWait is longer than the default, so that tests do not fail on a machine that is busy for a second. A multicast to a
+// host that has only a raw subscriber, such as a wiretap of the test, takes as long.
 const ackWait = 10 * time.Second
 
 // Bus is a broker and a plane for one test.
 type Bus struct {
 	t        testing.TB
 	broker   *broker.Broker
-	provider nats.InProcessConnProvider // what connections get: the broker, or a wrapper of it
+	provider nats.InProcessConnProvider // the broker for connections, or a wrapper of it
 	plane    string
 	log      *log
-	checks   bool // whether connections check the short circuit
+	checks   bool // connections check the short circuit
 }
 
 // New starts a broker in this process, which is stopped when the test ends. The options are those of the broker, say
-// broker.JetStream(t.TempDir()). In a testing/synctest bubble it fails the test: [Virtual] is for that.
+// broker.JetStream(t.TempDir()). In a testing/synctest bubble it fails the test: use [Virtual].
 func New(t testing.TB, options ...broker.Option) *Bus {
 	t.Helper()
 	refuseBubble(t)
@@ -76,7 +75,7 @@ func start(t testing.TB, options ...broker.Option) *Bus {
 func (b *Bus) CheckShortCircuit() { b.checks = true }
 
 // Connect joins the test's bus. The connection logs to the test, and is closed when the test ends: handlers that then
-// run for more than 10 s fail the test. The options are applied after those of the test, and win.
+// run for more than 10 s fail the test. The options override those of the test.
 func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 	b.t.Helper()
 	if b.provider == nats.InProcessConnProvider(b.broker) {
@@ -97,7 +96,7 @@ func (b *Bus) Connect(host string, options ...bus.ConnectOption) *bus.Conn {
 }
 
 // Options returns the options that Connect uses, for code under test that calls bus.Connect itself. That code has to
-// close what it opens before the test ends. If it passes bus.WithNATS or bus.WithURL, too, that is its broker.
+// close its connections before the test ends. If it passes bus.WithNATS or bus.WithURL, too, that option selects the broker.
 func (b *Bus) Options() []bus.ConnectOption {
 	options := []bus.ConnectOption{
 		bus.WithBroker(b.testBroker()),
@@ -108,7 +107,7 @@ func (b *Bus) Options() []bus.ConnectOption {
 	return options
 }
 
-// testBroker returns the broker as connections get it.
+// testBroker returns the broker for connections.
 func (b *Bus) testBroker() testbroker.Broker {
 	ofTest := testbroker.Broker{InProcessConnProvider: b.provider}
 	if b.checks {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// failsInChild runs a test that has to fail in a process of its own, and checks its output there.
+// failsInChild runs a test in a child process. The test must fail, with all these texts in its output.
 func failsInChild(t *testing.T, test func(t *testing.T), told ...string) {
 	t.Helper()
 	if os.Getenv("BUSTEST_CHILD") != "" {

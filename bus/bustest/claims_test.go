@@ -16,8 +16,9 @@ func TestSalary(t *testing.T) {
 	testSalary(t)
 }
 
-// TestClaimsWithoutABus are those of the token: as JSON has them, and none where the token is not valid.
-func TestClaimsWithoutABus(t *testing.T) {
+// TestIssuer_WithActor_WithoutBus holds that ClaimsOf returns the claims of the token as decoded from JSON, and none if the
+// token is not valid.
+func TestIssuer_WithActor_WithoutBus(t *testing.T) {
 	t.Parallel()
 	issuer := bustest.NewIssuer(t)
 	ctx := issuer.WithActor(t.Context(), claims.Claims{"roles": []string{"hr"}, "level": 3, "exp": int64(32503680000)})
@@ -27,20 +28,20 @@ func TestClaimsWithoutABus(t *testing.T) {
 		if !known || !reflect.DeepEqual(said, want) {
 			t.Fatalf("%v, %v; want %v", said, known, want)
 		}
-		said["roles"].([]any)[0] = "it" // is one's own copy
+		said["roles"].([]any)[0] = "it" // said is a copy
 	}
 	if bus.ActorOf(ctx) == "" {
 		t.Error("calls carry no token")
 	}
 	if said, known := bus.ClaimsOf(issuer.WithActor(ctx, claims.Claims{"exp": 1})); known || said != nil {
-		t.Errorf("of an expired token: %v, %v", said, known)
+		t.Errorf("claims of an expired token: %v, %v", said, known)
 	}
 	if said, known := bus.ClaimsOf(t.Context()); known || said != nil {
-		t.Errorf("of nobody: %v, %v", said, known)
+		t.Errorf("claims without a token: %v, %v", said, known)
 	}
 }
 
-// deputy asks who calls it after it has begun to act for somebody else.
+// deputy asks for its caller in a context with another actor.
 type deputy struct {
 	as func(context.Context) context.Context
 }
@@ -52,8 +53,9 @@ func (d deputy) Who(ctx context.Context) (name string, known bool) {
 	return name, known
 }
 
-// TestClaimsInAHandler are those of the request, whatever a test has said of the context.
-func TestClaimsInAHandler(t *testing.T) {
+// TestIssuer_WithActor_InHandler holds that ClaimsOf returns the claims of the request in a handler, even if the context has
+// another actor.
+func TestIssuer_WithActor_InHandler(t *testing.T) {
 	t.Parallel()
 	issuer, b := bustest.NewIssuer(t), bustest.New(t)
 	grace := func(ctx context.Context) context.Context { return issuer.WithActor(ctx, claims.Claims{"sub": "grace"}) }

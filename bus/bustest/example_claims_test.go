@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/bus/claims"
 )
 
-// Salaries shows everybody their own.
+// Salaries returns the salary of the caller.
 type Salaries map[string]int
 
 // Salary is the code under test.

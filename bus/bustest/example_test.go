@@ -35,10 +35,10 @@ func TestExampleNew(t *testing.T) {
 // TestExampleVirtual runs what ExampleVirtual shows.
 func TestExampleVirtual(t *testing.T) {
 	t.Parallel()
-	testPatience(t)
+	testTimeout(t)
 }
 
-func TestBusesDoNotMeet(t *testing.T) {
+func TestNew_SeparateBuses(t *testing.T) {
 	t.Parallel()
 	one, other := bustest.New(t), bustest.New(t)
 	if err := bus.Serve(one.Connect("calculator.example"), Calculator{}); err != nil {

@@ -19,8 +19,8 @@ func (Sleeper) Sleep(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// testPatience is func TestPatience(t *testing.T) of a test file. It takes some milliseconds.
-func testPatience(t *testing.T) {
+// testTimeout is func TestTimeout(t *testing.T) of a test file. It takes some milliseconds.
+func testTimeout(t *testing.T) {
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		if err := bus.Serve(b.Connect("sleeper.example"), Sleeper{}); err != nil {
 			t.Fatal(err)
@@ -33,8 +33,8 @@ func testPatience(t *testing.T) {
 	})
 }
 
-// A test on a clock of its own, which moves on whenever everybody waits.
+// A test in virtual time: the clock moves on whenever all goroutines wait.
 func ExampleVirtual() {
 	var t *testing.T // go test hands one over
-	testPatience(t)
+	testTimeout(t)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/busline/busline/bus/internal/testcaller"
 )
 
-// tokenLife is how long a token is good.
-const tokenLife = time.Hour
+// tokenLifetime is the time from issue to expiry of a token.
+const tokenLifetime = time.Hour
 
 // Issuer makes tokens for the callers of a test. It is safe for concurrent use.
 type Issuer struct {
@@ -23,8 +23,8 @@ type Issuer struct {
 	verifier *claims.Verifier
 }
 
-// NewIssuer returns an issuer with a key of its own. Make it before the connections that trust it: what verifies its tokens is closed
-// when the test ends, after them. In [Virtual] give it the test that is passed on: tokens expire by the clock there.
+// NewIssuer returns an issuer with a key of its own. Make it before the connections that trust it: its verifier is closed when the
+// test ends, and has to be closed after them. In [Virtual] pass the t of the function, as tokens expire by the clock there.
 func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
 	key, err := claimstest.NewKey()
@@ -48,10 +48,10 @@ func (i *Issuer) Trust() bus.ConnectOption { return bus.WithVerifier(i.verifier)
 
 // Token returns a token with these claims and, unless exp is among them, an hour to live. It fails the test if a claim cannot be
 // written as JSON; call it on the goroutine of the test.
-func (i *Issuer) Token(said claims.Claims) string {
+func (i *Issuer) Token(c claims.Claims) string {
 	i.t.Helper()
-	payload := claims.Claims{"exp": time.Now().Add(tokenLife).Unix()}
-	maps.Copy(payload, said)
+	payload := claims.Claims{"exp": time.Now().Add(tokenLifetime).Unix()}
+	maps.Copy(payload, c)
 	token, err := i.key.Sign(payload)
 	if err != nil {
 		i.t.Fatalf("bustest: %v", err)
@@ -59,12 +59,12 @@ func (i *Issuer) Token(said claims.Claims) string {
 	return token
 }
 
-// WithActor returns a context whose calls are made for a caller with these claims: bus.WithActor with such a token. A method may be called
-// with it directly, too, without a bus: there bus.ClaimsOf returns what its token says, as the service that trusts this issuer would
-// find it, and nothing if the token is not valid now. Inside a handler that changes nothing: its caller stays who it is.
-func (i *Issuer) WithActor(ctx context.Context, said claims.Claims) context.Context {
+// WithActor returns a context whose calls carry a token with these claims: bus.WithActor with the result of Token. A test may also call
+// a method directly with it, without a bus: bus.ClaimsOf then returns the claims of the token, as in a service that trusts this issuer,
+// and none if the token is not valid now. Inside a handler bus.ClaimsOf still returns the claims of the request.
+func (i *Issuer) WithActor(ctx context.Context, c claims.Claims) context.Context {
 	i.t.Helper()
-	token := i.Token(said)
-	verified, _ := i.verifier.Verify(ctx, token) // nil with an error, as for a caller who is refused
+	token := i.Token(c)
+	verified, _ := i.verifier.Verify(ctx, token) // nil if the token is invalid, as for a rejected caller
 	return testcaller.With(bus.WithActor(ctx, token), verified)
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/busline/busline/bus/claims"
 )
 
-// Safe asks who calls.
+// Safe is a service that asks for the claims of its caller.
 type Safe struct{}
 
-// Open is for keepers.
+// Open returns the subject of the caller.
 func (Safe) Open(ctx context.Context) (name string) {
 	said, _ := bus.ClaimsOf(ctx)
 	name, _ = said["sub"].(string)
 	return name
 }
 
-// TestIssuer calls for several people, also when an hour has gone by.
+// TestIssuer makes calls with several tokens, valid, invalid, and expired after an hour.
 func TestIssuer(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
-		issuer, stranger := bustest.NewIssuer(t), bustest.NewIssuer(t)
+		issuer, untrusted := bustest.NewIssuer(t), bustest.NewIssuer(t)
 		if err := bus.Serve(b.Connect("safe.example", issuer.Trust()), Safe{}, bus.RequireClaims(`"keeper" in roles`)); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestIssuer(t *testing.T) {
 			good:        200,
 			t.Context(): 401,
 			issuer.WithActor(t.Context(), claims.Claims{"roles": []string{"cook"}}): 403,
-			stranger.WithActor(t.Context(), keeper):                                 401,
+			untrusted.WithActor(t.Context(), keeper):                                401,
 			issuer.WithActor(t.Context(), claims.Claims{"exp": 1}):                  401,
 		} {
 			if name, status := open(ctx); status != want || (status == 200) != (name == "ada") {

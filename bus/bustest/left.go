@@ -12,16 +12,16 @@ import (
 	"github.com/busline/busline/bus"
 )
 
-// askTimeout bounds the search for open connections, on the clock of the bubble.
-const askTimeout = time.Minute
+// pingTimeout bounds the search for open connections, in virtual time.
+const pingTimeout = time.Minute
 
-// left returns the hosts of the connections that the test has opened itself and that are still open when it ends. It
-// asks them over the bus, but only if the broker has clients: a test that has closed everything is not delayed.
-func (b *Bus) left(quiet *quietBroker) (hosts []string) {
+// openHosts returns the hosts of the connections that the test has opened itself and not closed. It pings them over the bus,
+// but only if the broker has clients, so that a test that has closed everything is not delayed.
+func (b *Bus) openHosts(quiet *quietBroker) (hosts []string) {
 	if quiet.clients.Load() == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 	defer cancel()
 	conn, err := bus.Connect(ctx, "bustest", b.Options()...)
 	if err != nil {
@@ -45,7 +45,7 @@ func (b *Bus) left(quiet *quietBroker) (hosts []string) {
 }
 
 // counted formats several connections of one host as "a.example (3 of them)". The hosts are sorted.
-func counted(hosts []string) (told []string) {
+func counted(hosts []string) (formatted []string) {
 	for len(hosts) > 0 {
 		host := hosts[0]
 		n := len(hosts)
@@ -55,9 +55,9 @@ func counted(hosts []string) (told []string) {
 		if hosts = hosts[n:]; n > 1 {
 			host = fmt.Sprintf("%s (%d of them)", host, n)
 		}
-		told = append(told, host)
+		formatted = append(formatted, host)
 	}
-	return told
+	return formatted
 }
 
 // InProcessConn counts the connected clients.
@@ -70,7 +70,7 @@ func (b *quietBroker) InProcessConn() (net.Conn, error) {
 	return &countedConn{Conn: conn, clients: &b.clients}, nil
 }
 
-// countedConn is a client's connection, which counts until it is closed.
+// countedConn is a client's connection that counts as open until it is closed.
 type countedConn struct {
 	net.Conn
 

@@ -16,7 +16,7 @@ import (
 	"github.com/busline/busline/restmap/openapi/compare"
 )
 
-// lock is a committed file, and the rules by which a change of what is in it affects others.
+// lock is a committed document, and the rules by which changes of it break callers or subscribers.
 type lock struct {
 	path    string
 	breaks  string // "API breaks"
@@ -55,7 +55,7 @@ func (l lock) check(t testing.TB, document []byte) {
 	}
 }
 
-// compare reports what has changed since the lock was written.
+// compare reports the changes since the lock was written.
 func (l lock) compare(t testing.TB, locked []byte, now *openapi.Document) {
 	t.Helper()
 	before, err := openapi.ParseOwn(locked)
@@ -82,7 +82,7 @@ func (l lock) compare(t testing.TB, locked []byte, now *openapi.Document) {
 	t.Logf("bustest: %s is older than the code, but no %s breaks:\n  %s\n%s, and commit it", l.path, l.who, strings.Join(added, "\n  "), refresh(t))
 }
 
-// refresh says how to rewrite a lock.
+// refresh returns the instruction for rewriting a lock.
 func refresh(t testing.TB) string {
 	t.Helper()
 	how := "run BUSLINE_UPDATE=1 go test -run '^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$'"
@@ -92,7 +92,7 @@ func refresh(t testing.TB) string {
 	return how + " to write it"
 }
 
-// updates reports whether locks are to be written. The flag belongs to the test binary, if it has one.
+// updates reports whether locks are to be written. A test binary may define the flag -update.
 func updates() bool {
 	if os.Getenv("BUSLINE_UPDATE") == "1" {
 		return true

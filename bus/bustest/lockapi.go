@@ -9,7 +9,7 @@ import (
 )
 
 // LockAPI compares the API of a service with a committed file, by convention testdata/<name>.api.json. A change that
-// would break callers fails the test, with a sentence that says what breaks for whom: an operation that is gone, an
+// would break callers fails the test, with a sentence that names the change and the callers: an operation that is gone, an
 // argument that is now required, a type that accepts less, a result that is gone, a stricter constraint, other claims,
 // another path, an HTTP method less. A mere addition to the API passes, and is logged.
 //
@@ -18,11 +18,11 @@ import (
 //	}
 //
 // It takes what [bus.Serve] takes, and needs no bus. The file is the document of [bus.OpenAPIOf], of all ports and with
-// the claims. What is not in it is not locked: hidden endpoints, and what [bus.NoQueue], [bus.MaxBodyBytes],
+// the claims. It does not lock undocumented endpoints, nor what [bus.NoQueue], [bus.MaxBodyBytes],
 // [bus.TimeBudget] and [bus.Intercept] change. It is written with BUSLINE_UPDATE=1 in the environment, and with go test
 // -update if the test binary has such a flag.
 //
-// Events are locked by [LockEvents], as their subscribers read what the source writes; LockAPI refuses them.
+// [LockEvents] locks events, as their subscribers read what the publisher writes; LockAPI refuses them.
 func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOption) {
 	t.Helper()
 	if _, err := bus.EventsOpenAPIOf("service", impl, subscribeOptions(options)...); err == nil {
@@ -37,7 +37,7 @@ func LockAPI[T any](t testing.TB, path string, impl T, options ...bus.ServeOptio
 	LockDocument(t, path, document)
 }
 
-// subscribeOptions returns the options that Subscribe takes, too.
+// subscribeOptions returns those of the options that Subscribe accepts, too.
 func subscribeOptions(options []bus.ServeOption) (both []bus.SubscribeOption) {
 	for _, option := range options {
 		if option, ok := option.(bus.SubscribeOption); ok {
@@ -47,15 +47,15 @@ func subscribeOptions(options []bus.ServeOption) (both []bus.SubscribeOption) {
 	return both
 }
 
-// LockEvents is [LockAPI] for the events of a source, with the rules turned round, because the source writes the arguments,
-// and those who subscribe read and check them by the interface that they were built with: an argument may be added, but
-// neither removed nor allowed more values, and an event may not be removed.
+// LockEvents is [LockAPI] for the events of a publisher, with reversed rules: the publisher writes the arguments, and each
+// subscriber checks them by the interface that it was built with. An argument may be added, but not removed, nor allowed
+// more values, and an event may not be removed.
 //
 //	func TestEvents(t *testing.T) {
 //		bustest.LockEvents[ordersapi.Events](t, "testdata/events.api.json", new(ordersapi.Publisher), bus.Durable())
 //	}
 //
-// It takes what [bus.Subscribe] takes, and needs no bus; impl may be the generated source. [bus.Durable] says that the
+// It takes what [bus.Subscribe] takes, and needs no bus; impl may be the generated publisher. [bus.Durable] says that the
 // events are stored: then new subscribers must accept what was stored before, so that arguments may not be restricted,
 // either, and the events have to remain stored. Subscribers' own options, such as claims, are not locked.
 func LockEvents[T any](t testing.TB, path string, impl T, options ...bus.SubscribeOption) {
@@ -68,8 +68,8 @@ func LockEvents[T any](t testing.TB, path string, impl T, options ...bus.Subscri
 	lock{path, "events break", "subscriber", compare.Events}.check(t, document)
 }
 
-// LockConn is [LockAPI] for everything that a connection serves at the moment, with the options that it was really
-// given, and with plain handlers.
+// LockConn is [LockAPI] for everything that a connection serves at the moment, with the options in use, and with plain
+// handlers.
 func LockConn(t testing.TB, path string, conn *bus.Conn) {
 	t.Helper()
 	document, err := conn.OpenAPI()

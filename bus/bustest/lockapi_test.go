@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// Below is a service as it was, with more, and with less.
+// These are versions of a service: the old one, one with an addition, and one with a breaking change.
 type (
 	lender      struct{}
 	moreLender  struct{ lender }
@@ -92,7 +92,7 @@ func TestLockAPI(t *testing.T) { //nolint:paralleltest // it sets the environmen
 	}
 }
 
-// TestLockConn locks what is served, claims included, which nobody is shown.
+// TestLockConn holds that the lock includes claims, which the served document omits.
 func TestLockConn(t *testing.T) { //nolint:paralleltest // it sets the environment
 	path := filepath.Join(t.TempDir(), "lender.api.json")
 	serve := func(options ...bus.ServeOption) *bus.Conn {
@@ -113,13 +113,13 @@ func TestLockConn(t *testing.T) { //nolint:paralleltest // it sets the environme
 	}
 }
 
-// shelf is read by a path.
+// shelf is a service with a path parameter.
 type shelf struct{}
 
 func (shelf) ReadBook(_ context.Context, _ int) (string, error) { return "On the bus", nil }
 
-// TestLockIsTrue holds that a caller of the old version fares as the lock says.
-func TestLockIsTrue(t *testing.T) { //nolint:paralleltest // it sets the environment
+// TestLockAPI_MatchesServer holds that calls of the old version succeed or fail as the lock predicts.
+func TestLockAPI_MatchesServer(t *testing.T) { //nolint:paralleltest // it sets the environment
 	served := func(options ...bus.ServeOption) []bus.ServeOption {
 		return append([]bus.ServeOption{bus.Resource("books"), bus.ParamNames("ReadBook", "id", "httpResponseBody")}, options...)
 	}
@@ -156,7 +156,7 @@ func TestLockIsTrue(t *testing.T) { //nolint:paralleltest // it sets the environ
 	}
 }
 
-// Below are the events of a library as they were, and as they became.
+// These are versions of the events of a library.
 type (
 	Loan struct {
 		Kind string `json:"kind" jsonschema:"enum=book,enum=map"`
@@ -178,7 +178,7 @@ func (widerDesk) OnLent(_ context.Context, _ WiderLoan) error       { return nil
 func (narrowerDesk) OnLent(_ context.Context, _ NarrowerLoan) error { return nil }
 func (narrowerDesk) OnReturned(_ context.Context, _ string) error   { return nil }
 
-// TestLockEvents holds that old subscribers fare as the lock says, and new ones with what was stored.
+// TestLockEvents holds that old subscribers accept or refuse events as the lock predicts, and new subscribers stored events.
 func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environment
 	path := filepath.Join(t.TempDir(), "events.api.json")
 	names := []bus.SubscribeOption{bus.ParamNames("OnLent", "loan", "")}
@@ -213,11 +213,11 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	if err := bus.Subscribe(b.Connect("mailer.example"), "library.example", desk{}, names...); err != nil {
 		t.Fatal(err)
 	}
-	source, err := b.Connect("library.example").NewPublisher("library.example")
+	publisher, err := b.Connect("library.example").NewPublisher("library.example")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lent := bus.NewEvent[bus.Args](source, "/on-lent")
+	lent := bus.NewEvent[bus.Args](publisher, "/on-lent")
 	for kind, status := range map[string]int{"book": 200, "film": 422} {
 		for response, err := range lent.Outcomes(t.Context(), bus.Args{"loan": WiderLoan{Kind: kind, Note: "new"}}) {
 			if response.Status != status {
@@ -236,8 +236,8 @@ func TestLockEvents(t *testing.T) { //nolint:paralleltest // it sets the environ
 	}
 }
 
-// TestLocksAreNotConfused holds that nothing is judged by the wrong rules.
-func TestLocksAreNotConfused(t *testing.T) {
+// TestLock_WrongKind holds that LockAPI refuses events, and LockEvents an API.
+func TestLock_WrongKind(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		lock func(t testing.TB, path string)

@@ -12,7 +12,7 @@ import (
 // Basket sums up prices, which another service knows.
 type Basket struct{ conn *bus.Conn }
 
-// Total asks for the price of each item, one after the other.
+// Total makes one call for each item.
 func (b Basket) Total(ctx context.Context, items []int) (total int, err error) {
 	for _, item := range items {
 		var out struct{ Sum int }
@@ -24,7 +24,7 @@ func (b Basket) Total(ctx context.Context, items []int) (total int, err error) {
 	return total, nil
 }
 
-// TestMaxCalls lets the basket make as many calls as a basket of three takes, and then fewer.
+// TestMaxCalls allows the three calls that the basket makes, and then fewer.
 func TestMaxCalls(t *testing.T) {
 	t.Parallel()
 	b := bustest.New(t)

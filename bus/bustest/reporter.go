@@ -14,22 +14,22 @@ import (
 //	controller := gomock.NewController(bustest.Reporter(t))
 //
 // It fits github.com/golang/mock, go.uber.org/mock and anything else that takes a testing.TB or a part of one. Errorf
-// and its like fail the test, as usual. Fatalf and its like do so too, and then end the goroutine that they are called
-// on: in a handler, whose caller is answered 500 at once; on a goroutine of the test, as t.Fatalf does.
+// and its like fail the test, as usual. Fatalf and its like do so too, and then end the goroutine that calls
+// them. If that is a handler, its caller gets 500 at once.
 //
-// With t itself a mock does the same for as long as the test runs, though the testing package permits FailNow only on
-// the test's own goroutine. The difference is in what is reported or logged after the test has ended. With t that is a
-// panic: it ends the test binary, or becomes the answer to a handler's caller, in place of what the mock had to say.
-// With a Reporter it goes to standard error, and a failure still fails the tests as a whole. All methods are safe for concurrent use.
+// While the test runs, a mock with t itself does the same, though the testing package permits FailNow only on the test's own
+// goroutine. A report or log line after the end of the test is a panic with t: it ends the test binary, or becomes the
+// response to a handler's caller, and hides the mock's message. A Reporter writes the message to standard error, and a
+// failure still fails the test binary. All methods are safe for concurrent use.
 func Reporter(t testing.TB) testing.TB {
 	t.Helper()
 	return &reporter{t}
 }
 
-// reporter differs from a testing.TB in that it may end any goroutine.
+// reporter is a testing.TB that may end any goroutine.
 type reporter struct{ testing.TB }
 
-// Error is Errorf without a format.
+// Error is like Errorf, without a format.
 func (r *reporter) Error(args ...any) {
 	r.Helper()
 	r.report(fmt.Sprintln(args...))
@@ -47,7 +47,7 @@ func (r *reporter) Fail() {
 	r.inTime("Fail was called", r.TB.Fail)
 }
 
-// Log is Logf without a format.
+// Log is like Logf, without a format.
 func (r *reporter) Log(args ...any) {
 	r.Helper()
 	r.log(fmt.Sprintln(args...))
@@ -59,7 +59,7 @@ func (r *reporter) Logf(format string, args ...any) {
 	r.log(fmt.Sprintf(format, args...))
 }
 
-// Fatal is Fatalf without a format.
+// Fatal is like Fatalf, without a format.
 func (r *reporter) Fatal(args ...any) {
 	r.Helper()
 	r.report(fmt.Sprintln(args...))
@@ -99,8 +99,8 @@ func (r *reporter) log(message string) {
 	})
 }
 
-// inTime reports to the test. The testing package panics if the test has ended; the message then goes to standard
-// error. By then the failure has already been passed on to the parent tests.
+// inTime calls tell, which reports to the test. The testing package panics if the test has ended, after it has marked the
+// parent tests as failed; inTime then writes the message to standard error.
 func (r *reporter) inTime(message string, tell func()) {
 	r.Helper()
 	defer func() {
@@ -111,8 +111,8 @@ func (r *reporter) inTime(message string, tell func()) {
 	tell()
 }
 
-// exit ends the goroutine. A goroutine that the testing package has started has to end by FailNow, which marks the test
-// as finished; on any other goroutine that would be premature.
+// exit ends the goroutine. A goroutine of the testing package has to end by FailNow, which marks the test as finished;
+// another goroutine must not do that.
 func (r *reporter) exit() {
 	if ofTesting() {
 		r.TB.FailNow()

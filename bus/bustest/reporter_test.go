@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// recordingT is a test that records what is reported to it.
+// recordingT is a test that records its reports.
 type recordingT struct {
 	testing.TB
 
@@ -47,15 +47,14 @@ func (r *recordingT) Helper() {
 	r.helpers++
 }
 
-// seen returns what was reported so far, and whether the test was stopped.
+// seen returns the reports so far, and whether the test was stopped.
 func (r *recordingT) seen() (told []string, stopped bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.told), r.stopped
 }
 
-// controller uses a test like the controllers of mocking packages: through the methods that it needs, and with a
-// cleanup.
+// controller uses a test like the controllers of mocking packages: through an interface of its own, and with a cleanup.
 type controller struct {
 	t interface {
 		Errorf(format string, args ...any)
@@ -66,7 +65,7 @@ type controller struct {
 	missing map[string]bool
 }
 
-// newController takes the narrow interface of gomock, and looks for Cleanup in the same way.
+// newController takes the same narrow interface as gomock, and finds Cleanup by the same type assertion.
 func newController(t interface {
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
@@ -107,14 +106,14 @@ func (c *controller) finish() {
 // mock is a mocked service.
 type mock struct{ controller *controller }
 
-// Expected is what its test expects.
+// Expected is a method whose call the test expects.
 func (m mock) Expected() { m.controller.call("Expected") }
 
-// Surprising is what its test does not expect.
+// Surprising is a method whose call the test does not expect.
 func (m mock) Surprising() { m.controller.call("Surprising") }
 
-// TestReporterInAHandler serves a mock on the bus, and calls it as nobody expects.
-func TestReporterInAHandler(t *testing.T) {
+// TestReporter_InHandler serves a mock on the bus, and makes an unexpected call.
+func TestReporter_InHandler(t *testing.T) {
 	t.Parallel()
 	for name, shortCircuit := range map[string]bool{"broker": false, "short circuit": true} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +143,7 @@ func TestReporterInAHandler(t *testing.T) {
 	}
 }
 
-// failing is the part of a testing.TB that fails.
+// failing has the methods of a testing.TB that log or fail.
 type failing interface {
 	Log(args ...any)
 	Logf(format string, args ...any)
@@ -156,8 +155,8 @@ type failing interface {
 	FailNow()
 }
 
-// TestReporterOnTheTestsGoroutine behaves as a testing.TB does.
-func TestReporterOnTheTestsGoroutine(t *testing.T) {
+// TestReporter_OnTestGoroutine holds that a Reporter behaves like a testing.TB on the goroutine of the test.
+func TestReporter_OnTestGoroutine(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		report func(to failing)
@@ -185,8 +184,8 @@ func TestReporterOnTheTestsGoroutine(t *testing.T) {
 	}
 }
 
-// TestReporterCleansUp reports what is missing when the test ends.
-func TestReporterCleansUp(t *testing.T) {
+// TestReporter_Cleanup holds that a missing call is reported when the test ends.
+func TestReporter_Cleanup(t *testing.T) {
 	t.Parallel()
 	record := &recordingT{TB: t}
 	t.Cleanup(func() {
@@ -197,8 +196,8 @@ func TestReporterCleansUp(t *testing.T) {
 	newController(bustest.Reporter(record), "Expected")
 }
 
-// TestReporterFails reports to tests that run in processes of their own.
-func TestReporterFails(t *testing.T) {
+// TestReporter_FailsTest reports to tests in child processes, before and after their end.
+func TestReporter_FailsTest(t *testing.T) {
 	t.Parallel()
 	t.Run("in time", func(t *testing.T) {
 		t.Parallel()
@@ -206,7 +205,7 @@ func TestReporterFails(t *testing.T) {
 			defer fmt.Println("the test was ended properly")
 			newController(bustest.Reporter(t)).call("Early")
 			fmt.Println("the test went on")
-		}, "--- FAIL: TestReporterFails/in_time", "reporter_test.go:", "Unexpected call to Early", "the test was ended properly")
+		}, "--- FAIL: TestReporter_FailsTest/in_time", "reporter_test.go:", "Unexpected call to Early", "the test was ended properly")
 	})
 	t.Run("too late", func(t *testing.T) {
 		t.Parallel()
@@ -222,8 +221,8 @@ func TestReporterFails(t *testing.T) {
 			}()
 			<-ended
 			fmt.Println("the test goes on")
-		}, "--- FAIL: TestReporterFails/too_late", "bustest: Fail in goroutine after TestReporterFails/too_late/ends has completed: Fail was called",
-			"bustest: Fail in goroutine after TestReporterFails/too_late/ends has completed: Unexpected call to Late", "a late word", "the test goes on")
+		}, "--- FAIL: TestReporter_FailsTest/too_late", "bustest: Fail in goroutine after TestReporter_FailsTest/too_late/ends has completed: Fail was called",
+			"bustest: Fail in goroutine after TestReporter_FailsTest/too_late/ends has completed: Unexpected call to Late", "a late word", "the test goes on")
 	})
 }
 

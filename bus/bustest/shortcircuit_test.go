@@ -11,7 +11,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// library answers with the titles of its books in a header, and counts how often it was asked.
+// library responds with the titles of its books in a header, and counts the requests.
 type library struct{ asked int }
 
 func (l *library) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -20,9 +20,9 @@ func (l *library) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Titles", strings.Repeat("a title of a book", books))
 }
 
-// TestCheckShortCircuit calls a service that works as long as it is in the same process: its head is larger than the
-// broker would carry, and only bodies can be cut into parts.
-func TestCheckShortCircuit(t *testing.T) {
+// TestBus_CheckShortCircuit calls a service that works only in the same process: the head of its response exceeds the
+// limit of the broker, and only bodies can be split.
+func TestBus_CheckShortCircuit(t *testing.T) {
 	t.Parallel()
 	record := &recordingT{TB: t}
 	b := bustest.New(bustest.Reporter(record), broker.MaxPayload(4096))

@@ -17,10 +17,10 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// Slow is a service that takes its time.
+// Slow is a slow service.
 type Slow struct{}
 
-// Wait answers after some seconds.
+// Wait returns after some seconds.
 func (Slow) Wait(ctx context.Context, seconds int) error {
 	select {
 	case <-time.After(time.Duration(seconds) * time.Second):
@@ -30,8 +30,8 @@ func (Slow) Wait(ctx context.Context, seconds int) error {
 	}
 }
 
-// TestTimeOut is how a time-out is tested: it takes 20 s, and costs nothing.
-func TestTimeOut(t *testing.T) {
+// TestVirtual_Timeout holds that a time-out takes exactly 20 s of virtual time.
+func TestVirtual_Timeout(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		slow, caller := b.Connect("slow.example"), b.Connect("caller.example")
@@ -46,9 +46,9 @@ func TestTimeOut(t *testing.T) {
 	})
 }
 
-// TestVirtualsBesideOthers runs buses in bubbles and outside of them at once; each is closed by the code under test,
-// while calls are under way. Outside, nats.go puts timers into the pool that the whole process shares, and takes them out.
-func TestVirtualsBesideOthers(t *testing.T) {
+// TestVirtual_BesideOthers runs buses in and outside of bubbles in parallel. The code under test closes each during calls.
+// Outside, nats.go uses the timers that the whole process shares.
+func TestVirtual_BesideOthers(t *testing.T) {
 	t.Parallel()
 	for range 3 {
 		t.Run("virtual", func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestVirtualsBesideOthers(t *testing.T) {
 	}
 }
 
-// useAndClose is code under test that closes what it opens.
+// useAndClose is code under test that closes its connections.
 func useAndClose(t *testing.T, b *bustest.Bus) {
 	server, err := bus.Connect(t.Context(), "calculator.example", b.Options()...)
 	if err != nil {
@@ -104,8 +104,8 @@ func useAndClose(t *testing.T, b *bustest.Bus) {
 	}
 }
 
-// TestVirtualDrainLosesNothing stops one of two instances, again and again, while calls come in.
-func TestVirtualDrainLosesNothing(t *testing.T) {
+// TestVirtual_DrainLosesNothing stops one of two instances repeatedly during calls.
+func TestVirtual_DrainLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, sharing := range map[string][]bus.ConnectOption{
 		"short circuit":       nil,
@@ -162,15 +162,15 @@ func drainUnderLoad(t *testing.T, b *bustest.Bus, options []bus.ConnectOption) {
 	}
 }
 
-// TestCloseGivesUpQuiet has no time to wait for a moment at which nothing is on its way.
-func TestCloseGivesUpQuiet(t *testing.T) {
+// TestVirtual_CloseWithoutTime closes a connection with an ended context, so that Close cannot wait for a quiet moment.
+func TestVirtual_CloseWithoutTime(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		conn := b.Connect("calculator.example")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := conn.Close(ctx); err != nil {
-			t.Errorf("nothing was cut off, yet Close says %v", err)
+			t.Errorf("nothing was cut off, yet Close returns %v", err)
 		}
 		if conn.Connected() {
 			t.Error("still connected")
@@ -178,8 +178,8 @@ func TestCloseGivesUpQuiet(t *testing.T) {
 	})
 }
 
-// TestVirtualBroker uses what a raw client may use in a bubble, and an option of the broker.
-func TestVirtualBroker(t *testing.T) {
+// TestVirtual_RawClient uses the permitted methods of a raw client, and an option of the broker.
+func TestVirtual_RawClient(t *testing.T) {
 	t.Parallel()
 	bustest.Virtual(t, func(t *testing.T, b *bustest.Bus) {
 		raw, err := nats.Connect("", nats.InProcessServer(b.Broker()))
@@ -204,16 +204,16 @@ func TestVirtualBroker(t *testing.T) {
 	}, broker.MaxPayload(4096))
 }
 
-// TestVirtualStoresNothing fails at once where the clock would stand still for ever.
-func TestVirtualStoresNothing(t *testing.T) {
+// TestVirtual_RefusesJetStream holds that a broker with JetStream, which would stop the clock, fails the test.
+func TestVirtual_RefusesJetStream(t *testing.T) {
 	t.Parallel()
 	failsInChild(t, func(t *testing.T) {
 		bustest.Virtual(t, func(*testing.T, *bustest.Bus) { t.Error("the test runs") }, broker.JetStream(t.TempDir()))
 	}, "bustest: JetStream does not work in virtual time, as it uses the clock of the whole process; test stored events with bustest.New")
 }
 
-// TestOtherBubbles fails where the test would crash another one, which happens to get a timer of the bubble.
-func TestOtherBubbles(t *testing.T) {
+// TestNew_RefusesBubble holds that a bus in a foreign bubble, which could crash another test, fails the test.
+func TestNew_RefusesBubble(t *testing.T) {
 	t.Parallel()
 	const told = "bustest: this is a synctest bubble, where a bus of bustest.New would crash other tests: use bustest.Virtual instead of bustest.New and synctest.Test"
 	for name, test := range map[string]func(t *testing.T){
@@ -232,8 +232,8 @@ func TestOtherBubbles(t *testing.T) {
 	}
 }
 
-// TestVirtualExplainsHangs runs tests that fail in processes of their own, and reads what these say.
-func TestVirtualExplainsHangs(t *testing.T) {
+// TestVirtual_ExplainsHangs runs failing tests in child processes, and checks their output.
+func TestVirtual_ExplainsHangs(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		run  func(t *testing.T, b *bustest.Bus)
@@ -241,7 +241,7 @@ func TestVirtualExplainsHangs(t *testing.T) {
 	}{
 		"goroutine left": {
 			func(_ *testing.T, _ *bustest.Bus) { go waitForEver() },
-			[]string{"--- FAIL: TestVirtualExplainsHangs/goroutine_left", "virtual_test.go:", "ended with goroutines still running, 1 of them; stop each before the test ends, and wait for it", "bustest_test.waitForEver"},
+			[]string{"--- FAIL: TestVirtual_ExplainsHangs/goroutine_left", "virtual_test.go:", "ended with goroutines still running, 1 of them; stop each before the test ends, and wait for it", "bustest_test.waitForEver"},
 		},
 		"open connections": {
 			func(t *testing.T, b *bustest.Bus) {
@@ -288,7 +288,7 @@ func TestVirtualExplainsHangs(t *testing.T) {
 		},
 		"test hangs": {
 			func(_ *testing.T, _ *bustest.Bus) { waitForEver() },
-			[]string{"panic: bustest: the clock of TestVirtualExplainsHangs/test_hangs has advanced by 168h0m0s", "it waits here", "bustest_test.waitForEver"},
+			[]string{"panic: bustest: the clock of TestVirtual_ExplainsHangs/test_hangs has advanced by 168h0m0s", "it waits here", "bustest_test.waitForEver"},
 		},
 		"test panics": {
 			func(_ *testing.T, _ *bustest.Bus) { panic("boom") },
@@ -302,7 +302,7 @@ func TestVirtualExplainsHangs(t *testing.T) {
 	}
 }
 
-// connect joins a bus like code under test, which has to close what it opens.
+// connect opens a connection that is not closed with the test.
 func connect(t *testing.T, host string, options ...bus.ConnectOption) {
 	t.Helper()
 	if _, err := bus.Connect(t.Context(), host, options...); err != nil {

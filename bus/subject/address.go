@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Address says which endpoint a call is for.
+// Address is the address of the endpoint that a call is for.
 type Address struct {
 	Port   int    // 443
 	Host   string // "calculator.example" as called; "k3x.calculator.example" addresses the instance k3x
@@ -32,14 +32,14 @@ func FromURL(method string, u *url.URL) (Address, error) {
 	if address.Path == "" {
 		address.Path = "/"
 	}
-	if err := address.valid(); err != nil {
+	if err := address.check(); err != nil {
 		return Address{}, err
 	}
 	return address, nil
 }
 
-// valid checks everything except the escapes in the path.
-func (a Address) valid() error {
+// check checks everything except the escapes in the path.
+func (a Address) check() error {
 	if err := CheckPort(a.Port); err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func splitHost(u *url.URL) (host string, port int, err error) {
 	return LowerHost(host), port, nil
 }
 
-// endsInScheme recognises what is left as the host of https://https://calculator.example/add, with an instance ID before
-// it or not.
+// endsInScheme reports whether the last label of a host is a scheme, as in https://https://calculator.example/add, with or
+// without an instance ID before it.
 func endsInScheme(host string) bool {
 	last := LowerHost(host[strings.LastIndexByte(host, '.')+1:])
 	return last == "https" || last == "http"
@@ -98,8 +98,8 @@ func parsePort(digits string) (int, error) {
 	return 0, malformed("port %s: not from 1 to %d", quote(digits), maxPort)
 }
 
-// LowerHost returns a hostname in lower case. It converts only A-Z: strings.ToLower would turn the Kelvin sign into a k, and so
-// what is no host into one.
+// LowerHost returns a hostname in lower case. It converts only A-Z: strings.ToLower would turn the Kelvin sign into a k, and
+// so make an invalid host valid.
 func LowerHost(host string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

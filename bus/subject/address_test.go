@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-func TestFromURLRefuses(t *testing.T) {
+func TestFromURL_Refuses(t *testing.T) {
 	t.Parallel()
 	const label = " is not 1 to 63 characters of a-z, 0-9 and inner hyphens"
 	tests := map[string]struct {
@@ -67,7 +67,7 @@ func TestFromURLRefuses(t *testing.T) {
 	wantError(t, err, 400, "URL: missing; write https://host/path")
 }
 
-func TestValidHost(t *testing.T) {
+func TestCheckHost(t *testing.T) {
 	t.Parallel()
 	label := strings.Repeat("x", 63)
 	longest := strings.Join([]string{label, label, label, label[:61]}, ".")
@@ -82,7 +82,7 @@ func TestValidHost(t *testing.T) {
 		`host "x.`+label[:62]+`"…: longer than 253 bytes`)
 }
 
-func TestValidCalled(t *testing.T) {
+func TestCheckCalledHost(t *testing.T) {
 	t.Parallel()
 	label := strings.Repeat("x", 63)
 	longest := strings.Join([]string{label, label, label, label[:61]}, ".")
@@ -106,7 +106,7 @@ func TestValidCalled(t *testing.T) {
 	}
 }
 
-func TestValidID(t *testing.T) {
+func TestCheckID(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("a1", 16)
 	for _, id := range []string{"a", "7", "k3xq27abcd", longest} {
@@ -119,7 +119,7 @@ func TestValidID(t *testing.T) {
 	}
 }
 
-func TestValidPlane(t *testing.T) {
+func TestCheckPlane(t *testing.T) {
 	t.Parallel()
 	longest := strings.Repeat("p", 64)
 	for _, plane := range []string{"bus", "Test-1_x", "7", longest} {
@@ -133,7 +133,7 @@ func TestValidPlane(t *testing.T) {
 	wantError(t, subject.CheckPlane(longest+"p"), 400, `plane "`+longest+`"…: not 1 to 64 characters of letters, digits, "-" and "_"`)
 }
 
-func TestValidPort(t *testing.T) {
+func TestCheckPort(t *testing.T) {
 	t.Parallel()
 	for _, port := range []int{1, 443, 65535} {
 		if err := subject.CheckPort(port); err != nil {

@@ -10,7 +10,7 @@ import (
 // connection of a client that sends a control line of more than 4096 bytes, and such a line holds two subjects.
 const MaxLength = 1024
 
-// Error says why something is not a valid address or subject. Every error of this package is an *Error.
+// Error is the reason why an address or a subject is not valid. Every error of this package is an *Error.
 type Error struct {
 	// Status is the HTTP status for the caller: 400, or 414 if the subject would exceed MaxLength.
 	Status int

@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-func TestEscapeEveryByte(t *testing.T) {
+func TestEscape_EveryByte(t *testing.T) {
 	t.Parallel()
 	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~"
 	for value := range 256 {
@@ -62,7 +62,7 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-func TestSegmentsRefuses(t *testing.T) {
+func TestSegments_Refuses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"a":     `path "a": does not begin with a slash`,

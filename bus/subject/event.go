@@ -2,11 +2,11 @@ package subject
 
 import "strings"
 
-// These replace the port in the subjects of stored events.
+// These tokens replace the port in the subjects of stored events.
 const (
 	eventPort   = "e"
 	parkedPort  = "p"
-	retriedPort = "a" // again
+	retriedPort = "a" // "again"
 )
 
 // Event returns the subject under which an event is stored: "bus.e.example.orders.on-ordered" for the host
@@ -16,13 +16,13 @@ func Event(plane, host, token string) string {
 	return strings.Join([]string{plane, eventPort, reverse(host), token}, ".")
 }
 
-// ParkedEvent is the same for an event that a service could not handle:
-// "bus.p.example.orders.mailer_example.on-ordered". consumer is a token that stands for the service, or "*".
+// ParkedEvent returns the subject for an event that a service could not handle:
+// "bus.p.example.orders.mailer_example.on-ordered". consumer is the token of the service, or "*".
 func ParkedEvent(plane, host, consumer, token string) string {
 	return strings.Join([]string{plane, parkedPort, reverse(host), consumer, token}, ".")
 }
 
-// RetriedEvent is the same for an event that was parked and is delivered again, to one service alone:
+// RetriedEvent returns the subject for a parked event that is delivered again, to one service only:
 // "bus.a.example.orders.mailer_example.on-ordered".
 func RetriedEvent(plane, host, consumer, token string) string {
 	return strings.Join([]string{plane, retriedPort, reverse(host), consumer, token}, ".")

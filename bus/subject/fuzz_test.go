@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// FuzzSubjectInjective maps two addresses: they meet only when they are the same, and what is published is safe.
+// FuzzSubjectInjective holds that only equal addresses have the same subject, and that every subject can be published.
 func FuzzSubjectInjective(f *testing.F) {
 	f.Add(443, "h", "GET", "/a.b", 443, "h", "GET", "/a/b")
 	f.Add(443, "h", "GET", "/a%2Fb", 443, "h", "GET", "/a/b")

@@ -18,7 +18,7 @@ func (a Address) Subject(plane string) (string, error) {
 	if err := CheckPlane(plane); err != nil {
 		return "", err
 	}
-	if err := a.valid(); err != nil {
+	if err := a.check(); err != nil {
 		return "", err
 	}
 	var buffer [256]byte
@@ -62,7 +62,7 @@ func Parse(subject string) (plane string, a Address, err error) {
 	if a.Path, err = parseTokens(tokens); err != nil {
 		return "", Address{}, err
 	}
-	if err := a.valid(); err != nil {
+	if err := a.check(); err != nil {
 		return "", Address{}, err
 	}
 	return plane, a, nil
@@ -76,7 +76,7 @@ func Subscription(plane, port, host, method string, tokens ...string) string {
 }
 
 // Response returns the subject on which the instance id of host receives the acks and responses to its own calls. The
-// caller has to validate all three parts: those from a message cannot be trusted.
+// caller has to validate all three parts, as those of a message cannot be trusted.
 func Response(plane, host, id string) string {
 	return strings.Join([]string{plane, responsePort, reverse(host), id}, ".")
 }
@@ -107,7 +107,7 @@ func appendReversed(dst []byte, host string) []byte {
 
 // appendTokens appends the tokens of an escaped URL path, a dot before each.
 func appendTokens(dst []byte, path string) ([]byte, error) {
-	if len(path) > len("%41")*MaxLength { // longer than the longest form of a path that can fit
+	if len(path) > len("%41")*MaxLength { // longer than any path whose subject fits
 		return nil, tooLong()
 	}
 	path, err := relative(path)

@@ -1,7 +1,6 @@
 package subject_test
 
 import (
-	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -9,7 +8,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// golden has calls, their subjects and the canonical form of their paths ("" if it is that of the URL).
+// golden are calls with their subjects and the canonical form of their paths ("" if the same as in the URL).
 var golden = []struct{ method, url, subject, path string }{
 	{"POST", "https://calculator.example/add", "bus.443.example.calculator.|.POST.add", ""},
 	{"GET", "https://calculator.example/add?x=5&y=6#sum", "bus.443.example.calculator.|.GET.add", "/add"},
@@ -80,7 +79,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-func TestSubjectRefuses(t *testing.T) {
+func TestSubject_Refuses(t *testing.T) {
 	t.Parallel()
 	ok := subject.Address{Port: 443, Host: "h.example", Method: "GET", Path: "/x"}
 	change := func(edit func(*subject.Address)) subject.Address {
@@ -119,7 +118,7 @@ func TestSubjectRefuses(t *testing.T) {
 	}
 }
 
-func TestSubjectFitsExactly(t *testing.T) {
+func TestSubject_MaxLength(t *testing.T) {
 	t.Parallel()
 	const head = "bus.443.h.|.GET."
 	address := subject.Address{Port: 443, Host: "h", Method: "GET"}
@@ -136,7 +135,7 @@ func TestSubjectFitsExactly(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParse_Refuses(t *testing.T) {
 	t.Parallel()
 	const form = "not <plane>.<port>.<reversed host>.|.<method>.<path>"
 	const token = `contains something other than letters, digits, "-", "_", "~" and upper-case escapes`
@@ -183,7 +182,7 @@ func TestParseRefuses(t *testing.T) {
 	wantError(t, err, 414, "subject: longer than 1024 bytes; shorten the path")
 }
 
-func TestSubscriptions(t *testing.T) {
+func TestSubscription(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ got, want string }{
 		"endpoint":   {subject.Subscription("bus", "443", "calculator.example", "POST", "add"), "bus.443.example.calculator.|.POST.add"},
@@ -194,9 +193,12 @@ func TestSubscriptions(t *testing.T) {
 		"instance":   {subject.Instance("bus", "calculator.example", "k3x"), "bus.*.example.calculator.k3x.|.>"},
 	}
 	for name, test := range tests {
-		if test.got != test.want {
-			t.Errorf("%s: %q, want %q", name, test.got, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.got != test.want {
+				t.Errorf("%q, want %q", test.got, test.want)
+			}
+		})
 	}
 }
 
@@ -214,30 +216,6 @@ func TestAllocations(t *testing.T) {
 		_, err := subject.FromURL("POST", &url.URL{Scheme: "https", Host: "calculator.example", Path: "/add"})
 		return err
 	})
-}
-
-func wantAllocs(t *testing.T, name string, most float64, run func() error) {
-	t.Helper()
-	got := testing.AllocsPerRun(100, func() {
-		if err := run(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if got > most {
-		t.Errorf("%s allocates %v times, want at most %v", name, got, most)
-	}
-}
-
-// wantError checks that err is an *Error with this status and detail.
-func wantError(t *testing.T, err error, status int, detail string) {
-	t.Helper()
-	var fault *subject.Error
-	if !errors.As(err, &fault) {
-		t.Fatalf("error %v, want %q", err, detail)
-	}
-	if fault.Status != status || fault.Error() != detail {
-		t.Errorf("%d %s\nwant %d %s", fault.Status, fault.Detail, status, detail)
-	}
 }
 
 func BenchmarkSubject(b *testing.B) {

@@ -35,19 +35,21 @@ func TestAllocations(t *testing.T) {
 		"ParseResponse of an ack":         {1, func() error { var res wire.Response; return wire.ParseResponse(ack, &res) }},
 	}
 	for name, test := range tests {
-		got := testing.AllocsPerRun(100, func() {
-			if err := test.run(); err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			got := testing.AllocsPerRun(100, func() {
+				if err := test.run(); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if got > test.most {
+				t.Errorf("%v allocations, want at most %v", got, test.most)
 			}
 		})
-		if got > test.most {
-			t.Errorf("%s allocates %v times, want at most %v", name, got, test.most)
-		}
 	}
 }
 
-// TestManyFieldsGrowOnce holds that the header of a request with many fields grows in one step.
-func TestManyFieldsGrowOnce(t *testing.T) {
+// TestParseRequest_GrowsHeaderOnce holds that one allocation holds the header of a request with many fields.
+func TestParseRequest_GrowsHeaderOnce(t *testing.T) {
 	req := usualRequest()
 	for range 200 {
 		req.Header.Add("X-Many", "value")
@@ -64,8 +66,8 @@ func TestManyFieldsGrowOnce(t *testing.T) {
 	}
 }
 
-// TestLimitsBeforeAllocation holds that a message over the limits costs no more than its refusal.
-func TestLimitsBeforeAllocation(t *testing.T) {
+// TestParseRequest_LimitsBeforeAllocation holds that a message over the limits allocates only its error.
+func TestParseRequest_LimitsBeforeAllocation(t *testing.T) {
 	many := usualRequest()
 	for range wire.MaxFields {
 		many.Header.Add("X-Many", "value")

@@ -2,41 +2,41 @@ package wire
 
 const version = "HTTP/1.1"
 
-// Line ends come before the lines that follow them, so that one append writes a line end and the next name.
+// Each field is written after the line end before it, so that one append writes a line end and a name.
 const (
-	crlf = "\r\n"
-	is   = ": "
+	crlf       = "\r\n"
+	colonSpace = ": "
 )
 
 // appendHeader appends the fields except reserved ones and those with invalid names.
 func appendHeader(dst []byte, header Header) []byte {
 	for i := range header {
 		field := &header[i]
-		if meaningOf(field.Name) != isOther || !isToken(field.Name) {
+		if fieldIDOf(field.Name) != fieldOther || !isToken(field.Name) {
 			continue
 		}
 		dst = append(dst, crlf...)
 		dst = append(dst, field.Name...)
-		dst = append(dst, is...)
+		dst = append(dst, colonSpace...)
 		dst = appendText(dst, field.Value)
 	}
 	return dst
 }
 
-// appendSender appends the sender of a message, and the name of the message ID, whose value follows.
+// appendSender appends the sender of a message, and the name of the message ID field. appendMsgID appends its value.
 func appendSender(dst []byte, host, id string) []byte {
-	dst = appendText(append(dst, crlf+HeaderFromHost+is...), host)
-	dst = appendText(append(dst, crlf+HeaderFromID+is...), id)
-	return append(dst, msgIDName...)
+	dst = appendText(append(dst, crlf+HeaderFromHost+colonSpace...), host)
+	dst = appendText(append(dst, crlf+HeaderFromID+colonSpace...), id)
+	return append(dst, msgIDPrefix...)
 }
 
-// msgIDName is what the sender ends with.
-const msgIDName = crlf + HeaderMsgID + is
+// msgIDPrefix is the end of what appendSender writes.
+const msgIDPrefix = crlf + HeaderMsgID + colonSpace
 
-// appendAnswered appends the message ID of an answer behind its name. If there is none the field is left out, name and all.
-func appendAnswered(dst []byte, id string) []byte {
+// appendMsgID appends the message ID of a response after its name. It removes the name if the ID is empty.
+func appendMsgID(dst []byte, id string) []byte {
 	if id == "" {
-		return dst[:len(dst)-len(msgIDName)]
+		return dst[:len(dst)-len(msgIDPrefix)]
 	}
 	return appendText(dst, id)
 }
@@ -46,7 +46,7 @@ func appendLength(dst, body []byte) []byte {
 	if len(body) == 0 {
 		return dst
 	}
-	return appendNumber(append(dst, crlf+"Content-Length"+is...), len(body))
+	return appendNumber(append(dst, crlf+"Content-Length"+colonSpace...), len(body))
 }
 
 // appendBody appends the blank line and the body.

@@ -5,40 +5,9 @@ import (
 	"bytes"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/busline/busline/bus/wire"
 )
-
-// usualRequest is the request of the package's documentation.
-func usualRequest() *wire.Request {
-	return &wire.Request{
-		Method:     "POST",
-		Target:     "/add",
-		Host:       "calculator.example",
-		FromHost:   "web.example",
-		FromID:     "k3xq27abcd",
-		MsgID:      "OZ2vT7hJ0kq5b-1w_Xc4Ng",
-		TimeBudget: 20 * time.Second,
-		CallDepth:  1,
-		Header:     wire.Header{{Name: "Content-Type", Value: "application/json"}},
-		Body:       []byte(`{"x":5,"y":6}`),
-	}
-}
-
-// usualResponse is the response of the package's documentation.
-func usualResponse() *wire.Response {
-	return &wire.Response{
-		Status:   200,
-		OpCode:   wire.OpRes,
-		FromHost: "calculator.example",
-		FromID:   "m5pw7c2sda",
-		MsgID:    "OZ2vT7hJ0kq5b-1w_Xc4Ng",
-		Queue:    "calculator.example",
-		Header:   wire.Header{{Name: "Content-Type", Value: "application/json"}},
-		Body:     []byte(`{"sum":11}`),
-	}
-}
 
 func BenchmarkAppendRequest(b *testing.B) {
 	req, buffer := usualRequest(), make([]byte, 0, 1024)

@@ -52,7 +52,7 @@
 //	Host               request        host as called, an addressed instance in front
 //	Content-Length     all            bytes after the blank line, exactly; absent = none
 //	Connection         ack, response  "close"; written, ignored when read
-//	Bus-Actor          request        a token that says on whose behalf the call is made; may be absent
+//	Bus-Actor          request        the token of the actor that the call is made for; may be absent
 //	Bus-Call-Depth     request        1 to 999999999; absent = 1
 //	Bus-Fragment       not on acks    "2/3": this is the second of three parts; absent = whole
 //	Bus-From-Host      all            host of the sender; required
@@ -67,7 +67,7 @@
 // that concern one connection (Keep-Alive, Upgrade and so on) and Bus- fields that are not listed are ignored when read
 // and never written. All other fields are kept unchanged and in order.
 //
-// Reading is strict, so that no two readers understand one message differently: HTTP/1.1 only, CRLF only, no folded
+// Parsing is strict, so that all parsers understand a message the same way: HTTP/1.1 only, CRLF only, no folded
 // lines, no blank before a colon, no control bytes, nothing after the body; limits are checked before anything is
 // allocated. net/http understands every accepted message the same way; tests check that. No value can add a line to a
 // written message: control bytes become blanks, and the reason phrase follows from the status.

@@ -2,9 +2,9 @@ package wire
 
 import "bytes"
 
-// Fragment says which part of a message this is. The zero value stands for a message that is not split.
+// Fragment is the position of a part within its message. The zero value stands for a message that is not split.
 type Fragment struct {
-	Number int // from 1
+	Number int // of this part, from 1
 	Count  int // of the message's parts; at least 2
 }
 
@@ -16,19 +16,19 @@ func appendFragment(dst []byte, part Fragment) []byte {
 	if !part.IsPart() || part.Count > maxNumber {
 		return dst
 	}
-	dst = appendNumber(append(dst, crlf+HeaderFragment+is...), part.Number)
+	dst = appendNumber(append(dst, crlf+HeaderFragment+colonSpace...), part.Number)
 	return appendNumber(append(dst, '/'), part.Count)
 }
 
 // fragment parses Bus-Fragment, see Fragment. "1/1" stands for a message that is not split.
 func (h *head) fragment() (Fragment, error) {
-	if !h.has(isFragment) {
+	if !h.has(fieldFragment) {
 		return Fragment{}, nil
 	}
-	value := h.value(isFragment)
+	value := h.value(fieldFragment)
 	part, ok := parseFragment(value)
 	if !ok {
-		return Fragment{}, malformed("header %s: %s is not a part and the number of parts, such as 1/3", isFragment, quote(value))
+		return Fragment{}, malformed("header %s: %s is not a part and the number of parts, such as 1/3", fieldFragment, quote(value))
 	}
 	return part, nil
 }

@@ -15,7 +15,7 @@ func TestFragment(t *testing.T) {
 		"2/2":                 {Number: 2, Count: 2},
 		"17/400":              {Number: 17, Count: 400},
 		"999999999/999999999": {Number: 999999999, Count: 999999999},
-		"1/1":                 {}, // a message that is its own only part
+		"1/1":                 {}, // a message of one part is whole
 	} {
 		request, response := usualRequest(), usualResponse()
 		request.Fragment, response.Fragment = want, want
@@ -34,7 +34,7 @@ func TestFragment(t *testing.T) {
 	}
 }
 
-func TestFragmentsThatAreRefused(t *testing.T) {
+func TestFragment_Refused(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
 		"", "1", "/", "1/", "/2", "0/2", "3/2", "0/0", "-1/2", "1/-2", "+1/2", "1 / 2", "1/2/3", "1,2", "a/b", "1.0/2", "1/1000000000", "１/２",
@@ -53,8 +53,8 @@ func TestFragmentsThatAreRefused(t *testing.T) {
 	wantError(t, wire.ParseResponse([]byte(twice), &response), "header Bus-Fragment: given twice")
 }
 
-// TestFragmentsThatAreNotWritten holds that what is no part is not called one.
-func TestFragmentsThatAreNotWritten(t *testing.T) {
+// TestFragment_NotWritten holds that an invalid Fragment is not written.
+func TestFragment_NotWritten(t *testing.T) {
 	t.Parallel()
 	for _, part := range []wire.Fragment{
 		{}, {Number: 1, Count: 1}, {Number: 0, Count: 2}, {Number: 3, Count: 2}, {Number: -1, Count: 2}, {Number: 1, Count: -2},

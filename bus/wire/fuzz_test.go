@@ -13,7 +13,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// FuzzParseRequest holds that whatever is accepted is what net/http reads, and comes back when written again.
+// FuzzParseRequest holds that net/http reads every accepted request the same way, and that writing and parsing it again
+// returns the same request.
 func FuzzParseRequest(f *testing.F) {
 	f.Add(crlf(goldenRequest))
 	f.Add(bytes.Replace(crlf(goldenRequest), []byte("/add"), []byte("https://calculator.example:443?x=%zz"), 1))
@@ -41,7 +42,7 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
-// FuzzParseResponse does the same for responses.
+// FuzzParseResponse holds the same for responses.
 func FuzzParseResponse(f *testing.F) {
 	f.Add(crlf(goldenAck))
 	f.Add(crlf(goldenResponse))
@@ -127,7 +128,7 @@ func checkLines(t *testing.T, payload, body []byte, last string, fewest, most in
 	}
 }
 
-// checkRefused checks that a refused request has at most set who sent what.
+// checkRefused checks that a refused request sets no fields but the sender, the message ID, the target and the part.
 func checkRefused(t *testing.T, req *wire.Request, err error) {
 	t.Helper()
 	if err.Error() == "" {
@@ -139,7 +140,7 @@ func checkRefused(t *testing.T, req *wire.Request, err error) {
 	}
 }
 
-// agreesWithHTTP compares an accepted request with what net/http makes of the same bytes.
+// agreesWithHTTP compares an accepted request with the result of net/http for the same bytes.
 func agreesWithHTTP(t *testing.T, payload []byte, req *wire.Request) {
 	t.Helper()
 	reader := bufio.NewReader(bytes.NewReader(payload))
@@ -179,7 +180,7 @@ func originForm(req *http.Request) string {
 	return "/" + strings.TrimPrefix(rest[at:], "/")
 }
 
-// sameHost compares hosts, of which one may lack the port.
+// sameHost reports whether two hosts are equal. The second may lack the port.
 func sameHost(ours, theirs string) bool {
 	return strings.EqualFold(ours, theirs) || strings.HasPrefix(strings.ToLower(ours), strings.ToLower(theirs)+":")
 }
@@ -227,7 +228,7 @@ func agreeOnHeader(t *testing.T, got wire.Header, want http.Header) {
 	}
 }
 
-// plainRequest treats no header and an empty one alike.
+// plainRequest replaces an empty header by nil.
 func plainRequest(req wire.Request) wire.Request {
 	if len(req.Header) == 0 {
 		req.Header = nil

@@ -48,18 +48,7 @@ Content-Type: application/json
 {"sum":11}`
 )
 
-func usualAck() *wire.Response {
-	ack := usualResponse()
-	ack.Status, ack.OpCode, ack.Header, ack.Body = 202, wire.OpAck, nil, nil
-	return ack
-}
-
-// crlf returns text with the line ends of the wire.
-func crlf(text string) []byte {
-	return []byte(strings.ReplaceAll(text, "\n", "\r\n"))
-}
-
-func TestGoldenRequest(t *testing.T) {
+func TestRequest_Golden(t *testing.T) {
 	t.Parallel()
 	payload := wire.AppendRequest([]byte("before"), usualRequest())
 	if want := "before" + string(crlf(goldenRequest)); string(payload) != want {
@@ -74,7 +63,7 @@ func TestGoldenRequest(t *testing.T) {
 	}
 }
 
-func TestGoldenResponses(t *testing.T) {
+func TestResponse_Golden(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]*wire.Response{goldenAck: usualAck(), goldenResponse: usualResponse()} {
 		payload := wire.AppendResponse(nil, want)
@@ -91,8 +80,8 @@ func TestGoldenResponses(t *testing.T) {
 	}
 }
 
-// TestDocumentedBytes holds the messages on the protocol page against the golden ones.
-func TestDocumentedBytes(t *testing.T) {
+// TestDoc_Messages holds that the package documentation shows the golden messages.
+func TestDoc_Messages(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("doc.go")
 	if err != nil {

@@ -6,22 +6,22 @@ import "bytes"
 // stack.
 type head struct {
 	frame
-	others Header
+	header Header // the fields that are not reserved
 }
 
 // release drops the references to one message.
-func (h *head) release() { h.payload, h.body, h.others = nil, nil, nil }
+func (h *head) release() { h.payload, h.body, h.header = nil, nil, nil }
 
 // value returns the value of a single-valued field, empty if it is absent.
-func (h *head) value(m meaning) []byte { return h.bytes(h.values[m]) }
+func (h *head) value(id fieldID) []byte { return h.bytes(h.values[id]) }
 
-// read parses the fields that cut has left for later.
+// read parses the deferred lines.
 func (h *head) read() error {
-	if h.content.to > 0 {
-		h.grow(1 + h.frame.others)
-		h.others = append(h.others, Field{Name: "Content-Type", Value: h.string(h.content)})
+	if h.contentType.to > 0 {
+		h.grow(1 + h.deferredCount)
+		h.header = append(h.header, Field{Name: "Content-Type", Value: h.string(h.contentType)})
 	}
-	for number := range h.frame.others {
+	for number := range h.deferredCount {
 		if err := h.readLine(number); err != nil {
 			return err
 		}
@@ -30,56 +30,56 @@ func (h *head) read() error {
 }
 
 func (h *head) readLine(number int) error {
-	line := h.remaining(number)
+	line := h.deferredLine(number)
 	text := h.bytes(line)
 	colon := bytes.IndexByte(text, ':')
-	if colon < 0 { // the line itself may contain what must not be logged
+	if colon < 0 { // not quoted: the line may contain a secret
 		return malformed("head: line %d has no colon", 1+bytes.Count(h.payload[:line.from], []byte("\n")))
 	}
 	name := text[:colon]
 	value := h.trim(span{line.from + uint32(colon) + 1, line.to})
-	m := meaningOf(name)
-	if m < single {
-		if h.has(m) {
-			return malformed("header %s: given twice", m)
+	id := fieldIDOf(name)
+	if id < singleFields {
+		if h.has(id) {
+			return malformed("header %s: given twice", id)
 		}
-		h.values[m], h.seen = value, h.seen|1<<m
+		h.values[id], h.seen = value, h.seen|1<<id
 		return nil
 	}
-	if m == isRefused {
+	if id == fieldRefused {
 		return malformed("header %s: not used on the bus", name)
 	}
 	if !isToken(name) {
 		return malformed("header %s: not a field name; folded lines and spaces before the colon are not allowed", quote(name))
 	}
-	if m == isOther {
-		h.add(h.frame.others-number, span{line.from, line.from + uint32(colon)}, value)
+	if id == fieldOther {
+		h.add(h.deferredCount-number, span{line.from, line.from + uint32(colon)}, value)
 	}
 	return nil
 }
 
-// add adds a field; left is how many may follow, including this one.
+// add adds a field. left is the number of fields that may still come, including this one.
 func (h *head) add(left int, name, value span) {
 	h.grow(left)
-	h.others = append(h.others, Field{Name: h.string(name), Value: h.string(value)})
+	h.header = append(h.header, Field{Name: h.string(name), Value: h.string(value)})
 }
 
-// grow makes room once, for all fields that may follow.
+// grow allocates once for all fields that may still come.
 func (h *head) grow(left int) {
-	if len(h.others) == cap(h.others) {
-		h.others = append(make(Header, 0, len(h.others)+left), h.others...)
+	if len(h.header) == cap(h.header) {
+		h.header = append(make(Header, 0, len(h.header)+left), h.header...)
 	}
 }
 
-// check checks the fields that every message must have.
-func (h *head) check() error {
-	for _, m := range [...]meaning{isFromHost, isFromID, isMsgID, isOpCode} {
-		if h.values[m].from == h.values[m].to {
-			return malformed("header %s: absent or empty", m)
+// checkRequired checks the fields that every message must have.
+func (h *head) checkRequired() error {
+	for _, id := range [...]fieldID{fieldFromHost, fieldFromID, fieldMsgID, fieldOpCode} {
+		if h.values[id].from == h.values[id].to {
+			return malformed("header %s: absent or empty", id)
 		}
 	}
-	if id := h.value(isMsgID); !validMsgID(id) {
-		return malformed(`header %s: %s is not 1 to %d of A-Z, a-z, 0-9, "-" and "_"`, isMsgID, quote(id), maxMsgID)
+	if id := h.value(fieldMsgID); !validMsgID(id) {
+		return malformed(`header %s: %s is not 1 to %d of A-Z, a-z, 0-9, "-" and "_"`, fieldMsgID, quote(id), maxMsgID)
 	}
 	return nil
 }

@@ -45,10 +45,9 @@ func (h Header) HTTP() http.Header {
 	return header
 }
 
-// FromHTTP returns the fields of a map sorted by name, so that equal maps are written as equal bytes, with the values
-// of each name in order. The fields are what they would be after parsing: reserved and invalid names are left out,
-// control bytes in a value become spaces, and surrounding spaces are removed. Fields named in Connection are left out,
-// too (RFC 9110, 7.6.1).
+// FromHTTP returns the fields of a map sorted by name, so that equal maps are written as equal bytes. The values of a
+// name keep their order. Control bytes in a value become spaces, and surrounding spaces are removed. Fields with reserved
+// or invalid names are left out, and so are those that Connection names (RFC 9110, 7.6.1).
 func FromHTTP(h http.Header) Header {
 	size := 0
 	for _, values := range h {
@@ -56,7 +55,7 @@ func FromHTTP(h http.Header) Header {
 	}
 	header := make(Header, 0, size)
 	for _, name := range slices.Sorted(maps.Keys(h)) {
-		if Reserved(name) || !isToken(name) || ofConnection(h, name) {
+		if Reserved(name) || !isToken(name) || isHopByHop(h, name) {
 			continue
 		}
 		for _, value := range h[name] {
@@ -66,8 +65,8 @@ func FromHTTP(h http.Header) Header {
 	return header
 }
 
-// ofConnection reports whether the map's Connection fields name a header.
-func ofConnection(h http.Header, name string) bool {
+// isHopByHop reports whether a Connection field of the map names this field.
+func isHopByHop(h http.Header, name string) bool {
 	for _, value := range h["Connection"] {
 		for option := range strings.SplitSeq(value, ",") {
 			if same(trim(option), name) {

@@ -76,9 +76,9 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestEveryByteInAValue holds, for every byte at every place among others, that reading accepts what a value may hold
-// and that writing makes a blank of the rest.
-func TestEveryByteInAValue(t *testing.T) {
+// TestHeader_EveryByteInValue holds, for every byte at every position, that parsing accepts only allowed bytes and that
+// writing replaces the others by blanks.
+func TestHeader_EveryByteInValue(t *testing.T) {
 	t.Parallel()
 	for place := range 20 {
 		for c := range 256 {

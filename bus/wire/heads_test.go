@@ -10,8 +10,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestRequestHead holds that a head writes what AppendRequest does, whatever the request has in common with the one that
-// it was made from.
+// TestRequestHead holds that a head and AppendRequest write the same, whatever the request has in common with the one that
+// the head was made from.
 func TestRequestHead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -26,7 +26,7 @@ func TestRequestHead(t *testing.T) {
 	})
 }
 
-// TestResponseHead does the same for responses.
+// TestResponseHead holds that a head and AppendResponse write the same.
 func TestResponseHead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -41,8 +41,8 @@ func TestResponseHead(t *testing.T) {
 	})
 }
 
-// TestHeadKeepsItsFields holds that a head does not change when the header that it was made from does.
-func TestHeadKeepsItsFields(t *testing.T) {
+// TestRequestHead_ClonesHeader holds that a change of the original header does not affect a head.
+func TestRequestHead_ClonesHeader(t *testing.T) {
 	t.Parallel()
 	req, res := usualRequest(), usualResponse()
 	requestHead, responseHead := wire.NewRequestHead(req), wire.NewResponseHead(res)
@@ -55,7 +55,7 @@ func TestHeadKeepsItsFields(t *testing.T) {
 	}
 }
 
-// drawText draws one of a few texts, so that messages often have some in common.
+// drawText draws one of a few texts, so that messages often have texts in common.
 func drawText(t *rapid.T, label string, texts ...string) string {
 	return rapid.SampledFrom(append(texts, "", "a", "b\r\nX: y", " \x00é", "Req", "Bus-Else")).Draw(t, label)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestEveryLengthOfAHead moves the end of a field over every position at which an offset might wrap around, up to the
-// limit of a head.
-func TestEveryLengthOfAHead(t *testing.T) {
+// TestParseRequest_EveryHeadLength moves the end of a field over all positions at which an offset might wrap around, up to
+// the limit of a head.
+func TestParseRequest_EveryHeadLength(t *testing.T) {
 	t.Parallel()
 	const start = "GET /x HTTP/1.1\r\nHost: a.example\r\nBus-From-Host: b.example\r\nBus-From-Id: b1\r\nBus-Msg-Id: m1\r\nBus-Op-Code: Req\r\n"
 	for _, size := range []int{1, 32_700, 65_300, 65_380, 65_400, 65_430, 65_536, 65_600, 81_700} {

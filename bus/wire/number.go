@@ -25,17 +25,17 @@ func digits[Text text](text Text) (number int, ok bool) {
 
 // checkLength compares Content-Length with the number of bytes after the blank line.
 func (h *head) checkLength(body int) error {
-	if !h.has(isContentLength) {
+	if !h.has(fieldContentLength) {
 		if body > 0 {
 			return malformed("body: %d trailing bytes without Content-Length", body)
 		}
 		return nil
 	}
-	value := h.value(isContentLength)
+	value := h.value(fieldContentLength)
 	length, ok := digits(value)
 	switch {
 	case !ok:
-		return malformed("header %s: %s is not 1 to 9 digits", isContentLength, quote(value))
+		return malformed("header %s: %s is not 1 to 9 digits", fieldContentLength, quote(value))
 	case length > body:
 		return malformed("body: %d bytes, but Content-Length is %d", body, length)
 	case length < body:
@@ -46,14 +46,14 @@ func (h *head) checkLength(body int) error {
 
 // timeBudget parses Bus-Time-Budget, see Request.
 func (h *head) timeBudget() (time.Duration, error) {
-	if !h.has(isTimeBudget) {
+	if !h.has(fieldTimeBudget) {
 		return DefaultTimeBudget, nil
 	}
-	value := h.value(isTimeBudget)
+	value := h.value(fieldTimeBudget)
 	number, negative := bytes.CutPrefix(value, []byte("-"))
 	milliseconds, ok := digits(number)
 	if !ok {
-		return 0, malformed("header %s: %s is not a number of milliseconds of 1 to 9 digits", isTimeBudget, quote(value))
+		return 0, malformed("header %s: %s is not a number of milliseconds of 1 to 9 digits", fieldTimeBudget, quote(value))
 	}
 	budget := time.Duration(milliseconds) * time.Millisecond
 	if negative {
@@ -64,13 +64,13 @@ func (h *head) timeBudget() (time.Duration, error) {
 
 // callDepth parses Bus-Call-Depth, see Request.
 func (h *head) callDepth() (int, error) {
-	if !h.has(isCallDepth) {
+	if !h.has(fieldCallDepth) {
 		return 1, nil
 	}
-	value := h.value(isCallDepth)
+	value := h.value(fieldCallDepth)
 	depth, ok := digits(value)
 	if !ok || depth < 1 {
-		return 0, malformed("header %s: %s is not a number above 0 of at most 9 digits", isCallDepth, quote(value))
+		return 0, malformed("header %s: %s is not a number above 0 of at most 9 digits", fieldCallDepth, quote(value))
 	}
 	return depth, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// variants are messages with more or less in common, including malformed ones.
+// variants returns similar messages, including malformed ones.
 func variants() [][]byte {
 	var all [][]byte
 	for _, golden := range []string{goldenRequest, goldenAck, goldenResponse} {
@@ -27,8 +27,8 @@ func variants() [][]byte {
 	return all
 }
 
-// TestReader holds that a reader reads whatever came before as the functions do, and that what it has read stays as it
-// is when it goes on.
+// TestReader holds that a reader parses like the functions, independent of earlier messages, and that later messages do
+// not change a parsed one.
 func TestReader(t *testing.T) {
 	t.Parallel()
 	var reader wire.Reader
@@ -54,8 +54,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderMakesStringsOnce holds that what comes again costs nothing, though every message has something new as well.
-func TestReaderMakesStringsOnce(t *testing.T) {
+// TestReader_InternsStrings holds that repeated strings allocate nothing, although every message has new ones, too.
+func TestReader_InternsStrings(t *testing.T) {
 	var reader wire.Reader
 	var read wire.Request
 	number := 0

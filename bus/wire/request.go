@@ -12,12 +12,12 @@ type Request struct {
 	Target string // "/add?x=1", in origin-form
 	Host   string // "calculator.example" as called; with a port only if the sender wrote one
 
-	FromHost string // of the caller: "web.example"
-	FromID   string // of the caller: "k3xq27abcd"
+	FromHost string // host of the caller: "web.example"
+	FromID   string // instance ID of the caller: "k3xq27abcd"
 	MsgID    string // unique per request, echoed in ack and response
 
 	// TimeBudget is the time left for the call. It is written in whole milliseconds, limited to the range from 0 to
-	// MaxTimeBudget. A parsed one may be 0 or less: the request came too late.
+	// MaxTimeBudget. A parsed one may be 0 or less if the request arrived too late.
 	TimeBudget time.Duration
 	// CallDepth counts nested calls, from 1. A smaller value is written as 1.
 	CallDepth int
@@ -32,14 +32,14 @@ type Request struct {
 
 // AppendRequest appends the message to dst and returns it, without an allocation if dst has the capacity.
 //
-// The caller has to validate Method, Target and Host. Even so nothing in the request can corrupt the message: spaces
+// The caller has to validate Method, Target and Host. Invalid ones cannot corrupt the message either: spaces
 // and control bytes in the request line are escaped, control bytes in field values become spaces, and fields of Header
-// with reserved or invalid names are left out. The limits of a message are not checked here, but by the receiver.
+// with reserved or invalid names are left out. The receiver checks the limits of a message.
 func AppendRequest(dst []byte, req *Request) []byte {
 	dst = appendStart(dst, req)
 	dst = appendLengthToDepth(dst, req)
 	dst = appendSender(dst, req.FromHost, req.FromID)
-	dst = appendMessage(dst, req)
+	dst = appendMsgIDToTimeBudget(dst, req)
 	dst = appendHeader(dst, req.Header)
 	return appendBody(dst, req.Body)
 }
@@ -49,23 +49,24 @@ func appendStart(dst []byte, req *Request) []byte {
 	dst = appendWord(dst, req.Method)
 	dst = append(dst, ' ')
 	dst = appendWord(dst, req.Target)
-	return appendText(append(dst, " "+version+crlf+"Host"+is...), req.Host)
+	return appendText(append(dst, " "+version+crlf+"Host"+colonSpace...), req.Host)
 }
 
 // appendLengthToDepth appends the fields from Content-Length to Bus-Call-Depth.
 func appendLengthToDepth(dst []byte, req *Request) []byte {
 	dst = appendLength(dst, req.Body)
 	if req.Actor != "" {
-		dst = appendText(append(dst, crlf+HeaderActor+is...), req.Actor)
+		dst = appendText(append(dst, crlf+HeaderActor+colonSpace...), req.Actor)
 	}
-	dst = appendNumber(append(dst, crlf+HeaderCallDepth+is...), min(max(req.CallDepth, 1), maxNumber))
+	dst = appendNumber(append(dst, crlf+HeaderCallDepth+colonSpace...), min(max(req.CallDepth, 1), maxNumber))
 	return appendFragment(dst, req.Fragment)
 }
 
-// appendMessage appends the message ID, whose name appendSender has written, and the fields after it.
-func appendMessage(dst []byte, req *Request) []byte {
+// appendMsgIDToTimeBudget appends the value of the message ID, after the name that appendSender wrote, and the fields up
+// to Bus-Time-Budget.
+func appendMsgIDToTimeBudget(dst []byte, req *Request) []byte {
 	dst = appendText(dst, req.MsgID)
-	dst = append(dst, crlf+HeaderOpCode+is+OpReq+crlf+HeaderTimeBudget+is...)
+	dst = append(dst, crlf+HeaderOpCode+colonSpace+OpReq+crlf+HeaderTimeBudget+colonSpace...)
 	return appendNumber(dst, milliseconds(req.TimeBudget))
 }
 
@@ -78,9 +79,9 @@ func milliseconds(budget time.Duration) int {
 // are copied from the payload; Body aliases it. An ordinary request costs one allocation, and one more if Header has to
 // grow; [Reader] needs fewer.
 //
-// An error is an *Error that names the first violated rule. FromHost, FromID, MsgID, Target and Fragment are then set as far as
-// they can be parsed, so that the sender can be answered, and everything else is zero. If the op code is not Req the sender is zero as
-// well, because such a message must never be answered. FromHost and FromID are never validated.
+// An error is an *Error that names the first violated rule. FromHost, FromID, MsgID, Target and Fragment then hold what
+// could be parsed, so that the sender can be answered, and the other fields are zero. If the op code is not Req, these are zero
+// as well, because such a message must never be answered. FromHost and FromID are never validated.
 func ParseRequest(payload []byte, req *Request) error {
 	return parseRequest(new(head), payload, req)
 }
@@ -96,27 +97,27 @@ func parseRequest(message *head, payload []byte, req *Request) error {
 }
 
 func (req *Request) parse(message *head, payload []byte) error {
-	if err := message.cut(payload); err != nil {
+	if err := message.split(payload); err != nil {
 		return err
 	}
 	authority, err := req.parseLine(message)
 	if err != nil {
 		return err
 	}
-	message.others = req.Header
+	message.header = req.Header
 	if err := message.read(); err != nil {
 		return err
 	}
 	if err := message.checkLength(len(message.body)); err != nil {
 		return err
 	}
-	if err := message.check(); err != nil {
+	if err := message.checkRequired(); err != nil {
 		return err
 	}
 	if err := req.parseFields(message, authority); err != nil {
 		return err
 	}
-	req.Header, req.Body = message.others, message.body
+	req.Header, req.Body = message.header, message.body
 	return nil
 }
 
@@ -141,10 +142,10 @@ func (req *Request) parseLine(message *head) (authority string, err error) {
 
 // parseFields sets what the single-valued fields contain.
 func (req *Request) parseFields(fields *head, authority string) (err error) {
-	if op := fields.value(isOpCode); OpCode(op) != OpReq {
-		return malformed("header %s: %s is not allowed on a request", isOpCode, quote(op))
+	if op := fields.value(fieldOpCode); OpCode(op) != OpReq {
+		return malformed("header %s: %s is not allowed on a request", fieldOpCode, quote(op))
 	}
-	if req.Host, err = mergeHosts(fields.string(fields.values[isHost]), authority); err != nil {
+	if req.Host, err = mergeHosts(fields.string(fields.values[fieldHost]), authority); err != nil {
 		return err
 	}
 	if req.Host == "" {
@@ -159,9 +160,9 @@ func (req *Request) parseFields(fields *head, authority string) (err error) {
 	if req.Fragment, err = fields.fragment(); err != nil {
 		return err
 	}
-	req.Actor = fields.string(fields.values[isActor])
-	req.FromHost = fields.string(fields.values[isFromHost])
-	req.FromID = fields.string(fields.values[isFromID])
-	req.MsgID = fields.unique(fields.values[isMsgID])
+	req.Actor = fields.string(fields.values[fieldActor])
+	req.FromHost = fields.string(fields.values[fieldFromHost])
+	req.FromID = fields.string(fields.values[fieldFromID])
+	req.MsgID = fields.unique(fields.values[fieldMsgID])
 	return nil
 }

@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -13,16 +12,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// edited returns the golden text with one part, which must occur in it, replaced by another, and with CRLF.
-func edited(t *testing.T, text, old, replacement string) []byte {
-	t.Helper()
-	if !strings.Contains(text, old) {
-		t.Fatalf("%q is not in the message", old)
-	}
-	return []byte(strings.Replace(string(crlf(text)), string(crlf(old)), replacement, 1))
-}
-
-func TestParseRequestAccepts(t *testing.T) {
+func TestParseRequest_Accepts(t *testing.T) {
 	t.Parallel()
 	header := func(fields ...string) func(*wire.Request) {
 		return func(req *wire.Request) {
@@ -84,7 +74,7 @@ func TestParseRequestAccepts(t *testing.T) {
 	}
 }
 
-func TestParseRequestRefuses(t *testing.T) {
+func TestParseRequest_Refuses(t *testing.T) {
 	t.Parallel()
 	const content = "Content-Type: application/json"
 	const badID = ` is not 1 to 64 of A-Z, a-z, 0-9, "-" and "_"`
@@ -181,7 +171,7 @@ func TestParseRequestRefuses(t *testing.T) {
 	}
 }
 
-func TestParseRequestRefusesFragments(t *testing.T) {
+func TestParseRequest_RefusesTruncated(t *testing.T) {
 	t.Parallel()
 	whole := crlf(goldenRequest)
 	tests := map[string]struct{ payload, detail string }{
@@ -203,8 +193,8 @@ func TestParseRequestRefusesFragments(t *testing.T) {
 	}
 }
 
-// TestHeadLimits holds that a head may be exactly as large as the limits say.
-func TestHeadLimits(t *testing.T) {
+// TestParseRequest_HeadLimits holds that a head may be exactly as large as the limits say.
+func TestParseRequest_HeadLimits(t *testing.T) {
 	t.Parallel()
 	req := usualRequest()
 	req.Body = nil
@@ -227,7 +217,7 @@ func TestHeadLimits(t *testing.T) {
 	}
 }
 
-func TestAppendRequestCuts(t *testing.T) {
+func TestAppendRequest_Clamps(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		budget time.Duration
@@ -236,23 +226,26 @@ func TestAppendRequestCuts(t *testing.T) {
 	}{
 		"too little":      {-time.Second, -1, []string{"Bus-Time-Budget: 0\r\n", "Bus-Call-Depth: 1\r\n"}},
 		"too much":        {time.Hour, math.MaxInt32, []string{"Bus-Time-Budget: 600000\r\n", "Bus-Call-Depth: 999999999\r\n"}},
-		"nothing said":    {0, 0, []string{"Bus-Time-Budget: 0\r\n", "Bus-Call-Depth: 1\r\n"}},
+		"zero":            {0, 0, []string{"Bus-Time-Budget: 0\r\n", "Bus-Call-Depth: 1\r\n"}},
 		"part of a tick":  {1999 * time.Microsecond, 64, []string{"Bus-Time-Budget: 1\r\n", "Bus-Call-Depth: 64\r\n"}},
 		"the whole range": {wire.MaxTimeBudget, 2, []string{"Bus-Time-Budget: 600000\r\n", "Bus-Call-Depth: 2\r\n"}},
 	}
 	for name, test := range tests {
-		req := usualRequest()
-		req.TimeBudget, req.CallDepth = test.budget, test.depth
-		payload := string(wire.AppendRequest(nil, req))
-		for _, line := range test.want {
-			if !strings.Contains(payload, line) {
-				t.Errorf("%s: no %q in %q", name, line, payload)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := usualRequest()
+			req.TimeBudget, req.CallDepth = test.budget, test.depth
+			payload := string(wire.AppendRequest(nil, req))
+			for _, line := range test.want {
+				if !strings.Contains(payload, line) {
+					t.Errorf("no %q in %q", line, payload)
+				}
 			}
-		}
+		})
 	}
 }
 
-func TestBodyAliasesPayload(t *testing.T) {
+func TestParseRequest_BodyAliasesPayload(t *testing.T) {
 	t.Parallel()
 	payload := append(crlf(goldenRequest), "beyond"...)[:len(crlf(goldenRequest))]
 	var req wire.Request
@@ -268,17 +261,5 @@ func TestBodyAliasesPayload(t *testing.T) {
 	clear(payload)
 	if req.Method != "POST" || req.MsgID != usualRequest().MsgID {
 		t.Errorf("%+v changes with the payload", req)
-	}
-}
-
-// wantError checks that err is an *Error with this detail.
-func wantError(t *testing.T, err error, detail string) {
-	t.Helper()
-	var broken *wire.Error
-	if !errors.As(err, &broken) {
-		t.Fatalf("error %v, want %q", err, detail)
-	}
-	if broken.Error() != detail {
-		t.Errorf("%s\nwant %s", broken.Detail, detail)
 	}
 }

@@ -2,10 +2,10 @@ package wire
 
 import "slices"
 
-// RequestHead is the common part of the requests from one caller to one endpoint, written once. It is immutable, and
-// is safe for concurrent use.
+// RequestHead is the common part of the requests from one caller to one endpoint, formatted once. It is immutable and safe
+// for concurrent use.
 type RequestHead struct {
-	model  Request // what was written, except what differs between requests
+	model  Request // the request that the texts below were written from
 	start  string  // "POST /add HTTP/1.1\r\nHost: calculator.example"
 	sender string  // "\r\nBus-From-Host: web.example\r\nBus-From-Id: k3xq27abcd\r\nBus-Msg-Id: "
 	fields string  // "\r\nContent-Type: application/json"
@@ -24,8 +24,8 @@ func NewRequestHead(req *Request) *RequestHead {
 	}
 }
 
-// AppendRequest appends exactly the same as the function [AppendRequest]. What the request has in common with the one
-// given to [NewRequestHead] is copied, and the rest is written anew.
+// AppendRequest appends exactly the same as the function [AppendRequest]. It copies what the request has in common with
+// the one given to [NewRequestHead], and formats the rest.
 func (h *RequestHead) AppendRequest(dst []byte, req *Request) []byte {
 	if h.model.Method == req.Method && h.model.Target == req.Target && h.model.Host == req.Host {
 		dst = append(dst, h.start...)
@@ -38,7 +38,7 @@ func (h *RequestHead) AppendRequest(dst []byte, req *Request) []byte {
 	} else {
 		dst = appendSender(dst, req.FromHost, req.FromID)
 	}
-	dst = appendMessage(dst, req)
+	dst = appendMsgIDToTimeBudget(dst, req)
 	if slices.Equal(h.model.Header, req.Header) {
 		dst = append(dst, h.fields...)
 	} else {

@@ -9,9 +9,9 @@ import (
 type Response struct {
 	Status   int      // 200; 202 for an ack
 	OpCode   OpCode   // OpAck or OpRes
-	FromHost string   // of the server: "calculator.example"
-	FromID   string   // of the server: "m5pw7c2sda"
-	MsgID    string   // of the request; "" is not written: the request had none that is valid
+	FromHost string   // host of the server: "calculator.example"
+	FromID   string   // instance ID of the server: "m5pw7c2sda"
+	MsgID    string   // of the request; "", and not written, if the request had no valid one
 	Queue    string   // of the server's subscription: "calculator.example"; may be "" after a parse
 	Fragment Fragment // set on a part of a response; Body is then only that part
 	Header   Header   // all fields that are not reserved
@@ -29,27 +29,27 @@ func AppendResponse(dst []byte, res *Response) []byte {
 	dst = appendLength(dst, body)
 	dst = appendFragment(dst, res.Fragment)
 	dst = appendSender(dst, res.FromHost, res.FromID)
-	dst = appendAnswered(dst, res.MsgID)
-	dst = appendKind(dst, res)
+	dst = appendMsgID(dst, res.MsgID)
+	dst = appendOpCodeAndQueue(dst, res)
 	dst = appendHeader(dst, res.Header)
 	return appendBody(dst, body)
 }
 
-// appendStatus appends the status line and the field that every response has. The space stays if the status has no
+// appendStatus appends the status line and Connection. The space before the reason is written even if the status has no
 // reason (RFC 9112, 4).
 func appendStatus(dst []byte, status int) []byte {
 	status = writtenStatus(status)
 	dst = appendNumber(append(dst, version+" "...), status)
 	dst = append(dst, ' ')
 	dst = append(dst, http.StatusText(status)...)
-	return append(dst, crlf+"Connection"+is+"close"...)
+	return append(dst, crlf+"Connection"+colonSpace+"close"...)
 }
 
-// appendKind appends the fields between the message ID and those of Header.
-func appendKind(dst []byte, res *Response) []byte {
-	dst = appendText(append(dst, crlf+HeaderOpCode+is...), string(res.OpCode))
+// appendOpCodeAndQueue appends the fields between the message ID and those of Header.
+func appendOpCodeAndQueue(dst []byte, res *Response) []byte {
+	dst = appendText(append(dst, crlf+HeaderOpCode+colonSpace...), string(res.OpCode))
 	if res.Queue != "" {
-		dst = appendText(append(dst, crlf+HeaderQueue+is...), res.Queue)
+		dst = appendText(append(dst, crlf+HeaderQueue+colonSpace...), res.Queue)
 	}
 	return dst
 }
@@ -73,8 +73,8 @@ func writtenStatus(status int) int {
 // Header. Strings are copied from the payload; Body aliases it. An ordinary response costs one allocation, and one more
 // if Header has to grow; [Reader] needs fewer. The reason is ignored.
 //
-// An error is an *Error that names the first violated rule; res is then zero, but for those of MsgID, FromHost, FromID, OpCode and
-// Queue that can be told. FromHost, FromID and Queue are not validated, nor is OpCode beside an error.
+// An error is an *Error that names the first violated rule. MsgID, FromHost, FromID, OpCode and Queue then hold what could
+// be parsed, and the other fields are zero. FromHost, FromID and Queue are never validated; OpCode is not after an error.
 func ParseResponse(payload []byte, res *Response) error {
 	return parseResponse(new(head), payload, res)
 }
@@ -90,7 +90,7 @@ func parseResponse(message *head, payload []byte, res *Response) error {
 }
 
 func (res *Response) parse(message *head, payload []byte) error {
-	err := message.cut(payload)
+	err := message.split(payload)
 	if err != nil {
 		return err
 	}
@@ -100,45 +100,45 @@ func (res *Response) parse(message *head, payload []byte) error {
 	if len(message.body) > 0 && !allowsBody(res.Status) {
 		return malformed("body: %d bytes, but status %d has no body", len(message.body), res.Status)
 	}
-	message.others = res.Header
+	message.header = res.Header
 	if err := message.read(); err != nil {
 		return err
 	}
-	if message.has(isContentLength) { // else the body reaches to the end of the message (RFC 9112, 6.3)
+	if message.has(fieldContentLength) { // without it the body extends to the end of the message (RFC 9112, 6.3)
 		if err := message.checkLength(len(message.body)); err != nil {
 			return err
 		}
 	}
-	if err := message.check(); err != nil {
+	if err := message.checkRequired(); err != nil {
 		return err
 	}
 	if err := res.parseFields(message); err != nil {
 		return err
 	}
-	res.Header, res.Body = message.others, message.body
+	res.Header, res.Body = message.header, message.body
 	return nil
 }
 
 // parseFields sets what the single-valued fields contain.
 func (res *Response) parseFields(fields *head) (err error) {
-	switch op := fields.value(isOpCode); OpCode(op) {
+	switch op := fields.value(fieldOpCode); OpCode(op) {
 	case OpAck:
 		res.OpCode = OpAck
 	case OpRes:
 		res.OpCode = OpRes
 	default:
-		return malformed("header %s: %s is not allowed on a response", isOpCode, quote(op))
+		return malformed("header %s: %s is not allowed on a response", fieldOpCode, quote(op))
 	}
 	if res.Fragment, err = fields.fragment(); err != nil {
 		return err
 	}
 	if res.Fragment.IsPart() && res.OpCode == OpAck {
-		return malformed("header %s: not allowed on an ack, which has no parts", isFragment)
+		return malformed("header %s: not allowed on an ack, which has no parts", fieldFragment)
 	}
-	res.FromHost = fields.string(fields.values[isFromHost])
-	res.FromID = fields.string(fields.values[isFromID])
-	res.MsgID = fields.unique(fields.values[isMsgID])
-	res.Queue = fields.string(fields.values[isQueue])
+	res.FromHost = fields.string(fields.values[fieldFromHost])
+	res.FromID = fields.string(fields.values[fieldFromID])
+	res.MsgID = fields.unique(fields.values[fieldMsgID])
+	res.Queue = fields.string(fields.values[fieldQueue])
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-func TestParseResponseAccepts(t *testing.T) {
+func TestParseResponse_Accepts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		old, replacement string
@@ -38,7 +38,7 @@ func TestParseResponseAccepts(t *testing.T) {
 	}
 }
 
-func TestParseResponseRefuses(t *testing.T) {
+func TestParseResponse_Refuses(t *testing.T) {
 	t.Parallel()
 	const content = "Content-Type: application/json"
 	tests := map[string]struct{ old, replacement, detail string }{
@@ -93,7 +93,7 @@ func TestParseResponseRefuses(t *testing.T) {
 	}
 }
 
-func TestAppendResponseStatus(t *testing.T) {
+func TestAppendResponse_Status(t *testing.T) {
 	t.Parallel()
 	tests := map[int]string{
 		200: "HTTP/1.1 200 OK\r\n",
@@ -118,7 +118,7 @@ func TestAppendResponseStatus(t *testing.T) {
 	}
 }
 
-func TestAppendResponseWithoutBody(t *testing.T) {
+func TestAppendResponse_WithoutBody(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{204, 304} {
 		res := usualResponse()
@@ -133,8 +133,8 @@ func TestAppendResponseWithoutBody(t *testing.T) {
 	}
 }
 
-// TestAppendResponseWithoutMessageID leaves the field out, whoever writes it.
-func TestAppendResponseWithoutMessageID(t *testing.T) {
+// TestAppendResponse_WithoutMessageID holds that AppendResponse and a head omit an empty message ID.
+func TestAppendResponse_WithoutMessageID(t *testing.T) {
 	t.Parallel()
 	res := usualResponse()
 	want := strings.Replace(string(wire.AppendResponse(nil, res)), "\r\nBus-Msg-Id: "+res.MsgID, "", 1)

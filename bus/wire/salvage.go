@@ -2,15 +2,15 @@ package wire
 
 import "bytes"
 
-// salvaged is what the head of a malformed message says of it: the value of each field that was searched for, and how often
-// it was there. Duplicate fields do not count.
+// salvaged holds the fields that were found in the head of a malformed message: the value of each, and the number of its
+// occurrences. A field that occurs more than once has no valid value.
 type salvaged struct {
-	values [single]string
-	times  [single]int
+	values [singleFields]string
+	times  [singleFields]int
 }
 
-// salvage searches the head of a malformed message, within its limits, until found returns false.
-func (s *salvaged) salvage(payload []byte, found func(m meaning) bool) {
+// salvage searches the head of a malformed message, within the limits of a head, until found returns false.
+func (s *salvaged) salvage(payload []byte, found func(id fieldID) bool) {
 	lines := 0
 	for line := range bytes.Lines(payload[:min(len(payload), MaxHeadBytes)]) {
 		line = bytes.TrimRight(line, "\r\n")
@@ -18,11 +18,11 @@ func (s *salvaged) salvage(payload []byte, found func(m meaning) bool) {
 			break
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
-		switch m := meaningOf(name); m {
-		case isFromHost, isFromID, isMsgID, isOpCode, isQueue, isFragment:
-			s.values[m] = trim(string(value))
-			s.times[m]++
-			if !found(m) {
+		switch id := fieldIDOf(name); id {
+		case fieldFromHost, fieldFromID, fieldMsgID, fieldOpCode, fieldQueue, fieldFragment:
+			s.values[id] = trim(string(value))
+			s.times[id]++
+			if !found(id) {
 				return
 			}
 		}
@@ -31,43 +31,43 @@ func (s *salvaged) salvage(payload []byte, found func(m meaning) bool) {
 
 // msgID returns the message ID, "" if it is not valid.
 func (s *salvaged) msgID() string {
-	if s.times[isMsgID] != 1 || !validMsgID([]byte(s.values[isMsgID])) {
+	if s.times[fieldMsgID] != 1 || !validMsgID([]byte(s.values[fieldMsgID])) {
 		return ""
 	}
-	return s.values[isMsgID]
+	return s.values[fieldMsgID]
 }
 
 // text returns the value of a field, "" if it is not valid.
-func (s *salvaged) text(m meaning) string {
-	if s.times[m] != 1 || !isText(s.values[m]) {
+func (s *salvaged) text(id fieldID) string {
+	if s.times[id] != 1 || !isText(s.values[id]) {
 		return ""
 	}
-	return s.values[m]
+	return s.values[id]
 }
 
-// salvage sets the sender of a malformed request, so that it can be answered, and which part it is. If an op code says that the
-// message is not a request, nothing is set: acks and responses are never answered.
+// salvage sets the sender, the message ID and the Fragment of a malformed request, so that it can be answered. It sets nothing
+// if the message has an op code other than Req: acks and responses are never answered.
 func (req *Request) salvage(payload []byte) {
 	var s salvaged
 	isRequest := true
-	s.salvage(payload, func(m meaning) bool {
-		isRequest = m != isOpCode || OpCode(s.values[m]) == OpReq
+	s.salvage(payload, func(id fieldID) bool {
+		isRequest = id != fieldOpCode || OpCode(s.values[id]) == OpReq
 		return isRequest
 	})
 	if !isRequest {
 		return
 	}
-	req.FromHost, req.FromID, req.MsgID = s.text(isFromHost), s.text(isFromID), s.msgID()
-	if s.times[isFragment] == 1 {
-		req.Fragment, _ = parseFragment([]byte(s.values[isFragment]))
+	req.FromHost, req.FromID, req.MsgID = s.text(fieldFromHost), s.text(fieldFromID), s.msgID()
+	if s.times[fieldFragment] == 1 {
+		req.Fragment, _ = parseFragment([]byte(s.values[fieldFragment]))
 	}
 }
 
-// salvage sets which request a malformed response is for, and who sent it, so that its caller can be told what became of the
-// request.
+// salvage sets the message ID and the sender of a malformed response, so that the call that it belongs to can fail with an
+// error that names them.
 func (res *Response) salvage(payload []byte) {
 	var s salvaged
-	s.salvage(payload, func(meaning) bool { return true })
-	res.FromHost, res.FromID, res.MsgID = s.text(isFromHost), s.text(isFromID), s.msgID()
-	res.OpCode, res.Queue = OpCode(s.text(isOpCode)), s.text(isQueue)
+	s.salvage(payload, func(fieldID) bool { return true })
+	res.FromHost, res.FromID, res.MsgID = s.text(fieldFromHost), s.text(fieldFromID), s.msgID()
+	res.OpCode, res.Queue = OpCode(s.text(fieldOpCode)), s.text(fieldQueue)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// TestFaultyPart holds what a refused request tells of the part that it is.
-func TestFaultyPart(t *testing.T) {
+// TestParseRequest_SalvagesFragment checks the Fragment of a refused request.
+func TestParseRequest_SalvagesFragment(t *testing.T) {
 	t.Parallel()
 	none, second := wire.Fragment{}, wire.Fragment{Number: 2, Count: 3}
 	for added, want := range map[string]wire.Fragment{
@@ -23,15 +23,15 @@ func TestFaultyPart(t *testing.T) {
 	}
 }
 
-// TestFaultySender holds what a refused request tells of its sender.
-func TestFaultySender(t *testing.T) {
+// TestParseRequest_SalvagesSender checks the sender of a refused request.
+func TestParseRequest_SalvagesSender(t *testing.T) {
 	t.Parallel()
 	const content = "Content-Type: application/json"
 	const host, id, msg = "web.example", "k3xq27abcd", "OZ2vT7hJ0kq5b-1w_Xc4Ng"
 	tests := map[string]struct{ old, replacement, host, id, msg string }{
 		"start line":                   {"POST /add HTTP/1.1", "junk", host, id, msg},
-		"fault before the sender":      {"Bus-Call-Depth: 1", "no colon", host, id, msg},
-		"fault after the sender":       {": 20000", ": x", host, id, msg},
+		"error before the sender":      {"Bus-Call-Depth: 1", "no colon", host, id, msg},
+		"error after the sender":       {": 20000", ": x", host, id, msg},
 		"body":                         {"Length: 13", "Length: 12", host, id, msg},
 		"no op code":                   {"Bus-Op-Code: Req\n", "", host, id, msg},
 		"names in another case":        {"Bus-From-Id: k3xq27abcd\nBus-Msg-Id: ", "bus-from-id:k3xq27abcd\nBUS-MSG-ID:", host, id, msg},
@@ -68,8 +68,8 @@ func TestFaultySender(t *testing.T) {
 	}
 }
 
-// TestFaultyResponder holds what a refused response tells of its sender beside the message that it answers.
-func TestFaultyResponder(t *testing.T) {
+// TestParseResponse_SalvagesSender checks the sender and the message ID of a refused response.
+func TestParseResponse_SalvagesSender(t *testing.T) {
 	t.Parallel()
 	const content = "Content-Type: application/json"
 	usual := usualResponse()

@@ -27,7 +27,7 @@ func badTarget(target []byte) error {
 }
 
 // validOrigin reports whether a path and query contain no space and no invalid escape; a query may contain any percent
-// sign, as in net/http. Other control bytes have been refused before.
+// sign, as in net/http. split has already refused other control bytes.
 func validOrigin[Text text](origin Text) bool {
 	query := false
 	for i := range len(origin) {
@@ -73,7 +73,8 @@ func splitAbsolute(target string) (origin, authority string, err error) {
 	return origin, authority, nil
 }
 
-// validAuthority accepts hosts that the bus does not know, but nothing that could be read in another way.
+// validAuthority reports whether the authority is host or host:port. It accepts hosts that are not valid on the bus, but
+// no text that another parser could read differently.
 func validAuthority(authority string) bool {
 	host, port, found := strings.Cut(authority, ":")
 	if _, ok := digits(port); found && !ok {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// text is what messages are parsed from, and built of.
+// text is a string or bytes.
 type text interface{ ~string | ~[]byte }
 
 // same reports whether two names are equal, ignoring the case of ASCII letters. strings.EqualFold would also accept the
@@ -61,7 +61,7 @@ func isText(text string) bool { return controlAt([]byte(text)) == len(text) }
 // none. It examines eight bytes at a time.
 func controlAt(text []byte) int { return controlFrom(text, 0) }
 
-// controlFrom is controlAt from an index on.
+// controlFrom is controlAt, starting at an index.
 func controlFrom(text []byte, at int) int {
 	for ; at+8 <= len(text); at += 8 {
 		if marks := controls(binary.LittleEndian.Uint64(text[at:])); marks != 0 {
@@ -72,7 +72,7 @@ func controlFrom(text []byte, at int) int {
 		}
 	}
 	if last := len(text) - 8; last >= 0 && at > last && controls(binary.LittleEndian.Uint64(text[last:])) == 0 {
-		return len(text) // the last eight bytes at once, some of them for the second time
+		return len(text) // checks the last eight bytes at once, some of them again
 	}
 	for at < len(text) && !isControl(text[at]) {
 		at++
@@ -86,8 +86,8 @@ const del = 0x7f // the only control byte that is not below a space
 func isControl(c byte) bool { return c < ' ' && c != '\t' || c == del }
 
 // controls returns zero if none of eight bytes is below a space or del; otherwise its lowest set bit is the top bit of
-// the first such byte. Subtracting from a smaller byte sets that byte's top bit, unless it was set before: those bytes
-// do not count. The borrow makes the results for higher bytes wrong, but never those for lower ones.
+// the first such byte. A subtraction from a smaller byte sets the top bit of that byte; bytes whose top bit was set
+// before are masked out. A borrow falsifies only the results for higher bytes.
 func controls(word uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	zeros := word ^ del*ones // zero where word has a del

@@ -107,25 +107,3 @@ func writes() (count int64) {
 	}
 	return count
 }
-
-// startServer runs a broker on a free port until the test ends.
-func startServer(tb testing.TB, options *server.Options) *server.Server {
-	tb.Helper()
-	options.Host, options.NoSigs, options.NoLog = "127.0.0.1", true, true
-	if options.Port == 0 {
-		options.Port = server.RANDOM_PORT
-	}
-	embedded, err := server.NewServer(options)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	embedded.Start()
-	tb.Cleanup(func() {
-		embedded.Shutdown()
-		embedded.WaitForShutdown()
-	})
-	if !embedded.ReadyForConnections(10e9) {
-		tb.Fatal("the broker is not ready")
-	}
-	return embedded
-}

@@ -14,59 +14,56 @@ import (
 )
 
 const (
-	// limit is the size in bytes of the buffer from which on there is no room in it. As many may be in the write that is going on.
-	// A larger limit did not make calls faster in any test.
-	limit = 64 << 10
+	// highWater is the size in bytes at which the buffer is full. The write in progress may hold as many more. A larger
+	// value did not make calls faster in any test.
+	highWater = 64 << 10
 
-	// large is the size in bytes from which a write is not worth a copy.
-	large = 16 << 10
+	// minDirect is the size in bytes of the smallest write that bypasses an empty buffer, which saves a copy.
+	minDirect = 16 << 10
 
-	// piece is the number of bytes of a large write that are sent in one step.
-	piece = 256 << 10
+	// chunkSize is the number of bytes of a direct write that are sent in one step.
+	chunkSize = 256 << 10
 
-	// moment is how long a large write waits for the peer. What the peer has not accepted by then is copied to the buffer.
-	moment = 5 * time.Millisecond
+	// directTimeout bounds a direct write. Bytes that the peer has not accepted by then are copied to the buffer.
+	directTimeout = 5 * time.Millisecond
 
-	// patience is how long a peer may accept nothing before it is considered dead.
-	patience = 10 * time.Second
+	// writeTimeout is the time without progress after which the peer is considered dead.
+	writeTimeout = 10 * time.Second
 
-	// drain is how long Close waits for the peer to accept the rest.
-	drain = time.Second
+	// closeTimeout is the time that Close gives the peer to accept the buffer.
+	closeTimeout = time.Second
 
-	// lastWords is how long reading remains possible after writing has failed: a broker says why it closes a
-	// connection.
-	lastWords = 100 * time.Millisecond
+	// readGrace is the time for which Read still works after a write has failed: a broker sends the reason before it
+	// closes a connection.
+	readGrace = 100 * time.Millisecond
 )
 
 // Conn is a connection that collects writes. Its methods are safe for concurrent use.
 type Conn struct {
-	conn  net.Conn
-	send  func()       // sendAll as a value, so that a go statement allocates nothing
-	full  atomic.Bool  // there is no room
-	since atomic.Int64 // Unix nanoseconds: the peer has accepted nothing since then; 0: there is nothing to send
+	conn         net.Conn
+	send         func()       // sendAll as a value, so that a go statement allocates nothing
+	full         atomic.Bool  // the buffer is full
+	stalledSince atomic.Int64 // Unix nanoseconds: the peer has accepted nothing since then; 0: there is nothing to send
 
 	mu      sync.Mutex    // protects the fields below
-	changed chan struct{} // closed when there is room, or nothing more to send; nil if no call waits for that
+	changed chan struct{} // closed when the buffer has room, or all of it is sent; nil if no call waits for that
 
-	waiting []byte    // accepted, but not yet being sent
-	spare   []byte    // empty, the next buffer
-	sending bool      // a goroutine writes to conn, or is about to
-	armed   time.Time // the current write deadline of conn
-	err     error     // of a write to conn
-	closing bool
+	buffer   []byte    // accepted, but not yet being sent
+	spare    []byte    // empty, the next buffer
+	sending  bool      // a goroutine writes to conn, or is about to
+	deadline time.Time // the current write deadline of conn
+	err      error     // the error that ended writing to conn
+	closing  bool      // Close was called
 }
 
-// New returns a connection that collects what is written to conn. conn must not be written to or closed in any other
-// way.
+// New returns a connection that collects what is written to conn. Only the returned connection may write to conn or close it.
 //
-// Write accepts everything and does not wait for the peer: nats.go holds the lock of its connection meanwhile, and everything
-// else that it does, such as telling its status, needs that lock. Writers that must not fill the memory ask IsFull before they
-// write, and call AwaitRoom then. Bytes are sent in the order in which they were accepted, and those of one Write are not
-// interleaved with others.
+// Write accepts everything and does not wait for the peer: nats.go holds the lock of its connection during a Write, and its other
+// methods, such as Status, need that lock. A writer that must not fill the memory calls AwaitRoom before a Write if IsFull reports
+// true. Bytes are sent in the order in which they were accepted, and the bytes of one Write are not interleaved with others.
 //
-// If sending fails, or if the peer accepts nothing for 10 s, every later Write and Close returns the error, and Read
-// fails, too, once it has returned what had arrived. Close returns within a second; everything that was accepted is
-// then sent, or it returns an error.
+// If sending fails, or if the peer accepts nothing for 10 s, every later Write and Close returns the error. Read returns it, too,
+// after the bytes that had arrived. Close returns within a second: nil if all accepted bytes were sent, or an error.
 //
 // A goroutine runs only while there is something to send.
 func New(conn net.Conn) *Conn {
@@ -78,17 +75,17 @@ func New(conn net.Conn) *Conn {
 // IsFull reports whether 64 KiB or more wait to be sent.
 func (c *Conn) IsFull() bool { return c.full.Load() }
 
-// StalledFor returns for how long the peer has accepted nothing of what there is to send, and zero if there is nothing.
+// StalledFor returns the time since the peer last accepted bytes, or zero if there is nothing to send.
 func (c *Conn) StalledFor() time.Duration {
-	since := c.since.Load()
+	since := c.stalledSince.Load()
 	if since == 0 {
 		return 0
 	}
 	return time.Since(time.Unix(0, since))
 }
 
-// AwaitRoom waits until the connection is no longer full. It returns the cause of ctx if that ends before, [net.ErrClosed] after
-// Close, and the error that has ended sending.
+// AwaitRoom waits until the connection is no longer full. It returns the cause of ctx if ctx ends first, [net.ErrClosed] after
+// Close, and the error of sending after sending has failed.
 func (c *Conn) AwaitRoom(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +104,7 @@ func (c *Conn) AwaitRoom(ctx context.Context) error {
 	}
 }
 
-// awaitChangeLocked unlocks while it waits for the next change, or for the end of ctx, whose cause it then returns.
+// awaitChangeLocked waits for the next change, unlocked. If ctx ends first, it returns the cause of ctx.
 func (c *Conn) awaitChangeLocked(ctx context.Context) error {
 	if c.changed == nil {
 		c.changed = make(chan struct{})
@@ -123,15 +120,15 @@ func (c *Conn) awaitChangeLocked(ctx context.Context) error {
 	}
 }
 
-// changeLocked wakes all that wait for a change.
-func (c *Conn) changeLocked() {
+// notifyLocked wakes all callers of awaitChangeLocked.
+func (c *Conn) notifyLocked() {
 	if c.changed != nil {
 		close(c.changed)
 		c.changed = nil
 	}
 }
 
-// Write accepts all of data, or nothing and returns why. It does not retain data.
+// Write accepts all of data, or returns an error and accepts none. It does not retain data.
 func (c *Conn) Write(data []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,37 +138,37 @@ func (c *Conn) Write(data []byte) (int, error) {
 	case c.err != nil:
 		return 0, c.err
 	}
-	if !c.sending && len(data) >= large {
-		sent, err := c.writeThroughLocked(data)
+	if !c.sending && len(data) >= minDirect {
+		sent, err := c.writeDirectLocked(data)
 		if err != nil {
 			return sent, err
 		}
-		c.waiting = slices.Insert(c.waiting, 0, data[sent:]...) // before what has come meanwhile
+		c.buffer = slices.Insert(c.buffer, 0, data[sent:]...) // before the bytes of writes that came in the meantime
 	} else {
-		c.waiting = append(c.waiting, data...)
+		c.buffer = append(c.buffer, data...)
 	}
-	if len(c.waiting) >= limit {
+	if len(c.buffer) >= highWater {
 		c.full.Store(true)
 	}
 	c.startLocked()
 	return len(data), nil
 }
 
-// startLocked has the buffer sent, unless that goes on already.
+// startLocked starts the goroutine that sends the buffer, unless it runs.
 func (c *Conn) startLocked() {
-	if !c.sending && len(c.waiting) > 0 && c.err == nil {
+	if !c.sending && len(c.buffer) > 0 && c.err == nil {
 		c.sending = true
 		go c.send()
 	}
 }
 
-// writeThroughLocked sends as much of data as the peer accepts at once, without a copy.
-func (c *Conn) writeThroughLocked(data []byte) (sent int, err error) {
+// writeDirectLocked sends what the peer accepts of data within directTimeout, without a copy.
+func (c *Conn) writeDirectLocked(data []byte) (sent int, err error) {
 	c.sending = true
-	ends := time.Now().Add(moment)
+	deadline := time.Now().Add(directTimeout)
 	for sent < len(data) && err == nil {
 		var n int
-		n, err = c.stepLocked(data[sent:min(len(data), sent+piece)], ends)
+		n, err = c.writeOnceLocked(data[sent:min(len(data), sent+chunkSize)], deadline)
 		sent += n
 	}
 	c.sending = false
@@ -179,35 +176,35 @@ func (c *Conn) writeThroughLocked(data []byte) (sent int, err error) {
 		c.failLocked(err)
 		return sent, err
 	}
-	c.changeLocked()
+	c.notifyLocked()
 	return sent, nil
 }
 
-// sendAll is the goroutine that sends the buffer. It first lets goroutines run that are about to write.
+// sendAll sends the buffer, on a goroutine of its own. It yields first, so that goroutines that are about to write add to the buffer.
 func (c *Conn) sendAll() {
 	runtime.Gosched()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.waiting) > 0 && c.err == nil {
-		batch := c.waiting
-		c.waiting, c.spare = c.spare, nil
+	for len(c.buffer) > 0 && c.err == nil {
+		batch := c.buffer
+		c.buffer, c.spare = c.spare, nil
 		c.full.Store(false)
-		c.changeLocked()
+		c.notifyLocked()
 		c.sendLocked(batch)
-		if cap(batch) <= piece {
+		if cap(batch) <= chunkSize {
 			c.spare = batch[:0]
 		}
 	}
 	c.sending = false
-	c.since.Store(0)
-	c.changeLocked()
+	c.stalledSince.Store(0)
+	c.notifyLocked()
 }
 
-// sendLocked writes to the connection. A slow peer gets more time, as long as it accepts something.
+// sendLocked writes to the connection. The timeout starts again whenever the peer accepts bytes.
 func (c *Conn) sendLocked(batch []byte) {
 	for sent := 0; sent < len(batch); {
-		c.since.Store(time.Now().UnixNano())
-		n, err := c.stepLocked(batch[sent:min(len(batch), sent+limit)], time.Time{})
+		c.stalledSince.Store(time.Now().UnixNano())
+		n, err := c.writeOnceLocked(batch[sent:min(len(batch), sent+highWater)], time.Time{})
 		sent += n
 		if err != nil && (n == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			c.failLocked(err)
@@ -216,10 +213,10 @@ func (c *Conn) sendLocked(batch []byte) {
 	}
 }
 
-// stepLocked is one write to the connection, until a deadline; the zero time stands for the end of patience. It unlocks
-// meanwhile, so that others may add to the buffer.
-func (c *Conn) stepLocked(data []byte, ends time.Time) (int, error) {
-	if err := c.armLocked(ends); err != nil {
+// writeOnceLocked makes one write to the connection, until a deadline; the zero time stands for writeTimeout from now. It unlocks
+// during the write, so that other goroutines can add to the buffer.
+func (c *Conn) writeOnceLocked(data []byte, deadline time.Time) (int, error) {
+	if err := c.setDeadlineLocked(deadline); err != nil {
 		return 0, err
 	}
 	c.mu.Unlock()
@@ -227,25 +224,25 @@ func (c *Conn) stepLocked(data []byte, ends time.Time) (int, error) {
 	return c.conn.Write(data)
 }
 
-// armLocked sets the write deadline of the connection. One that is nearly the end of patience is kept: setting it costs as much
-// as a small message.
-func (c *Conn) armLocked(ends time.Time) error {
-	if ends.IsZero() {
-		ends = time.Now().Add(patience)
-		if c.armed.After(ends.Add(-patience / 4)) {
+// setDeadlineLocked sets the write deadline of the connection. For the zero time it keeps a deadline that is nearly as late:
+// setting one costs as much as a small message.
+func (c *Conn) setDeadlineLocked(deadline time.Time) error {
+	if deadline.IsZero() {
+		deadline = time.Now().Add(writeTimeout)
+		if c.deadline.After(deadline.Add(-writeTimeout / 4)) {
 			return nil
 		}
 	}
-	c.armed = ends
-	return c.conn.SetWriteDeadline(ends)
+	c.deadline = deadline
+	return c.conn.SetWriteDeadline(deadline)
 }
 
-// failLocked records the error that ends writing, and soon ends reading: what has arrived may say why.
+// failLocked records the error that ends writing. Read still works for readGrace, as the peer may have sent a reason.
 func (c *Conn) failLocked(err error) {
 	c.err = err
-	c.waiting, c.spare = nil, nil
-	c.changeLocked()
-	_ = c.conn.SetReadDeadline(time.Now().Add(lastWords)) // fails if the connection is closed, and then reading fails, too
+	c.buffer, c.spare = nil, nil
+	c.notifyLocked()
+	_ = c.conn.SetReadDeadline(time.Now().Add(readGrace)) // fails only if the connection is closed, and then Read fails, too
 }
 
 // Read reads from the connection.
@@ -261,8 +258,8 @@ func (c *Conn) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Close sends what was accepted, for at most a second, and closes the connection. Everything afterwards returns [net.ErrClosed],
-// and so does AwaitRoom. An error says that something may not have been sent.
+// Close sends the accepted bytes, for at most a second, and closes the connection. Afterwards all methods return [net.ErrClosed],
+// and so do pending calls of AwaitRoom. An error means that some bytes may not have been sent.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -270,8 +267,8 @@ func (c *Conn) Close() error {
 		return net.ErrClosed
 	}
 	c.closing = true
-	c.changeLocked()
-	force := time.AfterFunc(drain, func() { _ = c.conn.Close() })
+	c.notifyLocked()
+	force := time.AfterFunc(closeTimeout, func() { _ = c.conn.Close() })
 	defer force.Stop()
 	for c.sending {
 		_ = c.awaitChangeLocked(context.Background())

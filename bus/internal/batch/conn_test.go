@@ -19,9 +19,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestOrderAndContent has many write at once, records of all sizes. Each arrives in one piece, and those of one writer in
-// order.
-func TestOrderAndContent(t *testing.T) {
+// TestConn_Write_Order lets many goroutines write records of all sizes. No record is interleaved with another, and the
+// records of one writer arrive in order.
+func TestConn_Write_Order(t *testing.T) {
 	t.Parallel()
 	const writers, records = 16, 200
 	ours, theirs := overTCP(t)
@@ -75,20 +75,20 @@ func readRecord(t *testing.T, from io.Reader) (writer byte, number uint32) {
 	return head[0], binary.BigEndian.Uint32(head[1:])
 }
 
-// TestOneWriteForMany holds that what comes while a write is on its way leaves with the next one, and that large writes
-// go past the buffer only when it is empty.
-func TestOneWriteForMany(t *testing.T) {
+// TestConn_Write_Batches holds that writes made during another one are sent together, and that large writes bypass the
+// buffer only if it is empty.
+func TestConn_Write_Batches(t *testing.T) {
 	t.Parallel()
 	under := newStub()
 	ours := batch.New(under)
 	large := strings.Repeat("l", 16<<10)
 	write(t, ours, []byte("first"))
-	arrived(t, under, "first")
+	wantWrite(t, under, "first")
 	for _, text := range []string{"a", "", "b", large, "c"} {
 		write(t, ours, []byte(text))
 	}
 	under.free <- struct{}{}
-	arrived(t, under, "ab"+large+"c")
+	wantWrite(t, under, "ab"+large+"c")
 	under.free <- struct{}{}
 
 	through := make(chan struct{})
@@ -97,7 +97,7 @@ func TestOneWriteForMany(t *testing.T) {
 		awaitIdle(ours)
 		write(t, ours, []byte(large))
 	}()
-	arrived(t, under, large)
+	wantWrite(t, under, large)
 	write(t, ours, []byte("behind"))
 	select {
 	case <-through:
@@ -106,15 +106,15 @@ func TestOneWriteForMany(t *testing.T) {
 	}
 	under.free <- struct{}{}
 	<-through
-	arrived(t, under, "behind")
+	wantWrite(t, under, "behind")
 	close(under.free)
 	if err := ours.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestLargeWriteInPieces holds that a write of any size is given the peer's time piece by piece.
-func TestLargeWriteInPieces(t *testing.T) {
+// TestConn_Write_Chunks holds that a large write is sent in chunks, each with its own deadline.
+func TestConn_Write_Chunks(t *testing.T) {
 	t.Parallel()
 	under := newStub()
 	close(under.free)
@@ -125,29 +125,30 @@ func TestLargeWriteInPieces(t *testing.T) {
 		sizes = append(sizes, len(<-under.writes))
 	}
 	if want := []int{256 << 10, 256 << 10, 600_000 - 512<<10}; !slices.Equal(sizes, want) {
-		t.Errorf("written in pieces of %v, want %v", sizes, want)
+		t.Errorf("written in chunks of %v, want %v", sizes, want)
 	}
 	if err := ours.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestWriteError holds that a failed write is told by all that comes later, and that what had arrived can be read.
-func TestWriteError(t *testing.T) {
+// TestConn_Write_Error holds that all methods return the error of a failed write, and that Read first returns the bytes
+// that had arrived.
+func TestConn_Write_Error(t *testing.T) {
 	t.Parallel()
 	under := newStub()
 	ours := batch.New(under)
-	go func() { _, _ = under.peer.Write([]byte("last words")) }()
+	go func() { _, _ = under.peer.Write([]byte("the reason")) }()
 	broken := errors.New("broken")
 	under.fails <- broken
 	write(t, ours, []byte("x"))
-	arrived(t, under, "x")
+	wantWrite(t, under, "x")
 	awaitIdle(ours)
 	if n, err := ours.Write([]byte("y")); n != 0 || !errors.Is(err, broken) {
 		t.Errorf("the next write: %d, %v", n, err)
 	}
 	text := make([]byte, 64)
-	if n, err := ours.Read(text); string(text[:n]) != "last words" || err != nil {
+	if n, err := ours.Read(text); string(text[:n]) != "the reason" || err != nil {
 		t.Errorf("read %q, %v", text[:n], err)
 	}
 	if n, err := ours.Read(text); n != 0 || !errors.Is(err, broken) {
@@ -164,8 +165,8 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
-// TestClosed holds that a closed connection refuses everything.
-func TestClosed(t *testing.T) {
+// TestConn_Close_EndsUse holds that a closed connection refuses everything.
+func TestConn_Close_EndsUse(t *testing.T) {
 	t.Parallel()
 	ours, _ := overTCP(t)
 	if err := ours.Close(); err != nil {
@@ -186,8 +187,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestAddresses passes on where the two sides are.
-func TestAddresses(t *testing.T) {
+// TestConn_Addresses holds that the addresses are those of the underlying connection.
+func TestConn_Addresses(t *testing.T) {
 	t.Parallel()
 	ours, theirs := overTCP(t)
 	if ours.LocalAddr().String() != theirs.RemoteAddr().String() || ours.RemoteAddr().String() != theirs.LocalAddr().String() {
@@ -195,8 +196,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestAllocations holds that a write costs none once the buffers have grown.
-func TestAllocations(t *testing.T) { // not in parallel: it counts for the whole process
+// TestConn_Allocations holds that a write allocates nothing once the buffers have grown.
+func TestConn_Allocations(t *testing.T) { // not in parallel: it counts for the whole process
 	ours, theirs := overTCP(t)
 	message, large, text := make([]byte, 300), make([]byte, 20_000), make([]byte, 20_000)
 	for name, data := range map[string][]byte{"small": message, "large": large} {

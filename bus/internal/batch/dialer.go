@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Dialer makes connections for nats.go that collect what is written to them. The zero value is ready to use, and is safe for concurrent use.
+// Dialer dials connections for nats.go that collect writes. The zero value is ready to use and safe for concurrent use.
 //
 // Use it together with nats.SkipHostLookup: the dialer then looks up the addresses of a name, and one Timeout covers
 // all of them. nats.go calls it for each server and each attempt to reconnect.
@@ -16,13 +16,13 @@ type Dialer struct {
 	Timeout time.Duration
 }
 
-// Dial connects to an address such as "nats.example:4222", as nats.go itself would: it tries the addresses of the name
+// Dial connects to an address such as "nats.example:4222", as nats.go itself does: it tries the addresses of the name
 // in random order, each for its share of the time, and returns the last error if all fail.
 func (d *Dialer) Dial(network, address string) (net.Conn, error) {
-	return d.DialContext(context.Background(), network, address) // nats.go passes none
+	return d.DialContext(context.Background(), network, address) // nats.go passes no context
 }
 
-// DialContext is Dial until ctx ends. What it returns is not affected by ctx.
+// DialContext is like Dial, and fails when ctx ends. A later end of ctx does not affect the returned connection.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -51,7 +51,7 @@ func lookUp(ctx context.Context, address string) []string {
 	if err != nil || len(hosts) == 0 {
 		return []string{address}
 	}
-	rand.Shuffle(len(hosts), func(i, j int) { //nolint:gosec // spreads load, and protects nothing
+	rand.Shuffle(len(hosts), func(i, j int) { //nolint:gosec // it spreads load, and is not for security
 		hosts[i], hosts[j] = hosts[j], hosts[i]
 	})
 	for i := range hosts {

@@ -18,43 +18,8 @@ import (
 	"github.com/busline/busline/bus/internal/batch"
 )
 
-// connect makes a connection of nats.go with this package's dialer.
-func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
-	t.Helper()
-	options = append([]nats.Option{
-		nats.SetCustomDialer(&batch.Dialer{Timeout: time.Minute}), nats.SkipHostLookup(), nats.Timeout(time.Minute),
-		nats.ReconnectWait(time.Millisecond), nats.ReconnectJitter(time.Millisecond, time.Millisecond), nats.MaxReconnects(-1),
-	}, options...)
-	conn, err := nats.Connect(url, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
-// echoes sends messages of all sizes between both connections.
-func echoes(t *testing.T, server, client *nats.Conn) {
-	t.Helper()
-	subscription, err := server.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(m.Data) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = subscription.Unsubscribe() }()
-	if err := server.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	for _, size := range []int{0, 1, 1000, 20_000, 100_000, 1_000_000} {
-		text := strings.Repeat("x", size)
-		answer, err := client.Request("echo", []byte(text), time.Minute)
-		if err != nil || string(answer.Data) != text {
-			t.Errorf("%d bytes: %v", size, err)
-		}
-	}
-}
-
-// TestNATS has nats.go talk over it: plainly, below TLS, below TLS that comes first, and below a websocket.
-func TestNATS(t *testing.T) {
+// TestDialer_NATS has nats.go talk over it: plainly, below TLS, below TLS that comes first, and below a websocket.
+func TestDialer_NATS(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		options *server.Options
@@ -85,8 +50,8 @@ func TestNATS(t *testing.T) {
 	}
 }
 
-// TestReconnect ends the broker and starts another, at the second of two addresses.
-func TestReconnect(t *testing.T) {
+// TestDialer_Reconnect shuts the first of two brokers down: the clients reconnect to the second.
+func TestDialer_Reconnect(t *testing.T) {
 	t.Parallel()
 	first, second := startServer(t, &server.Options{}), startServer(t, &server.Options{})
 	urls := first.ClientURL() + "," + second.ClientURL()
@@ -104,18 +69,18 @@ func TestReconnect(t *testing.T) {
 	echoes(t, one, other)
 }
 
-// TestStrangerIsTold holds that the broker's reason is heard, though writing fails, too.
-func TestStrangerIsTold(t *testing.T) {
+// TestDialer_NATS_Unauthorized holds that the client gets the broker's reason, although writing fails, too.
+func TestDialer_NATS_Unauthorized(t *testing.T) {
 	t.Parallel()
 	embedded := startServer(t, &server.Options{Username: "a", Password: "p"})
 	_, err := nats.Connect(embedded.ClientURL(), nats.SetCustomDialer(&batch.Dialer{}), nats.UserInfo("a", "wrong"))
 	if !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("a stranger got %v", err)
+		t.Errorf("a client with a wrong password got %v", err)
 	}
 }
 
-// TestDialFails holds that the errors are those of package net, which nats.go and its users look into.
-func TestDialFails(t *testing.T) {
+// TestDialer_Dial_Fails holds that the errors are those of package net, which nats.go and its users inspect.
+func TestDialer_Dial_Fails(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -137,11 +102,14 @@ func TestDialFails(t *testing.T) {
 		"no such name":    {batch.Dialer{Timeout: time.Minute}, "no-such-host.invalid:4222", false, "lookup no-such-host.invalid"},
 	}
 	for name, test := range tests {
-		conn, err := test.dialer.Dial("tcp", test.address)
-		failure, ok := errors.AsType[net.Error](err)
-		if conn != nil || !ok || !strings.Contains(err.Error(), test.want) || failure.Timeout() != test.timeout && name != "no such name" {
-			t.Errorf("%s: %v, %v, want %q", name, conn, err, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := test.dialer.Dial("tcp", test.address)
+			failure, ok := errors.AsType[net.Error](err)
+			if conn != nil || !ok || !strings.Contains(err.Error(), test.want) || failure.Timeout() != test.timeout && name != "no such name" {
+				t.Errorf("%v, %v, want %q", conn, err, test.want)
+			}
+		})
 	}
 }
 
@@ -162,8 +130,8 @@ func clientTLS(t *testing.T) nats.Option {
 	return nats.Secure(&tls.Config{RootCAs: roots})
 }
 
-// TestDialContext ends when its context does.
-func TestDialContext(t *testing.T) {
+// TestDialer_DialContext holds that dialing ends with its context.
+func TestDialer_DialContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -11,13 +11,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/busline/busline/bus/internal/batch"
 )
 
-// TestWriteDoesNotWait holds that a peer that accepts nothing delays no writer, and that what was accepted is sent in its order
-// once the peer is back. The deadline of a writer makes no difference.
-func TestWriteDoesNotWait(t *testing.T) {
+// TestConn_Write_DoesNotWait holds that a peer that accepts nothing delays no writer, and that the accepted bytes are sent in order
+// once the peer reads again. A write deadline has no effect.
+func TestConn_Write_DoesNotWait(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 20_000, 900_000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -44,9 +42,9 @@ func TestWriteDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestAwaitRoom holds that a connection is full while 64 KiB wait, that waiting for room ends with its context, and that it ends
-// when the peer accepts what is there.
-func TestAwaitRoom(t *testing.T) {
+// TestConn_AwaitRoom holds that a connection is full while 64 KiB wait, and that AwaitRoom returns when its context ends or when
+// the peer has accepted the bytes.
+func TestConn_AwaitRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := overPipe()
@@ -84,8 +82,8 @@ func TestAwaitRoom(t *testing.T) {
 	})
 }
 
-// TestPeerThatTakesLittle holds that one who goes on to take something is not taken for dead, however long it takes.
-func TestPeerThatTakesLittle(t *testing.T) {
+// TestConn_Write_PartialWrites holds that a peer that keeps accepting bytes is never considered dead.
+func TestConn_Write_PartialWrites(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{10_000, 20_000} { // in the buffer, and past it
 		synctest.Test(t, func(t *testing.T) {
@@ -106,9 +104,9 @@ func TestPeerThatTakesLittle(t *testing.T) {
 	}
 }
 
-// TestSlowPeer holds that a peer may take its time, and that one that takes nothing for 10 s ends the connection, for the
-// reader, too.
-func TestSlowPeer(t *testing.T) {
+// TestConn_Write_SlowPeer holds that a slow peer is tolerated, and that writes and reads fail after the peer has accepted nothing for
+// 10 s.
+func TestConn_Write_SlowPeer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := overPipe()
@@ -135,8 +133,8 @@ func TestSlowPeer(t *testing.T) {
 	})
 }
 
-// TestAwaitRoom_DeadPeer holds that waiting for room ends when the peer is taken for dead.
-func TestAwaitRoom_DeadPeer(t *testing.T) {
+// TestConn_AwaitRoom_DeadPeer holds that waiting for room ends when the peer is considered dead.
+func TestConn_AwaitRoom_DeadPeer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ours, _ := overPipe()
@@ -151,8 +149,8 @@ func TestAwaitRoom_DeadPeer(t *testing.T) {
 	})
 }
 
-// TestCloseDrains holds that what was accepted is sent before the connection is closed, if the peer takes it.
-func TestCloseDrains(t *testing.T) {
+// TestConn_Close_Drains holds that Close sends the accepted bytes if the peer reads them.
+func TestConn_Close_Drains(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := overPipe()
@@ -177,8 +175,8 @@ func TestCloseDrains(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForEver gives a peer that reads nothing a second, however much there is, and ends all waiting for room.
-func TestCloseDoesNotWaitForEver(t *testing.T) {
+// TestConn_Close_Timeout holds that Close waits a second for a peer that reads nothing, and ends all calls of AwaitRoom.
+func TestConn_Close_Timeout(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 20_000, 200_000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -205,10 +203,4 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 			}
 		})
 	}
-}
-
-// overPipe returns both ends of an in-memory connection, the first of which collects writes.
-func overPipe() (ours *batch.Conn, theirs net.Conn) {
-	under, theirs := net.Pipe()
-	return batch.New(under), theirs
 }

@@ -1,5 +1,5 @@
-// Package testbroker has what only tests ask of a broker in the process. It is internal: a program that names two brokers means both,
-// while the broker of a test gives way to another one.
+// Package testbroker extends a broker in the process for tests. It is internal, because the broker of a test gives way to another one
+// that the code under test passes to bus.Connect; two brokers of a program are an error.
 package testbroker
 
 import (
@@ -12,20 +12,19 @@ import (
 type Broker struct {
 	nats.InProcessConnProvider
 
-	// ReportDifference, if it is not nil, gets every difference between a call that stays in the process and what the broker
-	// would have carried: an error that names the call, the part (request, ack or response), and both values. Every such call of
-	// the connection is also written as text and read again; the handler runs once, and the call itself is not affected. It is
-	// called before the call returns, and must be safe for concurrent use.
+	// ReportDifference, if it is not nil, is called with every difference between a call that stays in the process and what the
+	// broker would have carried: an error that names the call, the part (request, ack or response), and both values. Every such
+	// call of the connection is then also written as text and parsed again; the handler runs once, and the call itself is not
+	// affected. ReportDifference is called before the call returns, and must be safe for concurrent use.
 	ReportDifference func(difference error)
 }
 
-// Quiet is a broker that can tell when no message is on its way, as one in a testing/synctest bubble can. Closing a connection then
-// waits for such a moment to unsubscribe, instead of draining: to drain, nats.go uses timers that it shares with the whole process,
+// Quiet is a broker that can wait until no message is in transit, such as a broker in a testing/synctest bubble. Closing a connection
+// then waits for such a moment to unsubscribe, and does not drain: nats.go drains with timers that it shares with the whole process,
 // and a timer must not leave its bubble.
 type Quiet interface {
 	nats.InProcessConnProvider
-	// AwaitQuiet returns nil at a moment at which no message is on its way to or from any client, and none leaves
-	// before the goroutine that called it waits for something. The error says why there was no such moment while ctx
-	// lasted.
+	// AwaitQuiet returns nil at a moment at which no message is in transit to or from any client. No message is sent
+	// before the calling goroutine blocks. If ctx ends before there is such a moment, the error is the reason.
 	AwaitQuiet(ctx context.Context) error
 }

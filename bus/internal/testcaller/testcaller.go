@@ -1,5 +1,5 @@
-// Package testcaller gives a context the claims that a method finds which a test calls directly, without a bus. It is internal, so
-// that bus/bustest can set them and no program can.
+// Package testcaller adds claims to a context, for methods that a test calls directly, without a bus. It is internal, so that only
+// bus/bustest can set them.
 package testcaller
 
 import (
@@ -11,12 +11,12 @@ import (
 type key struct{}
 
 // With returns a context with these claims, nil for none.
-func With(ctx context.Context, said claims.Claims) context.Context {
-	return context.WithValue(ctx, key{}, said)
+func With(ctx context.Context, verified claims.Claims) context.Context {
+	return context.WithValue(ctx, key{}, verified)
 }
 
 // ClaimsIn returns the claims of a context, nil for none. They are shared.
 func ClaimsIn(ctx context.Context) claims.Claims {
-	said, _ := ctx.Value(key{}).(claims.Claims)
-	return said
+	verified, _ := ctx.Value(key{}).(claims.Claims)
+	return verified
 }

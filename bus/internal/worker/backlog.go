@@ -5,25 +5,25 @@ import (
 	"sync"
 )
 
-// Backlog holds jobs until they are done. A goroutine that has done one does the next, and as long as there are jobs, another goroutine
-// is about to start. So short jobs take turns on few goroutines, and one that waits for something holds up no other:
+// Backlog queues jobs and runs them in order on the goroutines of a pool. A goroutine runs one job after the other; while jobs are
+// queued, another goroutine is about to start. So few goroutines run many short jobs, and a job that blocks delays no other:
 //
 //	first   do 1, 2, 3 (which waits) ────────────────────────
 //	second     starting ─────────────── do 4, 5, 6
-//	third                                  starting ─────── nothing is left
+//	third                                  starting ─────── the queue is empty
 //
-// Now and then they let everything else run first. So if jobs compute, the goroutines that ack, send and receive do not queue
-// behind them. It is safe for concurrent use.
+// After maxInTurn jobs a goroutine yields, so that the goroutines that ack, send and receive are not delayed by jobs that compute. A
+// Backlog is safe for concurrent use.
 type Backlog struct {
 	pool *Pool
 
 	mu       sync.Mutex // protects all below
 	jobs     queue[Job]
-	starting bool // a goroutine is about to take a job
-	inTurn   int  // how many were taken since others were let run first
+	starting bool // a goroutine is about to pop a job
+	inTurn   int  // number of jobs popped since the last yield
 }
 
-// maxInTurn is how many jobs are taken before others are let run first.
+// maxInTurn is the number of jobs between two yields.
 const maxInTurn = 16
 
 // NewBacklog returns an empty backlog of a pool.
@@ -36,7 +36,7 @@ func (b *Backlog) Add(next Job) {
 	b.ensureWorkerAndUnlock()
 }
 
-// Hold has queued jobs wait until release is called. It is for tests.
+// Hold keeps queued jobs from running until release is called. It is for tests.
 func (b *Backlog) Hold() (release func()) {
 	b.mu.Lock()
 	b.starting = true
@@ -48,7 +48,7 @@ func (b *Backlog) Hold() (release func()) {
 	}
 }
 
-// ensureWorkerAndUnlock starts a goroutine unless one is starting, or there is no job.
+// ensureWorkerAndUnlock starts a goroutine if there is a job and none is starting.
 func (b *Backlog) ensureWorkerAndUnlock() {
 	needed := !b.starting && !b.jobs.isEmpty()
 	b.starting = b.starting || needed
@@ -58,22 +58,22 @@ func (b *Backlog) ensureWorkerAndUnlock() {
 	}
 }
 
-// drain is the job of a goroutine that does those of a backlog.
+// drain is the job that runs the jobs of a backlog.
 type drain Backlog
 
 func (*drain) Urgent() bool { return false }
 
-// Do does jobs until none is left, or another goroutine takes over.
+// Do runs jobs until the queue is empty or another goroutine takes over.
 func (d *drain) Do(bool) {
 	b := (*Backlog)(d)
-	for next := b.take(true); next != nil; next = b.take(false) {
+	for next := b.pop(true); next != nil; next = b.pop(false) {
 		next.Do(true)
 	}
 }
 
-// take returns the oldest job. It returns nil if there is none, or if it is time to let others run first: the goroutine that starts
-// does that, and takes over.
-func (b *Backlog) take(starts bool) (next Job) {
+// pop returns the oldest job, or nil if there is none. If it is time to yield, a goroutine that has just started yields first; any
+// other gets nil, and the starting one takes over.
+func (b *Backlog) pop(starts bool) (next Job) {
 	b.mu.Lock()
 	if b.inTurn >= maxInTurn {
 		if !starts {
@@ -82,7 +82,7 @@ func (b *Backlog) take(starts bool) (next Job) {
 		}
 		b.inTurn = 0
 		b.mu.Unlock()
-		runtime.Gosched() // comes back when nothing else can run, or all has run for a moment
+		runtime.Gosched() // returns when the other runnable goroutines have run
 		b.mu.Lock()
 	}
 	if starts {
@@ -98,19 +98,19 @@ func (b *Backlog) take(starts bool) (next Job) {
 	return next
 }
 
-// queue is first in, first out. The zero value is empty.
+// queue is a FIFO queue. The zero value is empty.
 type queue[T any] struct {
-	items []T // from first on
+	items []T // queued from index first on
 	first int
 }
 
-// maxUnused is how much room is kept for later items, once the queue is empty.
+// maxUnused is the largest capacity that an empty queue keeps.
 const maxUnused = 1024
 
 func (q *queue[T]) isEmpty() bool { return q.first == len(q.items) }
 
 func (q *queue[T]) push(item T) {
-	if q.first > len(q.items)/2 { // the room in front is used again, so that a queue that is never empty does not grow
+	if q.first > len(q.items)/2 { // reuses the space in front, so that a queue that is never empty does not grow
 		left := copy(q.items, q.items[q.first:])
 		clear(q.items[left:])
 		q.items, q.first = q.items[:left], 0
@@ -118,11 +118,11 @@ func (q *queue[T]) push(item T) {
 	q.items = append(q.items, item)
 }
 
-// pop takes out the oldest item; there has to be one.
+// pop removes the oldest item; there has to be one.
 func (q *queue[T]) pop() T {
 	var none T
 	item := q.items[q.first]
-	q.items[q.first] = none // so that it can be collected
+	q.items[q.first] = none // for the garbage collector
 	q.first++
 	if q.isEmpty() {
 		q.items, q.first = q.items[:0], 0

@@ -10,7 +10,7 @@ import (
 	"github.com/busline/busline/bus/internal/worker"
 )
 
-// TestQueue_Order pushes and pops at random, and has the numbers come out in their order.
+// TestQueue_Order holds that items are popped in the order in which they were pushed.
 func TestQueue_Order(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -35,7 +35,7 @@ func TestQueue_Order(t *testing.T) {
 	}
 }
 
-// TestQueue_Memory keeps a queue from ever being empty, and then empties a large one.
+// TestQueue_Memory holds that a queue that is never empty does not grow, and that an emptied one frees its memory.
 func TestQueue_Memory(t *testing.T) {
 	t.Parallel()
 	var q worker.Queue
@@ -58,7 +58,7 @@ func TestQueue_Memory(t *testing.T) {
 	}
 }
 
-// step is a job that records that it was done, and may wait before.
+// step is a job that may wait, and then records its number.
 type step struct {
 	number int
 	wait   <-chan struct{}
@@ -74,7 +74,7 @@ func (s step) Do(queued bool) {
 	s.record(s.number, queued)
 }
 
-// TestBacklog_Order holds that queued jobs are done in their order, and that one that waits holds up no other.
+// TestBacklog_Order holds that queued jobs run in order, and that a job that blocks delays no other.
 func TestBacklog_Order(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,5 +12,5 @@ func (q *Queue) Pop() (item int) { return q.pop() }
 // IsEmpty reports whether there is no item.
 func (q *Queue) IsEmpty() bool { return q.isEmpty() }
 
-// Room returns for how many items there is memory.
+// Room returns the capacity in items.
 func (q *Queue) Room() int { return cap(q.items) }

@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// Limiter counts calls or requests that are under way, limits how many of them run, and reports when the last one is done. What was
-// admitted holds a slot until it releases it, and counts until it is done.
+// Limiter counts the calls and events in flight, limits how many of them run, and reports when the last one is done. A call or event
+// holds a slot from admission to its release, and counts until it is done.
 //
 // There are two classes. Calls are rejected at the limit; events wait. Events may use three quarters of the limit, and the last free
 // slot is reserved for a waiting event while fewer run, so neither class starves the other. It is safe for concurrent use.
 type Limiter struct {
-	mu      sync.Mutex // protects all below
-	limit   int        // of those that run; 0: none
-	running int        // hold a slot
-	events  int        // of those that run
-	waiting int        // events without a slot
-	inside  int        // admitted, or waiting, and not done
-	closed  bool
-	drained chan struct{} // closed when nothing is inside any more; made by Close
-	told    bool          // drained is closed
+	mu       sync.Mutex    // protects all below
+	limit    int           // number of slots; 0 for no limit
+	running  int           // calls and events that hold a slot
+	events   int           // events that hold a slot
+	waiting  int           // events without a slot
+	inside   int           // calls and events that are admitted or wait, and are not done
+	closed   bool          // Close was called
+	drained  chan struct{} // made by Close; closed when inside is 0
+	notified bool          // drained is closed
 }
 
-// Outcome is what a Limiter decides.
+// Outcome is the decision of a Limiter.
 type Outcome int
 
 // Outcomes.
@@ -32,7 +32,7 @@ const (
 	Closed
 )
 
-// NewLimiter returns a limiter of so many slots; 0 stands for no limit.
+// NewLimiter returns a limiter with this number of slots; 0 stands for no limit.
 func NewLimiter(limit int) *Limiter { return &Limiter{limit: limit} }
 
 // Acquire admits a call that cannot wait. An admitted call must Release its slot and then be Done.
@@ -55,11 +55,11 @@ func (l *Limiter) hasSlotLocked() bool {
 	if l.limit == 0 {
 		return true
 	}
-	places := l.limit
+	slots := l.limit
 	if l.waiting > 0 && l.events < l.eventShareLocked() {
-		places--
+		slots--
 	}
-	return l.running < places
+	return l.running < slots
 }
 
 // eventShareLocked returns how many events may run: all but a quarter of the limit.
@@ -82,16 +82,16 @@ func (l *Limiter) freeForEventsLocked() int {
 	return max(0, min(l.limit-l.running, l.eventShareLocked()-l.events))
 }
 
-// AcquireEvent admits an event. If there is no slot, or it is not its turn, the event waits inside: it must then StartEvent or
+// AcquireEvent admits an event. If there is no slot, or isTurn is false, the event counts as waiting: it must then StartEvent or
 // AbandonEvent. An admitted event must ReleaseEvent and then be Done.
-func (l *Limiter) AcquireEvent(turn bool) Outcome {
+func (l *Limiter) AcquireEvent(isTurn bool) Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return Closed
 	}
 	l.inside++
-	if !turn || l.freeForEventsLocked() == 0 {
+	if !isTurn || l.freeForEventsLocked() == 0 {
 		l.waiting++
 		return Full
 	}
@@ -100,7 +100,7 @@ func (l *Limiter) AcquireEvent(turn bool) Outcome {
 	return Admitted
 }
 
-// StartEvent gives a slot to an event that waits, even after Close. It reports false if there is still none.
+// StartEvent gives a slot to a waiting event, even after Close. It reports whether there was one.
 func (l *Limiter) StartEvent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *Limiter) ReleaseEvent() {
 	l.events--
 }
 
-// AbandonEvent ends the wait of an event, which is done.
+// AbandonEvent ends the wait of an event. The event is then done.
 func (l *Limiter) AbandonEvent() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,8 +130,8 @@ func (l *Limiter) AbandonEvent() {
 	l.notifyDrainedLocked()
 }
 
-// AcquireNested admits a call made by one that is inside this limiter, or another one of the connection, even after Close or at the
-// limit.
+// AcquireNested admits a call that was made by a call inside this limiter, or inside another one of the connection. It does so even
+// after Close and at the limit.
 func (l *Limiter) AcquireNested() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,27 +161,27 @@ func (l *Limiter) Done() {
 	l.notifyDrainedLocked()
 }
 
-// notifyDrainedLocked closes drained once nothing is inside any more. AcquireNested may still admit more afterwards.
+// notifyDrainedLocked closes drained once inside is 0. AcquireNested may still admit calls afterwards.
 func (l *Limiter) notifyDrainedLocked() {
-	if l.closed && l.inside == 0 && !l.told {
-		l.told = true
+	if l.closed && l.inside == 0 && !l.notified {
+		l.notified = true
 		close(l.drained)
 	}
 }
 
-// Close admits nothing more, except by AcquireNested, and returns a channel that is closed when nothing is inside any more. If that
-// was so, and AcquireNested has admitted more since, it returns another channel.
+// Close stops admission, except by AcquireNested, and returns a channel that is closed when the last call or event is done. If that
+// channel is closed already and AcquireNested has admitted more since, Close returns another channel.
 func (l *Limiter) Close() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed || l.told && l.inside > 0 {
-		l.closed, l.told, l.drained = true, false, make(chan struct{})
+	if !l.closed || l.notified && l.inside > 0 {
+		l.closed, l.notified, l.drained = true, false, make(chan struct{})
 		l.notifyDrainedLocked()
 	}
 	return l.drained
 }
 
-// Count returns how many are inside, and how many of them run.
+// Count returns the number of calls and events inside, and how many of them run.
 func (l *Limiter) Count() (inside, running int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/busline/busline/bus/internal/worker"
 )
 
-// slots is a limiter whose calls and events do what they have to.
+// slots is a limiter with methods that acquire, and that release and end, one call or event.
 type slots struct{ *worker.Limiter }
 
 func (s slots) call() bool       { return s.Acquire() == worker.Admitted }
@@ -16,7 +16,7 @@ func (s slots) endEvent() bool   { s.ReleaseEvent(); s.Done(); return true }
 func (s slots) abandon() bool    { s.AbandonEvent(); return true }
 func (s slots) startEvent() bool { return s.StartEvent() }
 
-// TestLimiter_Classes has calls, and events that can wait, share the slots of a limiter.
+// TestLimiter_Classes holds how calls and events share the slots of a limiter.
 func TestLimiter_Classes(t *testing.T) {
 	t.Parallel()
 	s := slots{worker.NewLimiter(4)}
@@ -43,7 +43,7 @@ func TestLimiter_Classes(t *testing.T) {
 	}
 }
 
-// TestLimiter_OneSlot holds that a single slot goes from one class to the other.
+// TestLimiter_OneSlot holds that a single slot passes from one class to the other.
 func TestLimiter_OneSlot(t *testing.T) {
 	t.Parallel()
 	one := slots{worker.NewLimiter(1)}

@@ -7,27 +7,27 @@ import (
 
 // Job is work that may block.
 type Job interface {
-	// Do does the work. queued reports that the job has waited in a Backlog.
+	// Do does the work. queued reports whether the job was in a Backlog.
 	Do(queued bool)
 	// Urgent reports whether the job must not wait behind others.
 	Urgent() bool
 }
 
-// Pool runs jobs on goroutines that have run others before: the stack of such a goroutine has grown already, and growing
-// it costs more than many a handler. The zero value is ready, and safe for concurrent use.
+// Pool runs jobs on goroutines that it reuses, as their stacks have grown already: growing a stack costs more than many
+// handlers. The zero value is ready to use and safe for concurrent use.
 type Pool struct {
-	mu     sync.Mutex // protects all below
-	idle   []chan Job // one for each goroutine that waits; the last one has waited for the shortest time
-	least  int        // how few were idle since the last review: so many are not needed
-	review *time.Timer
-	closed bool
+	mu     sync.Mutex  // protects all below
+	idle   []chan Job  // one for each idle goroutine, the most recent last
+	least  int         // lowest number of idle goroutines since the last review: these are not needed
+	review *time.Timer // calls reduce; nil if no goroutine is idle
+	closed bool        // Close was called
 }
 
 const (
-	// maxIdle is how many goroutines wait for a job at most. Further ones end when they have nothing to do.
+	// maxIdle is the largest number of idle goroutines. Others end after their job.
 	maxIdle = 64
 
-	// IdleTime is how long they wait for one at least.
+	// IdleTime is the shortest time for which an idle goroutine waits for a job.
 	IdleTime = 250 * time.Millisecond
 )
 
@@ -47,9 +47,9 @@ func (p *Pool) Run(next Job) {
 	free <- next
 }
 
-// run is such a goroutine. If a job exits it, nothing is lost.
+// run runs jobs on its goroutine until the goroutine is not needed. A job may call runtime.Goexit.
 func (p *Pool) run(next Job) {
-	jobs := make(chan Job, 1) // so that Run does not block
+	jobs := make(chan Job, 1) // buffered, so that Run does not block
 	for next != nil {
 		next.Do(false)
 		if !p.park(jobs) {
@@ -59,7 +59,7 @@ func (p *Pool) run(next Job) {
 	}
 }
 
-// park makes a goroutine idle. It reports false if the goroutine is not needed any more.
+// park makes a goroutine idle. It reports whether the goroutine is still needed.
 func (p *Pool) park(jobs chan Job) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *Pool) park(jobs chan Job) bool {
 	return true
 }
 
-// reduce ends the goroutines that have waited since the last time.
+// reduce ends the goroutines that have been idle since the last review.
 func (p *Pool) reduce() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *Pool) reduce() {
 	}
 }
 
-// endLocked ends count of the goroutines that wait.
+// endLocked ends the count goroutines that have been idle longest.
 func (p *Pool) endLocked(count int) {
 	for _, jobs := range p.idle[:count] {
 		close(jobs)
@@ -97,7 +97,7 @@ func (p *Pool) endLocked(count int) {
 	p.idle = append(p.idle[:0], p.idle[count:]...)
 }
 
-// Close ends the goroutines that wait, and the others when they have done their job.
+// Close ends idle goroutines at once, and the others after their job.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -89,7 +89,7 @@ func (s *session) call(ctx context.Context, f *callFlags, operands []string) err
 	}
 	response, err := conn.Do(request)
 	if isUnanswered(err) {
-		return s.nobody(context.WithoutCancel(ctx), request.URL.Hostname(), err)
+		return s.hostNotFound(context.WithoutCancel(ctx), request.URL.Hostname(), err)
 	}
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) e
 	}
 	switch {
 	case answered == 0:
-		return &failure{status: absent, err: fmt.Errorf("nobody answers at %s%s", request.URL.Host, request.URL.Path)}
+		return &failure{status: absent, err: fmt.Errorf("no instance answers at %s%s", request.URL.Host, request.URL.Path)}
 	case bad > 0:
 		return &failure{status: failed, err: fmt.Errorf("%d of %d answers report a failure", bad, answered)}
 	}

@@ -11,7 +11,7 @@ func TestComplete(t *testing.T) {
 	e := newTerminal(t)
 	e.serveCalculator()
 	e.serveProducts()
-	e.bus.Connect("caller.example") // serves nothing, so that nobody calls it
+	e.bus.Connect("caller.example") // serves nothing, so that it gets no calls
 	for _, row := range []struct{ words, want string }{
 		{"", "ls describe call docs tap parked bench token permissions completion version help"},
 		{"d", "describe docs"},

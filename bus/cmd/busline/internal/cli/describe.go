@@ -98,7 +98,7 @@ func (s *session) documentsOf(ctx context.Context, to address, onePort bool) (in
 	}
 	if len(instances) == 0 {
 		_, err := s.allowed(ctx, to) // a multicast does not tell who hangs from who is not there
-		return nil, nil, s.nobody(ctx, to.host, err)
+		return nil, nil, s.hostNotFound(ctx, to.host, err)
 	}
 	ports := portsOf(instances)
 	if onePort {

@@ -8,7 +8,7 @@ import (
 )
 
 // differences returns a line that says which instances have different documents of a port, as during an update, or when
-// two programs share a host; "" if all have the same. Calls reach any of them, and so does whoever asks for the document.
+// two programs share a host; "" if all have the same. Calls reach any of them, and so do requests for the document.
 func (s *session) differences(ctx context.Context, instances []instance, port int) string {
 	var texts []string
 	var groups [][]string // the instances with each text

@@ -114,7 +114,7 @@ func portless(to address, instances []instance) error {
 	if to.port == controlPort || len(ports) == 0 || slices.Contains(ports, to.port) {
 		return nil
 	}
-	text := fmt.Sprintf("nobody serves %s on port %d; it is on %s", to.host, to.port, strings.ReplaceAll(joinPorts(ports), " ", ", "))
+	text := fmt.Sprintf("no instance serves %s on port %d; it is on %s", to.host, to.port, strings.ReplaceAll(joinPorts(ports), " ", ", "))
 	return &failure{status: absent, err: errors.New(text)}
 }
 
@@ -128,25 +128,25 @@ func idsOf(instances []instance, host string) (ids []string) {
 	return ids
 }
 
-// isUnanswered reports whether nobody took a call.
+// isUnanswered reports whether a call had no responder or no ack.
 func isUnanswered(err error) bool {
 	return errors.Is(err, bus.ErrNoResponder) || errors.Is(err, bus.ErrNoAck)
 }
 
-// nobody returns the error for a host that is not on the bus, with those that are. cause is what a call of it failed with, nil if
+// hostNotFound returns the error for a host that is not on the bus, with those that are. cause is what a call of it failed with, nil if
 // it was not called.
-func (s *session) nobody(ctx context.Context, host string, cause error) error {
+func (s *session) hostNotFound(ctx context.Context, host string, cause error) error {
 	if s.conn == nil {
-		return &failure{status: absent, err: fmt.Errorf("nobody serves %s", host)}
+		return &failure{status: absent, err: fmt.Errorf("no instance serves %s", host)}
 	}
-	text := fmt.Sprintf("nobody serves %s in plane %s", host, s.conn.Plane())
+	text := fmt.Sprintf("no instance serves %s in plane %s", host, s.conn.Plane())
 	instances, err := s.discover(ctx, "all")
 	hosts := hostsOf(instances)
 	id, service, _ := strings.Cut(host, ".")
 	switch {
 	case err != nil:
 		return err
-	case errors.Is(cause, bus.ErrNoAck): // the broker knows of somebody
+	case errors.Is(cause, bus.ErrNoAck): // the broker knows a subscriber
 		text = unacked(cause)
 		if !slices.Contains(hosts, host) {
 			text += didYouMean(host, hosts)
@@ -154,7 +154,7 @@ func (s *session) nobody(ctx context.Context, host string, cause error) error {
 	case slices.Contains(hosts, service): // an instance that is not there
 		text = fmt.Sprintf("%s has no instance %s; it has %s", service, id, enumerated(idsOf(instances, service)))
 	case slices.Contains(hosts, host): // on another port, or it has just come back
-		text = fmt.Sprintf("nobody answered for %s, although it is on the bus now", host)
+		text = fmt.Sprintf("no instance answered for %s, although it is on the bus now", host)
 	case len(hosts) == 0:
 		text += "; there are no other hosts either"
 	case nearest(host, hosts) != "":
@@ -174,11 +174,11 @@ func enumerated(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:many], ", "), len(names)-many)
 }
 
-// unacked says what it means that somebody may have received a call, and did not ack it.
+// unacked explains an error of a call that was not acked.
 func unacked(cause error) string {
 	text := cause.Error()
 	if called, ok := errors.AsType[*bus.Error](cause); ok {
 		text = called.Detail
 	}
-	return text + ": somebody subscribes to it, and hangs, has lost the connection, or only listens"
+	return text + ": a subscriber hangs, has lost the connection, or only listens"
 }

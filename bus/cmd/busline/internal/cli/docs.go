@@ -96,7 +96,7 @@ func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
 		members = append(members, openapi.Member{Host: host, Port: publicPort, Document: documents[0].document})
 	}
 	if len(members) == 0 {
-		return s.nobody(ctx, portal, nil)
+		return s.hostNotFound(ctx, portal, nil)
 	}
 	return s.merge(openapi.Info{Title: "Services on the bus"}, baseURL, members)
 }

@@ -42,7 +42,7 @@ func (s *session) fetch(ctx context.Context, host string, port int) (*fetched, e
 	}
 	response, err := conn.Do(request)
 	if isUnanswered(err) {
-		return nil, s.nobody(context.WithoutCancel(ctx), host, err)
+		return nil, s.hostNotFound(context.WithoutCancel(ctx), host, err)
 	}
 	if err != nil {
 		return nil, err

@@ -20,23 +20,23 @@ import (
 	"github.com/busline/busline/examples/trouble/troublesvc"
 )
 
-func TestNobody(t *testing.T) {
+func TestHostNotFound(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
-	e.refuses(3, "busline call: nobody serves calculator.example in plane "+e.bus.Plane()+"; there are no other hosts either", "call", "calculator.example/add")
+	e.refuses(3, "busline call: no instance serves calculator.example in plane "+e.bus.Plane()+"; there are no other hosts either", "call", "calculator.example/add")
 	e.refuses(3, "; there are no other hosts either", "docs")
 	e.serveCalculator()
 	e.serveTrouble()
 	for _, arguments := range [][]string{{"call", "calculatr.example/add"}, {"describe", "calculatr.example"}, {"docs", "calculatr.example"}, {"bench", "calculatr.example/add"}} {
-		e.refuses(3, "nobody serves calculatr.example in plane "+e.bus.Plane()+"; did you mean calculator.example?", arguments...)
+		e.refuses(3, "no instance serves calculatr.example in plane "+e.bus.Plane()+"; did you mean calculator.example?", arguments...)
 	}
 	e.refuses(3, "; there are calculator.example, trouble.example", "call", "x/y")
-	e.refuses(3, `{"error":"nobody serves x in plane `+e.bus.Plane()+`; there are calculator.example, trouble.example","exit":3}`, "call", "--json", "x/y")
-	e.refuses(3, "nobody answers at calculator.example:888/nothing", "call", "--all", "calculator.example:888/nothing")
+	e.refuses(3, `{"error":"no instance serves x in plane `+e.bus.Plane()+`; there are calculator.example, trouble.example","exit":3}`, "call", "--json", "x/y")
+	e.refuses(3, "no instance answers at calculator.example:888/nothing", "call", "--all", "calculator.example:888/nothing")
 }
 
-// TestNobodyAmongMany has more hosts than anybody reads in a sentence.
-func TestNobodyAmongMany(t *testing.T) {
+// TestHostNotFound_ManyHosts holds that an error names at most 20 hosts.
+func TestHostNotFound_ManyHosts(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	for i := range 22 {
@@ -45,18 +45,18 @@ func TestNobodyAmongMany(t *testing.T) {
 	e.refuses(3, ", host18.example, host19.example and 2 more\n", "call", "x/y")
 }
 
-// TestNobodyOnPort asks for a port of a host that serves others.
-func TestNobodyOnPort(t *testing.T) {
+// TestHostNotFound_OtherPort calls a host on a port that it does not serve.
+func TestHostNotFound_OtherPort(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
 	e.serveCalculator()
 	e.serveMessaging()
 	for _, operand := range []string{"calculator.example:444", "calculator.example:444/ad"} {
-		e.refuses(3, "nobody serves calculator.example on port 444; it is on 443\n", "describe", operand)
-		e.refuses(3, "nobody serves calculator.example on port 444; it is on 443\n", "call", operand, "x=5")
+		e.refuses(3, "no instance serves calculator.example on port 444; it is on 443\n", "describe", operand)
+		e.refuses(3, "no instance serves calculator.example on port 444; it is on 443\n", "call", operand, "x=5")
 	}
-	e.refuses(3, "nobody serves calculator.example on port 444; it is on 443\n", "docs", "calculator.example:444")
-	e.refuses(3, "nobody serves messaging.example on port 445; it is on 443, 444\n", "docs", "messaging.example:445")
+	e.refuses(3, "no instance serves calculator.example on port 444; it is on 443\n", "docs", "calculator.example:444")
+	e.refuses(3, "no instance serves messaging.example on port 445; it is on 443, 444\n", "docs", "messaging.example:445")
 	e.refuses(3, "calculator.example serves /add on port 443, not on 444: write calculator.example/add\n", "call", "calculator.example:444/add")
 	e.refuses(1, "calculator.example:888 has no document", "describe", "calculator.example:888")
 	e.serve("secret.example", func(conn *bus.Conn) error { return bus.Serve(conn, Wily{}, bus.Undocumented()) })
@@ -86,12 +86,12 @@ func TestNoAck(t *testing.T) {
 		{"call", "hello.example/greet", "--instance", "x1k0hello"},
 	} {
 		got := e.run(t.Context(), impatient, arguments...)
-		if got.status != 3 || !strings.Contains(got.stderr, "hello.example within 50ms: somebody subscribes to it, and hangs, has lost the connection, or only listens\n") {
+		if got.status != 3 || !strings.Contains(got.stderr, "hello.example within 50ms: a subscriber hangs, has lost the connection, or only listens\n") {
 			t.Errorf("busline %v: %+v", arguments, got)
 		}
 	}
 	if got := e.run(t.Context(), impatient, "call", "calculatr.example/add"); got.status != 3 || !strings.Contains(got.stderr, "only listens; did you mean calculator.example?") {
-		t.Errorf("a misspelt host that somebody listens to: %+v", got)
+		t.Errorf("a misspelt host with a subscriber: %+v", got)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// typist calls begins when somebody reads what is typed.
+// typist calls begins when its text is first read.
 type typist struct {
 	io.Reader
 	begins func()
@@ -196,7 +196,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// refusing is a broker where nobody listens. Whoever tries it a second time has waited for it.
+// refusing is an address that refuses connections. A second attempt shows that the command has waited.
 type refusing struct {
 	tries  atomic.Int64
 	waited func()
@@ -209,7 +209,7 @@ func (r *refusing) InProcessConn() (net.Conn, error) {
 	return nil, errors.New("connection refused")
 }
 
-// TestWaitsForNoBroker holds that one who has not asked to wait is told at once that nobody listens.
+// TestWaitsForNoBroker holds that a command without --timeout fails at once if no broker listens.
 func TestWaitsForNoBroker(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)

@@ -13,7 +13,7 @@ import (
 type settings struct {
 	url, plane, token string
 	timeout           time.Duration
-	patient           bool // a timeout was given: the broker may be about to start
+	timeoutGiven           bool // a timeout was given: the broker may be about to start
 	json              bool
 }
 
@@ -33,12 +33,12 @@ func (g *settings) register(set *flag.FlagSet) {
 
 // noteGiven takes in which flags were given.
 func (g *settings) noteGiven(set *flag.FlagSet) {
-	set.Visit(func(given *flag.Flag) { g.patient = g.patient || given.Name == "timeout" })
+	set.Visit(func(given *flag.Flag) { g.timeoutGiven = g.timeoutGiven || given.Name == "timeout" })
 }
 
-// patience is how long to wait for a broker that is not there: unless somebody asks for it, they want to know at once.
-func (g *settings) patience() time.Duration {
-	if !g.patient {
+// connectTimeout returns how long to wait for a broker that is not there: not at all, unless --timeout is given.
+func (g *settings) connectTimeout() time.Duration {
+	if !g.timeoutGiven {
 		return 0
 	}
 	return min(g.timeout, longestConnect)

@@ -63,7 +63,7 @@ func (s *session) list(ctx context.Context, patterns []string) error {
 			return err
 		}
 	}
-	who, meant := "nobody is", ""
+	who, meant := "no instance is", ""
 	if len(patterns) > 0 {
 		who, meant = "no host matches "+strings.Join(patterns, " or "), didYouMean(patterns[0], hostsIn(all))
 	}

@@ -22,9 +22,9 @@ import (
 func TestList(t *testing.T) {
 	t.Parallel()
 	e := newTerminal(t)
-	e.refuses(3, "busline ls: nobody is on plane "+e.bus.Plane(), "ls")
+	e.refuses(3, "busline ls: no instance is on plane "+e.bus.Plane(), "ls")
 	if got := e.busline(3, "ls", "--json"); got.stdout != "[]\n" {
-		t.Errorf("nobody as JSON: %s", got.stdout)
+		t.Errorf("an empty list as JSON: %s", got.stdout)
 	}
 	calculator := e.serveCalculator()
 	messaging := e.serveMessaging()
@@ -59,7 +59,7 @@ func TestListOfForeignInstances(t *testing.T) {
 		`{"version":`:                           "",
 	} {
 		e := newTerminal(t)
-		e.serveCalculator() // a list of nobody is an error
+		e.serveCalculator() // an empty list is an error
 		answerForeign(t, e.bus, "ping", "200 OK", body)
 		_, listed, _ := strings.Cut(e.busline(0, "ls", "foreign.example", "calculator.example").stdout, "foreign.example")
 		line, _, _ := strings.Cut(listed, "\n")
@@ -80,7 +80,7 @@ func answerForeign(t *testing.T, b *bustest.Bus, path, status, body string) {
 		_, err := conn.Subscribe(b.Plane()+".888."+host+".|.GET."+path, func(asked *nats.Msg) {
 			request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(asked.Data)))
 			if err != nil {
-				return // nobody is answered, which fails the test
+				return // without an answer, which fails the test
 			}
 			id := request.Header.Get("Bus-Msg-Id")
 			to, _ := strings.CutSuffix(asked.Reply, "."+id)

@@ -110,7 +110,7 @@ func (s *session) otherPort(ctx context.Context, to address) error {
 	if err != nil {
 		return nil //nolint:nilerr // it is only a hint
 	}
-	nobody := portless(to, instances)
+	notServed := portless(to, instances)
 	for _, port := range portsOf(instances) {
 		there := to
 		if there.port = port; port == to.port {
@@ -118,13 +118,13 @@ func (s *session) otherPort(ctx context.Context, to address) error {
 		}
 		if methods, err := s.allowed(ctx, there); err == nil && len(methods) > 0 {
 			elsewhere := &failure{status: misused, err: fmt.Errorf("%s serves %s on port %d, not on %d: write %s", to.host, to.path, port, to.port, there)}
-			if nobody != nil {
+			if notServed != nil {
 				elsewhere.status = absent
 			}
 			return elsewhere
 		}
 	}
-	return nobody
+	return notServed
 }
 
 // unknownPath returns the error for a path that a host does not serve.

@@ -39,12 +39,12 @@ func (s *session) join(ctx context.Context) (*bus.Conn, error) {
 	if s.conn != nil {
 		return s.conn, nil
 	}
-	// It serves nobody, and so needs no keys.
+	// The command serves nothing, and so needs no keys.
 	options := append([]bus.ConnectOption{bus.WithVerifier(new(claims.Verifier))}, s.Connect...)
 	if s.Getenv("BUS_LOG_LEVEL") == "" { // users of the command need only its own messages
 		options = append([]bus.ConnectOption{bus.WithLogger(zerolog.Nop())}, options...)
 	}
-	options = append(options, bus.WithConnectTimeout(s.settings.patience()))
+	options = append(options, bus.WithConnectTimeout(s.settings.connectTimeout()))
 	if s.settings.url != "" {
 		options = append(options, bus.WithURL(s.settings.url))
 	}
@@ -66,7 +66,7 @@ func (s *session) close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), longestClose)
 	defer cancel()
-	_ = s.conn.Close(ctx) // nothing is running any more; if the broker is away there is nobody to take leave of
+	_ = s.conn.Close(ctx) // nothing is running; without a broker there is no leave to announce
 	return nil
 }
 

@@ -18,10 +18,10 @@ func newTap() *command {
 		operands: "[host …]",
 		summary:  "calls as they happen: who calls whom, and with what result",
 		about: `
-Asks every instance for the calls that it serves, and for its own calls that nobody answers, and prints each call when it
+Asks every instance for the calls that it serves, and for its own calls without an answer, and prints each call when it
 ends, until interrupted. Bodies, headers, queries and tokens are not shown. A host may be a pattern, '*.example', and
 selects the calls from it and to it. A tap subscribes to nothing and changes nothing for the callers, except that
-instances keep their latest calls while somebody asks for them.`,
+instances keep their latest calls while a client asks for them.`,
 		examples: []string{"busline tap", "busline tap calculator.example", "busline tap --failed --json | jq .traceId"},
 		flags: func(set *flag.FlagSet) {
 			set.BoolVar(&options.failed, "failed", false, "only calls with a status of 400 or above")

@@ -13,7 +13,7 @@ import (
 	"github.com/busline/busline/bus/bustest"
 )
 
-// tapped runs tap until it ends, while somebody calls.
+// tapped runs tap until it ends, while calls are made.
 func (e *terminal) tapped(call func(), arguments ...string) result {
 	ended := make(chan result)
 	go func() { ended <- e.run(e.t.Context(), nil, append([]string{"tap"}, arguments...)...) }()

@@ -8,19 +8,19 @@ import (
 	"syscall"
 )
 
-// faultLog is the server's logger. It prints nothing; it keeps the first fatal message, which is the only way in which
-// the server says why it could not start, and reports writes that failed because a disk was full.
-type faultLog struct {
-	diskFull chan struct{} // room for one report
+// serverLog is the server's logger. It prints nothing. It keeps the first fatal message, as the server reports in no other
+// way why it could not start, and signals writes that failed because a disk was full.
+type serverLog struct {
+	diskFull chan struct{} // buffered for one signal
 
 	mu  sync.Mutex // protects err
-	err error
+	err error      // the first fatal message
 }
 
-func newFaultLog() *faultLog { return &faultLog{diskFull: make(chan struct{}, 1)} }
+func newServerLog() *serverLog { return &serverLog{diskFull: make(chan struct{}, 1)} }
 
-// Errorf reports that a disk is full, if that is what the message is about.
-func (l *faultLog) Errorf(_ string, arguments ...any) {
+// Errorf signals diskFull if an argument is an error of a full disk.
+func (l *serverLog) Errorf(_ string, arguments ...any) {
 	for _, argument := range arguments {
 		if err, ok := argument.(error); ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 			select {
@@ -31,8 +31,8 @@ func (l *faultLog) Errorf(_ string, arguments ...any) {
 	}
 }
 
-// Fatalf keeps the message. The server does not stop by itself: the logger of a program would exit here.
-func (l *faultLog) Fatalf(format string, arguments ...any) {
+// Fatalf keeps the message. The server relies on its logger to exit, and does not stop by itself.
+func (l *serverLog) Fatalf(format string, arguments ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil {
@@ -41,13 +41,13 @@ func (l *faultLog) Fatalf(format string, arguments ...any) {
 }
 
 // first returns the first fatal message, nil if there was none.
-func (l *faultLog) first() error {
+func (l *serverLog) first() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// asError returns the error among the arguments, which can be unwrapped, or otherwise the text.
+// asError returns the first error among the arguments, so that it can be unwrapped, or else the formatted text.
 func asError(format string, arguments []any) error {
 	for _, argument := range arguments {
 		if err, ok := argument.(error); ok {
@@ -68,8 +68,8 @@ func (s *settings) explain(err error) error {
 	return fmt.Errorf("broker: %w", err)
 }
 
-// The other methods of a logger, called while the server runs.
-func (*faultLog) Warnf(string, ...any)   {}
-func (*faultLog) Noticef(string, ...any) {}
-func (*faultLog) Debugf(string, ...any)  {}
-func (*faultLog) Tracef(string, ...any)  {}
+// The other methods of a logger do nothing.
+func (*serverLog) Warnf(string, ...any)   {}
+func (*serverLog) Noticef(string, ...any) {}
+func (*serverLog) Debugf(string, ...any)  {}
+func (*serverLog) Tracef(string, ...any)  {}

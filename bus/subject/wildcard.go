@@ -10,5 +10,5 @@ func CallsBelow(plane, port, domain string) string {
 	return pattern + "." + anyTokens
 }
 
-// ResponsesBelow is the same for acks and responses to calls of these hosts: "bus.r.example.>".
+// ResponsesBelow returns a pattern for the acks and responses to the calls of these hosts: "bus.r.example.>".
 func ResponsesBelow(plane, domain string) string { return CallsBelow(plane, responsePort, domain) }

@@ -6,31 +6,32 @@ import (
 	"strings"
 )
 
-// texts converts bytes to strings, and allocates few of them: messages to one place have nearly everything in common.
-type texts struct {
-	slots [64]known
-	chunk strings.Builder // the strings that are not kept, one after the other
+// interner converts bytes to strings and reuses those it has made before: messages to one endpoint have most values in
+// common.
+type interner struct {
+	slots [64]internSlot
+	chunk strings.Builder // strings that are not kept, one after the other
 }
 
-// known is a slot with a string that was converted before.
-type known struct {
-	text string
+// internSlot holds one string.
+type internSlot struct {
+	text string // kept for reuse
 	seen uint32 // hash of the last text that missed in this slot
 }
 
 const (
-	longestKnown = 64            // bytes of the longest string that is kept
-	chunkSize    = 2 << 10       // bytes allocated at once
-	chunkShare   = chunkSize / 8 // longer strings are allocated by themselves
+	maxInterned = 64            // bytes of the longest string that is kept
+	chunkSize   = 2 << 10       // bytes allocated at once
+	chunkShare  = chunkSize / 8 // longer strings are allocated by themselves
 )
 
-// recall returns the bytes as a string. A text that comes for the second time is kept for later; texts that differ in
-// every message displace nothing.
-func (t *texts) recall(text []byte) string {
+// intern returns the bytes as a string. It keeps a text at its second occurrence, so that texts that differ in every
+// message replace none.
+func (t *interner) intern(text []byte) string {
 	if len(text) == 0 {
 		return ""
 	}
-	if len(text) > longestKnown {
+	if len(text) > maxInterned {
 		return t.copy(text)
 	}
 	hash := hashOf(text)
@@ -47,7 +48,7 @@ func (t *texts) recall(text []byte) string {
 }
 
 // copy returns the bytes as a new string.
-func (t *texts) copy(text []byte) string {
+func (t *interner) copy(text []byte) string {
 	if len(text) >= chunkShare {
 		return string(text)
 	}
@@ -60,7 +61,8 @@ func (t *texts) copy(text []byte) string {
 	return t.chunk.String()[start:]
 }
 
-// hashOf uses only the ends of a text: a sender of texts that differ only in between slows down only its own messages.
+// hashOf hashes the first and last eight bytes of a text. A sender of texts that differ only in between slows down only
+// its own messages.
 func hashOf(text []byte) uint32 {
 	var word uint64
 	if last := len(text) - 8; last >= 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-func TestBelow(t *testing.T) {
+func TestCallsBelow(t *testing.T) {
 	t.Parallel()
 	for domain, want := range map[string][2]string{
 		"":            {"bus.443.>", "bus.r.>"},

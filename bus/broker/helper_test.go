@@ -1,0 +1,68 @@
+package broker_test
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/busline/busline/bus/broker"
+)
+
+// TestMain fails if a closed broker leaks a goroutine.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start runs a broker until the test ends.
+func start(t *testing.T, options ...broker.Option) *broker.Broker {
+	t.Helper()
+	embedded, err := broker.Start(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(embedded.Close)
+	return embedded
+}
+
+// connect opens a client connection until the test ends.
+func connect(t *testing.T, url string, options ...nats.Option) *nats.Conn {
+	t.Helper()
+	conn, err := nats.Connect(url, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// exchange sends a message from one connection to the other.
+func exchange(t *testing.T, from, to *nats.Conn) {
+	t.Helper()
+	received := make(chan *nats.Msg, 1)
+	if _, err := to.ChanSubscribe("exchange", received); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := from.Publish("exchange", []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if got := string((<-received).Data); got != "hello" {
+		t.Errorf("received %q, want hello", got)
+	}
+}
+
+// bucket opens a key-value bucket, and creates it if it does not exist.
+func bucket(t *testing.T, embedded *broker.Broker) jetstream.KeyValue {
+	t.Helper()
+	manager, err := jetstream.New(connect(t, "", nats.InProcessServer(embedded)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := manager.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "kept"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
