@@ -88,7 +88,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	handlers, _ := c.handlers.Count()
 	calls, _ := c.calls.Count()
 	c.stop()
-	c.link.lines.flush(ctx)
+	c.link.lines.Flush(ctx)
 	flushed := c.link.flush(ctx)
 	c.abandon()
 	switch {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
@@ -35,10 +36,10 @@ type Conn struct {
 	logger               zerolog.Logger
 	slogger              *slog.Logger // behind logger; nil: that is no other's
 
-	verifier         *claims.Verifier // nil accepts no token
-	warnedNoVerifier atomic.Bool      // the warning was logged
-	throttle         logThrottle      // of the lines that others can cause as often as they like
-	ownVerifier      *claims.Verifier // the same if it is ours to close, else nil
+	verifier         *claims.Verifier  // nil accepts no token
+	warnedNoVerifier atomic.Bool       // the warning was logged
+	throttle         logqueue.Throttle // of the lines that others can cause as often as they like
+	ownVerifier      *claims.Verifier  // the same if it is ours to close, else nil
 
 	link      *link
 	nats      *natsTransport
@@ -156,7 +157,7 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 		logger:     config.loggerOf(host, id),
 		slogger:    config.slog,
 		link:       link,
-		throttle:   logThrottle{atOnce: 10, pause: 10 * time.Second},
+		throttle:   logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second},
 		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
 		responders: newResponderCache(config.plane, link.membership),
 		callees:    newCallees(),
@@ -368,4 +369,24 @@ func (l *subscription) thrownAway() int64 {
 	more := dropped - l.dropped
 	l.dropped = dropped
 	return int64(more)
+}
+
+// log writes a line soon, on the goroutine that writes those of the link.
+func (l *link) log(event *zerolog.Event, message string) { l.lines.Add(event, message) }
+
+// log is that of the link.
+func (c *Conn) log(event *zerolog.Event, message string) { c.link.log(event, message) }
+
+// limitedLine begins a line that others can cause as often as they like: nil, which takes all fields, if many of that reason were
+// written a moment ago.
+func (c *Conn) limitedLine(level zerolog.Level, reason string) *zerolog.Event {
+	leftOut, ok := c.throttle.Admit(reason)
+	if !ok {
+		return nil
+	}
+	line := c.logger.WithLevel(level)
+	if leftOut > 0 {
+		line.Int("leftOut", leftOut)
+	}
+	return line
 }

@@ -256,7 +256,7 @@ type CallRecord = callRecord
 func (c *Conn) Traffic() metrics.Traffic { return c.reportTraffic() }
 
 // FlushLog waits until the lines of a connection are written.
-func FlushLog(c *Conn) { c.link.lines.flush(context.Background()) }
+func FlushLog(c *Conn) { c.link.lines.Flush(context.Background()) }
 
 // IsReminding reports whether callers are to be reminded that they wait.
 func (c *Conn) IsReminding() bool { return c.pending.reminder.going.Load() }

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/internal/batch"
+	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/testbroker"
 	"github.com/busline/busline/bus/internal/worker"
@@ -38,8 +39,8 @@ type link struct {
 	services   *serviceProtocol
 	state      *connState
 	denials    permissionViolations
-	retries    logThrottle // of the reasons why the broker cannot be reached again; empty once it is back
-	lines      logQueue
+	retries    logqueue.Throttle // of the reasons why the broker cannot be reached again; empty once it is back
+	lines      logqueue.Queue
 	denying    sync.RWMutex // see checking
 	logger     zerolog.Logger
 

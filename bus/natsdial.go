@@ -267,7 +267,7 @@ func (l *link) natsOptions(name string, config *connectConfig) ([]nats.Option, e
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { l.logDisconnect(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.retryFailed(err) }),
 		nats.ReconnectHandler(func(connection *nats.Conn) {
-			l.retries.forget()
+			l.retries.Forget()
 			l.log(l.logger.Info().Str("url", connection.ConnectedUrlRedacted()), "broker is back")
 		}),
 		nats.LameDuckModeHandler(func(*nats.Conn) { l.log(l.logger.Info(), "broker is about to shut down") }),

@@ -337,7 +337,7 @@ func (l *link) retryFailed(err error) {
 	if err == nil {
 		return
 	}
-	if _, isNews := l.retries.admit(err.Error()); !isNews {
+	if _, isNews := l.retries.Admit(err.Error()); !isNews {
 		return
 	}
 	if isRefusedLogin(err) {

@@ -22,7 +22,7 @@ func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
 		line = line.Bytes("stack", handler.stack)
 	}
 	if in.serving.conn != nil { // on the goroutine of its handler
-		c.link.lines.protect(func() { line.Msg("request failed") })
+		c.link.lines.Protect(func() { line.Msg("request failed") })
 	} else {
 		c.log(line, "request failed")
 	}

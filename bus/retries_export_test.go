@@ -1,19 +1,23 @@
 package bus
 
-import "time"
+import (
+	"time"
+
+	"github.com/busline/busline/bus/internal/logqueue"
+)
 
 // LogThrottle limits how many lines are written of each reason.
-type LogThrottle = logThrottle
+type LogThrottle = logqueue.Throttle
 
 // Admit reports whether a line of a reason is written, and how many were left out before.
-func (t *logThrottle) Admit(reason string) (leftOut int, ok bool) { return t.admit(reason) }
+func (t *logqueue.Throttle) Admit(reason string) (leftOut int, ok bool) { return t.Admit(reason) }
 
 // Forget starts afresh.
-func (t *logThrottle) Forget() { t.forget() }
+func (t *logqueue.Throttle) Forget() { t.Forget() }
 
 // NewLogThrottle makes one.
 func NewLogThrottle(atOnce int, pause time.Duration) *LogThrottle {
-	return &logThrottle{atOnce: atOnce, pause: pause}
+	return &logqueue.Throttle{AtOnce: atOnce, Pause: pause}
 }
 
 // Drop has a connection drop a message.

@@ -1,4 +1,5 @@
-package bus
+// Package logqueue writes log lines where nothing waits for them, and limits how many there are of one kind.
+package logqueue
 
 import (
 	"cmp"
@@ -13,9 +14,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// logQueue writes the log lines of a link, and of the connections that share it, on a goroutine of its own: a log writer that is
+// Queue writes the log lines of a link, and of the connections that share it, on a goroutine of its own: a log writer that is
 // slow, blocks or panics holds up neither the messages that come in nor Close. That goroutine runs only while there are lines.
-type logQueue struct {
+type Queue struct {
 	mu      sync.Mutex // protects all below
 	waiting []logLine
 	leftOut int           // lines that found no room
@@ -32,8 +33,8 @@ type logLine struct {
 // maxLogLines is how many lines wait to be written. Further ones are counted.
 const maxLogLines = 256
 
-// add writes a line soon. An event that is nil stands for a level that is not logged.
-func (q *logQueue) add(event *zerolog.Event, message string) {
+// Add writes a line soon. An event that is nil stands for a level that is not logged.
+func (q *Queue) Add(event *zerolog.Event, message string) {
 	if event == nil {
 		return
 	}
@@ -54,27 +55,7 @@ func (q *logQueue) add(event *zerolog.Event, message string) {
 	}
 }
 
-// log writes a line soon, on the goroutine that writes those of the link.
-func (l *link) log(event *zerolog.Event, message string) { l.lines.add(event, message) }
-
-// log is that of the link.
-func (c *Conn) log(event *zerolog.Event, message string) { c.link.log(event, message) }
-
-// limitedLine begins a line that others can cause as often as they like: nil, which takes all fields, if many of that reason were
-// written a moment ago.
-func (c *Conn) limitedLine(level zerolog.Level, reason string) *zerolog.Event {
-	leftOut, ok := c.throttle.admit(reason)
-	if !ok {
-		return nil
-	}
-	line := c.logger.WithLevel(level)
-	if leftOut > 0 {
-		line.Int("leftOut", leftOut)
-	}
-	return line
-}
-
-func (q *logQueue) write() {
+func (q *Queue) write() {
 	for {
 		q.mu.Lock()
 		lines := q.waiting
@@ -87,13 +68,13 @@ func (q *logQueue) write() {
 		}
 		q.mu.Unlock()
 		for _, line := range lines {
-			q.protect(func() { line.event.Msg(line.message) })
+			q.Protect(func() { line.event.Msg(line.message) })
 		}
 	}
 }
 
-// protect recovers from a panic of the log writer, which is not ours, and reports the first one on standard error.
-func (q *logQueue) protect(write func()) {
+// Protect recovers from a panic of the log writer, which is not ours, and reports the first one on standard error.
+func (q *Queue) Protect(write func()) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			q.warned.Do(func() { fmt.Fprintf(os.Stderr, "busline: the log writer panics, and lines are lost: %v\n", reason) })
@@ -102,8 +83,8 @@ func (q *logQueue) protect(write func()) {
 	write()
 }
 
-// flush waits until all lines are written, for as long as ctx allows, and a second at most.
-func (q *logQueue) flush(ctx context.Context) {
+// Flush waits until all lines are written, for as long as ctx allows, and a second at most.
+func (q *Queue) Flush(ctx context.Context) {
 	q.mu.Lock()
 	idle, writing := q.idle, q.writing
 	q.mu.Unlock()
@@ -112,14 +93,17 @@ func (q *logQueue) flush(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	await(ctx, idle)
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
 }
 
-// logThrottle limits how many lines are written of each reason: so many at a time, and no more until some time has passed. The zero
+// Throttle limits how many lines are written of each reason: so many at a time, and no more until some time has passed. The zero
 // value writes one line a minute.
-type logThrottle struct {
-	atOnce int           // 0 stands for 1
-	pause  time.Duration // 0 stands for a minute
+type Throttle struct {
+	AtOnce int           // 0 stands for 1
+	Pause  time.Duration // 0 stands for a minute
 
 	mu      sync.Mutex // protects reasons
 	reasons map[string]*throttled
@@ -134,8 +118,8 @@ type throttled struct {
 // maxReasons is how many reasons are told apart. Reasons can hold what comes from outside.
 const maxReasons = 64
 
-// admit reports whether a line is written, and how many of its reason were left out before.
-func (t *logThrottle) admit(reason string) (leftOut int, ok bool) {
+// Admit reports whether a line is written, and how many of its reason were left out before.
+func (t *Throttle) Admit(reason string) (leftOut int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kind := kindOf(reason)
@@ -151,10 +135,10 @@ func (t *logThrottle) admit(reason string) (leftOut int, ok bool) {
 		found = &throttled{since: time.Now()}
 		t.reasons[kind] = found
 	}
-	if time.Since(found.since) >= cmp.Or(t.pause, time.Minute) {
+	if time.Since(found.since) >= cmp.Or(t.Pause, time.Minute) {
 		*found = throttled{since: time.Now(), leftOut: found.leftOut}
 	}
-	if found.written >= max(1, t.atOnce) {
+	if found.written >= max(1, t.AtOnce) {
 		found.leftOut++
 		return 0, false
 	}
@@ -174,8 +158,8 @@ func kindOf(reason string) string {
 	}, reason)
 }
 
-// forget starts afresh with all reasons.
-func (t *logThrottle) forget() {
+// Forget starts afresh with all reasons.
+func (t *Throttle) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.reasons)
