@@ -1,23 +1,31 @@
 package bus
 
-import "github.com/nats-io/nats.go"
+import (
+	"github.com/nats-io/nats.go"
 
-// HoldIntake has a connection take nothing that comes until it is released.
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/wire"
+)
+
+// HoldIntake keeps a connection from taking anything that comes until it is released.
 func HoldIntake(c *Conn) (release func()) {
-	held, released := new(nats.Subscription), make(chan struct{})
-	i := c.link.dispatcher
-	i.mu.Lock()
-	i.known[held] = &subscription{conn: c, receive: func(*nats.Msg) *serverCall {
+	const subject = "held.by.a.test"
+	held, released := make(chan struct{}), make(chan struct{})
+	err := c.session.Subscribe(&natsconn.Subscription{Subject: subject, Receive: func(*nats.Msg, *wire.Reader) worker.Job {
+		close(held)
 		<-released
 		return nil
-	}}
-	i.mu.Unlock()
-	i.messages <- &nats.Msg{Sub: held}
-	return func() {
-		i.deregister(held)
-		close(released)
+	}})
+	if err == nil {
+		err = c.broker.PublishNow(subject, "", nil)
 	}
+	if err != nil {
+		panic(err)
+	}
+	<-held
+	return func() { close(released) }
 }
 
-// HoldBacklog has the requests that are queued for handlers wait until it is released.
-func HoldBacklog(c *Conn) (release func()) { return c.link.dispatcher.handlers.Hold() }
+// HoldBacklog makes the requests that are queued for handlers wait until it is released.
+func HoldBacklog(c *Conn) (release func()) { return c.broker.Backlog().Hold() }

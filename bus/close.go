@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // Close leaves the bus without losing a call: it takes no further requests, lets handlers finish and their own calls be
@@ -36,6 +33,7 @@ func (c *Conn) Close(ctx context.Context) error {
 	closed := make(chan struct{})
 	c.closing = closed
 	c.mu.Unlock()
+	c.session.StopSubscribing()
 	drained := make(chan error, 1)
 	go func() {
 		defer close(closed)
@@ -67,15 +65,11 @@ func (c *Conn) isClosing() bool {
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
 	c.calls.Close()
-	c.disappear()
-	c.link.local.remove(c)
+	c.shared.services.leave(c)
+	c.shared.local.remove(c)
 	c.tap.close()
-	if c.link.quiet != nil {
-		c.unsubscribeInQuiet(ctx)
-	} else {
-		c.drainSubscriptions(ctx)
-	}
-	c.link.dispatcher.barrier(ctx)
+	c.session.Drain(ctx)
+	c.broker.Barrier(ctx)
 	c.unfinished.close()
 	if c.Connected() {
 		c.announce(ctx, "bye")
@@ -88,8 +82,8 @@ func (c *Conn) drain(ctx context.Context) error {
 	handlers, _ := c.handlers.Count()
 	calls, _ := c.calls.Count()
 	c.stop()
-	c.link.lines.Flush(ctx)
-	flushed := c.link.flush(ctx)
+	c.shared.lines.Flush(ctx)
+	flushed := c.broker.Flush(ctx)
 	c.abandon()
 	switch {
 	case handlers > 0 || calls > 0:
@@ -100,67 +94,16 @@ func (c *Conn) drain(ctx context.Context) error {
 	return nil
 }
 
-// drainSubscriptions ends all subscriptions but those for responses, once what was delivered before has come. When the
-// broker goes away meanwhile nothing more comes.
-func (c *Conn) drainSubscriptions(ctx context.Context) {
-	connection := c.link.conn()
-	lost := connection.StatusChanged(nats.RECONNECTING, nats.CLOSED)
-	defer connection.RemoveStatusListener(lost)
-	if !c.Connected() {
-		return
-	}
-	draining := c.beginDraining()
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		draining.Wait()
-	}()
-	select {
-	case <-drained:
-	case <-lost:
-	case <-ctx.Done():
-	}
-}
-
-// beginDraining has those subscriptions deliver what is on its way, and then end. A registration that is taken back at the
-// same time ends them, too. The broker client reports no end of a subscription that has ended already, so this holds the
-// lock until all of them are set to report theirs. It cannot hold off an application that drains the connection it has given.
-func (c *Conn) beginDraining() *sync.WaitGroup {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	draining := new(sync.WaitGroup)
-	for _, each := range c.subscriptions[min(responseSubscriptions, len(c.subscriptions)):] {
-		draining.Add(1)
-		ended := sync.OnceFunc(draining.Done)
-		each.made.SetClosedHandler(func(string) { ended() })
-		if each.made.Drain() != nil || !each.made.IsValid() { // it has ended already
-			ended()
-		}
-	}
-	return draining
-}
-
-// unsubscribeInQuiet ends the same subscriptions at a moment at which nothing is on its way to them. If there is no such
-// moment it leaves them to [Conn.abandon].
-func (c *Conn) unsubscribeInQuiet(ctx context.Context) {
-	if !c.Connected() || c.link.quiet.AwaitQuiet(ctx) != nil {
-		return
-	}
-	c.unsubscribe(c.subscribed()[:responseSubscriptions])
-	_ = c.link.flush(ctx) // when it fails the broker has gone, and nothing comes any more
-}
-
 // abandon gives up everything at once.
 func (c *Conn) abandon() {
 	c.stop()
 	c.tap.close()
 	c.closeVerifier()
 	c.unfinished.close()
-	c.link.local.remove(c)
-	c.link.services.leave(c)
-	c.unsubscribe(nil)
-	c.link.leave(c)
-	c.link.release()
+	c.shared.local.remove(c)
+	c.shared.services.leave(c)
+	c.session.Leave()
+	c.shared.release()
 }
 
 func await(ctx context.Context, ended <-chan struct{}) {

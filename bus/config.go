@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +18,7 @@ import (
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/openapi"
 )
@@ -47,38 +45,18 @@ type connectConfig struct {
 	meterProvider  metric.MeterProvider // the same
 	interceptors   []Interceptor
 	bodies         bool // for them
-	linkConfig     linkConfig
+	broker         natsconn.Config
 	urlGiven       bool // by an option
 	testBroker     bool // the provider is that of a test
 	ownLink        bool
 	errs           []error // of options that make no sense
 }
 
-// linkConfig says which broker to reach, and as whom. It is comparable: connections of a process with equal
-// values share one link.
-type linkConfig struct {
-	url            string // several are separated by commas
-	provider       nats.InProcessConnProvider
-	nats           *nats.Conn
-	credentials    string // file
-	nkeySeed       string // file
-	user, password string
-	token          string
-	ca, cert, key  string // files
-	unbatched      bool
-	connectTimeout time.Duration // 0: one attempt, see patience
-}
-
-// patience is how long to wait for the broker; a single attempt ends by itself before that, if there is not much to try.
-func (c linkConfig) patience() time.Duration { return cmp.Or(c.connectTimeout, defaultConnectTimeout) }
-
 // Defaults, where no option and no variable says otherwise.
 const (
-	defaultPlane          = "bus"
-	defaultHandlerLimit   = 10_000
-	defaultAckWait        = time.Second // under load 250 ms give false alarms
-	defaultConnectTimeout = 5 * time.Second
-	dialTimeout           = 2 * time.Second // of one attempt
+	defaultPlane        = "bus"
+	defaultHandlerLimit = 10_000
+	defaultAckWait      = time.Second // under load 250 ms give false alarms
 )
 
 // newConnectConfig reads the environment, with [environmentLogger] if no option sets a logger; nothing else in this
@@ -115,17 +93,17 @@ func environmentConfig() *connectConfig {
 		claimsConfig: claims.Config{
 			KeySet: os.Getenv("BUS_JWKS"), Issuer: os.Getenv("BUS_JWT_ISSUER"), Audience: os.Getenv("BUS_JWT_AUDIENCE"),
 		},
-		linkConfig: linkConfig{
-			url:            cmp.Or(os.Getenv("BUS_NATS_URL"), nats.DefaultURL),
-			credentials:    os.Getenv("BUS_NATS_CREDS"),
-			nkeySeed:       os.Getenv("BUS_NATS_NKEY"),
-			user:           os.Getenv("BUS_NATS_USER"),
-			password:       os.Getenv("BUS_NATS_PASSWORD"),
-			token:          os.Getenv("BUS_NATS_TOKEN"),
-			ca:             os.Getenv("BUS_NATS_CA"),
-			cert:           os.Getenv("BUS_NATS_CERT"),
-			key:            os.Getenv("BUS_NATS_KEY"),
-			connectTimeout: defaultConnectTimeout,
+		broker: natsconn.Config{
+			URL:            cmp.Or(os.Getenv("BUS_NATS_URL"), nats.DefaultURL),
+			Credentials:    os.Getenv("BUS_NATS_CREDS"),
+			NkeySeed:       os.Getenv("BUS_NATS_NKEY"),
+			User:           os.Getenv("BUS_NATS_USER"),
+			Password:       os.Getenv("BUS_NATS_PASSWORD"),
+			Token:          os.Getenv("BUS_NATS_TOKEN"),
+			CA:             os.Getenv("BUS_NATS_CA"),
+			Cert:           os.Getenv("BUS_NATS_CERT"),
+			Key:            os.Getenv("BUS_NATS_KEY"),
+			ConnectTimeout: natsconn.DefaultTimeout,
 		},
 	}
 }
@@ -152,8 +130,8 @@ func (c *connectConfig) validate() error {
 	if err := openapi.CheckBaseURL(c.baseURL); err != nil {
 		return fmt.Errorf("base URL (BUS_BASE_URL or bus.WithBaseURL): %w", err)
 	}
-	if c.linkConfig.connectTimeout < 0 {
-		return fmt.Errorf("connect timeout %s is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once", c.linkConfig.connectTimeout)
+	if c.broker.ConnectTimeout < 0 {
+		return fmt.Errorf("connect timeout %s is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once", c.broker.ConnectTimeout)
 	}
 	if err := checkInterceptors(c.interceptors, "bus.WithInterceptors"); err != nil {
 		return err
@@ -176,7 +154,7 @@ func (c *connectConfig) validate() error {
 	if err := c.checkKeys(); err != nil {
 		return err
 	}
-	return c.linkConfig.validate()
+	return c.broker.Check()
 }
 
 // checkText refuses what an option gives to a document that is not UTF-8.
@@ -202,23 +180,6 @@ func (c *connectConfig) checkKeys() error {
 	return nil
 }
 
-// validate says what is wrong with how to reach the broker; of a connection that is given nothing else counts.
-func (c linkConfig) validate() error {
-	if c.nats != nil {
-		return nil
-	}
-	if err := c.checkURL(); err != nil {
-		return err
-	}
-	if (c.cert == "") != (c.key == "") {
-		return errors.New("BUS_NATS_CERT and BUS_NATS_KEY go together: one of them is missing")
-	}
-	if c.password != "" && c.user == "" {
-		return errors.New("BUS_NATS_PASSWORD is set, and BUS_NATS_USER is not: they go together")
-	}
-	return nil
-}
-
 // chooseBroker refuses options that say which broker to use, each in its way. The broker of a test is none of them: code under test
 // may have another.
 func (c *connectConfig) chooseBroker() error {
@@ -227,8 +188,8 @@ func (c *connectConfig) chooseBroker() error {
 		option string
 		given  bool
 	}{
-		{"bus.WithNATS", c.linkConfig.nats != nil},
-		{"bus.WithBroker", c.linkConfig.provider != nil && !c.testBroker},
+		{"bus.WithNATS", c.broker.NATS != nil},
+		{"bus.WithBroker", c.broker.Provider != nil && !c.testBroker},
 		{"bus.WithURL", c.urlGiven},
 	} {
 		if each.given {
@@ -239,78 +200,7 @@ func (c *connectConfig) chooseBroker() error {
 		return fmt.Errorf("%s say which broker to use, each in its way: use one of them", strings.Join(given, " and "))
 	}
 	if c.urlGiven {
-		c.linkConfig.provider = nil
+		c.broker.Provider = nil
 	}
 	return nil
-}
-
-// checkURL says what is wrong with a broker's URL that cannot be connected to, so that Connect does not wait. What nats.go
-// can use is fine, although it is laxer than its documentation.
-func (c linkConfig) checkURL() error {
-	addresses := c.addresses()
-	reachable := c.provider != nil || len(addresses) == 0
-	for _, address := range addresses {
-		to, err := parseBroker(address)
-		if err != nil { // which repeats the URL, password and all
-			return c.faultyURL(address)
-		}
-		reachable = reachable || canBeDialled(to)
-	}
-	if !reachable {
-		return c.faultyURL(addresses[0])
-	}
-	return nil
-}
-
-// faultyURL does not show the address where a login is near, which may be what broke it.
-func (c linkConfig) faultyURL(address string) error {
-	shown := "the URL of the broker"
-	if !strings.Contains(c.url, "@") {
-		shown = fmt.Sprintf("the URL of the broker, %q,", address)
-	}
-	return fmt.Errorf("%s is none (BUS_NATS_URL or bus.WithURL): write nats://host:4222, or several with commas between them; in a password, / is %%2F, @ is %%40, : is %%3A and a comma is %%2C", shown)
-}
-
-// addresses are the broker's URLs one by one. There may be none, and nats.go then takes its default.
-func (c linkConfig) addresses() (each []string) {
-	for address := range strings.SplitSeq(c.url, ",") {
-		if address = strings.TrimSpace(address); address != "" {
-			each = append(each, address)
-		}
-	}
-	return each
-}
-
-// parseBroker parses an address as nats.go does: the scheme may be missing.
-func parseBroker(address string) (*url.URL, error) {
-	if !strings.Contains(address, "://") {
-		address = "nats://" + address
-	}
-	return url.Parse(address)
-}
-
-// canBeDialled reports whether an address has the form of host:port; both may be missing.
-func canBeDialled(to *url.URL) bool {
-	place := to.Host
-	if to.Port() == "" {
-		place = strings.TrimSuffix(place, ":") + ":4222"
-	}
-	_, port, err := net.SplitHostPort(place)
-	if err != nil {
-		return false
-	}
-	_, err = strconv.ParseUint(port, 10, 16)
-	return err == nil
-}
-
-// foreignScheme returns a scheme that no broker has; "" if there is none. nats.go takes it for nats, so it is no error as
-// long as the broker is there.
-func (c linkConfig) foreignScheme() string {
-	for _, address := range c.addresses() {
-		to, err := parseBroker(address)
-		if err == nil && !slices.Contains([]string{"nats", "tls", "ws", "wss"}, to.Scheme) {
-			return to.Scheme
-		}
-	}
-	return ""
 }

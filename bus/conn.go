@@ -17,6 +17,7 @@ import (
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/logqueue"
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
@@ -41,7 +42,9 @@ type Conn struct {
 	throttle         logqueue.Throttle // of the lines that others can cause as often as they like
 	ownVerifier      *claims.Verifier  // the same if it is ours to close, else nil
 
-	link      *link
+	shared    *shared
+	broker    *natsconn.Conn    // of shared
+	session   *natsconn.Session // our subscriptions
 	nats      *natsTransport
 	transport transport // for unicast calls: the short circuit, or nats
 	circuit   bool      // transport is the short circuit
@@ -79,12 +82,9 @@ type Conn struct {
 	registering sync.Mutex // one registration at a time; protects serving
 	serving     bool       // something is registered
 
-	mu            sync.Mutex // protects what stands below
-	subscriptions []*subscription
-	endpoints     []*endpoint // that are registered, except those of the framework itself
-	overflow      slowConsumer
-	examined      error         // of the broker: see checkSubscriptions
-	closing       chan struct{} // of the first Close: closed when it is done
+	mu        sync.Mutex    // protects what stands below
+	endpoints []*endpoint   // that are registered, except those of the framework itself
+	closing   chan struct{} // of the first Close: closed when it is done
 
 	made, dropped, strangers atomic.Int64
 }
@@ -107,12 +107,12 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 	if err != nil {
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
-	link, err := acquireLink(ctx, id+"."+host, config)
+	shared, err := acquireShared(ctx, id+"."+host, config)
 	if err != nil {
 		own.Close()
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
-	conn := newConn(host, id, link, config)
+	conn := newConn(host, id, shared, config)
 	conn.ownVerifier, conn.verifier = own, cmp.Or(config.verifier, own)
 	conn.meters, err = newMeters(config.meterProvider, host)
 	if err == nil {
@@ -149,17 +149,18 @@ func plainHost(address string) string {
 	return subject.LowerHost(host)
 }
 
-func newConn(host, id string, link *link, config *connectConfig) *Conn {
+func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 	conn := &Conn{
 		host: host, id: id, ownHost: id + "." + host, plane: config.plane,
 		version: config.version, description: config.description, baseURL: config.baseURL,
 		ackWait: config.ackWait, allowResponses: config.allowResponses, unlisted: config.unlisted,
 		logger:     config.loggerOf(host, id),
 		slogger:    config.slog,
-		link:       link,
+		shared:     shared,
+		broker:     shared.broker,
 		throttle:   logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second},
-		nats:       &natsTransport{link: link, plane: config.plane, response: subject.Response(config.plane, host, id)},
-		responders: newResponderCache(config.plane, link.membership),
+		nats:       &natsTransport{broker: shared.broker, spare: &shared.spare, plane: config.plane, response: subject.Response(config.plane, host, id)},
+		responders: newResponderCache(config.plane, shared.membership),
 		callees:    newCallees(),
 		callers:    newCallers(config.plane),
 		router:     newRouter(),
@@ -175,41 +176,38 @@ func newConn(host, id string, link *link, config *connectConfig) *Conn {
 	conn.unfinished = newUnfinished(conn, config.messageLimit)
 	conn.pending = newPending(conn.stranger, encodeError, config.messageLimit, fragment.NewMemory(config.messageLimit))
 	conn.base, conn.stop = context.WithCancel(context.Background())
-	conn.examined = link.conn().LastError() // an earlier error has nothing to do with us
-	link.join(conn)
+	conn.session = shared.broker.Open(connMember{conn}, config.plane, conn.logger)
 	return conn
 }
 
 // open subscribes to everything that an instance listens to before it serves anything, and greets the others.
 func (c *Conn) open(ctx context.Context, config *connectConfig) error {
-	defer c.link.checking()()
-	w := c.link.newWitness()
-	defer w.dismiss()
-	if err := c.subscribe(&subscription{subject: c.nats.response, receive: c.receiveResponse}); err != nil {
-		return err
-	}
-	if err := c.subscribe(&subscription{subject: c.nats.response + ".*", receive: c.receiveAbsence}); err != nil {
-		return err
-	}
-	if err := c.subscribe(&subscription{subject: subject.Instance(c.plane, c.host, c.id), through: c.direct}); err != nil {
-		return err
-	}
-	if err := c.subscribe(&subscription{subject: everyonesSubject(c.plane), through: subscribedRoute{everyone: true}}); err != nil {
-		return err
-	}
 	endpoints, err := controlEndpoints()
 	if err != nil {
 		return err
 	}
-	if err := c.install(ctx, w, endpoints); err != nil {
+	responses := subject.Response(c.plane, c.host, anyLabel)
+	err = c.install(ctx, c.router, endpoints, append([]*natsconn.Subscription{
+		{Subject: c.nats.response, Receive: c.receiveResponse, Answers: true, Pattern: responses, For: "acks and responses to its calls"},
+		{
+			Subject: c.nats.response + "." + anyLabel, Receive: c.receiveAbsence, Answers: true,
+			Pattern: responses + "." + anyLabel, For: "notices that nobody subscribes, answers by allow_responses",
+		},
+		{
+			Subject: subject.Instance(c.plane, c.host, c.id), Receive: c.receiverOf(subscribedRoute{}),
+			Pattern: subject.Instance(c.plane, c.host, anyLabel), For: "calls to one instance",
+		},
+		{Subject: everyonesSubject(c.plane), Receive: c.receiverOf(subscribedRoute{everyone: true}), For: forControl},
+	}, c.subscriptionsOf(endpoints)...), nil)
+	if err != nil {
 		return err
 	}
 	c.announce(ctx, "hello")
 	if config.shortCircuit {
-		c.link.local.add(c)
+		c.shared.local.add(c)
 		circuit := &shortCircuit{caller: c, beyond: c.nats}
 		if config.checkCircuit != nil {
-			circuit.check = &shortCircuitCheck{payload: c.link.payload, report: config.checkCircuit}
+			circuit.check = &shortCircuitCheck{payload: c.broker.MaxPayload, report: config.checkCircuit}
 		}
 		c.transport, c.circuit = circuit, true
 	}
@@ -234,10 +232,10 @@ func (c *Conn) Logger() zerolog.Logger { return c.logger }
 // NATS returns the underlying broker connection, for what Busline does not do: JetStream, key-value buckets. It may be
 // shared with other connections of the process and must not be closed or drained. If the broker closes it for good it
 // is replaced, unless it is your own: call NATS again instead of keeping the result.
-func (c *Conn) NATS() *nats.Conn { return c.link.conn() }
+func (c *Conn) NATS() *nats.Conn { return c.broker.NATS() }
 
 // Connected reports whether the broker can be reached at this moment.
-func (c *Conn) Connected() bool { return c.link.conn().IsConnected() }
+func (c *Conn) Connected() bool { return c.broker.NATS().IsConnected() }
 
 // Stats counts calls and messages of a connection since it was opened.
 type Stats struct {
@@ -266,13 +264,10 @@ type Stats struct {
 // Stats returns the counters.
 func (c *Conn) Stats() Stats {
 	_, working := c.handlers.Count()
-	c.lookForOverflow()
-	c.mu.Lock()
-	overflowed := c.overflow.count
-	c.mu.Unlock()
+	overflowed, _ := c.session.Dropped()
 	return Stats{
 		Calls: c.made.Load(), Rejected: c.rejected.total(), Malformed: c.dropped.Load(), UnmatchedResponses: c.strangers.Load(),
-		SlowConsumerDropped: overflowed, Reconnects: c.link.relinked.Load(), InFlight: working,
+		SlowConsumerDropped: overflowed, Reconnects: c.broker.Reconnects(), InFlight: working,
 	}
 }
 
@@ -290,9 +285,6 @@ func (c *Conn) stranger(response *wire.Response) {
 	}
 }
 
-// overflowQuiet is how long nothing must have been thrown away before a connection counts as healthy again.
-const overflowQuiet = 10 * time.Second
-
 // healthWait is how long Healthy waits for the broker client, which can be held up by a write.
 const healthWait = 100 * time.Millisecond
 
@@ -303,8 +295,8 @@ const healthWait = 100 * time.Millisecond
 func (c *Conn) Healthy() bool {
 	healthy := make(chan bool, 1)
 	go func() {
-		overflowing := c.lookForOverflow()
-		healthy <- !overflowing && !c.link.isStalled() && c.Connected() && !c.isDenied()
+		_, dropping := c.session.Dropped()
+		healthy <- !dropping && !c.broker.IsStalled() && c.Connected() && !c.session.Denied()
 	}()
 	select {
 	case result := <-healthy:
@@ -314,68 +306,23 @@ func (c *Conn) Healthy() bool {
 	}
 }
 
-// isDenied reports whether the broker has denied a subscription, which it can do when the connection is made again. Of one that was
-// given all that is known is the last report.
-func (c *Conn) isDenied() bool {
-	last := c.link.givenReport()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, isOurs := c.concernsLocked(last); isOurs && last != c.examined { //nolint:errorlint // the very same report may still stand there
-		return true
-	}
-	for _, each := range c.subscriptions {
-		if !each.optional && c.link.denials.has(permissionViolation{subject: each.subject}) {
-			return true
-		}
-	}
-	return false
-}
+// connMember is a connection as its session calls it.
+type connMember struct{ *Conn }
 
-// lookForOverflow counts what the broker client has thrown away since the last time, and reports whether that is still going
-// on, or was a moment ago. The first of an episode is logged.
-func (c *Conn) lookForOverflow() (overflowing bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	before := !c.overflow.last.IsZero() && now.Sub(c.overflow.last) < overflowQuiet
-	for _, each := range c.subscriptions {
-		more := each.thrownAway()
-		if more == 0 {
-			continue
-		}
-		c.overflow.count += more
-		c.overflow.last = now
-		if !before {
-			before = true
-			c.log(c.logger.Error().Str("subject", each.subject).Int64("messages", more),
-				"messages arrive faster than this process reads them, and are thrown away")
-		}
-	}
-	return before
-}
+// Expects returns false: every denial is a fault.
+func (connMember) Expects(natsconn.Violation) bool { return false }
 
-// slowConsumer is what was thrown away.
-type slowConsumer struct {
-	count int64
-	last  time.Time // when it was last seen
-}
+// PublishDenied ends the calls to a subject.
+func (m connMember) PublishDenied(subject string) { m.pending.denied(subject) }
 
-// thrownAway returns how many messages were since the last time.
-func (l *subscription) thrownAway() int64 {
-	dropped, err := l.made.Dropped()
-	if err != nil { // it is closed, and tells nothing any more
-		return 0
-	}
-	more := dropped - l.dropped
-	l.dropped = dropped
-	return int64(more)
-}
+// Reconnected fetches at once the events that an outage has put off.
+func (m connMember) Reconnected() { m.events.fetchNow() }
 
-// log writes a line soon, on the goroutine that writes those of the link.
-func (l *link) log(event *zerolog.Event, message string) { l.lines.Add(event, message) }
+// Dropped counts and logs a message that cannot be received.
+func (m connMember) Dropped(subject string, err error) { m.drop(subject, err) }
 
-// log is that of the link.
-func (c *Conn) log(event *zerolog.Event, message string) { c.link.log(event, message) }
+// log writes a line soon, on another goroutine.
+func (c *Conn) log(event *zerolog.Event, message string) { c.shared.lines.Add(event, message) }
 
 // limitedLine begins a line that others can cause as often as they like: nil, which takes all fields, if many of that reason were
 // written a moment ago.

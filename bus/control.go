@@ -48,7 +48,7 @@ func (control) Cancel(ctx context.Context, id string) {
 	caller, _ := CallerOf(ctx)
 	conn, key := handlerCtxOf(ctx).conn, requestKey{caller.Host, caller.ID, id}
 	if !conn.unfinished.cancel(key) {
-		conn.link.inflight.cancel(conn, key)
+		conn.shared.inflight.cancel(conn, key)
 	}
 }
 
@@ -117,7 +117,7 @@ func planDirectory() ([]*endpoint, error) {
 
 // announce sends a greeting to every instance of the plane, and waits for no answer.
 func (c *Conn) announce(ctx context.Context, what string) {
-	defer c.link.turn(ctx)()
+	defer c.shared.turn(ctx)()
 	to := &url.URL{Scheme: "https", Host: hostAll + ":" + strconv.Itoa(controlPort), Path: "/" + what}
 	request, err := newClientCall(http.MethodPost, to, nil, nil)
 	if err == nil {
@@ -132,17 +132,17 @@ func (c *Conn) announce(ctx context.Context, what string) {
 	}
 }
 
-// turn waits until the link has taken what earlier greetings have brought, and returns what ends the turn. Every connection of the
-// link gets and answers each of them: if hundreds greet at once, that is more than the dispatcher holds.
-func (l *link) turn(ctx context.Context) (over func()) {
+// turn waits until the answers to earlier greetings are taken, and returns what ends the turn. Every connection on the broker
+// connection gets and answers each greeting: if hundreds greet at once, that is more than the dispatcher holds.
+func (s *shared) turn(ctx context.Context) (over func()) {
 	select {
-	case l.greeting <- struct{}{}:
+	case s.greeting <- struct{}{}:
 	case <-ctx.Done():
 		return func() {} // late is better than never
 	}
-	_ = l.flush(ctx) // without the broker nothing comes
-	l.dispatcher.barrier(ctx)
-	return func() { <-l.greeting }
+	_ = s.broker.Flush(ctx) // without the broker nothing comes
+	s.broker.Barrier(ctx)
+	return func() { <-s.greeting }
 }
 
 // cancelPath is where an instance is told that no caller waits for an answer any more.

@@ -124,7 +124,7 @@ func (p DeadLetter) Redeliver(ctx context.Context) error {
 	again.Data = p.text
 	_, err = manager.PublishMsg(ctx, again, jetstream.WithMsgID("retry "+p.Service+" "+strconv.FormatInt(p.Parked.UnixNano(), 10)))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return newError(http.StatusServiceUnavailable, ExecutedNo, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/events.md", store.name(), again.Subject, p.conn.link.user())
+		return newError(http.StatusServiceUnavailable, ExecutedNo, err, "the stream %s does not take %s, or the broker does not let %s publish it: add bus.a.… to its subjects, see docs/events.md", store.name(), again.Subject, p.conn.broker.User())
 	}
 	if err != nil {
 		return store.failed(err)

@@ -120,7 +120,7 @@ func (d *destination) unused() *clientCall {
 	if d.from == nil {
 		return new(clientCall)
 	}
-	return unused[clientCall](&d.from.link.spare.outgoing)
+	return unused[clientCall](&d.from.shared.spare.outgoing)
 }
 
 func jsonContent() wire.Header {

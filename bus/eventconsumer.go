@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/subject"
 )
 
@@ -202,7 +203,7 @@ func (s *pullConsumer) fetch() {
 		Expires time.Duration `json:"expires"`
 	}{room, expiry})
 	if err == nil {
-		err = s.conn.link.publishNow("$JS.API.CONSUMER.MSG.NEXT."+s.stream()+"."+s.consumer, s.inbox, request)
+		err = s.conn.broker.PublishNow("$JS.API.CONSUMER.MSG.NEXT."+s.stream()+"."+s.consumer, s.inbox, request)
 	}
 	if err != nil { // the broker is away
 		s.again.Reset(askAgain)
@@ -245,7 +246,7 @@ func (s *pullConsumer) askLater() {
 
 // recreateConsumer makes the consumer anew, which was deleted, or given other limits.
 func (s *pullConsumer) recreateConsumer() {
-	ctx, cancel := context.WithTimeout(s.conn.base, defaultConnectTimeout)
+	ctx, cancel := context.WithTimeout(s.conn.base, natsconn.DefaultTimeout)
 	defer cancel()
 	err := s.ensure(ctx)
 	s.mu.Lock()

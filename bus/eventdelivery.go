@@ -169,7 +169,7 @@ func (d *delivery) nakNow() {
 }
 
 func (d *delivery) tell(what string) error {
-	return d.from.conn.link.publishNow(d.message.Reply, "", []byte(what))
+	return d.from.conn.broker.PublishNow(d.message.Reply, "", []byte(what))
 }
 
 // Headers of a parked event.
@@ -260,7 +260,7 @@ func (s *pullConsumer) startHeld() {
 			return
 		}
 		s.begin(next.in, next.delivery)
-		s.conn.link.dispatcher.handlers.Add(next.in)
+		s.conn.broker.Backlog().Add(next.in)
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -53,9 +55,16 @@ func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*e
 	for _, e := range endpoints {
 		kinds = append(kinds, newStoredEvents(c, store, e, config))
 	}
-	w := c.link.newWitness()
-	defer w.dismiss()
-	err := c.installIn(ctx, w, c.events.of(source), endpoints, func([]*endpoint) error { return openStored(ctx, c, w, store, kinds) })
+	inboxes := make([]*natsconn.Subscription, 0, len(kinds))
+	for _, s := range kinds {
+		inboxes = append(inboxes, s.inboxSubscription())
+	}
+	err := c.install(ctx, c.events.of(source), endpoints, inboxes, func() error { // only what is allowed to come is stored from then on
+		if err := ensureAll(ctx, kinds); err != nil {
+			return store.failed(err)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -87,24 +96,12 @@ func (s *pullConsumer) rest() {
 	s.room.Stop()
 }
 
-// openStored subscribes to the inboxes, and only if that is allowed creates the consumers, for which events are stored from
-// then on.
-func openStored(ctx context.Context, c *Conn, w *asyncErrCollector, store *eventStream, kinds []*pullConsumer) error {
-	for _, s := range kinds {
-		if err := c.subscribe(&subscription{subject: s.inbox, receive: s.receive}); err != nil {
-			return err
-		}
+// inboxSubscription brings the events that were asked for.
+func (s *pullConsumer) inboxSubscription() *natsconn.Subscription {
+	below := "." + storedInbox + "." + hostToken(s.source) + "." + s.event
+	return &natsconn.Subscription{
+		Subject: s.inbox, Receive: s.receive, Pattern: subject.Response(s.conn.plane, s.conn.host, anyLabel) + below, For: "stored events",
 	}
-	if err := c.link.flush(ctx); err != nil {
-		return err
-	}
-	if err := c.checkSubscriptions(ctx, w); err != nil {
-		return err
-	}
-	if err := ensureAll(ctx, kinds); err != nil {
-		return store.failed(err)
-	}
-	return nil
 }
 
 // ensureAll makes the streams of a source, and at the same time the consumers of all kinds of events, of which there may be many
@@ -129,7 +126,7 @@ func ensureAll(ctx context.Context, kinds []*pullConsumer) error {
 const storedInbox = "e"
 
 // receive takes an event, on the goroutine that reads from the broker.
-func (s *pullConsumer) receive(message *nats.Msg) *serverCall {
+func (s *pullConsumer) receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 	if status := message.Header.Get("Status"); status != "" && message.Reply == "" { // an event is to be acked
 		if status != "100" { // an idle heartbeat, which no caller has asked for
 			s.handleStatus(status, message.Header.Get("Description"))
@@ -141,7 +138,7 @@ func (s *pullConsumer) receive(message *nats.Msg) *serverCall {
 	in := s.conn.newServerCall()
 	in.Address, in.through, in.match = s.through.address(s.conn), &s.through, s.through.match()
 	in.size, in.back, in.backTo, in.isEvent = len(message.Data), d, message.Reply, true
-	d.err = s.conn.link.dispatcher.reader.ParseRequest(message.Data, in.Request)
+	d.err = reader.ParseRequest(message.Data, in.Request)
 	if d.err == nil {
 		d.err = s.objection(in.Request)
 	}
@@ -150,9 +147,12 @@ func (s *pullConsumer) receive(message *nats.Msg) *serverCall {
 		in.Request.TimeBudget = longest
 	}
 	d.begin()
-	taken := s.start(in, d, turn)
+	started := s.start(in, d, turn)
 	s.fetch()
-	return taken
+	if !started {
+		return nil
+	}
+	return in
 }
 
 // objection says why an event must not be handled. JetStream stores whatever is published to it, and not only Busline fires.
@@ -186,25 +186,25 @@ func (s *pullConsumer) arrived() (turn bool) {
 // hasTurnLocked reports whether one more may be handled beside those that are.
 func (s *pullConsumer) hasTurnLocked() bool { return s.inFlight-len(s.held) < s.config.inFlight }
 
-// start admits an event to the handlers. It returns nil if it is not its turn, there is no room for it yet, or never will be.
-func (s *pullConsumer) start(in *serverCall, d *delivery, turn bool) *serverCall {
+// start admits an event to the handlers. It returns false if it is not its turn, there is no room for it yet, or never will be.
+func (s *pullConsumer) start(in *serverCall, d *delivery, turn bool) bool {
 	switch s.conn.handlers.AcquireEvent(turn) {
 	case worker.Closed:
 		d.nakNow()
-		return nil
+		return false
 	case worker.Full:
 		s.hold(in, d)
-		return nil
+		return false
 	default:
 		s.begin(in, d)
-		return in
+		return true
 	}
 }
 
 // begin prepares an event that was admitted to be handled.
 func (s *pullConsumer) begin(in *serverCall, d *delivery) {
 	in.prepare(s.conn)
-	s.conn.link.inflight.add(&in.serving, eventPort)
+	s.conn.shared.inflight.add(&in.serving, eventPort)
 	d.handledUntil(in.serving.deadline)
 }
 

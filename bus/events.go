@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -71,7 +72,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	if c == nil {
 		return nil, noConnection("https://" + host)
 	}
-	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
+	ctx, cancel := context.WithTimeout(c.base, natsconn.DefaultTimeout)
 	defer cancel()
 	store, err := config.durable.open(ctx, c, host, config)
 	if err != nil {
@@ -177,7 +178,7 @@ func (c *Conn) publishEvent(ctx context.Context, event *clientCall, store eventS
 		if store != nil {
 			return c.publishStored(ctx, event, store)
 		}
-		before := c.link.conn().LastError()
+		before := c.broker.LastReport()
 		if err := c.nats.send(ctx, event); err != nil {
 			return unsent(err)
 		}
@@ -248,17 +249,16 @@ func (c *Conn) sealEvent(ctx context.Context, event *clientCall) error {
 
 // confirm returns when the broker has taken what was published to it.
 func (c *Conn) confirm(ctx context.Context, event *clientCall, before error) error {
-	ctx, cancel := context.WithTimeout(ctx, defaultConnectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, natsconn.DefaultTimeout)
 	defer cancel()
-	err := c.link.flush(ctx)
+	err := c.broker.Flush(ctx)
 	if err != nil {
 		failed := newError(http.StatusServiceUnavailable, ExecutedUnknown, errors.Join(ErrDisconnected, err), "the broker has not confirmed the event: %s", err)
 		failed.MsgID = event.MsgID
 		return failed
 	}
-	last := c.link.conn().LastError()
-	if denied, ok := permissionViolationOf(last); ok && last != before && denied == (permissionViolation{publish: true, subject: event.subject}) { //nolint:errorlint // the very same report
-		failed := c.forbidden(event.subject)
+	if c.broker.IsNewViolation(before, natsconn.Violation{Publish: true, Subject: event.subject}) {
+		failed := c.broker.Forbidden(event.subject)
 		failed.Executed, failed.Cause = status.ExecutedNo, nats.ErrPermissionViolation
 		return failed
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -201,7 +202,7 @@ func streamPermissions(name, what string) []Permission {
 }
 
 func (c *Conn) inboxPermissions() []Permission {
-	return []Permission{{Subject: c.link.inboxes() + anyRest, For: "answers of JetStream"}}
+	return []Permission{{Subject: c.broker.InboxPrefix() + anyRest, For: "answers of JetStream"}}
 }
 
 const (
@@ -231,12 +232,12 @@ func (s *eventStream) keep(ctx context.Context, event *clientCall) error {
 	if given, ok := ctx.Value(eventIDKey{}).(string); ok && given != "" {
 		id = event.address.Path + " " + given
 	}
-	if limit := s.conn.link.payload(); len(message.Data)+len(id) > limit-parkingRoom {
+	if limit := s.conn.broker.MaxPayload(); len(message.Data)+len(id) > limit-parkingRoom {
 		return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,
 			"an event of %d bytes exceeds the broker's limit of %d, of which %d are reserved for parking it", len(message.Data), limit, parkingRoom)
 	}
 	if !s.conn.Connected() {
-		return errOutOfReach()
+		return natsconn.ErrOutOfReach()
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(budget(ctx), storeTimeout))
 	defer cancel()
@@ -346,10 +347,10 @@ func isAPIError(err error, code jetstream.ErrorCode) bool {
 	return ok && apiError.ErrorCode == code
 }
 
-// denies reports whether what the broker denied last was to publish to a subject.
+// denies reports whether the broker's last report is that it denied publishing to a subject.
 func (s *eventStream) denies(subject string) bool {
-	denied, ok := permissionViolationOf(s.conn.link.conn().LastError())
-	return ok && denied == permissionViolation{publish: true, subject: subject}
+	denied, _ := s.conn.broker.LastViolation()
+	return denied == natsconn.Violation{Publish: true, Subject: subject}
 }
 
 // errStoresNothing is the cause of errors that say that a stream is there, and confirms nothing.
@@ -364,10 +365,10 @@ func (s *eventStream) failed(err error) *Error {
 			"the stream %s answers, but does not store: its disk may be full or broken; make room, and restart the JetStream of its server", s.name())
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
 		return newError(http.StatusServiceUnavailable, ExecutedNo, err,
-			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.source, s.conn.link.user())
+			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.source, s.conn.broker.User())
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		return newError(http.StatusServiceUnavailable, ExecutedNo, err,
-			"nobody takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.source, s.name(), s.conn.link.user())
+			"nobody takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.source, s.name(), s.conn.broker.User())
 	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
 		return newError(http.StatusInsufficientStorage, ExecutedNo, err, "the event is not stored: the stream %s has no room: %s; see bus.MaxBytes", s.name(), apiError.Description)
 	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
@@ -375,7 +376,7 @@ func (s *eventStream) failed(err error) *Error {
 	case apiError != nil:
 		return newError(http.StatusServiceUnavailable, ExecutedNo, err, "the stream %s: %s", s.name(), apiError.Description)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):
-		return asError(errOutOfReach())
+		return asError(natsconn.ErrOutOfReach())
 	case isTimeout(err):
 		return newError(http.StatusGatewayTimeout, ExecutedUnknown, errors.Join(ErrTimeout, err), "the stream %s did not answer%s", s.name(), s.conn.denialHint())
 	default:
@@ -385,9 +386,9 @@ func (s *eventStream) failed(err error) *Error {
 
 // denialHint says what the broker denied last, if that may be why JetStream is silent.
 func (c *Conn) denialHint() string {
-	denied, ok := permissionViolationOf(c.link.conn().LastError())
-	if !ok || !strings.HasPrefix(denied.subject, "$JS.") && !strings.HasPrefix(denied.subject, c.link.inboxes()) && !strings.HasPrefix(denied.subject, c.plane+".") {
+	denied, err := c.broker.LastViolation()
+	if err == nil || !strings.HasPrefix(denied.Subject, "$JS.") && !strings.HasPrefix(denied.Subject, c.broker.InboxPrefix()) && !strings.HasPrefix(denied.Subject, c.plane+".") {
 		return ""
 	}
-	return fmt.Sprintf("; %s", c.link.denied(denied))
+	return fmt.Sprintf("; %s", err)
 }

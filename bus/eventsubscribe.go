@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -156,7 +157,7 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *dura
 	if err := validEndpoints(c.plane, c.host, endpoints); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
+	ctx, cancel := context.WithTimeout(c.base, natsconn.DefaultTimeout)
 	defer cancel()
 	if stored != nil {
 		if err := stored.subscribe(ctx, c, source, endpoints, stored); err != nil {
@@ -165,9 +166,7 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *dura
 		c.remember(endpoints)
 		return nil
 	}
-	w := c.link.newWitness()
-	defer w.dismiss()
-	if err := c.installIn(ctx, w, c.events.of(source), endpoints, c.subscribeAll); err != nil {
+	if err := c.install(ctx, c.events.of(source), endpoints, c.subscriptionsOf(endpoints), nil); err != nil {
 		return err
 	}
 	c.remember(endpoints)

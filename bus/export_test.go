@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
@@ -40,7 +41,7 @@ func (t *Table) Find(method, path string) (name string, values []string) {
 }
 
 // BrokerUser returns as whom the broker knows a connection, as errors tell.
-func (c *Conn) BrokerUser() string { return c.link.user() }
+func (c *Conn) BrokerUser() string { return c.broker.User() }
 
 // Knowledge is what a caller knows of those who answer a multicast.
 type Knowledge struct{ responders *responderCache }
@@ -147,8 +148,8 @@ func checkedCall() *clientCall {
 // RunningRequests returns how many requests could be cancelled.
 func RunningRequests(c *Conn) int {
 	count := 0
-	for i := range c.link.inflight.shards {
-		at := &c.link.inflight.shards[i]
+	for i := range c.shared.inflight.shards {
+		at := &c.shared.inflight.shards[i]
 		at.mu.Lock()
 		for _, each := range at.requests {
 			if each.conn == c {
@@ -212,7 +213,7 @@ func BesideInDocuments(c *Conn, port int, path string) int {
 const IdleTime = worker.IdleTime
 
 // IntakeCapacity is how many messages may have arrived without having been looked at.
-const IntakeCapacity = intakeCapacity
+const IntakeCapacity = natsconn.IntakeCapacity
 
 // HoldResponses keeps a connection from looking at what comes, from the first ack or response on, until release is called.
 func HoldResponses(c *Conn) (release func()) {
@@ -227,11 +228,7 @@ func HoldResponses(c *Conn) (release func()) {
 }
 
 // KnownSubscriptions is how many subscriptions a connection and those that share its link have, and had without forgetting.
-func KnownSubscriptions(c *Conn) int {
-	c.link.dispatcher.mu.RLock()
-	defer c.link.dispatcher.mu.RUnlock()
-	return len(c.link.dispatcher.known)
-}
+func KnownSubscriptions(c *Conn) int { return c.broker.KnownSubscriptions() }
 
 // SendAsTooLarge has the calls of a connection leave as if a broker had just refused them as too large, and were then replaced
 // by the one that there is.
@@ -255,8 +252,14 @@ type CallRecord = callRecord
 // Traffic returns what a connection has counted.
 func (c *Conn) Traffic() metrics.Traffic { return c.reportTraffic() }
 
+// Drop has a connection drop a message.
+func Drop(c *Conn, why error) { c.drop("a.subject", why) }
+
+// Report passes an asynchronous error of nats.go to a connection.
+func Report(conn *Conn, err error) { conn.broker.HandleError(conn.NATS(), nil, err) }
+
 // FlushLog waits until the lines of a connection are written.
-func FlushLog(c *Conn) { c.link.lines.Flush(context.Background()) }
+func FlushLog(c *Conn) { c.shared.lines.Flush(context.Background()) }
 
 // IsReminding reports whether callers are to be reminded that they wait.
 func (c *Conn) IsReminding() bool { return c.pending.reminder.going.Load() }

@@ -33,7 +33,7 @@ func (d *departing) offer(acked peer) {
 
 // sendInParts sends the first part. The others follow once an instance has taken it: see pendingCall.
 func (t *natsTransport) sendInParts(ctx context.Context, request *clientCall) error {
-	payload := t.link.payload()
+	payload := t.broker.MaxPayload()
 	if request.waiting == nil {
 		return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nats.ErrMaxPayload,
 			"a multicast request must fit into one broker message of at most %d bytes; its body has %d bytes", payload, len(request.Body))
@@ -54,7 +54,7 @@ func (t *natsTransport) sendPart(ctx context.Context, to, reply string, part *wi
 	fits, err := t.publishRequest(ctx, to, reply, nil, part)
 	if err == nil && !fits {
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nats.ErrMaxPayload,
-			"the broker's message limit changed to %d bytes while a large request was being sent", t.link.payload())
+			"the broker's message limit changed to %d bytes while a large request was being sent", t.broker.MaxPayload())
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (s *pendingCall) over(ctx context.Context, ends time.Time) bool {
 
 // replyInParts sends a response that does not fit one message.
 func (t *natsTransport) replyInParts(to *serverCall, response *wire.Response) error {
-	cut, err := fragment.PlanResponse(response, t.link.payload())
+	cut, err := fragment.PlanResponse(response, t.broker.MaxPayload())
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (t *natsTransport) replyInParts(to *serverCall, response *wire.Response) er
 		fits, err := t.publishResponse(to, nil, cut.Response(number, response))
 		if err == nil && !fits {
 			err = status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, nats.ErrMaxPayload,
-				"the broker's message limit changed to %d bytes while a large response was being sent", t.link.payload())
+				"the broker's message limit changed to %d bytes while a large response was being sent", t.broker.MaxPayload())
 		}
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func (u *unfinished) verifyToken(first *serverCall, kept *unfinishedRequest) {
 		u.refuse(p.name, kept, err)
 		return
 	}
-	u.conn.link.workers.Run(p)
+	u.conn.broker.Workers.Run(p)
 }
 
 // Urgent is for the pool of workers.

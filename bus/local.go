@@ -34,7 +34,7 @@ func (s *shortCircuit) send(ctx context.Context, request *clientCall) error {
 // deliver hands a request to an instance that serves its address; false when there is none. An instance that was
 // picked cannot be removed before it has taken the request, so that Close waits for the handler.
 func (s *shortCircuit) deliver(request *clientCall) (bool, error) {
-	local := s.caller.link.local
+	local := s.caller.shared.local
 	local.mu.RLock()
 	defer local.mu.RUnlock()
 	callee, found := local.pickLocked(s.caller.plane, request.address)
@@ -59,7 +59,7 @@ func (s *shortCircuit) deliver(request *clientCall) (bool, error) {
 		s.check.message(s.caller, in, request)
 	}
 	if callee.receive(in, nil) {
-		callee.link.workers.Run(in)
+		callee.broker.Workers.Run(in)
 	}
 	return true, nil
 }
@@ -158,14 +158,14 @@ type none struct{}
 // newRequest makes the request of a call, by value when it may stay in the process. Then the caller adds what takes the
 // results.
 func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
-	if !c.circuit || c.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.link.local.serves(c.plane, to.template.address.Host) {
+	if !c.circuit || c.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.shared.local.serves(c.plane, to.template.address.Host) {
 		return to.request(arguments)
 	}
 	request := to.withBody(nil)
 	if args, ok := arguments.(Args); ok {
 		arguments = map[string]any(args)
 	}
-	request.given = unused[localValues](&c.link.spare.givens)
+	request.given = unused[localValues](&c.shared.spare.givens)
 	request.given.to, request.given.arguments, request.given.limit = to, arguments, c.unfinished.limit
 	return request, nil
 }

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -60,32 +57,6 @@ func TestConn_JunkWithBlockedLog(t *testing.T) {
 	if got := log.count("message dropped"); got != 10 {
 		t.Errorf("%d lines of dropped messages, want 10:\n%s", got, log)
 	}
-}
-
-// TestLogThrottle_LeftOut holds that the first lines of each reason are written, and later one that counts those between.
-func TestLogThrottle_LeftOut(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		throttle := bus.NewLogThrottle(2, 10*time.Second)
-		var got []string
-		admit := func(reason string) {
-			if leftOut, ok := throttle.Admit(reason); ok {
-				got = append(got, fmt.Sprint(reason[:1], leftOut))
-			}
-		}
-		for range 5 {
-			admit("a")
-		}
-		admit("b")
-		time.Sleep(10 * time.Second)
-		admit("a")
-		for number := range 500 { // more than are told apart
-			admit("c" + strings.Repeat("x", number))
-		}
-		if want := []string{"a0", "a0", "b0", "a3", "c0"}; !slices.Equal(got[:min(len(got), len(want))], want) || len(got) != 4+62+2 {
-			t.Errorf("%d lines: %s", len(got), got)
-		}
-	})
 }
 
 // panickyWriter is a log writer that panics.

@@ -110,7 +110,7 @@ func (c *Conn) gather(ctx context.Context, waiting *pendingMulticast, yield func
 	if err := c.nats.send(ctx, sent); err != nil {
 		return err
 	}
-	waiting.probe = multicastProbe{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.link.state.graceExpired()}
+	waiting.probe = multicastProbe{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.broker.GraceExpired()}
 	left, noted := true, false // left: by whoever ranges over the answers, with break, return or a panic
 	defer func() {
 		waiting.probe.end()

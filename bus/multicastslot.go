@@ -54,7 +54,7 @@ func (s *pendingMulticast) expectAll(before memory) {
 	for range before.names {
 		s.members = append(s.members, member{})
 	}
-	s.hasty = before.hasty && s.conn.link.conn().ConnectedClusterName() == ""
+	s.hasty = before.hasty && s.conn.broker.NATS().ConnectedClusterName() == ""
 }
 
 func (s *pendingMulticast) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
@@ -205,7 +205,7 @@ func (s *pendingMulticast) denied(subject string) {
 	if subject != s.call.subject || s.noSubscriber || s.acked > 0 {
 		return
 	}
-	failed := s.conn.forbidden(subject)
+	failed := s.conn.broker.Forbidden(subject)
 	failed.MsgID = s.call.MsgID
 	s.noSubscriber, s.inbox = true, append(s.inbox, outcome{failed: failed})
 	s.wake()
@@ -313,10 +313,10 @@ func (s *pendingMulticast) believes(ctx context.Context) bool {
 func (s *pendingMulticast) catchUp(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, earlier(s.ends, time.Now().Add(multicastQuiet)))
 	defer cancel()
-	if s.conn.link.flush(ctx) != nil {
+	if s.conn.broker.Flush(ctx) != nil {
 		return false
 	}
-	s.conn.link.dispatcher.barrier(ctx)
+	s.conn.broker.Barrier(ctx)
 	return ctx.Err() == nil
 }
 

@@ -23,7 +23,7 @@ func (c *Conn) observe(measure func(context.Context, endedCall), log func(endedC
 				call := endedCall{x, err, x.Status(err), x.Elapsed()}
 				measure(ctx, call)
 				c.tapEnded(call)
-				c.link.lines.Protect(func() { log(call) })
+				c.shared.lines.Protect(func() { log(call) })
 			}()
 			return next(ctx, x)
 		}

@@ -24,7 +24,7 @@ type ConnectOption func(*connectConfig)
 func WithURL(url string) ConnectOption {
 	return func(c *connectConfig) {
 		if url != "" {
-			c.linkConfig.url, c.urlGiven = url, true
+			c.broker.URL, c.urlGiven = url, true
 		}
 	}
 }
@@ -42,7 +42,7 @@ func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 			c.errs = append(c.errs, errors.New("bus.WithBroker: pass a pointer to a broker, such as the one that broker.Start returns"))
 			return
 		}
-		c.linkConfig.provider, c.testBroker = broker, isOfTest
+		c.broker.Provider, c.testBroker = broker, isOfTest
 	}
 }
 
@@ -55,7 +55,7 @@ func WithNATS(connection *nats.Conn) ConnectOption {
 		if connection == nil {
 			c.errs = append(c.errs, errors.New("bus.WithNATS: the connection is nil"))
 		}
-		c.linkConfig.nats = connection
+		c.broker.NATS = connection
 	}
 }
 
@@ -68,7 +68,7 @@ func WithoutSharing() ConnectOption {
 // WithoutBatching writes each message to the broker connection as soon as the broker client does. Default: messages
 // that several goroutines send at about the same time leave in one write; a message sent alone is not delayed by it.
 func WithoutBatching() ConnectOption {
-	return func(c *connectConfig) { c.linkConfig.unbatched = true }
+	return func(c *connectConfig) { c.broker.Unbatched = true }
 }
 
 // WithoutServiceProtocol keeps the connection from answering the service protocol of NATS ($SRV.PING, $SRV.INFO,
@@ -81,7 +81,7 @@ func WithoutServiceProtocol() ConnectOption {
 // WithConnectTimeout sets how long Connect tries to reach the broker, which may be started later. With 0 it tries once, for programs
 // that people wait for: where no broker listens it fails at once. Default: 5 s.
 func WithConnectTimeout(timeout time.Duration) ConnectOption {
-	return func(c *connectConfig) { c.linkConfig.connectTimeout = timeout }
+	return func(c *connectConfig) { c.broker.ConnectTimeout = timeout }
 }
 
 // WithPlane sets the communication plane, [A-Za-z0-9_-]+. Services on different planes never meet. Default:

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/internal/natsconn"
 )
 
 // fragile is a broker that a connection can be cut off from. It is quiet whenever the clock of a bubble moves.
@@ -35,7 +36,7 @@ func (f *fragile) InProcessConn() (net.Conn, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.away {
-		return nil, errOutOfReach()
+		return nil, natsconn.ErrOutOfReach()
 	}
 	conn, err := f.InProcessConnProvider.InProcessConn()
 	f.conns = append(f.conns, conn)

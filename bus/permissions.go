@@ -196,27 +196,8 @@ func (c *Conn) ownPublications() []Permission {
 // ownSubscriptions are what this instance has subscribed to, as any instance of its host would have.
 func (c *Conn) ownSubscriptions() []Permission {
 	var allowed []Permission
-	responses := subject.Response(c.plane, c.host, anyLabel)
-	for _, s := range c.subscribed() {
-		if s.optional {
-			continue
-		}
-		one := Permission{Subject: s.subject, Queue: s.queue}
-		switch s.subject {
-		case c.nats.response:
-			one.Subject, one.For = responses, "acks and responses to its calls"
-		case c.nats.response + "." + anyLabel:
-			one.Subject, one.For = responses+"."+anyLabel, "notices that nobody subscribes, answers by allow_responses"
-		case subject.Instance(c.plane, c.host, c.id):
-			one.Subject, one.For = subject.Instance(c.plane, c.host, anyLabel), "calls to one instance"
-		default:
-			if inbox, ok := strings.CutPrefix(s.subject, c.nats.response+"."+storedInbox+"."); ok {
-				one.Subject, one.For = responses+"."+storedInbox+"."+inbox, "stored events"
-				break
-			}
-			one.For = c.purposeOf(s.subject)
-		}
-		allowed = append(allowed, one)
+	for _, s := range c.session.Subscriptions() {
+		allowed = append(allowed, Permission{Subject: cmp.Or(s.Pattern, s.Subject), Queue: s.Queue, For: s.For})
 	}
 	slices.SortStableFunc(allowed, func(a, b Permission) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Subject, b.Subject))
@@ -236,14 +217,16 @@ const (
 	forServiceProtocol = "optional: being shown by nats micro"
 )
 
-func (c *Conn) purposeOf(subscribed string) string {
-	if strings.HasPrefix(subscribed, c.plane+"."+strconv.Itoa(controlPort)+".") {
+// purpose returns what a subscription for the endpoint is for.
+func (e *endpoint) purpose() string {
+	switch e.Port {
+	case controlPort:
 		return forControl
-	}
-	if strings.HasPrefix(subscribed, c.plane+"."+strconv.Itoa(eventPort)+".") {
+	case eventPort:
 		return forEvent
+	default:
+		return forEndpoint
 	}
-	return forEndpoint
 }
 
 // rank puts what every instance has before what is special to this one.

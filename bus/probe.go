@@ -51,10 +51,10 @@ func (p *prober) ask(instances []peer) {
 		}
 		token := p.renew(instance)
 		to := subject.Response(p.conn.plane, instance.host, instance.id)
-		if p.conn.link.denies(to) {
+		if p.conn.broker.Denies(to) {
 			continue // no probe can be sent: wait for the answer
 		}
-		if err := p.conn.link.publishNow(to, p.conn.nats.response+"."+token, nil); err != nil {
+		if err := p.conn.broker.PublishNow(to, p.conn.nats.response+"."+token, nil); err != nil {
 			p.conn.log(p.conn.logger.Debug().Err(err).Str("callee", instance.id+"."+instance.host),
 				"cannot ask the broker whether the instance is still there")
 		}
@@ -89,7 +89,7 @@ func (p *prober) absent(to *question) {
 
 // review returns who is lost, and whether another instance has to be asked again soon.
 func (p *prober) review() (lost []peer, suspects bool) {
-	settling := p.conn.link.state.recent() // many are back later than this process
+	settling := p.conn.broker.IsSettling() // many are back later than this process
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for instance, asked := range p.asked {
@@ -164,10 +164,10 @@ func (p *unicastProbe) first() time.Duration {
 func (p *unicastProbe) round() (time.Duration, error) {
 	p.waited += p.pause
 	switch acked := p.slot.acked(); {
-	case !acked && !p.local && p.conn.link.state.recent():
+	case !acked && !p.local && p.conn.broker.IsSettling():
 		p.pause = probeInterval // no ack can have come; the end of the outage, or of its grace, decides
-	case !acked && p.conn.link.deniedSince(p.slot.report, p.slot.subject):
-		return 0, p.conn.forbidden(p.slot.subject)
+	case !acked && p.conn.broker.DeniedSince(p.slot.report, p.slot.subject):
+		return 0, p.conn.broker.Forbidden(p.slot.subject)
 	case !acked && p.waited >= p.slot.ackWait:
 		return 0, status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrNoAck,
 			"no ack from %s within %s", p.slot.host, p.slot.ackWait)

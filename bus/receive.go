@@ -160,7 +160,7 @@ func (c *Conn) admitRequest(in *serverCall) error {
 		return err
 	}
 	in.prepare(c)
-	c.link.inflight.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
+	c.shared.inflight.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (in *serverCall) Do(queued bool) {
 	room := c.limiterFor(in.endpoint)
 	defer room.Done()
 	c.handle(in, room)
-	c.link.reuse(in)
+	c.shared.reuse(in)
 }
 
 // Urgent reports whether the framework itself asks: that does not wait for handlers.
@@ -222,7 +222,7 @@ func (c *Conn) handle(in *serverCall, room *worker.Limiter) {
 		if response == nil {
 			response = c.logAndEncode(in, in.failed(crash(recover())))
 		}
-		c.link.inflight.remove(&in.serving)
+		c.shared.inflight.remove(&in.serving)
 		in.freeParts()
 		in.releaseSlot(room) // before the caller can make its next call
 		c.awaitBroker(in)

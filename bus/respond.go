@@ -22,7 +22,7 @@ func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
 		line = line.Bytes("stack", handler.stack)
 	}
 	if in.serving.conn != nil { // on the goroutine of its handler
-		c.link.lines.Protect(func() { line.Msg("request failed") })
+		c.shared.lines.Protect(func() { line.Msg("request failed") })
 	} else {
 		c.log(line, "request failed")
 	}
@@ -67,12 +67,12 @@ func notFoundError(address subject.Address, methods []string) *Error {
 
 // acknowledge tells the caller that its request has arrived, before any queueing.
 func (c *Conn) acknowledge(in *serverCall) {
-	ack := c.link.spare.newResponse()
+	ack := c.shared.spare.newResponse()
 	ack.Status, ack.OpCode = http.StatusAccepted, wire.OpAck
 	if err := c.reply(in, ack); err != nil {
 		c.logLost(in, "ack", err)
 	}
-	c.link.spare.reuseResponse(ack) // no code keeps it
+	c.shared.spare.reuseResponse(ack) // no code keeps it
 }
 
 // limitResponseSize is the [Interceptor] that makes an error of a response that is too large, as those that stand around have to see it as
@@ -161,4 +161,15 @@ func (c *Conn) reply(in *serverCall, response *wire.Response) error {
 		return err
 	}
 	return in.back.reply(in, c.headOf(in, response), response)
+}
+
+// awaitBroker holds a response back while the broker is away, and until its caller may be back, too, for as long as that waits
+// for one.
+func (c *Conn) awaitBroker(in *serverCall) {
+	if in.backTo == "" || !c.broker.WasAwaySince(in.began) {
+		return
+	}
+	ctx, cancel := context.WithDeadline(c.base, in.serving.deadline)
+	defer cancel()
+	c.broker.AwaitReturn(ctx) // while there is no broker the response is lost, and respond logs it
 }

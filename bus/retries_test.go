@@ -5,8 +5,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -14,43 +12,6 @@ import (
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
 )
-
-// TestEachReasonIsLoggedOnceAMinute takes as many reasons as the broker client tells.
-func TestEachReasonIsLoggedOnceAMinute(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var retries bus.LogThrottle
-		logged := 0
-		try := func(times int, reasons ...string) {
-			for range times {
-				for _, reason := range reasons {
-					if _, ok := retries.Admit(reason); ok {
-						logged++
-					}
-				}
-				time.Sleep(100 * time.Millisecond)
-			}
-		}
-		for _, step := range []struct {
-			what string
-			do   func()
-			want int
-		}{
-			{"a minute", func() { try(600, "refused") }, 1},
-			{"longer", func() { try(10, "refused") }, 2},
-			{"another reason", func() { try(10, "a certificate") }, 3},
-			{"the broker was back", func() { retries.Forget(); try(10, "a certificate") }, 4},
-			{"reasons in turn", func() { try(10, "no route", "no such host") }, 6},
-			{"ports", func() { try(10, "read 127.0.0.1:40001: reset", "read 127.0.0.1:40002: reset") }, 7},
-			{"times", func() { try(10, "expired, it is 09:00:00Z", "expired, it is 09:00:01Z") }, 8},
-			{"the words of the broker", func() { try(10, "nats: authorization violation", "nats: Authorization Violation") }, 9},
-		} {
-			if step.do(); logged != step.want {
-				t.Errorf("%s: %d lines, want %d", step.what, logged, step.want)
-			}
-		}
-	})
-}
 
 // TestWhyTheBrokerStaysAway loses the broker. At one address nobody listens any more, at the other somebody with a certificate
 // of another authority. The environment belongs to the process, so it does not run beside others.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
@@ -167,9 +168,9 @@ func (c *Conn) register(endpoints []*endpoint) error {
 		return err
 	}
 	endpoints = append(endpoints, documents...)
-	ctx, cancel := context.WithTimeout(c.base, defaultConnectTimeout)
+	ctx, cancel := context.WithTimeout(c.base, natsconn.DefaultTimeout)
 	defer cancel()
-	if err := c.installChecked(ctx, endpoints); err != nil {
+	if err := c.install(ctx, c.router, endpoints, c.subscriptionsOf(endpoints), nil); err != nil {
 		return err
 	}
 	c.remember(endpoints)
@@ -178,18 +179,10 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	c.warnOfOpenMethods(endpoints)
 	if !c.serving {
 		c.serving = true
-		c.link.services.join(ctx, c)
+		c.shared.services.join(ctx, c)
 	}
 	c.announce(ctx, "hello")
 	return nil
-}
-
-// installChecked installs endpoints of which the broker refuses nothing.
-func (c *Conn) installChecked(ctx context.Context, endpoints []*endpoint) error {
-	defer c.link.checking()()
-	w := c.link.newWitness()
-	defer w.dismiss()
-	return c.install(ctx, w, endpoints)
 }
 
 // remember keeps the endpoints that Traffic reports.
@@ -251,12 +244,6 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 	return errs
 }
 
-// install puts endpoints into the router, which holds all their state, and only then subscribes. When it returns
-// the broker knows of them.
-func (c *Conn) install(ctx context.Context, w *asyncErrCollector, endpoints []*endpoint) error {
-	return c.installIn(ctx, w, c.router, endpoints, c.subscribeAll)
-}
-
 // chain composes what the requests of each endpoint pass through.
 func (c *Conn) chain(endpoints []*endpoint) (err error) {
 	for _, e := range endpoints {
@@ -272,26 +259,25 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 	return nil
 }
 
-// installIn is install with another router, and another way to subscribe.
-func (c *Conn) installIn(ctx context.Context, w *asyncErrCollector, router *router, endpoints []*endpoint, subscribe func([]*endpoint) error) error {
+// install puts endpoints into a router, which holds all their state, and only then subscribes. When it returns the broker knows of them.
+// after, if it is not nil, runs then, and takes them back if it fails.
+func (c *Conn) install(ctx context.Context, into *router, endpoints []*endpoint, subscriptions []*natsconn.Subscription, after func() error) error {
 	if err := c.chain(endpoints); err != nil {
 		return err
 	}
-	if err := router.add(endpoints); err != nil {
+	if err := into.add(endpoints); err != nil {
 		return err
 	}
-	before := c.subscribed()
-	err := subscribe(endpoints)
-	if err == nil {
-		err = c.link.flush(ctx)
-	}
-	if err == nil {
-		err = c.checkSubscriptions(ctx, w)
-	}
+	err := c.session.Attempt(ctx, func() error {
+		for _, each := range subscriptions {
+			if err := c.session.Subscribe(each); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, after)
 	if err != nil {
-		c.unsubscribe(before)
-		router.remove(endpoints)
-		_ = c.link.flush(ctx) // until the broker knows, calls would still be sent here, where no instance takes them
+		into.remove(endpoints)
 	}
 	return c.closedMeanwhile(err)
 }
@@ -308,20 +294,21 @@ func (e *endpoint) subject(plane, host string, route restmap.Route) string {
 	return subject.Subscription(plane, strconv.Itoa(e.Port), host, route.Method, tokens(route.Pattern)...)
 }
 
-func (c *Conn) subscribeAll(endpoints []*endpoint) error {
+// subscriptionsOf returns what brings the requests for endpoints.
+func (c *Conn) subscriptionsOf(endpoints []*endpoint) (subscriptions []*natsconn.Subscription) {
 	for _, e := range endpoints {
 		if e.addressed {
 			continue
 		}
 		for i := range e.mapped.Routes {
 			route := &e.mapped.Routes[i]
-			added := &subscription{subject: e.subject(c.plane, e.hostOf(c), *route), queue: e.brokerQueue(c), through: subscribedRouteOf(e, route)}
-			if err := c.subscribe(added); err != nil {
-				return err
-			}
+			subscriptions = append(subscriptions, &natsconn.Subscription{
+				Subject: e.subject(c.plane, e.hostOf(c), *route), Queue: e.brokerQueue(c), For: e.purpose(),
+				Receive: c.receiverOf(subscribedRouteOf(e, route)),
+			})
 		}
 	}
-	return nil
+	return subscriptions
 }
 
 // lintMethods warns of methods that a struct mostly has for the program that it is in, and that its callers now have, too: a

@@ -4,30 +4,41 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/wire"
 )
 
-// serviceProtocol answers the service protocol of NATS (ADR-32, package micro of nats.go) for all services of a link, so
-// that "nats micro" shows them. What is asked of all services comes through one subscription of the link; what is asked of
-// a name or of an instance, through two of each connection that serves something. The broker may deny them: then nothing is
-// shown, and all else works.
+// serviceProtocol answers the service protocol of NATS (ADR-32, package micro of nats.go) for all services on a broker connection, so
+// that "nats micro" shows them. Requests to all services come through one subscription; requests to a name or to an instance, through
+// two for each service. The broker may deny them: then nothing is shown, and all else works.
 type serviceProtocol struct {
-	link *link
+	broker  *natsconn.Conn
+	session *natsconn.Session
+	logger  zerolog.Logger
 
-	mu        sync.Mutex // protects all below
-	members   []*Conn    // which serve something
-	all       *nats.Subscription
-	denied    bool // to ask of all
+	mu        sync.Mutex                         // protects all below
+	members   map[*Conn][]*natsconn.Subscription // which serve something, and what brings requests to them alone
+	all       []*natsconn.Subscription           // what brings requests to all; empty without members
+	denied    bool                               // requests to all
 	requests  []serviceRequest
 	answering bool
 	replies   []string // where the latest answers went, maxServiceRequests at most
 	oldest    int      // of them, when there are so many
+}
+
+func newServiceProtocol(broker *natsconn.Conn, logger zerolog.Logger) *serviceProtocol {
+	p := &serviceProtocol{broker: broker, logger: logger, members: make(map[*Conn][]*natsconn.Subscription)}
+	p.session = broker.Open(p, "", logger)
+	return p
 }
 
 // serviceRequest is a message of the service protocol.
@@ -44,29 +55,28 @@ const (
 	allServices   = servicePrefix + anyLabel
 )
 
-// serviceSubject is where those are asked that have one name; [Conn.appear] says more.
+// serviceSubject is the subject of requests to a name; see [serviceProtocol.subscribeTo].
 func (c *Conn) serviceSubject() string { return allServices + "." + serviceName(c.host) }
 
 // isListed reports whether a connection answers the protocol, where it is allowed to.
 func (c *Conn) isListed() bool { return !c.unlisted && len(c.servedEndpoints()) > 0 }
 
-// join shows a connection that serves something. What the broker denies is noticed here, before the names are subscribed
-// to, so that a broker without these permissions has one line in its log for each link.
+// join shows a connection that serves something. It waits until the broker has denied the subscription for all, if it does, before the
+// names are subscribed to: so a broker without these permissions has one line in its log for each broker connection.
 func (p *serviceProtocol) join(ctx context.Context, c *Conn) {
 	if c.unlisted {
 		return
 	}
-	p.link.denying.Lock()
-	defer p.link.denying.Unlock()
-	before := p.link.conn().LastError()
+	defer p.broker.ExpectingDenial()()
+	before := p.broker.LastReport()
 	first, err := p.add(c)
 	if err == nil && first {
-		err = p.link.flush(ctx)
+		err = p.broker.Flush(ctx)
 		p.examine(before)
 	}
 	if err == nil && !p.isDenied() {
-		if err = c.appear(); err == nil {
-			err = p.link.flush(ctx)
+		if err = p.subscribeTo(c); err == nil {
+			err = p.broker.Flush(ctx)
 		}
 	}
 	if err != nil {
@@ -74,43 +84,44 @@ func (p *serviceProtocol) join(ctx context.Context, c *Conn) {
 	}
 }
 
-// add makes a connection a member. The first one brings the subscription.
+// add makes a connection a member. The first one brings the subscription for all.
 func (p *serviceProtocol) add(c *Conn) (first bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.isClosing() {
 		return false, ErrClosed
 	}
-	if !slices.Contains(p.members, c) {
-		p.members = append(p.members, c)
+	if _, isMember := p.members[c]; !isMember {
+		p.members[c] = nil
 	}
-	if p.all != nil {
+	if len(p.all) > 0 {
 		return false, nil
 	}
 	p.denied = false
-	return true, p.subscribeLocked(p.link.conn())
+	all := p.subscription(allServices, nil)
+	if err := p.session.Subscribe(all); err != nil {
+		return true, err
+	}
+	p.all = []*natsconn.Subscription{all}
+	return true, nil
 }
 
-// subscribeLocked asks for what is asked of all.
-func (p *serviceProtocol) subscribeLocked(on *nats.Conn) (err error) {
-	p.all, err = p.link.dispatcher.subscribe(on, &subscription{subject: allServices, receive: func(message *nats.Msg) *serverCall {
-		p.take(message, nil)
-		return nil
-	}})
-	return err
+// subscription brings requests to a connection; nil stands for all.
+func (p *serviceProtocol) subscription(subject string, asked *Conn) *natsconn.Subscription {
+	return &natsconn.Subscription{Subject: subject, Receive: func(message *nats.Msg, _ *wire.Reader) worker.Job {
+		return p.take(message, asked)
+	}}
 }
 
-// examine looks whether the broker has denied the subscription since before. It has answered a flush.
+// examine notes whether the broker has denied the subscription for all since a report. The broker has answered a flush.
 func (p *serviceProtocol) examine(before error) {
-	last := p.link.conn().LastError()
-	denied, ok := permissionViolationOf(last)
-	if !ok || last == before || denied != (permissionViolation{subject: allServices}) { //nolint:errorlint // the very same report
+	if !p.broker.IsNewViolation(before, natsconn.Violation{Subject: allServices}) {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.denied = true
-	p.link.log(p.link.logger.Info().Str("subject", allServices), "the broker does not let "+p.link.user()+
+	p.broker.Lines.Add(p.logger.Info().Str("subject", allServices), "the broker does not let "+p.broker.User()+
 		" answer the command nats micro, which is optional; see docs/nats.md")
 }
 
@@ -120,62 +131,53 @@ func (p *serviceProtocol) isDenied() bool {
 	return p.denied
 }
 
-// leave ends that a connection is shown.
+// leave ends that a connection is shown. It is the first step of closing the connection.
 func (p *serviceProtocol) leave(c *Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.members = slices.DeleteFunc(p.members, func(member *Conn) bool { return member == c })
-	if len(p.members) == 0 && p.all != nil {
-		p.link.dispatcher.forget(p.all)
-		p.all = nil
+	ended := p.members[c]
+	delete(p.members, c)
+	if len(p.members) == 0 {
+		ended, p.all = append(ended, p.all...), nil
 	}
+	p.session.Unsubscribe(ended)
 }
 
-// resubscribe moves the subscription to another broker connection.
-func (p *serviceProtocol) resubscribe(on *nats.Conn) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all == nil {
-		return nil
-	}
-	p.link.dispatcher.deregister(p.all)
-	return p.subscribeLocked(on)
-}
-
-// expects reports whether a denial is of the protocol's own: no error, but how the broker was set up, or who asked.
-func (p *serviceProtocol) expects(denied permissionViolation) bool {
-	if !denied.publish {
-		return denied.subject == allServices || strings.HasPrefix(denied.subject, allServices+".")
+// Expects reports whether a denial is of the protocol: it is no error, but how the broker was set up, or where the request came from.
+func (p *serviceProtocol) Expects(denied natsconn.Violation) bool {
+	if !denied.Publish {
+		return denied.Subject == allServices || strings.HasPrefix(denied.Subject, allServices+".")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Contains(p.replies, denied.subject)
+	return slices.Contains(p.replies, denied.Subject)
 }
 
-// appear subscribes to what is asked of the name, and of this instance. To subscribe to one subject for all instances would
-// take what is asked of others, whom the broker would then not report as absent.
-func (c *Conn) appear() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slices.ContainsFunc(c.subscriptions, (*subscription).isOptional) {
+// PublishDenied does nothing: an answer that is not sent is missed by its caller alone.
+func (*serviceProtocol) PublishDenied(string) {}
+
+// Reconnected does nothing.
+func (*serviceProtocol) Reconnected() {}
+
+// Dropped does nothing: the panic of a receiver is logged already.
+func (*serviceProtocol) Dropped(string, error) {}
+
+// subscribeTo subscribes to the requests to the name of a connection, and to its instance. One subscription for all instances would
+// also get the requests to others, which the broker would then not report as absent.
+func (p *serviceProtocol) subscribeTo(c *Conn) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	made, isMember := p.members[c]
+	if !isMember || len(made) > 0 {
 		return nil
 	}
 	for _, subject := range []string{c.serviceSubject(), c.serviceSubject() + "." + c.id} {
-		if err := c.listenLocked(&subscription{subject: subject, optional: true, receive: c.receiveServiceRequest}); err != nil {
+		added := p.subscription(subject, c)
+		if err := p.session.Subscribe(added); err != nil {
 			return err
 		}
+		p.members[c] = append(p.members[c], added)
 	}
-	return nil
-}
-
-// disappear is the first step of leaving.
-func (c *Conn) disappear() {
-	c.link.services.leave(c)
-	c.unsubscribe(slices.DeleteFunc(c.subscribed(), (*subscription).isOptional))
-}
-
-func (c *Conn) receiveServiceRequest(message *nats.Msg) *serverCall {
-	c.link.services.take(message, c)
 	return nil
 }
 
@@ -249,31 +251,30 @@ const (
 	verbStats = "STATS"
 )
 
-// take has a request answered on another goroutine than the one that takes messages in. What it says beside its subject does not count.
-func (p *serviceProtocol) take(message *nats.Msg, asked *Conn) {
+// take queues a request, and returns the job that answers it unless that runs already. Only the subject of the request counts.
+func (p *serviceProtocol) take(message *nats.Msg, asked *Conn) worker.Job {
 	verb, _, _ := strings.Cut(strings.TrimPrefix(message.Subject, servicePrefix), ".")
 	if !slices.Contains([]string{verbPing, verbInfo, verbStats}, verb) || !p.mayAnswer(message.Reply) {
-		return
+		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.requests) >= maxServiceRequests {
-		return
+		return nil
 	}
 	p.requests = append(p.requests, serviceRequest{verb, message.Reply, asked})
-	if !p.answering {
-		p.answering = true
-		p.link.workers.Run(p)
+	if p.answering {
+		return nil
 	}
+	p.answering = true
+	return p
 }
 
-// mayAnswer reports whether answers may go to a reply subject. It is chosen by who asks, and the answer is sent in our name: it
+// mayAnswer reports whether answers may go to a reply subject. The client that asks chooses it, and the answer is sent in our name: it
 // must not get where only we may publish. That is what begins with $, such as the subjects of JetStream and of its
 // key-value stores, and all of the planes.
 func (p *serviceProtocol) mayAnswer(to string) bool {
-	return to != "" && !strings.HasPrefix(to, "$") && !slices.ContainsFunc(p.link.members(), func(c *Conn) bool {
-		return strings.HasPrefix(to, c.plane+".")
-	})
+	return to != "" && !strings.HasPrefix(to, "$") && !p.broker.OwnsSubject(to)
 }
 
 // Urgent is for the pool of workers.
@@ -305,7 +306,7 @@ func (p *serviceProtocol) next() (next serviceRequest, members []*Conn, ok bool)
 	if next.asked != nil {
 		return next, []*Conn{next.asked}, true
 	}
-	return next, slices.Clone(p.members), true
+	return next, slices.Collect(maps.Keys(p.members)), true
 }
 
 // noteReplyLocked keeps where an answer goes, for [serviceProtocol.expects].
@@ -326,11 +327,11 @@ func (c *Conn) answerServiceRequest(asked serviceRequest) {
 	defer c.controls.Done()
 	defer c.controls.Release()
 	if asked.asked == nil { // it may have come after a time in which the broker denied it
-		_ = c.appear() // it fails when the broker is gone, and is tried again with the next one
+		_ = c.shared.services.subscribeTo(c) // it fails when the broker is gone, and is tried again with the next one
 	}
 	answer, err := json.Marshal(c.serviceAnswer(asked.verb))
 	if err == nil {
-		err = c.link.publishNow(asked.reply, "", answer)
+		err = c.broker.PublishNow(asked.reply, "", answer)
 	}
 	if err != nil {
 		c.log(c.logger.Debug().Err(err).Str("verb", asked.verb), "cannot answer a request of the NATS service protocol")

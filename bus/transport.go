@@ -3,13 +3,11 @@ package bus
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -63,7 +61,8 @@ type replier interface {
 
 // natsTransport carries messages over the broker, as text.
 type natsTransport struct {
-	link     *link
+	broker   *natsconn.Conn
+	spare    *spare
 	plane    string
 	response string // the response subject of this instance
 }
@@ -104,50 +103,35 @@ func (t *natsTransport) reply(to *serverCall, head *wire.ResponseHead, response 
 // publishRequest publishes a request, or a part of one; fits is false if it is too large for one message. A prepared head,
 // if there is one, saves writing what is the same for all requests of an operation.
 func (t *natsTransport) publishRequest(ctx context.Context, to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
-	if t.link.refuses(len(request.Body)) { // it is not even written
+	if t.broker.Exceeds(len(request.Body)) { // it is not even written
 		return false, nil
 	}
-	buffer := unused[[]byte](&t.link.spare.buffers)
+	buffer := t.broker.Buffer()
 	if head != nil {
 		*buffer = head.AppendRequest((*buffer)[:0], request)
 	} else {
 		*buffer = wire.AppendRequest((*buffer)[:0], request)
 	}
-	return t.published(buffer, t.link.publish(ctx, request.TimeBudget, to, reply, *buffer))
+	return t.broker.Send(ctx, request.TimeBudget, to, reply, buffer)
 }
 
 // publishResponse does so with an ack, a response, or a part of one. The response of a handler waits for room until the time of
 // its request is over. Others come from the goroutine that takes messages in, and wait for nothing.
 func (t *natsTransport) publishResponse(to *serverCall, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
-	if t.link.refuses(len(response.Body)) {
+	if t.broker.Exceeds(len(response.Body)) {
 		return false, nil
 	}
-	buffer := unused[[]byte](&t.link.spare.buffers)
+	buffer := t.broker.Buffer()
 	if head != nil {
 		*buffer = head.AppendResponse((*buffer)[:0], response)
 	} else {
 		*buffer = wire.AppendResponse((*buffer)[:0], response)
 	}
 	if response.OpCode == wire.OpAck || to.serving.conn == nil {
-		return t.published(buffer, t.link.publishNow(to.backTo, "", *buffer))
+		return t.broker.SendNow(to.backTo, buffer)
 	}
 	left := time.Until(to.serving.deadline)
-	return t.published(buffer, t.link.publish(to.serving.conn.base, left, to.backTo, "", *buffer))
-}
-
-// maxPooled is the largest buffer that is kept for the next message.
-const maxPooled = 1 << 20
-
-// published takes the outcome of publishing the content of a buffer, which is used again; fits is false if it was too large for one
-// message of the broker.
-func (t *natsTransport) published(buffer *[]byte, err error) (fits bool, _ error) {
-	if cap(*buffer) <= maxPooled {
-		t.link.spare.buffers.Put(buffer)
-	}
-	if errors.Is(err, nats.ErrMaxPayload) {
-		return false, nil
-	}
-	return err == nil, err
+	return t.broker.Send(to.serving.conn.base, left, to.backTo, "", buffer)
 }
 
 // callers caches the response subjects of callers, so that they are not built for each request.
@@ -195,14 +179,13 @@ func (c *callers) responseSubject(request *wire.Request, greets bool) (string, b
 // code outside this package may have kept is not used again: the context of a handler with its request, an answer that came
 // over the broker, and the exchange of a call that a user's interceptor has seen.
 
-// spare is the memory that the connections of a link leave to each other. With pools of its own each would keep some, and a
+// spare is the memory that the connections on one broker connection leave to each other. With pools of its own each would keep some, and a
 // pool that is used once takes 128 bytes for each core.
 type spare struct {
 	outgoing sync.Pool // of *clientCall
 	givens   sync.Pool // of *given
 	incoming sync.Pool // of *incoming that were answered
 	acks     sync.Pool // of *wire.Response, to parse the next one into
-	buffers  sync.Pool // of *[]byte, to write messages in; the broker client copies what it is given
 }
 
 // unused returns memory from a pool, or new memory.
@@ -220,15 +203,15 @@ func (c *Conn) reuse(answered *clientCall) {
 	}
 	if answered.given != nil {
 		*answered.given = localValues{}
-		c.link.spare.givens.Put(answered.given)
+		c.shared.spare.givens.Put(answered.given)
 	}
 	*answered = clientCall{}
-	c.link.spare.outgoing.Put(answered)
+	c.shared.spare.outgoing.Put(answered)
 }
 
 // newServerCall returns memory for a request, which is to be parsed into its Request.
 func (c *Conn) newServerCall() *serverCall {
-	in := unused[serverCall](&c.link.spare.incoming)
+	in := unused[serverCall](&c.shared.spare.incoming)
 	in.arrival = new(arrival)
 	in.Request = &in.read
 	in.Request.Header = in.fields[:0]
@@ -236,10 +219,10 @@ func (c *Conn) newServerCall() *serverCall {
 }
 
 // reuse takes back an answered request.
-func (l *link) reuse(in *serverCall) {
+func (s *shared) reuse(in *serverCall) {
 	if in.endpoint.unseen && !in.crashed && !in.lent && in.kept == nil {
 		*in = serverCall{}
-		l.spare.incoming.Put(in)
+		s.spare.incoming.Put(in)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
@@ -105,7 +106,7 @@ func (c *Conn) send(ctx context.Context, sent *clientCall) error {
 	in.Address, in.through, in.back, in.own = sent.address, &c.direct, localReplier{c}, true
 	in.copied(sent)
 	if c.receive(in, nil) {
-		c.link.workers.Run(in)
+		c.broker.Workers.Run(in)
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func (c *Conn) attempt(ctx context.Context, sent *clientCall, ends time.Time) (*
 		return nil, err
 	}
 	waiting := c.pending.newSlot(answeredBy(sent.address), c.ackWait)
-	waiting.subject, waiting.report = sent.subject, c.link.givenReport()
+	waiting.subject, waiting.report = sent.subject, c.broker.Report()
 	sent.waiting = waiting
 	c.pending.open(sent.MsgID, waiting)
 	defer func() {
@@ -147,7 +148,7 @@ func (c *Conn) await(ctx context.Context, sent *clientCall, s *pendingCall, ends
 	probe := unicastProbe{conn: c, slot: s, local: sent.local}
 	var outage <-chan struct{} // nil: no outage ends a call that has stayed in the process
 	if !sent.local {
-		outage = c.link.state.graceExpired()
+		outage = c.broker.GraceExpired()
 	}
 	if s.isRemindable(sent.TimeBudget) {
 		c.pending.reminder.expect(sent.MsgID)
@@ -200,7 +201,7 @@ func (c *Conn) await(ctx context.Context, sent *clientCall, s *pendingCall, ends
 func (c *Conn) outcome(s *pendingCall) (*wire.Response, error) {
 	response, err := s.outcome()
 	if errors.Is(err, errDenied) {
-		err = c.forbidden(s.subject)
+		err = c.broker.Forbidden(s.subject)
 	}
 	return response, err
 }
@@ -352,4 +353,10 @@ func (c *Conn) noResponder(request *clientCall, last error) *status.Error {
 	}
 	failed.MsgID = request.MsgID
 	return failed
+}
+
+// outlasted is the error for a call during which the broker went away for too long.
+func outlasted(host string) *status.Error {
+	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrDisconnected,
+		"the broker went away while the call to %s was under way, and did not come back within %s", host, natsconn.OutageGrace)
 }

@@ -31,7 +31,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 	}
 	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
 		// Without a server httputil.ReverseProxy takes itself to be in a test, and passes on half an answer as a whole one.
-		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.serving.conn.link.server), in)
+		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.serving.conn.shared.server), in)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ const (
 	maxParts = 1 << 16
 )
 
-// Plan says how a body is cut into fragments. The first fragment is the smallest but for the last one, as it has the whole heap.
+// Plan says how a body is cut into fragments. The first fragment is the smallest but for the last one, as it has the whole head.
 type Plan struct {
 	first, following int // bytes of the body
 	Count            int // of all fragments

@@ -1,0 +1,285 @@
+package natsconn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/internal/batch"
+	"github.com/busline/busline/bus/internal/logqueue"
+	"github.com/busline/busline/bus/internal/testbroker"
+	"github.com/busline/busline/bus/internal/worker"
+)
+
+// Dial connects to the broker that config names, and returns when messages can be sent. It tries until config.Timeout has passed or
+// ctx ends. name is what the broker shows. The Conn logs to logger, through lines. Call [Conn.Close] in the end.
+func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger, lines *logqueue.Queue) (*Conn, error) {
+	c := &Conn{
+		Lines: lines, Workers: new(worker.Pool), logger: logger, state: newConnState(),
+		turns: make(chan struct{}, 1), watched: make(chan struct{}),
+	}
+	c.dispatcher = newDispatcher(c)
+	c.quiet, _ = config.Provider.(testbroker.Quiet)
+	made, err := config.NATS, error(nil)
+	if made != nil {
+		err = awaitConnected(ctx, made)
+	} else {
+		made, err = c.dialOwn(ctx, name, config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.current.Store(made)
+	watching, cancel := context.WithCancel(context.Background()) // Close ends it
+	c.unwatch = cancel
+	go c.watch(watching)
+	return c, nil
+}
+
+// dialOwn makes a connection of our own, and notes how to make another one.
+func (c *Conn) dialOwn(ctx context.Context, name string, config Config) (*nats.Conn, error) {
+	options, err := c.natsOptions(name, config)
+	if err != nil {
+		return nil, err
+	}
+	c.owned = true
+	timeout := config.attemptTimeout()
+	c.redial = func(ctx context.Context) (*nats.Conn, error) {
+		return config.connect(ctx, timeout, options, &c.writer)
+	}
+	return dialUntil(ctx, config, c.redial)
+}
+
+// awaitConnected waits until a connection of the application is connected, and returns an error if it cannot be used.
+func awaitConnected(ctx context.Context, given *nats.Conn) error {
+	if given.Opts.NoEcho {
+		return errors.New("the connection given with bus.WithNATS was made with nats.NoEcho, so the services on it would not receive each other's messages: leave out nats.NoEcho")
+	}
+	changed := given.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer given.RemoveStatusListener(changed)
+	for !given.IsConnected() {
+		if given.IsClosed() {
+			return errors.New("the connection given with bus.WithNATS is closed")
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return notConnected(given, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// notConnected is the error for such a connection that the broker is not reached with.
+func notConnected(given *nats.Conn, err error) error {
+	return fmt.Errorf("the connection given with bus.WithNATS is not connected (%s): %w", given.Status(), err)
+}
+
+// dialUntil tries until the broker answers, the time is up or trying is pointless: a service may be started before its broker. Without
+// a ConnectTimeout it tries once.
+func dialUntil(ctx context.Context, config Config, try func(context.Context) (*nats.Conn, error)) (*nats.Conn, error) {
+	var before error // of an attempt that was not cut short
+	for {
+		connection, err := try(ctx)
+		if err == nil {
+			return connection, nil
+		}
+		if ctx.Err() != nil {
+			return nil, config.Unreachable(cmp.Or(before, err))
+		}
+		before = err
+		if config.Provider == nil && !isTransient(err) {
+			return nil, fmt.Errorf("connect to %s: %w; check BUS_NATS_URL, BUS_NATS_CREDS and the other BUS_NATS_ variables", config.address(), err)
+		}
+		if scheme := config.foreignScheme(); config.Provider == nil && scheme != "" {
+			return nil, fmt.Errorf("connect to %s: %w; a broker's URL has the scheme nats, tls, ws or wss, not %s: change BUS_NATS_URL or bus.WithURL", config.address(), err, scheme)
+		}
+		if config.ConnectTimeout == 0 {
+			return nil, config.Unreachable(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, config.Unreachable(err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// isTransient reports whether trying again can help, as it does when nothing listens yet.
+func isTransient(err error) bool {
+	if _, isFile := errors.AsType[*fs.PathError](err); isFile {
+		return false // of certificates or credentials, which cannot be read
+	}
+	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "remote error" {
+		return false // the broker is there, and does not take our certificate
+	}
+	_, isNetwork := errors.AsType[net.Error](err)
+	return isNetwork || errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout)
+}
+
+// ctxDialer is the dialer of one nats.Connect, which takes no context. Until nats.Connect returns, the end of the context closes what
+// was dialled. Afterwards nats.go reconnects with it.
+type ctxDialer struct {
+	provider nats.InProcessConnProvider // nil: it is dialled
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	writer   *atomic.Pointer[batch.Conn] // set to the latest connection that was dialled, if that is one
+
+	mu     sync.Mutex      // protects all below
+	ctx    context.Context // Background once nats.Connect has returned
+	unhook func() bool     // stops the end of ctx from closing the latest connection
+}
+
+// connect is nats.Connect for as long as ctx allows. If that ends it, the error is that of ctx. It sets writer to what the connection
+// writes to.
+func (c Config) connect(ctx context.Context, timeout time.Duration, options []nats.Option, writer *atomic.Pointer[batch.Conn]) (*nats.Conn, error) {
+	d := &ctxDialer{provider: c.Provider, writer: writer, ctx: ctx, unhook: func() bool { return true }}
+	made, err := nats.Connect(c.URL, slices.Concat(options, d.options(timeout, c.Unbatched))...)
+	d.connected()
+	if ctx.Err() == nil {
+		return made, err
+	}
+	if err == nil {
+		made.Close()
+	}
+	return nil, ctx.Err()
+}
+
+func (d *ctxDialer) options(timeout time.Duration, unbatched bool) []nats.Option {
+	options := []nats.Option{nats.Timeout(timeout), nats.SetCustomDialer(d)}
+	if d.provider != nil {
+		options = append(options, nats.InProcessServer(d))
+	}
+	if unbatched {
+		d.dial = (&net.Dialer{Timeout: timeout}).DialContext
+		return options
+	}
+	d.dial = (&batch.Dialer{Timeout: timeout}).DialContext
+	return append(options, nats.SkipHostLookup())
+}
+
+// Dial is for [nats.SetCustomDialer].
+func (d *ctxDialer) Dial(network, address string) (net.Conn, error) {
+	d.mu.Lock()
+	ctx := d.ctx
+	d.mu.Unlock()
+	return d.hook(d.dial(ctx, network, address))
+}
+
+// InProcessConn is for [nats.InProcessServer].
+func (d *ctxDialer) InProcessConn() (net.Conn, error) { return d.hook(d.provider.InProcessConn()) }
+
+func (d *ctxDialer) hook(conn net.Conn, err error) (net.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if writer, ok := conn.(*batch.Conn); ok {
+		d.writer.Store(writer)
+	}
+	d.unhook()
+	d.unhook = context.AfterFunc(d.ctx, func() { _ = conn.Close() })
+	return conn, nil
+}
+
+// connected notes that nats.Connect has returned.
+func (d *ctxDialer) connected() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unhook()
+	d.ctx = context.Background()
+}
+
+// natsOptions returns the settings that were measured to suit calls: never give up reconnecting, try often,
+// notice a dead peer in seconds, and keep nothing for later: a request in a reconnect buffer would run long
+// after its caller gave up.
+func (c *Conn) natsOptions(name string, config Config) ([]nats.Option, error) {
+	options := []nats.Option{
+		nats.Name(name),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // or two refusals in a row would end it for good
+		nats.CustomReconnectDelay(c.reconnectDelay),
+		nats.ReconnectBufSize(-1),
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(c.HandleError),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.logDisconnect(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.retryFailed(err) }),
+		nats.ReconnectHandler(func(connection *nats.Conn) {
+			c.retries.Forget()
+			c.log(c.logger.Info().Str("url", connection.ConnectedUrlRedacted()), "broker is back")
+		}),
+		nats.LameDuckModeHandler(func(*nats.Conn) { c.log(c.logger.Info(), "broker is about to shut down") }),
+	}
+	credentials, err := config.credentialOptions()
+	return append(options, credentials...), err
+}
+
+// Pauses between attempts to reach the broker again. They are random, so that not all clients come at once.
+const (
+	soonAgain  = 100 * time.Millisecond // on average, while a restart may be all that it is
+	laterAgain = 400 * time.Millisecond // on average, from then on
+	soonTries  = 50                     // attempts with the shorter pause
+)
+
+// reconnectDelay returns how long to wait when no broker could be reached so many times in a row. If a broker ended the connection
+// before it was ready, as with a wrong certificate, LastError has the reason only now.
+func (c *Conn) reconnectDelay(tries int) time.Duration {
+	if connection := c.NATS(); connection != nil {
+		c.retryFailed(connection.LastError())
+	}
+	average := laterAgain
+	if tries <= soonTries {
+		average = soonAgain
+	}
+	return average/2 + rand.N(average) //nolint:gosec // spreading is no secret
+}
+
+// HandleError takes the asynchronous errors of a connection of our own, from the callback of nats.go.
+func (c *Conn) HandleError(connection *nats.Conn, subscription *nats.Subscription, err error) {
+	if isRefusal(err) {
+		c.recordAsyncErr(err)
+	}
+	if denied, ok := ParseViolation(err); ok {
+		c.onViolation(denied)
+		return
+	}
+	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) { // which is told of each
+		if c.violations.add(Violation{Subject: everySubject}) {
+			c.log(c.logger.Error(), c.tooManySubscriptions(err).Error())
+		}
+		return
+	}
+	if errors.Is(err, nats.ErrSlowConsumer) {
+		for _, session := range c.allSessions() {
+			session.countDropped()
+		}
+		return
+	}
+	if isRefusedLogin(err) || !connection.IsConnected() { // of an attempt, as when our certificate has expired
+		c.retryFailed(err)
+		return
+	}
+	event := c.logger.Error().Err(err)
+	if subscription != nil {
+		event = event.Str("subject", subscription.Subject)
+	}
+	c.log(event, "error of the broker connection")
+}
+
+func (c *Conn) logDisconnect(err error) {
+	if err != nil { // nil: we closed it
+		c.log(c.logger.Warn().Err(err), "broker is out of reach")
+	}
+}

@@ -1,0 +1,157 @@
+package natsconn
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/wire"
+)
+
+// IntakeCapacity is how many messages may have arrived without having been taken. Taking one takes microseconds, and does not wait for
+// handlers, so the capacity is reached only if the process gets hardly any time. nats.go drops what arrives then.
+const IntakeCapacity = 32 << 10
+
+// dispatcher takes what the broker sends for all subscriptions of a Conn, on one goroutine: one message after the other, in the order of
+// their arrival. It runs no handler itself, because other messages wait for their acks.
+type dispatcher struct {
+	conn     *Conn
+	messages chan *nats.Msg
+	reader   wire.Reader // of that goroutine
+	handlers *worker.Backlog
+	controls *worker.Backlog // urgent jobs, which do not wait for handlers
+	starting sync.Once
+	ended    chan struct{}
+
+	mu    sync.RWMutex // protects known, from before a subscription is made until it is in there
+	known map[*nats.Subscription]*Subscription
+}
+
+func newDispatcher(c *Conn) *dispatcher {
+	return &dispatcher{
+		conn: c, messages: make(chan *nats.Msg, IntakeCapacity), handlers: worker.NewBacklog(c.Workers), controls: worker.NewBacklog(c.Workers),
+		ended: make(chan struct{}), known: make(map[*nats.Subscription]*Subscription),
+	}
+}
+
+// run takes messages until end.
+func (d *dispatcher) run() {
+	for {
+		message := <-d.messages
+		if message == nil {
+			close(d.ended)
+			return
+		}
+		job := d.take(message)
+		switch {
+		case job == nil:
+		case len(d.messages) > 0 && job.Urgent():
+			d.controls.Add(job)
+		case len(d.messages) > 0:
+			d.handlers.Add(job)
+		default: // it can start at once
+			d.conn.Workers.Run(job)
+		}
+	}
+}
+
+// take hands a message to its receiver. If that panics, the process goes on.
+func (d *dispatcher) take(message *nats.Msg) (job worker.Job) {
+	s := d.subscriptionOf(message.Sub)
+	if s == nil {
+		return nil // it has ended
+	}
+	defer func() {
+		if reason := recover(); reason != nil {
+			d.conn.log(s.session.logger.Error().Bytes("stack", debug.Stack()), "panic while reading a message; this is a bug in Busline")
+			s.session.member.Dropped(message.Subject, fmt.Errorf("panic: %v", reason))
+		}
+	}()
+	return s.Receive(message, &d.reader)
+}
+
+// subscriptionOf returns the subscription of a message; nil once it has ended.
+func (d *dispatcher) subscriptionOf(made *nats.Subscription) *Subscription {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.known[made]
+}
+
+// subscribe makes a subscription whose messages are taken.
+func (d *dispatcher) subscribe(on *nats.Conn, s *Subscription) (*nats.Subscription, error) {
+	d.starting.Do(func() { go d.run() })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	made, err := on.ChanQueueSubscribe(s.Subject, s.Queue, d.messages)
+	if err == nil {
+		d.known[made] = s
+	}
+	return made, err
+}
+
+// forget ends a subscription.
+func (d *dispatcher) forget(made *nats.Subscription) {
+	_ = made.Unsubscribe() // it fails only when the connection is gone, and the subscription with it
+	d.deregister(made)
+}
+
+// deregister makes the dispatcher skip the messages of a subscription that were not taken yet.
+func (d *dispatcher) deregister(made *nats.Subscription) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.known, made)
+}
+
+// sweep forgets the subscriptions of closed connections, once all that they have brought is taken.
+func (d *dispatcher) sweep(ctx context.Context) {
+	d.barrier(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.known, func(made *nats.Subscription, _ *Subscription) bool {
+		return made.Subject != "" && !made.IsValid() // one without a subject is of barrier
+	})
+}
+
+// barrier returns when all that has arrived so far is taken. It queues a message of a subscription of its own behind it.
+func (d *dispatcher) barrier(ctx context.Context) {
+	own, passed := new(nats.Subscription), make(chan struct{})
+	d.mu.Lock()
+	d.known[own] = &Subscription{Receive: func(*nats.Msg, *wire.Reader) worker.Job {
+		close(passed)
+		return nil
+	}}
+	d.mu.Unlock()
+	defer d.deregister(own)
+	select {
+	case d.messages <- &nats.Msg{Sub: own}:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-passed:
+	case <-ctx.Done():
+	}
+}
+
+// end stops run, and the workers. Nothing may arrive any more.
+func (d *dispatcher) end() {
+	d.starting.Do(func() { close(d.ended) }) // nothing was ever subscribed
+	select {
+	case <-d.ended:
+	case d.messages <- nil:
+		<-d.ended
+	}
+	d.conn.Workers.Close()
+}
+
+// KnownSubscriptions returns how many subscriptions the dispatcher takes messages of, those of all sessions together.
+func (c *Conn) KnownSubscriptions() int {
+	c.dispatcher.mu.RLock()
+	defer c.dispatcher.mu.RUnlock()
+	return len(c.dispatcher.known)
+}
