@@ -20,9 +20,9 @@ func TestError_OfInternalPackage(t *testing.T) {
 		RetryAfter: time.Second, Internal: true, Cause: fragment.ErrMemoryFull,
 	}
 	for detail, err := range map[string]error{
-		"too busy":                  &full,
-		"part 2: too busy":          fmt.Errorf("part 2: %w", &full),
-		"call 7: part 2: too busy!": fmt.Errorf("call 7: %w!", fmt.Errorf("part 2: %w", &full)),
+		"too busy":                 &full,
+		"part 2: too busy":         fmt.Errorf("part 2: %w", &full),
+		"call 7: part 2: too busy": fmt.Errorf("call 7: %w", fmt.Errorf("part 2: %w", &full)),
 	} {
 		failed, _ := errors.AsType[*bus.Error](bus.ErrorWithDetails(err, "", nil)) // which makes an Error of any error
 		if failed == nil || failed.Status != full.Status || failed.Detail != detail || failed.Executed != bus.ExecutedNo {
