@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
@@ -173,35 +172,6 @@ func UnfinishedMessages(c *Conn) int {
 	count := len(c.unfinished.requests)
 	c.pending.each(func(at *shard) { count += len(at.arriving) })
 	return count
-}
-
-// Parts puts messages together, without anything around.
-type Parts struct{ assembly *fragment.Reassembly }
-
-// Add takes a part of a message of at most so many bytes. The body is there once the message is whole.
-func (p *Parts) Add(part wire.Fragment, body []byte, limit int) (whole []byte, err error) {
-	if p.assembly == nil {
-		p.assembly, err = fragment.NewReassembly(part, body, limit)
-	} else {
-		err = p.assembly.Add(part, body)
-	}
-	if err != nil || !p.assembly.IsComplete() {
-		return nil, err
-	}
-	return p.assembly.Body(), nil
-}
-
-// ErrRepeated is the error that leaves a message as it is.
-var ErrRepeated = fragment.ErrRepeated
-
-// ArrivedRequest cuts up a request for a broker that takes so many bytes, and puts it together again.
-func ArrivedRequest(sent *wire.Request, payload int) (*wire.Request, error) {
-	return fragment.ArrivedRequest(sent, payload)
-}
-
-// ArrivedResponse does so with a response.
-func ArrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
-	return fragment.ArrivedResponse(sent, payload)
 }
 
 // BesideInDocuments is how many endpoints another one on that path is compared with when it is registered.

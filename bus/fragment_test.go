@@ -14,11 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/broker"
-	"github.com/busline/busline/bus/wire"
 )
 
 const bytesURL = "https://bytes.example"
@@ -258,31 +255,7 @@ func TestAHeadLargerThanTheBrokerTakes(t *testing.T) {
 	}
 }
 
-// TestPartsOfAnySize cuts up messages of any size for brokers that take any size.
-func TestPartsOfAnySize(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.IntRange(0, 100_000).Draw(t, "size")
-		payload := rapid.IntRange(700, 70_000).Draw(t, "payload")
-		field := wire.Field{Name: "X-Filling", Value: strings.Repeat("f", rapid.IntRange(0, 200).Draw(t, "head"))}
-		body := someBytes(size)
-		request, err := bus.ArrivedRequest(&wire.Request{
-			Method: "POST", Target: "/echo?x=1", Host: "bytes.example", FromHost: "caller.example", FromID: "c1aaaaaaaa", MsgID: "m1",
-			Header: wire.Header{field}, Body: body,
-		}, payload)
-		if err != nil || !bytes.Equal(request.Body, body) || request.Header.Get(field.Name) != field.Value || request.Host != "bytes.example" {
-			t.Fatalf("a request of %d bytes in messages of %d: %v", size, payload, err)
-		}
-		response, err := bus.ArrivedResponse(&wire.Response{
-			Status: 200, OpCode: wire.OpRes, FromHost: "bytes.example", FromID: "b1aaaaaaaa", MsgID: "m1", Header: wire.Header{field}, Body: body,
-		}, payload)
-		if err != nil || !bytes.Equal(response.Body, body) || response.Header.Get(field.Name) != field.Value || response.Status != 200 {
-			t.Fatalf("a response of %d bytes in messages of %d: %v", size, payload, err)
-		}
-	})
-}
-
-// TestAnySizeOverBrokersOfAnySize does so with whole calls.
+// TestAnySizeOverBrokersOfAnySize makes calls of any size over brokers that take messages of any size.
 func TestAnySizeOverBrokersOfAnySize(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
@@ -298,40 +271,4 @@ func TestAnySizeOverBrokersOfAnySize(t *testing.T) {
 			}
 		})
 	}
-}
-
-// FuzzParts adds parts in any order: each byte of script is the number of a part, in any message of up to 15 parts.
-func FuzzParts(f *testing.F) {
-	f.Add(3, []byte{0x13, 0x23, 0x33}, 100)
-	f.Add(3, []byte{0x13, 0x13, 0x23, 0x23, 0x33, 0x33}, 100)
-	f.Add(2, []byte{0x12, 0x13}, 100)
-	f.Add(9, []byte{0x1f, 0x2f, 0x4f}, 10)
-	f.Fuzz(func(t *testing.T, length int, script []byte, limit int) {
-		body := bytes.Repeat([]byte("b"), min(max(length, 0), 1000))
-		var parts bus.Parts
-		var want []byte
-		for taken, step := range script {
-			part := wire.Fragment{Number: int(step >> 4), Count: int(step & 15)}
-			if !part.IsPart() || (want == nil && part.Number != 1) {
-				return // the codec and those who call see to that
-			}
-			body = append(body, step)
-			whole, err := parts.Add(part, body, limit)
-			if errors.Is(err, bus.ErrRepeated) {
-				continue
-			}
-			if err != nil {
-				if status := bus.StatusOf(err); status != 400 && status != 413 && status != 503 {
-					t.Errorf("part %d: status %d", taken, status)
-				}
-				return
-			}
-			if want = append(want, body...); len(want) > max(limit, len(body)) {
-				t.Fatalf("%d bytes are kept, the limit is %d", len(want), limit)
-			}
-			if whole != nil && !bytes.Equal(whole, want) {
-				t.Fatalf("%d bytes, want %d", len(whole), len(want))
-			}
-		}
-	})
 }

@@ -13,7 +13,7 @@ import (
 type settings struct {
 	url, plane, token string
 	timeout           time.Duration
-	timeoutGiven           bool // a timeout was given: the broker may be about to start
+	timeoutGiven      bool // a timeout was given: the broker may be about to start
 	json              bool
 }
 

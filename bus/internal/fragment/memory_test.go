@@ -1,0 +1,134 @@
+package fragment_test
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/status"
+)
+
+const (
+	// messageLimit is that of the memory in these tests. One sender may take 8 of them, all together 16.
+	messageLimit = 1000
+	// onePart is the size of a fragment that counts as messageLimit bytes, with the 256 that keeping one costs.
+	onePart = messageLimit - 256
+)
+
+// grow takes so many fragments, and expects that there is memory for all of them.
+func grow(t *testing.T, reservation *fragment.Reservation, parts int) {
+	t.Helper()
+	for i := range parts {
+		if err := reservation.Grow(onePart); err != nil {
+			t.Fatalf("fragment %d: %v", i+1, err)
+		}
+	}
+}
+
+// checkNoMemory expects that there is no memory, for the sender alone or for all, and that the attempt takes none.
+func checkNoMemory(t *testing.T, memory *fragment.Memory, reservation *fragment.Reservation, isFull bool) {
+	t.Helper()
+	before := memory.BytesHeld()
+	err := reservation.Grow(onePart)
+	checkRejected(t, err, 503, "too busy: too many large messages are under way")
+	if errors.Is(err, fragment.ErrMemoryFull) != isFull || status.Of(err).RetryAfter != time.Second {
+		t.Errorf("the error is %#v, all memory is in use: %t", err, isFull)
+	}
+	if after := memory.BytesHeld(); after != before {
+		t.Errorf("%d bytes are held, %d before", after, before)
+	}
+}
+
+// TestMemory_SenderShare holds that the messages of one sender share half of the memory, and leave the rest to others.
+func TestMemory_SenderShare(t *testing.T) {
+	t.Parallel()
+	memory := fragment.NewMemory(messageLimit)
+	one, another, other := memory.Reserve("a1.example"), memory.Reserve("a1.example"), memory.Reserve("b1.example")
+	grow(t, &one, 5)
+	grow(t, &another, 3)
+	checkNoMemory(t, memory, &one, false)
+	checkNoMemory(t, memory, &another, false)
+	grow(t, &other, 8)
+	if held := memory.BytesHeld(); held != 16*messageLimit {
+		t.Errorf("%d bytes are held, want %d", held, 16*messageLimit)
+	}
+}
+
+// TestMemory_Full holds that all messages together share the memory, and that only the whole of it bounds responses.
+func TestMemory_Full(t *testing.T) {
+	t.Parallel()
+	memory := fragment.NewMemory(messageLimit)
+	response, request := memory.Reserve(""), memory.Reserve("a1.example")
+	grow(t, &response, 15)
+	grow(t, &request, 1)
+	checkNoMemory(t, memory, &response, true)
+	checkNoMemory(t, memory, &request, true)
+	response.Free()
+	grow(t, &request, 7)
+	checkNoMemory(t, memory, &request, false)
+}
+
+// TestMemory_Free frees a message twice, which gives back what it held and nothing of another message of the sender.
+func TestMemory_Free(t *testing.T) {
+	t.Parallel()
+	memory := fragment.NewMemory(messageLimit)
+	freed, kept := memory.Reserve("a1.example"), memory.Reserve("a1.example")
+	grow(t, &freed, 6)
+	grow(t, &kept, 2)
+	for range 2 {
+		freed.Free()
+		if held := memory.BytesHeld(); held != 2*messageLimit {
+			t.Errorf("%d bytes are held, want %d", held, 2*messageLimit)
+		}
+	}
+	grow(t, &kept, 6)
+	checkNoMemory(t, memory, &freed, false)
+	kept.Free()
+	grow(t, &freed, 8)
+	freed.Free()
+	if held := memory.BytesHeld(); held != 0 {
+		t.Errorf("%d bytes are held of messages that have ended", held)
+	}
+}
+
+// TestMemory_LeastReservation holds that 4096 requests of which fragments are to come fill the memory, however small they are.
+func TestMemory_LeastReservation(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ limit, want int }{
+		{fragment.MinMessageLimit, 256},
+		{fragment.DefaultMessageLimit, 128 << 10},
+		{fragment.MaxMessageLimit, 2 << 20},
+	} {
+		if got := fragment.NewMemory(test.limit).LeastReservation(); got != test.want {
+			t.Errorf("with a message limit of %d bytes, a request counts at least %d bytes, want %d", test.limit, got, test.want)
+		}
+	}
+}
+
+// TestMemory_Concurrent takes and frees memory for many messages at once.
+func TestMemory_Concurrent(t *testing.T) {
+	t.Parallel()
+	memory := fragment.NewMemory(messageLimit)
+	var messages sync.WaitGroup
+	for i := range 40 {
+		messages.Go(func() {
+			for range 200 {
+				reservation := memory.Reserve(strconv.Itoa(i % 3))
+				for range 3 {
+					_ = reservation.Grow(onePart) // without memory it changes nothing
+				}
+				if held := memory.BytesHeld(); held > 16*messageLimit {
+					t.Errorf("%d bytes are held, want at most %d", held, 16*messageLimit)
+				}
+				reservation.Free()
+			}
+		})
+	}
+	messages.Wait()
+	if held := memory.BytesHeld(); held != 0 {
+		t.Errorf("%d bytes are held of messages that have ended", held)
+	}
+}
