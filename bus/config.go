@@ -25,39 +25,39 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// connectConfig is what Connect works with: defaults, then the environment, then options.
+// connectConfig is the configuration of Connect: defaults, overridden by the environment, overridden by options.
 type connectConfig struct {
 	plane          string
 	version        string
 	description    string
 	baseURL        string
 	shortCircuit   bool
-	circuitFault   error       // of the environment, unless an option sets it
-	checkCircuit   func(error) // told of differences between the transports; nil: there is no check
+	circuitFault   error       // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
+	checkCircuit   func(error) // receives differences between the transports; nil: no check
 	handlerLimit   int
 	messageLimit   int // bytes
 	ackWait        time.Duration
 	allowResponses bool             // see WithAllowResponses
 	unlisted       bool             // see WithoutServiceProtocol
-	verifier       *claims.Verifier // of tokens; nil: that of claimsConfig
-	claimsConfig   claims.Config    // of the environment
+	verifier       *claims.Verifier // of tokens; nil: the one of claimsConfig
+	claimsConfig   claims.Config    // from the environment
 	logger         *zerolog.Logger
-	slog           *slog.Logger         // behind logger; nil: that is no other's
+	slog           *slog.Logger         // what logger writes to; nil: logger is not backed by slog
 	tracerProvider trace.TracerProvider // nil: that of the process
-	meterProvider  metric.MeterProvider // the same
+	meterProvider  metric.MeterProvider // nil: that of the process
 	interceptors   []Interceptor
-	bodies         bool // for them
+	bodies         bool // interceptors see bodies
 	linkConfig     linkConfig
-	urlGiven       bool // by an option
-	testBroker     bool // the provider is that of a test
-	ownLink        bool
-	errs           []error // of options that make no sense
+	urlGiven       bool    // url was set by an option
+	testBroker     bool    // provider is the broker of a test
+	ownLink        bool    // see WithoutSharing
+	errs           []error // of invalid options
 }
 
-// linkConfig says which broker to reach, and as whom. It is comparable: connections of a process with equal
-// values share one link.
+// linkConfig is the address of the broker and the login. It is comparable: connections of a process with equal values
+// share one broker connection.
 type linkConfig struct {
-	url            string // several are separated by commas
+	url            string // one or several, separated by commas
 	provider       nats.InProcessConnProvider
 	nats           *nats.Conn
 	credentials    string // file
@@ -69,20 +69,20 @@ type linkConfig struct {
 	connectTimeout time.Duration // 0: one attempt, see patience
 }
 
-// patience is how long to wait for the broker; a single attempt ends by itself before that, if there is not much to try.
+// patience returns how long to wait for the broker. A single attempt usually ends by itself earlier.
 func (c linkConfig) patience() time.Duration { return cmp.Or(c.connectTimeout, defaultConnectTimeout) }
 
-// Defaults, where no option and no variable says otherwise.
+// Defaults, unless an option or the environment overrides them.
 const (
 	defaultPlane          = "bus"
 	defaultHandlerLimit   = 10_000
-	defaultAckWait        = time.Second // under load 250 ms give false alarms
+	defaultAckWait        = time.Second // 250 ms cause false alarms under load
 	defaultConnectTimeout = 5 * time.Second
 	dialTimeout           = 2 * time.Second // of one attempt
 )
 
-// newConnectConfig reads the environment, with [environmentLogger] if no option sets a logger; nothing else in this
-// package does.
+// newConnectConfig returns the configuration from the environment and the options. Only this function and
+// [environmentLogger], which it calls if no option sets a logger, read the environment.
 func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	config := environmentConfig()
 	for i, option := range options {
@@ -101,7 +101,7 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	return config, config.validate()
 }
 
-// environmentConfig returns the defaults, and what the environment says instead.
+// environmentConfig returns the defaults, overridden by the environment.
 func environmentConfig() *connectConfig {
 	shortCircuit, circuitFault := environmentCircuit()
 	return &connectConfig{
@@ -179,7 +179,7 @@ func (c *connectConfig) validate() error {
 	return c.linkConfig.validate()
 }
 
-// checkText refuses what an option gives to a document that is not UTF-8.
+// checkText returns an error if the text of an option is not UTF-8: documents contain it.
 func checkText(option, text string) error {
 	if !utf8.ValidString(text) {
 		return fmt.Errorf("%s: %.40q is not valid UTF-8, which documents are in", option, text)
@@ -187,7 +187,8 @@ func checkText(option, text string) error {
 	return nil
 }
 
-// checkKeys refuses an environment that says whose tokens to accept, and not how to verify any: none would be accepted.
+// checkKeys returns an error if the environment sets an issuer or an audience of tokens but no key set: no token would
+// be accepted.
 func (c *connectConfig) checkKeys() error {
 	if c.verifier != nil || c.claimsConfig.KeySet != "" {
 		return nil
@@ -202,7 +203,7 @@ func (c *connectConfig) checkKeys() error {
 	return nil
 }
 
-// validate says what is wrong with how to reach the broker; of a connection that is given nothing else counts.
+// validate returns an error if the address of the broker or the login is invalid. With WithNATS neither is used.
 func (c linkConfig) validate() error {
 	if c.nats != nil {
 		return nil
@@ -219,8 +220,8 @@ func (c linkConfig) validate() error {
 	return nil
 }
 
-// chooseBroker refuses options that say which broker to use, each in its way. The broker of a test is none of them: code under test
-// may have another.
+// chooseBroker returns an error if several options select a broker. The broker of a test does not count: code under
+// test may select another one.
 func (c *connectConfig) chooseBroker() error {
 	var given []string
 	for _, each := range []struct {
@@ -244,14 +245,14 @@ func (c *connectConfig) chooseBroker() error {
 	return nil
 }
 
-// checkURL says what is wrong with a broker's URL that cannot be connected to, so that Connect does not wait. What nats.go
-// can use is fine, although it is laxer than its documentation.
+// checkURL returns an error if the URL of the broker cannot be connected to, so that Connect does not wait. It accepts
+// what nats.go can use, although nats.go is laxer than its documentation.
 func (c linkConfig) checkURL() error {
 	addresses := c.addresses()
 	reachable := c.provider != nil || len(addresses) == 0
 	for _, address := range addresses {
 		to, err := parseBroker(address)
-		if err != nil { // which repeats the URL, password and all
+		if err != nil { // err repeats the URL, including the password
 			return c.faultyURL(address)
 		}
 		reachable = reachable || canBeDialled(to)
@@ -262,7 +263,8 @@ func (c linkConfig) checkURL() error {
 	return nil
 }
 
-// faultyURL does not show the address where a login is near, which may be what broke it.
+// faultyURL returns the error for an invalid URL. It omits the address if c.url contains a login: the password may be
+// what is invalid.
 func (c linkConfig) faultyURL(address string) error {
 	shown := "the URL of the broker"
 	if !strings.Contains(c.url, "@") {
@@ -271,7 +273,7 @@ func (c linkConfig) faultyURL(address string) error {
 	return fmt.Errorf("%s is none (BUS_NATS_URL or bus.WithURL): write nats://host:4222, or several with commas between them; in a password, / is %%2F, @ is %%40, : is %%3A and a comma is %%2C", shown)
 }
 
-// addresses are the broker's URLs one by one. There may be none, and nats.go then takes its default.
+// addresses returns the broker's URLs one by one. It may return none; nats.go then uses its default.
 func (c linkConfig) addresses() (each []string) {
 	for address := range strings.SplitSeq(c.url, ",") {
 		if address = strings.TrimSpace(address); address != "" {
@@ -281,7 +283,7 @@ func (c linkConfig) addresses() (each []string) {
 	return each
 }
 
-// parseBroker parses an address as nats.go does: the scheme may be missing.
+// parseBroker parses an address like nats.go: the scheme may be missing.
 func parseBroker(address string) (*url.URL, error) {
 	if !strings.Contains(address, "://") {
 		address = "nats://" + address
@@ -289,7 +291,7 @@ func parseBroker(address string) (*url.URL, error) {
 	return url.Parse(address)
 }
 
-// canBeDialled reports whether an address has the form of host:port; both may be missing.
+// canBeDialled reports whether an address has the form host:port; both may be missing.
 func canBeDialled(to *url.URL) bool {
 	place := to.Host
 	if to.Port() == "" {
@@ -303,8 +305,8 @@ func canBeDialled(to *url.URL) bool {
 	return err == nil
 }
 
-// foreignScheme returns a scheme that no broker has; "" if there is none. nats.go takes it for nats, so it is no error as
-// long as the broker is there.
+// foreignScheme returns the first scheme that is not one of NATS, or "". nats.go treats such a scheme as nats, so it is
+// no error while the broker is reachable.
 func (c linkConfig) foreignScheme() string {
 	for _, address := range c.addresses() {
 		to, err := parseBroker(address)

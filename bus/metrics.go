@@ -188,7 +188,7 @@ func (c *Conn) exposition() string {
 	text.Gauge("busline_in_flight", "Requests that are handled now.", float64(stats.InFlight), instance...)
 	c.rejected.expose(text, with)
 	text.Counter("busline_malformed_total", "Messages that were not understood.", float64(stats.Malformed), instance...)
-	text.Counter("busline_unmatched_responses_total", "Acks and responses that nobody waited for.", float64(stats.UnmatchedResponses), instance...)
+	text.Counter("busline_unmatched_responses_total", "Acks and responses that no caller waited for.", float64(stats.UnmatchedResponses), instance...)
 	text.Counter("busline_slow_consumer_dropped_total", "Messages that came faster than they were taken in.", float64(stats.SlowConsumerDropped), instance...)
 	text.Counter("busline_reconnects_total", "How often the broker connection was made anew.", float64(stats.Reconnects), instance...)
 	c.events.expose(text, with)
