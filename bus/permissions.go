@@ -42,7 +42,7 @@ type ResponsePermission struct {
 	Expires time.Duration // time after the delivery of the request; -1: no limit; 0: 2 minutes
 }
 
-// What the broker takes a zero in [ResponsePermission] for.
+// The broker's defaults for a zero in [ResponsePermission].
 const (
 	brokerMax     = 1
 	brokerExpires = 2 * time.Minute
