@@ -226,7 +226,7 @@ func failure(status int) int {
 // isPlainEnd reports whether an error is exactly that of a context, as a handler returns it when its own context has
 // ended. Its text is neither confidential nor worth a log entry.
 func isPlainEnd(err error) bool {
-	return err == context.DeadlineExceeded || err == context.Canceled || err == ErrCallerLeft //nolint:errorlint // what wraps it says more
+	return err == context.DeadlineExceeded || err == context.Canceled || err == ErrCallerLeft //nolint:errorlint // not an error that wraps one
 }
 
 // statusOfContext returns the status of an error that has none of its own.
