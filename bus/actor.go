@@ -13,19 +13,19 @@ import (
 )
 
 // WithActor returns a context whose calls are made on behalf of the bearer of a token, instead of the actor of the
-// chain; with "" they have no actor. The token is a bare JWT, without "Bearer"; anything else makes
-// each call fail with 401. It travels with each call and with those made to serve it, and every service verifies it.
+// chain; with "" they have no actor. The token is a bare JWT, without "Bearer"; with anything else each call fails with
+// 401. The token travels with each call and with the calls made to serve it, and every service verifies it.
 func WithActor(ctx context.Context, token string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor{token})
 }
 
 type actorKey struct{}
 
-// actor is a struct so that the token is not seen where a context is printed.
+// actor is a struct so that a printed context does not show the token.
 type actor struct{ token string }
 
-// ActorOf returns the token that calls with ctx carry: the one that [WithActor] has set, else, in a handler, that of the
-// request; "" for none. It is a secret of its bearer: do not log it.
+// ActorOf returns the token that calls with ctx carry: the one set by [WithActor], else, in a handler, that of the
+// request; "" for none. The token is a secret of its bearer: do not log it.
 func ActorOf(ctx context.Context) string {
 	if set, ok := ctx.Value(actorKey{}).(actor); ok {
 		return set.token
@@ -37,14 +37,14 @@ func ActorOf(ctx context.Context) string {
 }
 
 // ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, and outside a
-// handler. [WithActor] makes no difference to it. They are a copy, which the handler may change. So that a test can call a
-// method without a bus, Issuer.ActAs of bus/bustest sets them, outside a handler alone.
+// handler. [WithActor] does not change them. They are a copy, which the handler may change. In tests, outside a
+// handler, Issuer.ActAs of bus/bustest sets the claims, so that a method can be called without a bus.
 func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 	said := claimsOf(ctx)
 	return said.Clone(), said != nil
 }
 
-// claimsOf returns the claims themselves, nil for none. In a handler only those of the request count.
+// claimsOf returns the claims without copying them, nil for none. In a handler only those of the request count.
 func claimsOf(ctx context.Context) claims.Claims {
 	if s := handlerCtxOf(ctx); s != nil {
 		return s.claims
@@ -52,8 +52,8 @@ func claimsOf(ctx context.Context) claims.Claims {
 	return testcaller.ClaimsIn(ctx)
 }
 
-// openVerifier makes the verifier that the environment asks for; nil if it asks for none, or an option gives one. It needs
-// no broker, so what is wrong with the key set is told even if there is none.
+// openVerifier returns the verifier configured by the environment; nil if none is configured, or if an option sets one.
+// It needs no broker, so an invalid key set is reported even while the broker is out of reach.
 func (c *connectConfig) openVerifier(ctx context.Context, host, id string) (*claims.Verifier, error) {
 	if c.verifier != nil || c.claimsConfig.KeySet == "" {
 		return nil, nil //nolint:nilnil // a nil verifier is one that accepts no token
@@ -67,19 +67,20 @@ func (c *connectConfig) openVerifier(ctx context.Context, host, id string) (*cla
 	return own, nil
 }
 
-// closeVerifier is for when no handler is left that has to know its caller.
+// closeVerifier closes the connection's own verifier, after the last handler has returned.
 func (c *Conn) closeVerifier() {
 	c.ownVerifier.Close()
 }
 
-// VerifyToken returns the claims of a token, a bare JWT, verified as the services of this connection do it: by the key
-// set of BUS_JWKS or [WithVerifier]. They are a copy. Any error is a 401.
+// VerifyToken verifies a token, a bare JWT, like the services of this connection, with the key set of BUS_JWKS or
+// [WithVerifier]. It returns a copy of the claims. Every error has status 401.
 func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, error) {
 	verified, err := c.verify(ctx, token, "")
 	return verified.Clone(), err
 }
 
-// verify returns the claims of a token, which are shared, for a caller of the endpoint of that name, "" for none.
+// verify returns the claims of a token, without copying them. endpoint is the name of the called endpoint for a
+// warning, "" for none.
 func (c *Conn) verify(ctx context.Context, token, endpoint string) (claims.Claims, error) {
 	verified, err := c.verifier.Verify(ctx, token)
 	if err == nil {
@@ -93,7 +94,7 @@ func (c *Conn) verify(ctx context.Context, token, endpoint string) (claims.Claim
 	return nil, newError(http.StatusUnauthorized, ExecutedNo, err, "%s", detail)
 }
 
-// checkClaims makes the [Interceptor] that lets those through who may call the endpoint.
+// checkClaims returns the [Interceptor] that rejects callers that may not call the endpoint.
 func checkClaims(e *endpoint) Interceptor {
 	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) error {
@@ -105,8 +106,8 @@ func checkClaims(e *endpoint) Interceptor {
 	}
 }
 
-// authorize refuses a request whose token is bad, whatever it asks for, and one that does not satisfy what its endpoint
-// asks. It says nothing of the endpoint that the caller does not know.
+// authorize rejects a request whose token is invalid, whatever the endpoint requires, and one whose claims do not
+// satisfy the endpoint. The error does not reveal anything about the endpoint.
 func (c *Conn) authorize(s *handlerCtx, e *endpoint) (err error) {
 	if s.request.Actor == "" {
 		return c.tokenMissing(s.request, e)
@@ -115,7 +116,7 @@ func (c *Conn) authorize(s *handlerCtx, e *endpoint) (err error) {
 	return err
 }
 
-// tokenMissing refuses a request without a token for an endpoint that asks for one.
+// tokenMissing rejects a request without a token for an endpoint that requires one.
 func (c *Conn) tokenMissing(request *wire.Request, e *endpoint) error {
 	if request.Actor != "" || e.allows(nil) {
 		return nil
@@ -124,7 +125,7 @@ func (c *Conn) tokenMissing(request *wire.Request, e *endpoint) error {
 	return newError(http.StatusUnauthorized, ExecutedNo, nil, "a token is required; %s", howToSendToken(request))
 }
 
-// identify returns the claims of a token, and refuses one that is bad or does not give access to the endpoint.
+// identify returns the claims of a token. It rejects a token that is invalid or does not give access to the endpoint.
 func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.Claims, error) {
 	verified, err := c.verify(ctx, token, e.Name)
 	if err == nil && !e.allows(verified) {
@@ -133,7 +134,8 @@ func (c *Conn) identify(ctx context.Context, token string, e *endpoint) (claims.
 	return verified, err
 }
 
-// howToSendToken tells a caller through the ingress, which takes the field away, or on the bus.
+// howToSendToken returns a hint on how to send a token: for a caller on the bus if the request has the field
+// Authorization, which the ingress would have removed, else for a caller through the ingress.
 func howToSendToken(request *wire.Request) string {
 	if _, present, _ := claims.Bearer(request.Header.Get("Authorization")); present {
 		return "a call on the bus carries it with bus.WithActor, not as Authorization"
@@ -146,7 +148,7 @@ func (e *endpoint) allows(verified claims.Claims) bool {
 	return e.rule == nil || verified != nil && e.rule.Allows(verified)
 }
 
-// compileClaims makes the rule of an endpoint that asks for claims.
+// compileClaims compiles the rule of an endpoint that requires claims.
 func (e *endpoint) compileClaims() (err error) {
 	switch {
 	case !e.secured:
@@ -158,8 +160,8 @@ func (e *endpoint) compileClaims() (err error) {
 	return err
 }
 
-// warnOfMissingKeys warns once, when a caller is refused, that this is so for all callers that have a token or need one: without
-// keys no claim can be proved. The endpoint is that of the first one, "" for none.
+// warnOfMissingKeys warns once, when a caller is rejected, that every caller that has a token or needs one is rejected:
+// without keys no token can be verified. endpoint is that of the first such request, "" for none.
 func (c *Conn) warnOfMissingKeys(endpoint string) {
 	if c.verifier != nil || c.warnedNoVerifier.Swap(true) {
 		return
@@ -172,7 +174,7 @@ func (c *Conn) warnOfMissingKeys(endpoint string) {
 		"this connection has no keys, so every call that has a token or needs one is refused; set BUS_JWKS, or use bus.WithVerifier")
 }
 
-// actFor gives a request the token of its actor. What the framework asks on its own port has no actor.
+// actFor sets the token of the actor of a request. Requests of the framework on its own port have no actor.
 func actFor(ctx context.Context, request *clientCall) error {
 	token := ActorOf(ctx)
 	if token == "" || request.address.Port == controlPort {
@@ -180,7 +182,7 @@ func actFor(ctx context.Context, request *clientCall) error {
 		return nil
 	}
 	for i := range len(token) {
-		if token[i] <= ' ' || '~' < token[i] { // which the two transports would not carry in the same way
+		if token[i] <= ' ' || '~' < token[i] { // the two transports would carry such a byte differently
 			return newError(http.StatusUnauthorized, ExecutedNo, nil,
 				"the token of the call is not a JWT: byte %d is %#02x; pass bus.WithActor the bare token, without Bearer", i+1, token[i])
 		}
@@ -189,19 +191,18 @@ func actFor(ctx context.Context, request *clientCall) error {
 	return nil
 }
 
-// errClaims is the cause of a refusal of claims that are not those which an endpoint asks for.
+// errClaims is the cause of a rejection because of insufficient claims.
 var errClaims = errors.New("the claims of the token do not give access")
 
-// addChallenge adds what HTTP clients read to tell why they are refused (RFC 6750, 3). Where no token was sent, it
-// only says that one may be: there is nothing wrong with it. A 403 with which a handler answers is about something
-// else than its token.
+// addChallenge adds the header field that explains a rejection to HTTP clients (RFC 6750, 3). Without a token it only
+// names the scheme, as no token was invalid. A 403 returned by a handler gets no challenge: it is not about the token.
 func (e *Error) addChallenge(fields *wire.Header) {
 	const name = "WWW-Authenticate"
 	invalid, isInvalid := errors.AsType[*claims.Error](e.cause)
 	switch {
 	case e.Status == http.StatusUnauthorized && isInvalid:
 		fields.Add(name, challenge("invalid_token", invalid.Detail))
-	case e.Status == http.StatusUnauthorized: // which must have one (RFC 9110, 15.5.2)
+	case e.Status == http.StatusUnauthorized: // a challenge is required (RFC 9110, 15.5.2)
 		fields.Add(name, "Bearer")
 	case e.Status == http.StatusForbidden && errors.Is(e.cause, errClaims):
 		fields.Add(name, challenge("insufficient_scope", errClaims.Error()))
@@ -212,7 +213,7 @@ func challenge(code, description string) string {
 	return `Bearer error="` + code + `", error_description="` + strings.Map(describing, description) + `"`
 }
 
-// describing returns a character that error_description may hold, in place of one that it may not.
+// describing replaces a character that error_description may not contain.
 func describing(c rune) rune {
 	switch {
 	case c == '"':

@@ -22,21 +22,21 @@ import (
 type Args map[string]any
 
 // Call calls a function endpoint by its address, "https://calculator.example/add", and decodes the response into
-// result.
+// result. It is safe for concurrent use.
 //
 // The arguments are [Args], or a struct with a json tag for each field, and travel as one JSON object; nil stands for
-// none. Their names have to be those of the function: it ignores names it does not know, and takes a missing argument
-// as zero. result points to something that fits the response: a struct or a map with a field for each result, in upper
-// or lower case, or a slice if a REST endpoint answers with a list; with nil the response body is ignored.
+// none. Their names have to be those of the function: it ignores unknown names, and takes a missing argument as zero.
+// result points to something that fits the response: a struct or a map with a field for each result, in upper or lower
+// case, or a slice if a REST endpoint answers with a list; with nil the response body is ignored.
 //
 // The HTTP method is POST unless another one precedes the address, as in "GET https://products.example/products/{id}".
 // With GET, HEAD and DELETE the arguments travel in the query, unless one of them is a list or an object. {name} in the
 // path is replaced by the argument of that name, {name+} by one that may contain slashes. An argument httpRequestBody
 // is the whole body; the others then travel in the query.
 //
-// A response of status 400 or above, and every failure on the way, is an [*Error]. The call may take as long as ctx
-// allows: within a handler what is left of its time budget, else 20 s unless ctx has a deadline, and never more than
-// 600 s.
+// Call returns an [*Error] for a response of status 400 or above, and for every failure on the way. The time limit of
+// the call is that of ctx: within a handler the rest of its time budget, else 20 s unless ctx has a deadline, and never
+// more than 600 s.
 func (c *Conn) Call(ctx context.Context, address string, arguments, result any) error {
 	if target := reflect.ValueOf(result); result != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "the result of %s cannot be stored in this %T: pass a non-nil pointer", address, result)
@@ -78,8 +78,8 @@ func (c *Conn) Call(ctx context.Context, address string, arguments, result any) 
 	return nil
 }
 
-// copyOf returns a copy of what a pointer points to, for results: the handler may still fill it when the caller has left. Of
-// what can only be read from text it returns nothing.
+// copyOf returns a copy of the value that a pointer points to, for results: the handler may still fill it after the
+// caller has left. It returns the zero Value for a result that can only be decoded from text.
 func copyOf(result any) reflect.Value {
 	if result == nil {
 		return reflect.New(reflect.TypeFor[none]()).Elem()
@@ -93,7 +93,7 @@ func copyOf(result any) reflect.Value {
 	return made
 }
 
-// newClientCall addresses a request. HEAD travels as GET, and the caller drops the body.
+// newClientCall returns a request to an address. HEAD travels as GET, and the caller drops the body.
 func newClientCall(method string, to *url.URL, header wire.Header, body []byte) (*clientCall, error) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -108,10 +108,11 @@ func newClientCall(method string, to *url.URL, header wire.Header, body []byte) 
 	}, nil
 }
 
-// prepare gives a request all that depends on who sends it and when. An error means that it must not leave.
+// prepare sets everything in a request that depends on its caller and the time. If it returns an error, the request
+// must not be sent.
 func (c *Conn) prepare(ctx context.Context, request *clientCall) (err error) {
 	request.FromHost, request.FromID = c.host, c.id
-	if request.subject == "" { // it may stand in the template of an operation
+	if request.subject == "" { // the template of an operation may have set it
 		if request.subject, err = request.address.Subject(c.plane); err != nil {
 			return unsent(err)
 		}
@@ -129,10 +130,10 @@ func (c *Conn) prepare(ctx context.Context, request *clientCall) (err error) {
 	return nil
 }
 
-// fits refuses a head that no instance would accept, on either transport: see [wire.MaxHeadBytes].
-// The rest is what stands in it besides the header.
+// fits returns an error for a head that no instance would accept, on either transport: see [wire.MaxHeadBytes]. rest is
+// the size of the head without the header.
 func fits(rest int, header wire.Header) error {
-	const ownBytes, ownFields = 2 << 10, 16 // what the bus adds, and some
+	const ownBytes, ownFields = 2 << 10, 16 // what the bus adds, with a reserve
 	size := ownBytes + rest
 	for _, field := range header {
 		size += len(field.Name) + len(field.Value) + len(": \r\n")
@@ -144,32 +145,32 @@ func fits(rest int, header wire.Header) error {
 		len(header)+ownFields, size, wire.MaxFields, wire.MaxHeadBytes)
 }
 
-// setAttemptHeaders makes an attempt of a request: an id of its own, and the time that is left now.
+// setAttemptHeaders sets the headers of one attempt of a request: a new id, and the time that is left.
 func (c *Conn) setAttemptHeaders(request *clientCall, ends time.Time) {
 	request.reply, request.MsgID = c.nats.newReply()
 	request.TimeBudget = time.Until(ends).Truncate(time.Millisecond)
 }
 
-// setFreshHeaders makes an attempt of a request that is part of no call.
+// setFreshHeaders sets the headers of a request that is not part of a call.
 func (c *Conn) setFreshHeaders(request *clientCall) {
 	c.setAttemptHeaders(request, time.Now().Add(wire.DefaultTimeBudget))
 }
 
-// Operation is one function endpoint as its callers see it, with its arguments and results as Go types. Generated
-// clients (see reflectapi/apigen) use it. The address is parsed once, when it is made. It is safe for concurrent use.
+// Operation is one function endpoint for its callers, with its arguments and results as Go types. Generated clients
+// (see reflectapi/apigen) use it. The address is parsed once, by [NewOperation]. It is safe for concurrent use.
 type Operation[Arguments, Results any] struct {
 	conn *Conn
 	to   *destination
-	err  error // why no call can be made
+	err  error // invalid address or types: returned by every call
 
-	anyCase bool // of the names of results, as some have none but that of a Go field
+	anyCase bool // names of results match in any case, because some field has no tag
 }
 
 // Response is the answer of one instance.
 type Response[Results any] struct {
 	// Host and ID are those of the instance.
 	Host, ID string
-	// Status is the HTTP status, 200 unless the service says otherwise.
+	// Status is the HTTP status, 200 unless the service sets another one.
 	Status int
 	// Results are the results of the function, by name; the zero value if there was an error.
 	Results Results
@@ -178,8 +179,8 @@ type Response[Results any] struct {
 // NewOperation prepares calls of one endpoint over conn. The address is that of [Conn.Call]: "POST
 // https://calculator.example/add", "GET https://products.example/products/{id}". Arguments is a struct with a json tag
 // for each argument. Results is a struct with a json tag for each result or, if the endpoint answers with
-// httpResponseBody, the type of that. If some field has no tag, names match in any case, as for [Conn.Call]. If the address is
-// wrong, every call returns the error.
+// httpResponseBody, the type of that. If some field of Results has no tag, names match in any case, as for [Conn.Call].
+// If the address is invalid, every call returns the error.
 func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[Arguments, Results] {
 	if conn == nil {
 		return Operation[Arguments, Results]{err: noConnection(address)}
@@ -221,9 +222,9 @@ func (o Operation[Arguments, Results]) Call(ctx context.Context, arguments Argum
 }
 
 // Multicast makes a multicast call: it calls every instance that serves the endpoint, gathers their answers and yields
-// them as they come, as [Conn.Multicast] does. Nothing is sent until the sequence is ranged over; each range is a call of
-// its own. If an instance answers with an error, that is yielded as an [*Error] beside a Response that says which instance
-// it was. Leaving the loop early, say with break, cancels the handlers that are still running.
+// them as they come, like [Conn.Multicast]. Nothing is sent until the sequence is ranged over; each range is a separate
+// call. An error of an instance is yielded as an [*Error] beside a Response with the Host, ID and Status of that
+// instance. Leaving the loop early, for example with break, cancels the handlers that are still running.
 func (o Operation[Arguments, Results]) Multicast(ctx context.Context, arguments Arguments) iter.Seq2[Response[Results], error] {
 	return func(yield func(Response[Results], error) bool) {
 		request, err := o.request(arguments)
@@ -256,7 +257,7 @@ func (o Operation[Arguments, Results]) request(arguments Arguments) (*clientCall
 	return request, nil
 }
 
-// read decodes what one instance answered.
+// read decodes the answer of one instance.
 func (o Operation[Arguments, Results]) read(response *wire.Response) (Response[Results], error) {
 	read := Response[Results]{Host: response.FromHost, ID: response.FromID, Status: response.Status}
 	if response.Status >= http.StatusBadRequest {
@@ -277,22 +278,22 @@ func (o Operation[Arguments, Results]) read(response *wire.Response) (Response[R
 	return read, nil
 }
 
-// misfit is the error for a response that is not what its caller expects.
+// misfit returns the error for a response that does not fit the results of its caller.
 func misfit(response *wire.Response, err error, expected any) *Error {
 	failed := newError(http.StatusBadGateway, ExecutedYes, err, "the response does not fit %T: %s", expected, err)
 	failed.Host, failed.ID, failed.MsgID = response.FromHost, response.FromID, response.MsgID
 	return failed
 }
 
-// untagged is the error for a struct of arguments with a field that has no json tag. It would travel under its Go name,
-// "Text", which is hardly that of an argument; and what is not the name of one is ignored, as the contract has it, so that the
-// argument would be zero.
+// untagged returns an error for a struct of arguments with a field that has no json tag. The field would travel under
+// its Go name, "Text", which is hardly the name of an argument; the callee ignores unknown names, so the argument would
+// be zero.
 //
-// Only the arguments themselves are looked at, with what they embed, and no value in them: a type such as struct{ X int } that
-// a service takes has the member "X", and a caller does not know which one it takes.
+// Only the fields of the struct itself and of embedded structs are checked, not those of nested values: a type such as
+// struct{ X int } in a signature of a service has the member "X", and the caller's type may have to match it.
 func untagged(arguments reflect.Type) error { return untaggedIn(arguments, nil) }
 
-// untaggedIn is untagged below the types that were met: one may embed itself.
+// untaggedIn is untagged without the types in met: a type may embed itself.
 func untaggedIn(arguments reflect.Type, met []reflect.Type) error {
 	if arguments == nil || slices.Contains(met, arguments) || writesItself(arguments) {
 		return nil
@@ -321,7 +322,7 @@ func untaggedIn(arguments reflect.Type, met []reflect.Type) error {
 	return nil
 }
 
-// writesItself reports whether a type has a way of its own to be written as JSON.
+// writesItself reports whether a type has its own JSON encoding.
 func writesItself(written reflect.Type) bool {
 	_, streams := written.MethodByName("MarshalJSONTo")
 	return streams || written.Implements(reflect.TypeFor[json.Marshaler]()) || written.Implements(reflect.TypeFor[encoding.TextMarshaler]())

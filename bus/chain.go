@@ -11,8 +11,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// serverChain returns the interceptors that a request passes through, and the endpoint at their end. [Interceptor] documents
-// the order.
+// serverChain returns the interceptors for a request, with the endpoint as the innermost handler. [Interceptor]
+// documents the order.
 func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	inner, err := surround(e.serve, e.interceptors, "bus.Intercept")
 	if err != nil {
@@ -29,10 +29,12 @@ func (c *Conn) intercepted(inner CallFunc) (CallFunc, error) {
 	return surround(inner, c.interceptors, "bus.WithInterceptors")
 }
 
-// controlChain returns what a request on port 888 passes through. It refers to no connection: all connections share these endpoints.
+// controlChain returns the interceptors for a request on port 888. It refers to no connection: all connections share
+// these endpoints.
 func controlChain(e *endpoint) CallFunc { return compose(e.serve, checkClaims(e), limitRequest(e)) }
 
-// serve is the end of the server chain. While it runs, x.crashed is set: deferred functions around it see that it has not returned.
+// serve is the innermost handler of the server chain. While it runs, x.crashed is set: deferred functions around it see
+// that it has not returned.
 func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
 	x.crashed, x.in.entered = true, true
 	x.Response, err = e.run(ctx, x.in)
@@ -62,7 +64,7 @@ func answered(next CallFunc) CallFunc {
 	}
 }
 
-// clientChain returns the interceptors that a call passes through, and leave at their end.
+// clientChain returns the interceptors for a call, with leave as the innermost handler.
 func (c *Conn) clientChain() (CallFunc, error) {
 	inner, err := c.intercepted(c.leave)
 	if err != nil {
@@ -71,7 +73,7 @@ func (c *Conn) clientChain() (CallFunc, error) {
 	return compose(inner, addFields, c.tracing.intercept, c.observe(c.measureMade, c.logMade), answered), nil
 }
 
-// leave is the end of the client chain: it carries the call onto the bus.
+// leave is the innermost handler of the client chain: it sends the call.
 func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	call, fields := x.out, outgoingFields(ctx)
 	if err := fields.refusal(); err != nil {
@@ -89,7 +91,7 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	return call.latest.err
 }
 
-// carry sends a request, and returns an *[Error] when it gets no response.
+// carry sends a request. It returns an *[Error] if there is no response.
 func (c *Conn) carry(ctx context.Context, request *clientCall, again bool) (response *wire.Response, err error) {
 	switch {
 	case request.carry != nil:
@@ -111,8 +113,8 @@ func (c *Conn) carry(ctx context.Context, request *clientCall, again bool) (resp
 	return nil, failed
 }
 
-// anew returns a copy of a request that an interceptor sends again. A handler that was given Go values may still fill in
-// the results of the first attempt, so this one and its answer travel as text.
+// anew returns a copy of a request that an interceptor sends again. A handler that received Go values may still fill in
+// the results of the first attempt, so the copy and its answer travel as text.
 func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 	err := c.write(request)
 	again := *request
@@ -120,21 +122,21 @@ func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 	return &again, err
 }
 
-// call makes a unicast call, through the interceptors. [Stats] count it once, however often an interceptor calls next.
+// call makes a unicast call through the interceptors. [Stats] count it once, however often an interceptor calls next.
 func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, error) {
 	c.made.Add(1)
 	x := request.exchange()
 	if err := c.calling(ctx, x); err != nil {
 		if request.unwritable {
-			c.made.Add(-1) // as over the broker, where unwritable arguments are refused before the call counts
+			c.made.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts
 		}
 		return nil, x.failed(err)
 	}
 	return x.Response, nil
 }
 
-// limitRequest returns the [Interceptor] that refuses a request body that is too large for the endpoint. Other code holds the limits of
-// running handlers, message size and handler time.
+// limitRequest returns the [Interceptor] that rejects a request body that is too large for the endpoint. Other code
+// enforces the limits of running handlers, message size and handler time.
 func limitRequest(e *endpoint) Interceptor {
 	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) error {
@@ -168,8 +170,9 @@ func (c *crashed) Error() string {
 	return "the handler panicked: " + c.reason
 }
 
-// errAborted is the error of a handler that panicked with [http.ErrAbortHandler], as httputil.ReverseProxy does when its backend goes
-// away. Such a handler means to give no answer. The log does not have it at level error, as net/http does not log it either.
+// errAborted is the error of a handler that panicked with [http.ErrAbortHandler], as httputil.ReverseProxy does when
+// its backend goes away. Such a handler intends to give no answer. The log does not contain the error at level error,
+// as net/http does not log it either.
 var errAborted = fmt.Errorf("the handler gave no answer: %w", http.ErrAbortHandler)
 
 // crash returns the error of a handler that did not return. The reason is the value of the panic, nil if there was none.

@@ -23,44 +23,44 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// connectConfig is what Connect works with: defaults, then the environment, then options.
+// connectConfig is the configuration of Connect: defaults, overridden by the environment, overridden by options.
 type connectConfig struct {
 	plane          string
 	version        string
 	description    string
 	baseURL        string
 	shortCircuit   bool
-	circuitFault   error       // of the environment, unless an option sets it
-	checkCircuit   func(error) // told of differences between the transports; nil: there is no check
+	circuitFault   error       // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
+	checkCircuit   func(error) // receives differences between the transports; nil: no check
 	handlerLimit   int
 	messageLimit   int // bytes
 	ackWait        time.Duration
 	allowResponses bool             // see WithAllowResponses
 	unlisted       bool             // see WithoutServiceProtocol
-	verifier       *claims.Verifier // of tokens; nil: that of claimsConfig
-	claimsConfig   claims.Config    // of the environment
+	verifier       *claims.Verifier // of tokens; nil: the one of claimsConfig
+	claimsConfig   claims.Config    // from the environment
 	logger         *zerolog.Logger
-	slog           *slog.Logger         // behind logger; nil: that is no other's
+	slog           *slog.Logger         // what logger writes to; nil: logger is not backed by slog
 	tracerProvider trace.TracerProvider // nil: that of the process
-	meterProvider  metric.MeterProvider // the same
+	meterProvider  metric.MeterProvider // nil: that of the process
 	interceptors   []Interceptor
-	bodies         bool // for them
+	bodies         bool // interceptors see bodies
 	broker         natsconn.Config
-	urlGiven       bool // by an option
-	testBroker     bool // the provider is that of a test
-	ownLink        bool
-	errs           []error // of options that make no sense
+	urlGiven       bool    // URL was set by an option
+	testBroker     bool    // the provider is the broker of a test
+	ownLink        bool    // see WithoutSharing
+	errs           []error // of invalid options
 }
 
-// Defaults, where no option and no variable says otherwise.
+// Defaults, unless an option or the environment overrides them.
 const (
 	defaultPlane        = "bus"
 	defaultHandlerLimit = 10_000
 	defaultAckWait      = time.Second // under load 250 ms give false alarms
 )
 
-// newConnectConfig reads the environment, with [environmentLogger] if no option sets a logger; nothing else in this
-// package does.
+// newConnectConfig returns the configuration from the environment and the options. Only this function and
+// [environmentLogger], which it calls if no option sets a logger, read the environment.
 func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	config := environmentConfig()
 	for i, option := range options {
@@ -79,7 +79,7 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 	return config, config.validate()
 }
 
-// environmentConfig returns the defaults, and what the environment says instead.
+// environmentConfig returns the defaults, overridden by the environment.
 func environmentConfig() *connectConfig {
 	shortCircuit, circuitFault := environmentCircuit()
 	return &connectConfig{
@@ -157,7 +157,7 @@ func (c *connectConfig) validate() error {
 	return c.broker.Check()
 }
 
-// checkText refuses what an option gives to a document that is not UTF-8.
+// checkText returns an error if the text of an option is not UTF-8: documents contain it.
 func checkText(option, text string) error {
 	if !utf8.ValidString(text) {
 		return fmt.Errorf("%s: %.40q is not valid UTF-8, which documents are in", option, text)
@@ -165,7 +165,8 @@ func checkText(option, text string) error {
 	return nil
 }
 
-// checkKeys refuses an environment that says whose tokens to accept, and not how to verify any: none would be accepted.
+// checkKeys returns an error if the environment sets an issuer or an audience of tokens but no key set: no token would
+// be accepted.
 func (c *connectConfig) checkKeys() error {
 	if c.verifier != nil || c.claimsConfig.KeySet != "" {
 		return nil
@@ -180,8 +181,8 @@ func (c *connectConfig) checkKeys() error {
 	return nil
 }
 
-// chooseBroker refuses options that say which broker to use, each in its way. The broker of a test is none of them: code under test
-// may have another.
+// chooseBroker returns an error if several options select a broker. The broker of a test does not count: code under
+// test may select another one.
 func (c *connectConfig) chooseBroker() error {
 	var given []string
 	for _, each := range []struct {

@@ -14,10 +14,10 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Caller says who made the request that a handler is serving.
+// Caller identifies the sender of the request that a handler is serving.
 type Caller struct {
-	// Host and ID are the hostname and the instance ID of the caller. They are what the caller says of itself; what a
-	// service may publish is up to the broker's permissions.
+	// Host and ID are the hostname and the instance ID of the caller, as stated by the caller itself; the broker's
+	// permissions limit what a service may publish.
 	Host, ID string
 	// MsgID is the Bus-Msg-Id of the request, unique to it.
 	MsgID string
@@ -25,7 +25,7 @@ type Caller struct {
 	Depth int
 }
 
-// CallerOf returns who made the request that ctx belongs to; false outside a handler.
+// CallerOf returns the caller of the request that ctx belongs to; false outside a handler.
 func CallerOf(ctx context.Context) (Caller, bool) {
 	s := handlerCtxOf(ctx)
 	if s == nil {
@@ -34,7 +34,7 @@ func CallerOf(ctx context.Context) (Caller, bool) {
 	return Caller{Host: s.request.FromHost, ID: s.request.FromID, MsgID: s.request.MsgID, Depth: s.request.CallDepth}, true
 }
 
-// forwarded are the headers that travel along a chain of calls. No other header does.
+// forwarded returns the header fields that travel along a chain of calls. No other field does.
 func forwarded() [8]string {
 	return [...]string{
 		"Traceparent", "Tracestate", "Baggage", "Accept-Language",
@@ -42,7 +42,7 @@ func forwarded() [8]string {
 	}
 }
 
-// continueChain gives a call the depth, the headers and the time left of the request that ctx serves.
+// continueChain sets the depth and the forwarded headers of a call from the request that ctx serves.
 func continueChain(ctx context.Context, request *clientCall) {
 	request.CallDepth = 1
 	s := handlerCtxOf(ctx)
@@ -75,31 +75,33 @@ func budget(ctx context.Context) time.Duration {
 	return min(time.Until(deadline), wire.MaxTimeBudget)
 }
 
-// handlerCtx is the context of a handler. It knows the request: a call made with it continues the chain, one level deeper,
-// with what is left of the time. Most handlers never ask for Done; the context behind it is made for those that do.
+// handlerCtx is the context of a handler. It holds the request: a call made with the context continues the chain, one
+// level deeper, with the time that is left. Most handlers never call Done, so the inner context is created on the first
+// call.
 type handlerCtx struct {
 	conn     *Conn
 	request  *wire.Request
 	deadline time.Time
 	claims   claims.Claims // of the request's token, nil for none; set before the handler runs
-	place    int           // among those that run: see running
+	place    int           // index in its shard: see inflight
 
 	mu    sync.Mutex              // protects all below
-	inner context.Context         // nil until Done is asked for
+	inner context.Context         // nil until Done is called
 	stop  context.CancelCauseFunc // of inner
-	cause error                   // why it has ended, if that was before there was an inner
+	cause error                   // why the context ended, if that was before inner was created
 	over  bool                    // the handler has returned
 
-	header wire.Header // of the response, as far as the method sets it
+	header wire.Header // response fields set by the method
 }
 
 // Deadline returns the end of the time budget.
 func (s *handlerCtx) Deadline() (time.Time, bool) { return s.deadline, true }
 
-// Done is closed when the time budget ends, when the caller leaves, or when Close gives up on the handler.
+// Done returns a channel that is closed when the time budget ends, when the caller stops waiting, or when Close stops
+// waiting for the handler.
 func (s *handlerCtx) Done() <-chan struct{} { return s.context().Done() }
 
-// Err returns why Done is closed.
+// Err returns the reason why Done is closed.
 func (s *handlerCtx) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,13 +119,13 @@ func (s *handlerCtx) Err() error {
 	}
 }
 
-// Value returns the serving itself for its own key. Any other key may be one by which package context looks for its own
-// contexts.
+// Value returns the handlerCtx itself for handlerCtxKey. Any other key may be one that package context uses to find its
+// own contexts.
 func (s *handlerCtx) Value(key any) any {
 	switch key.(type) {
 	case handlerCtxKey:
 		return s
-	case actorKey, sentFieldsKey: // these are of calls, and do not go from one to the next
+	case actorKey, sentFieldsKey: // values for the outgoing call only; the next call does not inherit them
 		return nil
 	default:
 		return s.context().Value(key)
@@ -137,7 +139,7 @@ func handlerCtxOf(ctx context.Context) *handlerCtx {
 	return s
 }
 
-// context returns the inner context, which is made now if there is none.
+// context returns the inner context, and creates it if there is none.
 func (s *handlerCtx) context() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +157,7 @@ func (s *handlerCtx) context() context.Context {
 	return s.inner
 }
 
-// doneIfMade returns nil if no caller has asked for Done so far.
+// doneIfMade returns the channel of Done; nil if Done was not called yet.
 func (s *handlerCtx) doneIfMade() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +167,7 @@ func (s *handlerCtx) doneIfMade() <-chan struct{} {
 	return s.inner.Done()
 }
 
-// end ends the context, and frees its resources; over says that the handler has returned.
+// end ends the context, and frees its resources; over reports whether the handler has returned.
 func (s *handlerCtx) end(cause error, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,8 +179,8 @@ func (s *handlerCtx) end(cause error, over bool) {
 	}
 }
 
-// accompany admits a call that the handler makes, even after Close; false if the handler has returned, as one may
-// that has passed on its context without the cancellation.
+// accompany admits a nested call of the handler, even after Close. It returns false if the handler has returned: the
+// handler may have passed on its context without the cancellation.
 func (s *handlerCtx) accompany(calls *worker.Limiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,10 +201,11 @@ func (s *handlerCtx) left() bool {
 	return errors.Is(s.cause, ErrCallerLeft)
 }
 
-// RequestHeader returns the header of the request that ctx belongs to, for methods that have no *http.Request: the language
-// that the user reads, say, in Accept-Language. It is a copy, with canonical names. Content-Type and Content-Encoding are not
-// in it: they say how the arguments are written, and those of a call within the process may not be written at all. Outside a
-// handler it has what [WithOutgoingHeader] has given to ctx, so that methods can be tested by calling them.
+// RequestHeader returns the header of the request that ctx belongs to, for methods that have no *http.Request: for
+// example the user's language, in Accept-Language. It is a copy, with canonical names. It omits Content-Type and
+// Content-Encoding: they describe the encoding of the arguments, and the arguments of a call within the process may not
+// be encoded. Outside a handler it returns the fields set in ctx by [WithOutgoingHeader], so that methods can be tested
+// by calling them.
 func RequestHeader(ctx context.Context) http.Header {
 	s := handlerCtxOf(ctx)
 	if s == nil {
@@ -219,17 +222,18 @@ func RequestHeader(ctx context.Context) http.Header {
 	return header
 }
 
-// SetResponseHeader gives a header field to the response of the method that ctx belongs to: a Location, say, or an ETag. It
-// takes the place of one of that name that was set before; with several values there are several fields, with none there is
-// none. If the method fails, that is if it returns an error or panics, the fields are not sent; with an httpStatusCode they
-// are. Nor are those sent that the bus sets by itself: Content-Type, Content-Encoding, Content-Length, what begins with
-// Bus-, and hop-by-hop fields (RFC 9110, 7.6.1). A caller with [Conn.Do], [Conn.Multicast] or through the ingress sees
-// the fields; to those who use [Conn.Call] and generated clients [CaptureResponseHeader] shows them.
+// SetResponseHeader sets a header field of the response of the method that ctx belongs to: a Location, for example, or
+// an ETag. It replaces a field of that name that was set before; several values become several fields, and no value
+// removes the field. If the method returns an error or panics, the fields are not sent; with an httpStatusCode they
+// are. Fields that the bus sets itself are not sent either: Content-Type, Content-Encoding, Content-Length, names that
+// begin with Bus-, and hop-by-hop fields (RFC 9110, 7.6.1). A caller with [Conn.Do], [Conn.Multicast] or through the
+// ingress sees the fields; [CaptureResponseHeader] makes them available to callers with [Conn.Call] and generated
+// clients.
 //
-// It has no effect after the method has returned, and in methods that have an http.ResponseWriter, which is what they set
-// fields with. Outside a handler it sets the header that CaptureResponseHeader has given to ctx, if there is one, so that methods
-// can be tested by calling them. Interceptors add to the header of [Exchange].Response instead. In a handler it may be called
-// by many goroutines at once.
+// It has no effect after the method has returned, and in methods that have an http.ResponseWriter, which sets fields
+// itself. Outside a handler it sets the header that CaptureResponseHeader has put into ctx, if there is one, so that
+// methods can be tested by calling them. Interceptors add to the header of [Exchange].Response instead. In a handler it
+// is safe for concurrent use.
 func SetResponseHeader(ctx context.Context, name string, values ...string) {
 	s := handlerCtxOf(ctx)
 	fields := wire.FromHTTP(http.Header{name: values})
@@ -246,30 +250,32 @@ func SetResponseHeader(ctx context.Context, name string, values ...string) {
 	}
 }
 
-// CaptureResponseHeader returns a context whose calls write the header of their response to header before they return, also when
-// it is that of an error; without a response it is nil. That is for [Conn.Call] and generated clients, which return only results:
+// CaptureResponseHeader returns a context whose calls write the header of their response to header before they return,
+// including that of an error response; without a response they set it to nil. It is for [Conn.Call] and generated
+// clients, which return only results:
 //
 //	var header http.Header
 //	order, err := client.Read(bus.CaptureResponseHeader(ctx, &header), 7)
 //	etag := header.Get("ETag")
 //
-// Make one call at a time with such a context. It is nil after a multicast, whose answers have a header each, and an event.
+// Make one call at a time with such a context. A multicast, whose answers have a header each, and an event set it to
+// nil.
 func CaptureResponseHeader(ctx context.Context, header *http.Header) context.Context {
 	fields := outgoingFields(ctx).clone()
 	fields.shown = header
 	return context.WithValue(ctx, sentFieldsKey{}, fields)
 }
 
-// WithOutgoingHeader returns a context whose calls, and events, carry a header field, in place of one of that name which ctx
-// has; with an empty value they carry none. A field of the same name that the request itself has, as that of [Conn.Do] may,
-// stays. The callee reads it with [RequestHeader]. It does not travel on to those whom the callee calls, unless it is one of
-// the few that do, such as Accept-Language: see docs/wire.md. Spaces around the value are removed, and control characters
-// become spaces. If the field is not for callers to set, as Host, Content-Type and Bus-Actor are not, each call fails with
-// 400.
+// WithOutgoingHeader returns a context whose calls and events carry a header field, in place of a field of that name
+// set in ctx; with an empty value they carry none. A field of the same name in the request itself, as of [Conn.Do],
+// takes precedence. The callee reads the field with [RequestHeader]. The field does not travel on to the callee's own
+// callees, unless it is one of the few that do, such as Accept-Language: see docs/wire.md. Spaces around the value are
+// removed, and control characters become spaces. If callers may not set the field, as with Host, Content-Type and
+// Bus-Actor, each call fails with 400.
 //
-// All calls made with the context carry the field, whatever host is called, and redirects followed by an http.Client too; stored
-// events keep it. So it is no place for a secret: see [WithActor]. Where calls are traced, the fields of the trace are those of
-// the span.
+// All calls made with the context carry the field, whatever host is called, as do redirects followed by an http.Client;
+// stored events keep it. So it must not hold a secret: see [WithActor]. If calls are traced, the tracing fields are
+// those of the span.
 func WithOutgoingHeader(ctx context.Context, name, value string) context.Context {
 	fields := outgoingFields(ctx).clone()
 	fields.header = without(fields.header, name)
@@ -283,17 +289,17 @@ func WithOutgoingHeader(ctx context.Context, name, value string) context.Context
 	return context.WithValue(ctx, sentFieldsKey{}, fields)
 }
 
-// sentFields are what the calls of a context carry. They do not change.
+// sentFields are the header fields for the calls of a context. They are immutable.
 type sentFields struct {
-	header  wire.Header // an empty value: such a field is not sent, nor passed on along the chain
-	refused []string    // names that are not for callers to set, so that no call can be made
+	header  wire.Header // an empty value: the field is neither sent nor forwarded along the chain
+	refused []string    // names that callers may not set; every call fails
 
-	shown *http.Header // where the header of the response is to be seen; nil: nowhere
+	shown *http.Header // receives the header of the response; nil: none does
 }
 
 type sentFieldsKey struct{}
 
-// outgoingFields returns those of a context, nil for none.
+// outgoingFields returns the fields of a context, nil for none.
 func outgoingFields(ctx context.Context) *sentFields {
 	fields, _ := ctx.Value(sentFieldsKey{}).(*sentFields)
 	return fields
@@ -311,10 +317,10 @@ func (f *sentFields) holds(field wire.Field) bool {
 	return f != nil && slices.Contains(f.header, field)
 }
 
-// removes reports whether a field is not to be passed on along the chain.
+// removes reports whether a field must not be forwarded along the chain.
 func (f *sentFields) removes(name string) bool { return f != nil && has(f.header, name) }
 
-// refusal is why no call can be made with the context; nil if it can.
+// refusal returns an error if the context contains a field that callers may not set.
 func (f *sentFields) refusal() error {
 	if f == nil || len(f.refused) == 0 {
 		return nil
@@ -323,8 +329,9 @@ func (f *sentFields) refusal() error {
 		"the header field %q cannot be set with bus.WithOutgoingHeader: it is the bus that sets it, or it is no name of a field", f.refused[0])
 }
 
-// addFields is the [Interceptor] that gives a call the header fields of its context, and shows those of its response. It
-// stands outside all others, so that they see the former, and the latter is what they have made of it.
+// addFields is the [Interceptor] that adds the header fields of the context to a call, and writes those of its response
+// to the captured header. It is the outermost one, so the others see the added fields, and the captured header includes
+// their changes.
 func addFields(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		fields := outgoingFields(ctx)
@@ -337,7 +344,7 @@ func addFields(next CallFunc) CallFunc {
 	}
 }
 
-// responseHeader returns a copy of what came back; nil if nothing did.
+// responseHeader returns a copy of the header of the response; nil without a response.
 func (x *Exchange) responseHeader() http.Header {
 	if x.Response == nil {
 		return nil
@@ -345,8 +352,8 @@ func (x *Exchange) responseHeader() http.Header {
 	return x.Response.Header.HTTP()
 }
 
-// addFields gives a request the fields of a context, in place of those that it had from another one: an interceptor may have
-// passed on a context of its own.
+// addFields adds the fields of a context to a request, in place of those of another context: an interceptor may have
+// passed on its own context.
 func (o *clientCall) addFields(fields *sentFields) {
 	switch {
 	case o.fields == fields:
@@ -369,7 +376,7 @@ func (o *clientCall) addFields(fields *sentFields) {
 	o.Header, o.fields = header, fields
 }
 
-// respondWith adds to the header of a response what its method has set.
+// respondWith adds the fields set by the method to the header of a response.
 func (s *handlerCtx) respondWith(header wire.Header) wire.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -379,7 +386,7 @@ func (s *handlerCtx) respondWith(header wire.Header) wire.Header {
 	return slices.Concat(header, s.header)
 }
 
-// ofBody reports whether a field tells how the body is written. A function endpoint has no choice in that.
+// ofBody reports whether a field describes the encoding of the body, which a function endpoint cannot choose.
 func ofBody(name string) bool {
 	return strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding")
 }
@@ -388,7 +395,7 @@ func has(header wire.Header, name string) bool {
 	return slices.ContainsFunc(header, func(field wire.Field) bool { return strings.EqualFold(field.Name, name) })
 }
 
-// without returns a copy that lacks some fields.
+// without returns a copy without some fields.
 func without(header wire.Header, names ...string) wire.Header {
 	kept := append(make(wire.Header, 0, len(header)+len(names)), header...)
 	return slices.DeleteFunc(kept, func(field wire.Field) bool {

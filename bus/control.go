@@ -16,17 +16,17 @@ import (
 // hostAll is the host that every service answers on, besides its own.
 const hostAll = "all"
 
-// control is what every instance serves for the framework itself, on port 888 of its host and of "all". It is served like
-// any other struct; the context knows by which connection.
+// control is the service of every instance for the framework itself, on port 888 of its host and of "all". It is served
+// like any other struct; the context holds the connection.
 type control struct{}
 
-// Ping says who is there: discovery is a multicast to https://all:888/ping.
+// Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping.
 func (control) Ping(ctx context.Context) (host, id, version string, ports []int) {
 	conn := handlerCtxOf(ctx).conn
 	return conn.host, conn.id, conn.version, conn.router.servedPorts()
 }
 
-// Traffic says what the instance has served and called so far.
+// Traffic returns the calls that the instance has served and made so far.
 func (control) Traffic(ctx context.Context) (started time.Time, served []metrics.ServedCalls, made []metrics.MadeCalls) {
 	traffic := handlerCtxOf(ctx).conn.reportTraffic()
 	return traffic.Started, traffic.Served, traffic.Made
@@ -37,13 +37,13 @@ func (control) Metrics(w http.ResponseWriter, r *http.Request) {
 	handlerCtxOf(r.Context()).conn.ServeMetrics(w, r)
 }
 
-// Hello says that the caller serves something new, so what was known about who answers may be incomplete.
+// Hello announces new endpoints of the caller, so the known set of responders may be incomplete.
 func (control) Hello(ctx context.Context) { greeted(ctx, true) }
 
-// Bye says that the caller has left.
+// Bye announces that the caller has left.
 func (control) Bye(ctx context.Context) { greeted(ctx, false) }
 
-// Cancel says that the caller no longer waits for the answer to its request with that id.
+// Cancel announces that the caller no longer waits for the answer to its request with that id.
 func (control) Cancel(ctx context.Context, id string) {
 	caller, _ := CallerOf(ctx)
 	conn, key := handlerCtxOf(ctx).conn, requestKey{caller.Host, caller.ID, id}
@@ -57,16 +57,16 @@ func greeted(ctx context.Context, stays bool) {
 	handlerCtxOf(ctx).conn.responders.greeted(peer{caller.Host, caller.ID}, stays)
 }
 
-// allowEndpoint is what a caller asks a host when the broker says that no instance subscribes to a path. It is served
-// once there is something to tell.
+// allowEndpoint is called when the broker reports that no instance subscribes to a path. It is served once the host has
+// an endpoint.
 type allowEndpoint struct{}
 
-// Allow says under which methods a path is served.
+// Allow returns the methods under which a path is served.
 func (allowEndpoint) Allow(ctx context.Context, port int, path string) (methods []string) {
 	return handlerCtxOf(ctx).conn.router.methods(port, path)
 }
 
-// What every connection serves is planned once: it takes longer than all else that a connection does.
+// The endpoints that every connection serves are planned once: planning takes longer than the rest of Connect.
 //
 //nolint:gochecknoglobals // they do not change
 var (
@@ -99,7 +99,7 @@ func planControl() ([]*endpoint, error) {
 	return endpoints, err
 }
 
-// everyonesSubject is what brings all requests to the host "all".
+// everyonesSubject matches all requests to the host "all".
 func everyonesSubject(plane string) string {
 	return subject.Subscription(plane, strconv.Itoa(controlPort), hostAll, anyRest)
 }
@@ -115,7 +115,7 @@ func planDirectory() ([]*endpoint, error) {
 	return endpoints, err
 }
 
-// announce sends a greeting to every instance of the plane, and waits for no answer.
+// announce sends a greeting to every instance of the plane, without waiting for an answer.
 func (c *Conn) announce(ctx context.Context, what string) {
 	defer c.shared.turn(ctx)()
 	to := &url.URL{Scheme: "https", Host: hostAll + ":" + strconv.Itoa(controlPort), Path: "/" + what}
@@ -138,14 +138,14 @@ func (s *shared) turn(ctx context.Context) (over func()) {
 	select {
 	case s.greeting <- struct{}{}:
 	case <-ctx.Done():
-		return func() {} // late is better than never
+		return func() {} // the context has ended: greet anyway
 	}
 	_ = s.broker.Flush(ctx) // without the broker nothing comes
 	s.broker.Barrier(ctx)
 	return func() { <-s.greeting }
 }
 
-// cancelPath is where an instance is told that no caller waits for an answer any more.
+// cancelPath is the path that notifies an instance that no caller waits for an answer any more.
 const cancelPath = "/cancel"
 
 // peer is an instance that has acked a request.
@@ -153,14 +153,14 @@ type peer struct{ host, id string }
 
 func senderOf(message *wire.Response) peer { return peer{message.FromHost, message.FromID} }
 
-// inflight holds the requests of all instances of a link whose handlers run, to be found when their callers leave. A cancel for
-// any other request has no effect.
+// inflight holds the requests of all instances of a link whose handlers run, to be found when their callers leave. A
+// cancel for any other request has no effect.
 type inflight struct{ shards [16]inflightShard } // by the last byte of the message id, so that requests do not wait for each other
 
-// inflightShard is searched when a caller leaves, which is rare. Each request knows its place, so that adding and removing
-// it needs no search.
+// inflightShard is searched only when a caller leaves, which is rare. Each request knows its index, so adding and
+// removing need no search.
 type inflightShard struct {
-	mu       sync.Mutex // protects requests, and their places
+	mu       sync.Mutex // protects requests, and their place fields
 	requests []*handlerCtx
 }
 
@@ -171,10 +171,10 @@ func (r *inflight) shard(msgID string) *inflightShard {
 	return &r.shards[shardOf(msgID, len(r.shards))]
 }
 
-// noPlace is that of a request that is not in a shard.
+// noPlace is the place of a request that is not in a shard.
 const noPlace = -1
 
-// add notes a request, unless it is the framework's own.
+// add adds a request, unless it is one of the framework.
 func (r *inflight) add(s *handlerCtx, port int) {
 	s.place = noPlace
 	if port == controlPort {
@@ -187,7 +187,7 @@ func (r *inflight) add(s *handlerCtx, port int) {
 	at.requests = append(at.requests, s)
 }
 
-// remove takes out a request that has ended, and ends its context.
+// remove removes a request that has ended, and ends its context.
 func (r *inflight) remove(s *handlerCtx) {
 	s.end(context.Canceled, true)
 	at := r.shard(s.request.MsgID)
@@ -203,7 +203,7 @@ func (r *inflight) remove(s *handlerCtx) {
 	at.requests = at.requests[:last]
 }
 
-// cancel ends the context of a handler of an instance.
+// cancel ends the context of a running handler of an instance.
 func (r *inflight) cancel(c *Conn, key requestKey) {
 	at := r.shard(key.msgID)
 	if found := at.find(c, key); found != nil {
@@ -222,8 +222,8 @@ func (at *inflightShard) find(c *Conn, key requestKey) *handlerCtx {
 	return nil
 }
 
-// cancelAll tells the instances that have acked a request that its caller has stopped waiting. It waits for no answer:
-// whether they hear of it makes no difference to the caller. An instance whose ack comes even later is not told.
+// cancelAll notifies the instances that have acked a request that its caller has stopped waiting. It waits for no
+// answer: delivery makes no difference to the caller. An instance whose ack comes later is not notified.
 func (c *Conn) cancelAll(ctx context.Context, sent *clientCall, from []peer) {
 	for _, at := range from {
 		if err := c.sendCancel(ctx, sent.MsgID, at); err != nil {
@@ -232,7 +232,7 @@ func (c *Conn) cancelAll(ctx context.Context, sent *clientCall, from []peer) {
 	}
 }
 
-// sendCancel sends a call that is no part of the chain that ctx serves: it has a time budget and a depth of its own.
+// sendCancel sends a call outside of the chain that ctx serves: it has its own time budget and depth.
 func (c *Conn) sendCancel(ctx context.Context, msgID string, at peer) error {
 	request, err := newClientCall(http.MethodPost, &url.URL{
 		Scheme: "https", Host: at.id + "." + at.host + ":" + strconv.Itoa(controlPort), Path: cancelPath,

@@ -20,23 +20,23 @@ import (
 
 // DeadLetter is a stored event that a service could not handle: see [Durable].
 type DeadLetter struct {
-	Source   string    `json:"source"`   // the host that has fired it
-	Service  string    `json:"service"`  // the host that could not handle it
-	Event    string    `json:"event"`    // its path without the slash, "on-ordered"
-	MsgID    string    `json:"msgId"`    // its Bus-Msg-Id
-	Parked   time.Time `json:"parked"`   // when it was parked
-	Attempts int       `json:"attempts"` // how often it was tried
-	Reason   string    `json:"reason"`   // what the last attempt failed with
-	Body     string    `json:"body"`     // its arguments, as JSON
+	Source   string    `json:"source"`   // host that published the event
+	Service  string    `json:"service"`  // host that could not handle it
+	Event    string    `json:"event"`    // path of the event without the slash, "on-ordered"
+	MsgID    string    `json:"msgId"`    // Bus-Msg-Id of the event
+	Parked   time.Time `json:"parked"`   // time when it became a dead letter
+	Attempts int       `json:"attempts"` // number of deliveries
+	Reason   string    `json:"reason"`   // error of the last attempt
+	Body     string    `json:"body"`     // arguments, as JSON
 
 	conn     *Conn
-	token    string // of the event, in subjects
+	token    string // the event's token in subjects
 	text     []byte
 	sequence uint64
 }
 
-// DeadLetters yields the events of a source that services could not handle, the oldest first: those that are parked when the
-// sequence is ranged over. An error ends it. It is for tools, and for those who look after a service: the user of the
+// DeadLetters yields the events of a publisher that services could not handle, the oldest first: the dead letters that
+// exist when the sequence is ranged over. An error ends the sequence. It is for tools and operators: the user of the
 // connection needs permissions for JetStream that services do not have, see docs/events.md.
 func (c *Conn) DeadLetters(ctx context.Context, source string) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
@@ -94,7 +94,7 @@ func newParkedEvent(conn *Conn, source string, message *jetstream.RawStreamMsg) 
 	return parked
 }
 
-// eventName returns the path of an event without the slash, as people write it.
+// eventName returns the unescaped path of an event without the slash.
 func eventName(target string) string {
 	escaped := path.Base(pathOf(target))
 	if name, err := url.PathUnescape(escaped); err == nil {
@@ -103,10 +103,11 @@ func eventName(target string) string {
 	return escaped
 }
 
-// Redeliver delivers the event again, to the service that could not handle it and to no other, with all its attempts, and removes it
-// from what is parked. It returns when JetStream has stored it; whether it is handled this time, the log and what is parked
-// later tell. It is an error if the event is not parked any more (404); and if the service does not handle such events any more
-// (404), or its consumer does not take what is retried (503): then it stays parked.
+// Redeliver delivers the event again, only to the service that could not handle it, with a full number of attempts, and
+// deletes the dead letter. It returns when JetStream has stored the event. It does not wait for the handler: the
+// outcome appears in the log, and possibly as a new dead letter. It returns an error with status 404 if the dead letter
+// does not exist any more. It returns an error and keeps the dead letter if the service does not subscribe to such
+// events any more (404), or if its consumer does not accept redelivered events (503).
 func (p DeadLetter) Redeliver(ctx context.Context) error {
 	stream, err := p.stillParked(ctx)
 	if err != nil {
@@ -132,8 +133,8 @@ func (p DeadLetter) Redeliver(ctx context.Context) error {
 	return p.delete(ctx, stream)
 }
 
-// stillHandled says why the service would not get the event under a subject. JetStream does not: it confirms what no consumer
-// takes, and keeps it for no consumer.
+// stillHandled returns an error if the service would not get the event under a subject. JetStream does not report that:
+// it confirms a message without a consumer, and keeps it for none.
 func (p DeadLetter) stillHandled(ctx context.Context, manager jetstream.JetStream, again string) error {
 	stream, name := p.store().name(), consumerName(p.Service, p.token)
 	consumer, err := manager.Consumer(ctx, stream, name)
@@ -150,7 +151,8 @@ func (p DeadLetter) stillHandled(ctx context.Context, manager jetstream.JetStrea
 	}
 }
 
-// Delete removes the event from what is parked. It is lost then. It is an error (404) if it is not parked any more.
+// Delete deletes the dead letter; the event is lost then. It returns an error with status 404 if the dead letter does
+// not exist any more.
 func (p DeadLetter) Delete(ctx context.Context) error {
 	stream, err := p.stillParked(ctx)
 	if err != nil {
@@ -159,7 +161,7 @@ func (p DeadLetter) Delete(ctx context.Context) error {
 	return p.delete(ctx, stream)
 }
 
-// stillParked returns the stream that the event is in.
+// stillParked returns the stream of the dead letter. It returns an error if the dead letter does not exist any more.
 func (p DeadLetter) stillParked(ctx context.Context) (jetstream.Stream, error) {
 	if p.conn == nil {
 		return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "the event does not come from Conn.DeadLetters")
@@ -178,7 +180,7 @@ func (p DeadLetter) stillParked(ctx context.Context) (jetstream.Stream, error) {
 	}
 }
 
-// delete removes the event; another client may just have done so.
+// delete deletes the dead letter. Another client may have deleted it just before; that is no error.
 func (p DeadLetter) delete(ctx context.Context, stream jetstream.Stream) error {
 	err := stream.DeleteMsg(ctx, p.sequence)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
@@ -189,7 +191,7 @@ func (p DeadLetter) delete(ctx context.Context, stream jetstream.Stream) error {
 
 func (p DeadLetter) store() *eventStream { return &eventStream{conn: p.conn, source: p.Source} }
 
-// parked returns the stream of events that could not be handled.
+// parked returns the stream of dead letters.
 func (s *eventStream) parked(ctx context.Context) (jetstream.Stream, error) {
 	manager, err := s.manager()
 	if err != nil {

@@ -17,20 +17,20 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// destination is the address of a function, "PUT https://products.example/products/{id}", taken apart. It turns
-// arguments into requests, and does not change.
+// destination is a parsed address of a function, "PUT https://products.example/products/{id}". It encodes arguments to
+// requests. It is immutable once bound.
 type destination struct {
 	method     string
-	address    string      // the URL, with {name} where an argument goes into its path
-	parameters []string    // those names, {name+} as "name+"
-	template   *clientCall // a request without arguments; nil when there are parameters
-	inQuery    inQuery     // how arguments travel in a query
+	address    string      // the URL, with {name} for an argument in its path
+	parameters []string    // the names in the path, {name+} as "name+"
+	template   *clientCall // a request without arguments; nil if there are parameters
+	inQuery    inQuery     // the encoding of arguments in a query
 
 	json wire.Header // of requests with a body
-	from *Conn       // whose calls go there; nil until settled
+	from *Conn       // the connection that calls it; nil until bound
 }
 
-// parameterPattern matches what stands for an argument in a path: {id}, and {rest+} for several segments.
+// parameterPattern matches a parameter in a path: {id}, or {rest+} for several segments.
 var parameterPattern = regexp.MustCompile(`\{([^/{}+]+\+?)\}`)
 
 func parseDestination(address string) (*destination, error) {
@@ -49,7 +49,7 @@ func parseDestination(address string) (*destination, error) {
 	return to, err
 }
 
-// bind notes, for what has no parameters, the subject and what the requests of one caller begin with.
+// bind sets, for an address without parameters, the subject and the head shared by all requests of one connection.
 func (d *destination) bind(c *Conn) (err error) {
 	if d.template == nil {
 		return nil
@@ -76,9 +76,9 @@ func parametersOf(address string) (names []string) {
 	return names
 }
 
-// request writes arguments into a request. Those that the path names go there, and httpRequestBody is the body, as on the
-// other side. The rest is the JSON body, or with GET, HEAD and DELETE the query; but not when that would lose something,
-// as it does with an empty text in a list.
+// request encodes arguments into a request. Arguments that the path names go there, and httpRequestBody is the body, as
+// on the server. The others go into the JSON body, or with GET, HEAD and DELETE into the query; but into the body if
+// the query would lose something, such as an empty text in a list.
 func (d *destination) request(arguments any) (*clientCall, error) {
 	if arguments == nil && d.template != nil {
 		return d.withBody(nil), nil
@@ -101,10 +101,10 @@ func (d *destination) takesQuery() bool {
 	return d.method == http.MethodGet || d.method == http.MethodHead || d.method == http.MethodDelete
 }
 
-// hasQuery reports whether the address has arguments of its own; it has a template.
+// hasQuery reports whether the address itself contains arguments. The destination must have a template.
 func (d *destination) hasQuery() bool { return strings.Contains(d.template.Target, "?") }
 
-// withBody is the short way: all arguments are in the body.
+// withBody returns a request with all arguments in the body. It is the fast path.
 func (d *destination) withBody(body []byte) *clientCall {
 	request := d.unused()
 	*request = *d.template
@@ -115,7 +115,7 @@ func (d *destination) withBody(body []byte) *clientCall {
 	return request
 }
 
-// unused returns a request whose fields are all to be set.
+// unused returns a request from the pool; the caller has to set all its fields.
 func (d *destination) unused() *clientCall {
 	if d.from == nil {
 		return new(clientCall)
@@ -127,7 +127,7 @@ func jsonContent() wire.Header {
 	return wire.Header{{Name: "Content-Type", Value: "application/json"}}
 }
 
-// encodeMembers is the long way: each argument goes where it belongs.
+// encodeMembers returns a request with each argument in the path, the query or the body. It is the slow path.
 func (d *destination) encodeMembers(members map[string]json.RawMessage) (*clientCall, error) {
 	filled, err := d.fillPath(members)
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *destination) encodeMembers(members map[string]json.RawMessage) (*client
 	return newClientCall(d.method, to, jsonContent(), body)
 }
 
-// fillPath puts arguments into the path, and takes them out of the members.
+// fillPath puts arguments into the path, and removes them from the members.
 func (d *destination) fillPath(members map[string]json.RawMessage) (string, error) {
 	filled := d.address
 	for _, parameter := range d.parameters {
@@ -181,7 +181,7 @@ func (d *destination) fillPath(members map[string]json.RawMessage) (string, erro
 	return filled, nil
 }
 
-// pathText returns how a JSON value is written in a path; false for what does not fit there.
+// pathText returns a JSON value as text for a path; false if a path cannot hold it.
 func pathText(value json.RawMessage) (text string, ok bool) {
 	if len(value) == 0 || strings.IndexByte("{[n", value[0]) >= 0 {
 		return "", false
@@ -192,7 +192,7 @@ func pathText(value json.RawMessage) (text string, ok bool) {
 	return text, text != ""
 }
 
-// destinations are the addresses that a connection has called, taken apart.
+// destinations caches the parsed addresses that a connection has called.
 type destinations struct {
 	conn *Conn
 
@@ -200,15 +200,16 @@ type destinations struct {
 	known map[string]*destination
 }
 
-// maxDestinations bounds what is remembered. Who calls more addresses, such as those with an id in their text, has them
-// taken apart again.
+// maxDestinations limits the cache. A program that calls more addresses, for example with an id in their text, parses
+// them again.
 const maxDestinations = 1024
 
 func newDestinations(c *Conn) *destinations {
 	return &destinations{conn: c, known: make(map[string]*destination)}
 }
 
-// destinationOf returns the destination of an address, or what is wrong with it or with the arguments.
+// destinationOf returns the destination of an address. It returns an error if the address or the type of the arguments
+// is invalid.
 func (c *Conn) destinationOf(address string, arguments any) (*destination, error) {
 	if err := c.untagged.get(reflect.TypeOf(arguments), untagged); err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (c *Conn) destinationOf(address string, arguments any) (*destination, error
 	return c.destinations.find(address)
 }
 
-// find returns the destination of an address, or what is wrong with the address.
+// find returns the destination of an address. It returns an error if the address is invalid.
 func (d *destinations) find(address string) (*destination, error) {
 	d.mu.RLock()
 	to := d.known[address]
@@ -243,14 +244,14 @@ func (d *destinations) find(address string) (*destination, error) {
 	return to, nil
 }
 
-// inQuery says how arguments travel in a query. There 5 and "5" are one text, and what is empty counts as absent, so their
-// types matter; the zero value stands for types that are not known.
+// inQuery is the encoding of arguments in a query. In a query 5 and "5" are one text, and an empty text counts as
+// absent, so the types of the arguments matter. The zero value stands for unknown types.
 type inQuery struct {
-	vague bool            // text does not tell all values of some argument apart
-	json  map[string]bool // arguments that are read as JSON
+	vague bool            // different values of some argument have the same text
+	json  map[string]bool // arguments that are encoded as JSON
 }
 
-// inQueryOf returns how the fields of a struct travel.
+// inQueryOf returns the encoding for the fields of a struct.
 func inQueryOf(arguments reflect.Type) (in inQuery) {
 	if arguments.Kind() != reflect.Struct {
 		return in
@@ -264,7 +265,7 @@ func inQueryOf(arguments reflect.Type) (in inQuery) {
 	return in
 }
 
-// isVague reports whether values of a type may have one text: 5 and "5" of any, nil and "" of a *string.
+// isVague reports whether different values of a type may have the same text: 5 and "5" of any, nil and "" of a *string.
 func isVague(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem().Kind() == reflect.String || t.Elem().Kind() == reflect.Slice
@@ -272,7 +273,8 @@ func isVague(t reflect.Type) bool {
 	return t.Kind() == reflect.Interface
 }
 
-// holds reports whether a query can hold all members as they are: plain texts, numbers and booleans, or none.
+// holds reports whether a query can hold all members without loss: only plain texts, numbers and booleans, or no
+// members.
 func (in inQuery) holds(members map[string]json.RawMessage) bool {
 	if in.vague {
 		return false
@@ -285,8 +287,8 @@ func (in inQuery) holds(members map[string]json.RawMessage) bool {
 	return true
 }
 
-// add writes members into a query, instead of what that says of them. It returns the name of one that would lose something,
-// "" if there is none.
+// add writes members into a query, replacing values of the same name. It returns the name of a member that would lose
+// something, "" if there is none.
 func (in inQuery) add(query url.Values, members map[string]json.RawMessage) (lossy string) {
 	for name, value := range members {
 		texts, whole := in.texts(name, value)
@@ -301,9 +303,9 @@ func (in inQuery) add(query url.Values, members map[string]json.RawMessage) (los
 	return ""
 }
 
-// texts returns how a JSON value is written in a query: null is left out, a text stands for itself, a list of texts and numbers
-// is repeated value by value, and anything else stays JSON, so that no number loses a digit. whole is false if the list would be
-// shorter then.
+// texts returns the encoding of a JSON value in a query: null is omitted, a text stands for itself, a list of texts and
+// numbers becomes repeated values, and anything else stays JSON, so that no number loses a digit. whole is false if the
+// list would lose an element.
 func (in inQuery) texts(name string, value json.RawMessage) (texts []string, whole bool) {
 	var (
 		text  string
@@ -333,8 +335,8 @@ func (in inQuery) texts(name string, value json.RawMessage) (texts []string, who
 
 func isContainer(value json.RawMessage) bool { return value[0] == '{' || value[0] == '[' }
 
-// targetOf returns what a request asks for: a path, and a query that is as it will be after its way over the broker. A
-// blank or a control byte in it, which net/url lets pass, is escaped; every decoder reads the same.
+// targetOf returns the request target: the path and the query, in the form that the query has after its way over the
+// broker. It escapes blanks and control bytes, which net/url accepts; every decoder reads the same value.
 func targetOf(path, query string) string {
 	if query == "" {
 		return path
@@ -357,5 +359,5 @@ func escapeControls(query string) string {
 	return escaped.String()
 }
 
-// isControl is true for what a request line cannot hold: all ASCII but what is visible.
+// isControl reports whether a request line cannot hold a character: all ASCII except visible characters.
 func isControl(c rune) bool { return c <= ' ' || c == '\x7f' }

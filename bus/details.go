@@ -13,32 +13,34 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// maxDetails bounds, in bytes of JSON, what a handler says of a failure besides its sentence: an error is to be told, logged and
-// passed on, and data belong in a result.
+// maxDetails limits the details of an error, in bytes of JSON: errors are logged and passed on; data belongs in a
+// result.
 const maxDetails = 64 << 10
 
-// maxProblem bounds, in bytes, the problems of which all members are read: the members of a large one take many times its size.
+// maxProblem limits, in bytes, the problems whose members are all decoded: the decoded members of a large one take many
+// times its size.
 const maxProblem = 1 << 20
 
-// aboutBlank is how an [Error] without a Type travels: its status says it all (RFC 9457, 4.2.1).
+// aboutBlank is the type of a problem for an [Error] without a Type: the status is the only classification (RFC 9457,
+// 4.2.1).
 const aboutBlank = "about:blank"
 
-// details are the members of a problem that only the kind of failure gives a meaning to. They do not change: errors that are
-// copied share them.
+// details are the extension members of a problem, whose meaning depends on its type. They are immutable: copies of an
+// error share them.
 type details map[string]json.RawMessage
 
-// ErrorWithDetails returns err as an [Error] with this Type and these details, which take the place of those that it has. Everything
-// else stays as it is: the status is that of [StatusOf], so that an error without one is still 500, and internal. For nil it
-// returns nil.
+// ErrorWithDetails returns err as an [Error] with this Type and these details, which replace those of err. Everything
+// else stays: the status is that of [StatusOf], so an error without one is still 500, and internal. It returns nil for
+// nil.
 //
-// The type is a URI reference that callers compare, "https://shop.example/problems/out-of-stock"; it need not lead anywhere. ""
-// stands for about:blank, a failure about which the status says all. The details are a struct or a map that is a JSON object,
-// and are encoded at once; nil stands for none. Their members travel in the problem+json, beside those that every error has;
-// callers read them with [Error.DecodeDetails].
+// The type is a URI reference that callers compare, "https://shop.example/problems/out-of-stock"; it need not resolve.
+// "" stands for about:blank: the status is the only classification. The details are a struct or a map that encodes to a
+// JSON object; nil stands for none. They are encoded at once. Their members travel in the problem+json, beside the
+// standard members; callers read them with [Error.DecodeDetails].
 //
-// A member is left out if its name is one of theirs: type, title, status, detail, instance, host, id, msgId, traceId, executed,
-// internal or errors. All are left out if they are no JSON object, or more than 64 KiB of JSON. What was left out, and why,
-// says a warning in the log of the instance that answers with the error.
+// A member is omitted if it has the name of a standard member: type, title, status, detail, instance, host, id, msgId,
+// traceId, executed, internal or errors. All members are omitted if the details are not a JSON object, or are larger
+// than 64 KiB of JSON. The instance that answers with the error logs a warning with what was omitted and why.
 //
 // It is safe for concurrent use, and does not change err.
 func ErrorWithDetails(err error, problemType string, details any) error {
@@ -51,12 +53,12 @@ func ErrorWithDetails(err error, problemType string, details any) error {
 	return &failed
 }
 
-// DecodeDetails decodes the details of the error into what a pointer points to, a struct or a map: those that [ErrorWithDetails] has
-// set, and those that came in the problem+json of an answer, by whatever service, unless that has more than 1 MiB. As with results,
-// a member without a field of exactly its name is ignored, and a field without a member keeps its value. To see all of them pass
-// a *map[string]json.RawMessage; their numbers have all their digits.
+// DecodeDetails decodes the details of the error into the struct or map that into points to. The details are those set
+// with [ErrorWithDetails], or those in the problem+json of an answer of any service, unless that is larger than 1 MiB.
+// As with results, a member without a field of exactly its name is ignored, and a field without a member keeps its
+// value. A *map[string]json.RawMessage receives all members; their numbers keep all digits.
 //
-// It fails if the error has no details, or if they do not fit. It is safe for concurrent use.
+// It returns an error if there are no details, or if they do not fit. It is safe for concurrent use.
 func (e *Error) DecodeDetails(into any) error {
 	switch {
 	case len(e.details) == 0 && e.leftOut != "":
@@ -74,17 +76,17 @@ func (e *Error) DecodeDetails(into any) error {
 	return nil
 }
 
-// Is reports whether another error is an [Error] of the same Type. So errors.Is recognises a kind of failure on both sides of a
-// call, by an Error that has nothing but that Type. Without a Type it is false.
+// Is reports whether other is an [Error] of the same Type. So errors.Is recognises a kind of failure on both sides of a
+// call, given an Error with only that Type. It is false without a Type.
 func (e *Error) Is(other error) bool {
 	kind, ok := other.(*Error)
 	return ok && kind.Type != "" && kind.Type == e.Type
 }
 
-// encodeDetails returns what travels of details, and what does not.
+// encodeDetails returns the encoded details, and a description of what was omitted.
 func encodeDetails(from any) (_ details, leftOut string) {
 	text, err := strictjson.Marshal(from)
-	if err != nil { // a text that is not UTF-8 is no reason to lose all the others: encoding/json mends it
+	if err != nil { // encoding/json repairs text that is not UTF-8, so that one such text does not lose all details
 		text, err = json.Marshal(from)
 	}
 	var members details
@@ -112,31 +114,31 @@ func encodeDetails(from any) (_ details, leftOut string) {
 	return members, leftOut
 }
 
-// ownMembers are the names of the members that any problem on the bus may have.
+// ownMembers returns the names of the standard members of a problem on the bus.
 func ownMembers() []string {
 	return []string{
 		"type", "title", "status", "detail", "instance", "host", "id", "msgId", "traceId", "executed", "errors", "internal",
 	}
 }
 
-// foreignErrors is the member of that name in a problem of a service that means something else by it than the arguments of a
-// function, as the example in RFC 9457 does. It is passed on as it came.
+// foreignErrors is the member "errors" in a problem of a service that uses it for something else than invalid
+// arguments, like the example in RFC 9457. It is passed on unchanged.
 const foreignErrors = "errors"
 
-// addTo returns the body of a problem with the details after its own members.
+// addTo returns the body of a problem with the details appended to its members.
 func (d details) addTo(body []byte) []byte {
 	if len(d) == 0 || len(body) == 0 {
 		return body
 	}
 	more, err := strictjson.Marshal(d)
 	if err != nil {
-		return body // only JSON that was read: the others have to do
+		return body // cannot happen: the details are valid JSON
 	}
 	return slices.Concat(body[:len(body)-1], []byte(","), more[1:])
 }
 
-// readProblem reads the body of a problem: the members that the bus knows, and all others. A member that is not what it has to
-// be counts as absent (RFC 9457, 3.1). Of a large problem, which no service on the bus makes, the others are left out.
+// readProblem decodes the body of a problem: the standard members, and all others. A member of a wrong type counts as
+// absent (RFC 9457, 3.1). The other members of a large problem, which no service on the bus sends, are omitted.
 func readProblem(body []byte) (told problem, others details, leftOut string) {
 	fits := strictjson.Unmarshal(body, &told) == nil
 	switch {
@@ -155,7 +157,7 @@ func readProblem(body []byte) (told problem, others details, leftOut string) {
 	}
 }
 
-// isAllOf reports whether a problem has all that its body says, for certain: that has as many members.
+// isAllOf reports whether p contains all members of the body, by comparing their number.
 func (p *problem) isAllOf(body []byte) bool {
 	text, err := strictjson.Scan(body)
 	members := 0
@@ -173,7 +175,7 @@ func (p *problem) isAllOf(body []byte) bool {
 	return err == nil && text.Members == members
 }
 
-// readMembers reads a problem member by member.
+// readMembers decodes a problem member by member.
 func readMembers(body []byte) (told problem, others details) {
 	if strictjson.Unmarshal(body, &others) != nil {
 		return problem{}, nil
@@ -197,7 +199,7 @@ func readMembers(body []byte) (told problem, others details) {
 	return told, others
 }
 
-// notBlank returns the type of an error for that of a problem.
+// notBlank returns the Type of an error for the type of a problem.
 func notBlank(problemType string) string {
 	if problemType == aboutBlank {
 		return ""
@@ -205,7 +207,8 @@ func notBlank(problemType string) string {
 	return problemType
 }
 
-// readArguments reads the arguments that are wrong; also what there is of them in a member that has more to say, which is foreign.
+// readArguments decodes the list of invalid arguments. If its elements have unknown members, it returns what fits, and
+// isForeign is true.
 func readArguments(text json.RawMessage) (arguments []restmap.ArgumentError, isForeign bool) {
 	if text == nil {
 		return nil, false

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// durable is the configuration of stored events. The code that stores them is reached only through the option, so that a
-// program that does not use it does not link JetStream.
+// durable is the configuration of stored events. Only the option refers to the code that stores them, so that a program
+// without the option does not link JetStream.
 type durable struct {
 	open      func(ctx context.Context, c *Conn, source string, config firingConfig) (eventStore, error)
 	subscribe func(ctx context.Context, c *Conn, source string, endpoints []*endpoint, config *durable) error
 
-	attempts       int // of one event
+	attempts       int // per event
 	first, longest time.Duration
 	inFlight       int
 }
 
-// Defaults of stored events, where no option says otherwise.
+// Defaults of stored events, unless an option overrides them.
 const (
 	defaultAttempts     = 10
 	defaultFirstRetry   = time.Second
@@ -29,14 +29,14 @@ const (
 	defaultKeepBytes = 256 << 20
 
 	maxInFlight   = 1000
-	maxUnfinished = 10_000 // what JetStream hands out of one event to all instances of a service, until they are done with some
+	maxUnfinished = 10_000 // MaxAckPending of JetStream: unacknowledged deliveries of one event to all instances of a service
 )
 
 func newDurable() *durable {
 	return &durable{attempts: defaultAttempts, first: defaultFirstRetry, longest: defaultLongestRetry, inFlight: defaultInFlight}
 }
 
-// check says what is wrong with the options of Subscribe.
+// check returns an error if the options of Subscribe are invalid.
 func (d *durable) check() error {
 	switch {
 	case d.subscribe == nil:
@@ -67,7 +67,7 @@ func (durableOption) applyToFiring(c *firingConfig) {
 	c.durable.open = openEventStream
 }
 
-// stored returns the configuration of stored events, and makes it if there is none.
+// stored returns the configuration of stored events, and creates it if there is none.
 func (s *serviceConfig) stored() *durable {
 	if s.durable == nil {
 		s.durable = newDurable()
@@ -75,32 +75,35 @@ func (s *serviceConfig) stored() *durable {
 	return s.durable
 }
 
-// Durable stores events in a JetStream stream of their source, and delivers them at least once to each service that
-// subscribes with this option, too. Both sides need it, and the broker JetStream: a service that subscribes with it gets
-// no event of a source without it, and none of [Conn.Publish], as they are not stored.
+// Durable stores events in a JetStream stream of their publisher, and delivers them at least once to each service that
+// subscribes with this option. Both sides need the option, and the broker needs JetStream. A service that subscribes
+// with it gets no events of a publisher without it, and no events of [Conn.Publish], as they are not stored.
 //
-// For a source ([Conn.NewPublisher], a generated source): firing stores the event, and returns when JetStream has confirmed
-// that. An error means that it is not stored or, with executed unknown, that it may be. Services that subscribe without
-// the option still get it at most once. See [WithEventID], [MaxBytes] and [Replicas].
+// For a publisher ([Conn.NewPublisher], a generated publisher): Publish stores the event, and returns when JetStream
+// has confirmed that. An error means that the event is not stored or, with executed unknown, that it may be. Services
+// that subscribe without the option still get the event at most once. See [WithEventID], [MaxBytes] and [Replicas].
 //
-// For [Subscribe]: everything that is fired after the first Subscribe of the service to an event is kept for it, even
-// while no instance of it is there, as long as the source keeps events. The instances of the service share the events. An
-// event is done when the handler returns nil. After an error it is delivered again, with growing waits, see [MaxDeliver].
-// After an error of the handler's own of status 400 to 499 (but not 408, 425 and 429), or after the last attempt, it is
-// parked: logged, and stored in the stream <plane>_PARKED_<source> for 30 days. A handler has 20 s, or what [TimeBudget]
-// says; if its instance dies, the event goes to another one after 30 s. So a handler may see an event twice, and events in
-// any order: the MsgID that [CallerOf] returns is the same each time. The actor of the chain is not stored.
+// For [Subscribe]: every event that is published after the first Subscribe of the service to it is kept for the
+// service, even while no instance of it is there, as long as the publisher keeps events. The instances of the service
+// share the events. An event is done when the handler returns nil. After an error it is delivered again, with growing
+// waits, see [MaxDeliver]. After an error of the handler's own with status 400 to 499 (but not 408, 425 and 429), or
+// after the last attempt, it becomes a dead letter: it is logged, and stored in the stream <plane>_PARKED_<publisher>
+// for 30 days. A handler has 20 s, unless [TimeBudget] sets another time. If its instance dies, the event goes to
+// another one after 30 s. So a handler may get an event twice, and events in any order: the MsgID of [CallerOf] is the
+// same each time. The actor of the chain is not stored.
 //
 // Default: events are not stored.
 func Durable() DurableOption { return durableOption{} }
 
-// MaxDeliver sets how often a stored event is delivered, the first time included. Then it is a dead letter. Default: 10.
+// MaxDeliver sets how often a stored event is delivered, including the first time. Then it becomes a dead letter.
+// Subscribe returns an error if attempts is below 1. Default: 10.
 func MaxDeliver(attempts int) SubscribeOption {
 	return subscribeOption(func(c *serviceConfig) { c.stored().attempts = attempts })
 }
 
-// Backoff sets the wait before a stored event is delivered again: first after the first attempt, four times as long after each
-// further one, and longest at most. Default: 1 s and 10 minutes, so that 10 attempts take 45 minutes.
+// Backoff sets the wait before a stored event is delivered again: first after the first attempt, four times as long
+// after each further one, and longest at most. Subscribe returns an error unless 0 < first <= longest. Default: 1 s and
+// 10 minutes, so that 10 attempts take 45 minutes.
 func Backoff(first, longest time.Duration) SubscribeOption {
 	return subscribeOption(func(c *serviceConfig) {
 		stored := c.stored()
@@ -108,14 +111,14 @@ func Backoff(first, longest time.Duration) SubscribeOption {
 	})
 }
 
-// MaxInFlight sets how many stored events of each kind, which is each method of [Subscribe], one instance handles at once, 1 to
+// MaxInFlight sets how many stored events of each kind (each method of [Subscribe]) one instance handles at once, 1 to
 // 1000. One at a time keeps the order of the events of a kind at a single instance, as long as nothing fails. All kinds
-// together have at most three quarters of [WithMaxHandlers], so that there is room for calls, too. Default: 64.
+// together use at most three quarters of [WithMaxHandlers], so that capacity for calls remains. Default: 64.
 func MaxInFlight(events int) SubscribeOption {
 	return subscribeOption(func(c *serviceConfig) { c.stored().inFlight = events })
 }
 
-// storeLimits are those of a stream; zero is the default.
+// storeLimits are the limits of a stream; zero stands for the default.
 type storeLimits struct {
 	age      time.Duration
 	bytes    int64
@@ -126,33 +129,35 @@ type publishOption func(*firingConfig)
 
 func (o publishOption) applyToFiring(c *firingConfig) { o(c) }
 
-// MaxAge limits how long a publisher stores events that some service has not handled yet; older ones are dropped. An event is
-// deleted as soon as all services have handled it, or at once if none subscribes to it. An existing stream is changed accordingly. A
-// service learns of another age when an instance of it starts; what it has not handled is forgotten when no instance was there for
-// as long as the age it knows, and for an hour at least. 0 stands for the default. Default: 7 days, or what the stream has.
+// MaxAge limits how long a publisher stores events that some service has not handled yet; older ones are dropped. An
+// event is deleted as soon as all services have handled it, or at once if no service subscribes to it. An existing
+// stream is changed accordingly. A service learns a changed age when an instance of it starts. Its unhandled events are
+// dropped if no instance was there for the age that it knows, and for an hour at least. 0 stands for the default.
+// Default: 7 days, or the age of the existing stream.
 func MaxAge(age time.Duration) PublishOption {
 	return publishOption(func(c *firingConfig) { c.limits.age, c.limited = age, true })
 }
 
-// MaxBytes limits how many bytes of events a publisher stores that some service has not handled yet. When they are used up,
-// publishing fails (507). An existing stream is changed accordingly. 0 stands for the default. Default: 256 MiB, or what the stream has.
+// MaxBytes limits how many bytes of events a publisher stores that some service has not handled yet. At the limit,
+// publishing fails (507). An existing stream is changed accordingly. 0 stands for the default. Default: 256 MiB, or the
+// limit of the existing stream.
 func MaxBytes(bytes int64) PublishOption {
 	return publishOption(func(c *firingConfig) { c.limits.bytes, c.limited = bytes, true })
 }
 
-// Replicas sets on how many servers of a cluster events are stored, also those that are parked, 1 to 5; three survive the loss
-// of one. Existing streams are changed accordingly. Default: 1, or what the stream has.
+// Replicas sets on how many servers of a cluster events and dead letters are stored, 1 to 5; three survive the loss of
+// one. Existing streams are changed accordingly. Default: 1, or the number of the existing stream.
 func Replicas(servers int) PublishOption {
 	return publishOption(func(c *firingConfig) { c.limits.replicas, c.limited = servers, true })
 }
 
 type eventIDKey struct{}
 
-// WithEventID returns a context with an id for the one stored event that is fired with it: "order-7". To fire the event
-// again, after an error that leaves open whether it was stored, use the same id: within two minutes, or the age of [MaxBytes]
-// if that is less, what is fired under the same path with an id that was used is dropped, whatever its arguments are, and
-// that is no error. So do not fire several events with one such context. Only storing is affected: services that
-// subscribe without [Durable] get what is fired again. Default: each firing is an event of its own.
+// WithEventID returns a context with an id, such as "order-7", for the one stored event that is published with it. To
+// publish the event again, after an error that leaves open whether it was stored, use the same id: within two minutes,
+// or the age of [MaxAge] if that is less, an event under the same path with an id that was used is dropped, whatever
+// its arguments are, without an error. So do not publish several events with one such context. The id only affects
+// storing: services that subscribe without [Durable] get the event again. Default: each Publish is a separate event.
 func WithEventID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, eventIDKey{}, id)
 }

@@ -12,27 +12,29 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// What callers branch on. Each is found in the chain of an [Error] with errors.Is.
+// Errors that callers branch on. errors.Is finds them in the chain of an [Error].
 var (
-	// ErrNoResponder says that no instance serves the host, or is the one, that was called, on this plane. Nothing has run, unless
-	// an interceptor has made the call more than once: see Executed.
+	// ErrNoResponder means that no instance on this plane serves the host that was called, or that the instance that
+	// was called is not there. No handler has run, unless an interceptor has made the call more than once: see
+	// Executed.
 	ErrNoResponder = status.ErrNoResponder
-	// ErrNoAck says that an instance may have received the call, but no instance acked it within the ack wait (see
-	// [WithAckWait]), or the time budget if that is shorter. It may have run.
+	// ErrNoAck means that an instance may have received the call, but no instance acked it within the ack wait (see
+	// [WithAckWait]), or within the time budget if that is shorter. A handler may have run.
 	ErrNoAck = status.ErrNoAck
-	// ErrTimeout says that there was no answer within the time budget: it was spent before the call was sent, or by the
-	// server that took it. A 504 with which a handler answers counts as well. Executed reports whether it may have run.
+	// ErrTimeout means that there was no answer within the time budget: the budget was used up before the call was
+	// sent, or after a server accepted the call. A 504 returned by a handler counts as well. Executed reports whether a
+	// handler may have run.
 	ErrTimeout = status.ErrTimeout
-	// ErrInstanceLost says that an instance took the call and is gone from the broker since: it has crashed, or cannot be
-	// reached.
+	// ErrInstanceLost means that an instance accepted the call and has left the broker since: it has crashed, or cannot
+	// be reached.
 	ErrInstanceLost = status.ErrInstanceLost
-	// ErrDisconnected says that the broker is out of reach: the call was not sent, or the broker went away while the call
-	// was under way, and did not come back soon. Executed says which.
+	// ErrDisconnected means that the broker is out of reach: the call was not sent, or the broker went away during the
+	// call and did not come back soon. Executed tells the two cases apart.
 	ErrDisconnected = status.ErrDisconnected
-	// ErrClosed says that the connection was closed with Close.
+	// ErrClosed means that the connection was closed with Close.
 	ErrClosed = status.ErrClosed
-	// ErrCallerLeft is what context.Cause says in a handler whose caller has stopped waiting, because the caller's own
-	// context ended or was cancelled.
+	// ErrCallerLeft is the cause (context.Cause) of the context of a handler whose caller has stopped waiting, because
+	// the caller's own context ended or was cancelled.
 	ErrCallerLeft = status.ErrCallerLeft
 )
 
@@ -40,12 +42,12 @@ var (
 type Executed int
 
 const (
-	// ExecutedUnknown means that the request left and no answer came: it may have run, or may run yet.
+	// ExecutedUnknown means that the request was sent and no answer came: a handler may have run, or may still run.
 	ExecutedUnknown = Executed(status.ExecutedUnknown)
-	// ExecutedNo means that no handler has seen the request: it did not leave, it reached no instance, or it was refused
-	// before. Calling again is safe.
+	// ExecutedNo means that no handler has received the request: it was not sent, it reached no instance, or it was
+	// rejected before the handler. Calling again is safe.
 	ExecutedNo = Executed(status.ExecutedNo)
-	// ExecutedYes means that a handler ran, and this error is its answer.
+	// ExecutedYes means that a handler ran and answered with this error.
 	ExecutedYes = Executed(status.ExecutedYes)
 )
 
@@ -61,10 +63,10 @@ func (e Executed) String() string {
 	}
 }
 
-// MarshalText returns what String does, for logs in JSON.
+// MarshalText returns the text of String, for logs in JSON.
 func (e Executed) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText parses the text of MarshalText. It returns an error for any other text.
 func (e *Executed) UnmarshalText(text []byte) error {
 	for _, each := range []Executed{ExecutedUnknown, ExecutedNo, ExecutedYes} {
 		if string(text) == each.String() {
@@ -75,19 +77,21 @@ func (e *Executed) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not yes, no or unknown", text)
 }
 
-// Error is the failure of a call, on the caller's side as on the server's. On the bus it travels as problem+json
-// (RFC 9457), so that the status, the kind of failure with its details, the sentence and who failed survive any number of hops.
+// Error is the failure of a call, both for the caller and for the server. On the bus it travels as problem+json (RFC
+// 9457), so that the status, the type with its details, the detail and the name of the failed instance survive any
+// number of hops.
 //
-// An Error does not change once it is made and may be shared.
+// An Error does not change once it is made and is safe for concurrent use.
 type Error struct {
-	// Status is the HTTP status, 400 to 599. What a handler returns with any other status is answered 500.
+	// Status is the HTTP status, 400 to 599. If a handler returns an Error with any other status, the answer is 500.
 	Status int
-	// Type is a URI reference for the kind of failure, which tells two of the same status apart; "" stands for about:blank,
-	// the status says it all. See [ErrorWithDetails], which gives it details, too.
+	// Type is a URI reference for the kind of failure; it tells failures of the same status apart. "" stands for
+	// about:blank: the status is the only classification. See [ErrorWithDetails], which sets it together with details.
 	Type string
 	// Detail is a sentence for people, "no product 7".
 	Detail string
-	// Host and ID are those of the instance that failed; empty when the failure happened before any was reached.
+	// Host and ID are those of the instance that failed; empty when the failure happened before an instance was
+	// reached.
 	Host, ID string
 	// MsgID is the Bus-Msg-Id of the request that failed.
 	MsgID string
@@ -95,24 +99,24 @@ type Error struct {
 	TraceID string
 	// Path is the path of the request, as the caller sent it.
 	Path string
-	// Arguments says which arguments are wrong, and why, on bad input.
+	// Arguments lists the invalid arguments with reasons, on bad input.
 	Arguments []restmap.ArgumentError
 	// Executed reports whether a handler has run.
 	Executed Executed
-	// RetryAfter is after what time calling again makes sense, as a service says that is too busy, or that has a limit for
-	// each caller; zero: it does not say. It travels in the header field Retry-After, as whole seconds, rounded up. A date
-	// there, which HTTP also permits, is ignored: the clocks of two machines differ.
+	// RetryAfter is the delay after which the service suggests a retry, because it is too busy or limits its callers;
+	// zero if it does not suggest one. It travels in the header field Retry-After, as whole seconds, rounded up. A date
+	// in that field, which HTTP permits as well, is ignored: the clocks of two machines differ.
 	RetryAfter time.Duration
 
 	details  details // see DecodeDetails
-	leftOut  string  // which details do not travel, and why
+	leftOut  string  // which details are omitted, and why
 	allow    string  // the Allow header of a 405
-	internal bool    // Detail is not for people outside of the bus: see IsInternal
-	misfit   string  // why Status is another one than the handler has set
+	internal bool    // Detail is only for the bus and logs: see IsInternal
+	misfit   string  // the handler set an invalid status: the text for the log
 	cause    error
 }
 
-// Error returns one line: the status, the detail, and which host, path and instance it comes from.
+// Error returns one line: the status, the detail, and the host, path and instance of the failure.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
 	if e.Detail != "" {
@@ -124,30 +128,30 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns the cause: one of the sentinels, or what went wrong on this side.
+// Unwrap returns the cause: one of the sentinel errors, or the underlying error on this side.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Timeout reports whether time ran out: the time budget of the call, or the context of the caller. It is the method of
-// net.Error, for which an http.Client over the bus asks.
+// Timeout reports whether the time budget of the call or the context of the caller ran out. It implements net.Error,
+// for http.Client.
 func (e *Error) Timeout() bool {
 	return errors.Is(e.cause, ErrTimeout) || errors.Is(e.cause, context.DeadlineExceeded)
 }
 
-// StatusCode returns the HTTP status. Any error type with this method decides the status of the response when a
-// handler returns it.
+// StatusCode returns the HTTP status. When a handler returns an error of any type with this method, it sets the status
+// of the response.
 func (e *Error) StatusCode() int { return e.Status }
 
-// Errorf makes the error with which a handler answers a status, 400 to 599; any other status becomes 500. The format is
-// that of fmt.Errorf, %w included; the text reaches the caller as the detail. An [Error] in it contributes its own detail,
-// without its status and the name of the service that failed.
+// Errorf returns an error that a handler returns to answer with a status, 400 to 599; any other status becomes 500. The
+// format is that of fmt.Errorf, including %w; the text reaches the caller as the detail. A wrapped [Error] contributes
+// only its detail, without its status and the name of the service that failed.
 func Errorf(status int, format string, arguments ...any) error {
 	cause := fmt.Errorf(format, arguments...)
 	return &Error{Status: failure(status), Detail: sentence(cause), Executed: ExecutedYes, cause: cause}
 }
 
-// StatusOf returns the HTTP status that an error stands for: 200 for nil, that of the outermost error in the chain with
-// a method StatusCode() int, 504 for a context whose deadline has passed, 503 for one that was cancelled or for its cause
-// [ErrCallerLeft], else 500.
+// StatusOf returns the HTTP status of an error: 200 for nil; the status of the outermost error in the chain with a
+// method StatusCode() int; 504 for a context whose deadline has passed; 503 for a cancelled context or for its cause
+// [ErrCallerLeft]; else 500.
 func StatusOf(err error) int {
 	if err == nil {
 		return http.StatusOK
@@ -155,22 +159,22 @@ func StatusOf(err error) int {
 	return asError(err).Status
 }
 
-// IsInternal reports whether the text of an error is only for callers on the bus and for logs: it was not written to be read
-// outside, and it may hold an address or a password. That is so for status 500, and for an error that has no status of
-// its own, whatever [StatusOf] makes of it, except the error of a context; and when the broker denies a call. It stays so
-// over any number of hops. The ingress withholds such a text. False for nil.
+// IsInternal reports whether the text of an error is only for callers on the bus and for logs, because it was not
+// written for the outside and may contain an address or a password. It is true for status 500; for an error without a
+// status of its own, regardless of [StatusOf], except the error of a context; and when the broker denies a call. The
+// property survives any number of hops. The ingress withholds such a text. It is false for nil.
 func IsInternal(err error) bool { return err != nil && asError(err).isInternal() }
 
 func (e *Error) isInternal() bool { return e.internal || e.Status == http.StatusInternalServerError }
 
-// coder is an error that knows its status.
+// coder is an error with a status.
 type coder interface {
 	error
 	StatusCode() int
 }
 
-// asError is the one border at which any error becomes an Error: with the status of the outermost error that has
-// one, and the text of all.
+// asError converts any error to an Error, with the status of the outermost error that has one, and the text of the
+// whole chain. All conversions go through it.
 func asError(err error) *Error {
 	outermost, _ := errors.AsType[coder](err)
 	switch known := outermost.(type) {
@@ -204,14 +208,14 @@ func asError(err error) *Error {
 	return failed
 }
 
-// setStatus sets the status that a handler wants, or 500 and why.
+// setStatus sets the status chosen by a handler, or 500 and the reason if that is not an error status.
 func (e *Error) setStatus(status int) {
 	if e.Status = failure(status); e.Status != status {
 		e.misfit = fmt.Sprintf("the handler returned an error with status %d, which is none; use 400 to 599", status)
 	}
 }
 
-// failure returns the status if it is that of a failure, else 500: an error must not become a success on its way.
+// failure returns the status if it is an error status, else 500: an error must not become a success.
 func failure(status int) int {
 	if status < 400 || status > 599 {
 		return http.StatusInternalServerError
@@ -219,10 +223,10 @@ func failure(status int) int {
 	return status
 }
 
-// isPlainEnd reports whether an error is that of a context and nothing else, as a handler returns it that heeds its own. There is
-// nothing to hide in it, and nothing to look for in a log.
+// isPlainEnd reports whether an error is exactly that of a context, as a handler returns it when its own context has
+// ended. Its text is neither confidential nor worth a log entry.
 func isPlainEnd(err error) bool {
-	return err == context.DeadlineExceeded || err == context.Canceled || err == ErrCallerLeft //nolint:errorlint // what wraps it says more
+	return err == context.DeadlineExceeded || err == context.Canceled || err == ErrCallerLeft //nolint:errorlint // not an error that wraps one
 }
 
 // statusOfContext returns the status of an error that has none of its own.
@@ -244,15 +248,17 @@ func unsent(err error) *Error {
 	return &failed
 }
 
-// executed wraps an error that a handler returned: it has run, whatever the error says of a call that it made itself.
+// executed marks an error returned by a handler: a handler has run, even if the error is that of a nested call that did
+// not.
 func executed(err error) error {
 	failed := *asError(err)
 	failed.answered()
 	return &failed
 }
 
-// answered makes the error that with which a handler answers: it has run, whatever the error says of a call that it made. If
-// that reached an instance that was too busy, it is no reason to run this handler again.
+// answered marks the error as the answer of a handler: a handler has run, even if the error is that of a nested call
+// that did not. If the nested call reached an instance that was too busy, its RetryAfter is no reason to run this
+// handler again.
 func (e *Error) answered() {
 	if e.Executed == ExecutedNo && e.Host != "" {
 		e.RetryAfter = 0
@@ -260,7 +266,7 @@ func (e *Error) answered() {
 	e.Executed = ExecutedYes
 }
 
-// tooBusy is the refusal of what an instance has no room for: it may have some at any moment.
+// tooBusy returns the error for a request that an instance has no capacity for. Capacity may become free at any moment.
 func tooBusy(executed Executed, format string, arguments ...any) *Error {
 	refused := newError(http.StatusServiceUnavailable, executed, nil, format, arguments...)
 	refused.RetryAfter = time.Second
@@ -271,8 +277,8 @@ func newError(status int, executed Executed, cause error, format string, argumen
 	return &Error{Status: status, Executed: executed, cause: cause, Detail: fmt.Sprintf(format, arguments...)}
 }
 
-// sentence returns the text of an error for people. Where it wraps an [Error], status and sender of that are left out: they are
-// members of their own of what travels, and would be there once more for each service on the way.
+// sentence returns the text of an error for people. It omits the status and the instance of a wrapped [Error]: the
+// problem+json has members for both, and each hop would repeat them in the text.
 func sentence(err error) string {
 	text := err.Error()
 	if inner, ok := errors.AsType[*Error](err); ok && inner.Detail != "" {
@@ -281,7 +287,8 @@ func sentence(err error) string {
 	return text
 }
 
-// reason returns the text of an error for a log: that of all that it wraps, with who has failed, and what is wrong with itself.
+// reason returns the text of an error for a log: that of the whole chain, with the instance that failed, and an invalid
+// status if there is one.
 func (e *Error) reason() string {
 	text := e.Detail
 	if _, wraps := errors.AsType[*Error](e.cause); wraps {

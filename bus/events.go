@@ -15,39 +15,40 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// EventPort is the port of events. An event lives on the host of the service that fires it, its source: POST
-// https://orders.example:417/on-ordered. The services that subscribe listen there, each as a queue of its own. The
-// ingress does not forward to the port, and no document lists what is there.
+// eventPort is the port of events. An event has an address on the host that publishes it: POST
+// https://orders.example:417/on-ordered. The services that subscribe listen there, each as a separate queue. The
+// ingress does not forward to the port, and no document lists its endpoints.
 const eventPort = 417
 
-// Publisher fires the events of one source over a connection. Generated sources (see reflectapi/apigen, -events) use it.
-// It is safe for concurrent use.
+// Publisher publishes the events of one host over a connection. Generated publishers (see reflectapi/apigen, -events)
+// use it. It is safe for concurrent use.
 type Publisher struct {
 	conn  *Conn
 	host  string
 	store eventStore // nil: events are not stored
 }
 
-// PublishOption configures the events of a source, in [Conn.NewPublisher].
+// PublishOption configures the events of a publisher, in [Conn.NewPublisher].
 type PublishOption interface{ applyToFiring(*firingConfig) }
 
-// firingConfig is what the options of NewPublisher set.
+// firingConfig holds what the options of NewPublisher set.
 type firingConfig struct {
 	durable *durable // nil: events are not stored
 	limits  storeLimits
-	limited bool // limits were given
+	limited bool // an option has set limits
 }
 
-// eventStore keeps events for those who subscribe to them with [Durable].
+// eventStore stores events for services that subscribe with [Durable].
 type eventStore interface {
-	// keep returns when the event is stored.
+	// keep stores the event, and returns when that is confirmed.
 	keep(ctx context.Context, event *clientCall) error
-	// permissions are what the user of the connection needs for it.
+	// permissions returns the permissions that the user of the connection needs for storing.
 	permissions() (publish, subscribe []Permission)
 }
 
-// NewPublisher prepares to fire the events of a host, usually that of the connection. With [Durable] they are also stored:
-// the stream is created if there is none, and a broker without JetStream is an error. It takes at most 5 s.
+// NewPublisher prepares to publish the events of a host, usually that of the connection. With [Durable] they are also
+// stored: NewPublisher creates the stream if there is none, and returns an error if the broker has no JetStream. It
+// takes at most 5 s.
 func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, error) {
 	var config firingConfig
 	for i, option := range options {
@@ -61,7 +62,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	}
 	events := &Publisher{conn: c, host: host}
 	if c != nil {
-		c.callees.note(subject.Address{Host: host, Port: eventPort}, nil) // Permissions may be asked for before anything is fired
+		c.callees.note(subject.Address{Host: host, Port: eventPort}, nil) // Permissions may be called before the first event is published
 	}
 	if config.durable == nil {
 		if config.limited {
@@ -83,7 +84,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	return events, nil
 }
 
-// validSource says what is wrong with the host of a source.
+// validSource returns an error if a host cannot publish events.
 func validSource(host string) error {
 	if host == hostAll {
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "the host %q has no events: name the service that fires them", host)
@@ -91,28 +92,29 @@ func validSource(host string) error {
 	return subject.CheckHost(host)
 }
 
-// Event is one event of a source, with its arguments as a Go type. It is safe for concurrent use.
+// Event is one event of a publisher, with its arguments as a Go type. It is safe for concurrent use.
 type Event[Arguments any] struct {
 	events *Publisher
 	call   Operation[Arguments, struct{}]
 }
 
-// NewEvent prepares to fire one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
-// argument, or [Args]. If the path is wrong, every Publish returns the error.
+// NewEvent prepares to publish one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
+// argument, or [Args]. If the path is invalid, every Publish returns the error.
 func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
 	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(eventPort)+path)}
 }
 
-// Publish hands the event to the broker, and through it to one instance of each service that subscribes at this moment,
-// without [Durable], at most once. It returns when the broker has the event, and does not wait until it is handled;
-// a handler that fails is no error here. The handlers have a time budget of their own, 20 s.
+// Publish sends the event to the broker, which delivers it at most once to one instance of each service that subscribes
+// at this moment without [Durable]. It returns when the broker has the event, and does not wait for its handlers; an
+// error of a handler is not returned. The handlers have a time budget of their own, 20 s.
 //
-// An error says that the event did not reach the broker: the arguments cannot be written or exceed one message of the
-// broker (413), the connection is closed or the broker is away (503), or the broker denies it (403). Executed is then
-// [ExecutedNo], unless the broker went away before it had confirmed.
+// An error means that the event did not reach the broker: the arguments cannot be encoded or exceed one message of the
+// broker (413), the connection is closed or the broker is out of reach (503), or the broker denies the event (403).
+// Executed is then [ExecutedNo], unless the broker went away before it had confirmed.
 //
-// If the source has [Durable], the event is stored first, for those who subscribe with that option; an error then says
-// that it is not stored or, with executed unknown, that it may be. Else they do not get it. See also [WithEventID].
+// If the publisher has [Durable], the event is stored first, for services that subscribe with that option. An error
+// then means that the event is not stored or, with executed unknown, that it may be. Without Durable those services do
+// not get the event. See also [WithEventID].
 func (e Event[Arguments]) Publish(ctx context.Context, arguments Arguments) error {
 	request, err := e.call.request(arguments)
 	if err != nil {
@@ -121,11 +123,11 @@ func (e Event[Arguments]) Publish(ctx context.Context, arguments Arguments) erro
 	return e.call.conn.publishEvent(ctx, request, e.events.store)
 }
 
-// Outcomes fires the event when the sequence is ranged over, once for each range, waits until it is handled, and yields
-// the outcome at each service, in no particular order: which instance took it and, if its handler failed, the error. It
-// ends as [Conn.Multicast] does; leaving the loop early cancels the handlers that are still running. If no instance subscribes,
-// nothing is yielded. Services that subscribe with [Durable] do not answer. If the source has [Durable], interceptors and
-// metrics see two calls, one that stores and one that asks.
+// Outcomes publishes the event when the sequence is ranged over, once for each range. It waits until the event is
+// handled, and yields the outcome at each service, in no particular order: the instance that handled the event and, if
+// its handler failed, the error. It ends like [Conn.Multicast]; leaving the loop early cancels the handlers that are
+// still running. If no instance subscribes, nothing is yielded. Services that subscribe with [Durable] do not answer.
+// If the publisher has [Durable], interceptors and metrics see two calls: one that stores the event and a multicast.
 func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) iter.Seq2[Response[struct{}], error] {
 	return func(yield func(Response[struct{}], error) bool) {
 		if err := e.keep(ctx, arguments); err != nil {
@@ -136,7 +138,7 @@ func (e Event[Arguments]) Outcomes(ctx context.Context, arguments Arguments) ite
 	}
 }
 
-// keep stores the event where the source has a store.
+// keep stores the event if the publisher has a store.
 func (e Event[Arguments]) keep(ctx context.Context, arguments Arguments) error {
 	if e.events.store == nil {
 		return nil
@@ -148,9 +150,9 @@ func (e Event[Arguments]) keep(ctx context.Context, arguments Arguments) error {
 	return e.call.conn.storeEvent(ctx, request, e.events.store)
 }
 
-// Publish fires an event by its address, "https://orders.example:417/on-ordered", at most once, as [Event.Publish] does. The
-// arguments are those of [Conn.Call]. It never stores the event, so services that subscribe with [Durable] do not get it: use
-// [Conn.NewPublisher] with that option for them.
+// Publish publishes an event by its address, "https://orders.example:417/on-ordered", at most once, like
+// [Event.Publish]. The arguments are those of [Conn.Call]. Publish never stores the event, so services that subscribe
+// with [Durable] do not get it: use [Conn.NewPublisher] with that option for them. It is safe for concurrent use.
 func (c *Conn) Publish(ctx context.Context, address string, arguments any) error {
 	if c == nil {
 		return noConnection(address)
@@ -171,8 +173,8 @@ func (c *Conn) Publish(ctx context.Context, address string, arguments any) error
 	return c.publishEvent(ctx, request, nil)
 }
 
-// publishEvent hands an event to the broker and returns when the broker has it. No caller waits for answers: the acks and responses of
-// those who get it are strangers.
+// publishEvent sends an event to the broker and returns when the broker has it. No caller waits for answers: the acks
+// and responses of the subscribers count as unmatched.
 func (c *Conn) publishEvent(ctx context.Context, event *clientCall, store eventStore) error {
 	return c.publishing(ctx, event, func(ctx context.Context) error {
 		if store != nil {
@@ -186,7 +188,7 @@ func (c *Conn) publishEvent(ctx context.Context, event *clientCall, store eventS
 	})
 }
 
-// publishing sends an event through the interceptors, seals it, and carries it.
+// publishing sends an event through the interceptors, seals it, and calls carry.
 func (c *Conn) publishing(ctx context.Context, event *clientCall, carry func(context.Context) error) error {
 	c.made.Add(1)
 	x := event.exchange()
@@ -212,8 +214,8 @@ func (c *Conn) publishing(ctx context.Context, event *clientCall, carry func(con
 	}
 }
 
-// publishStored stores an event, and then also fires it to those who subscribe without Durable. It is stored then, so it is no
-// error if it does not reach them.
+// publishStored stores an event, and then also sends it to subscribers without Durable. If they do not get it, that is
+// no error, because the event is stored.
 func (c *Conn) publishStored(ctx context.Context, event *clientCall, store eventStore) error {
 	if err := store.keep(ctx, event); err != nil {
 		return err
@@ -225,13 +227,14 @@ func (c *Conn) publishStored(ctx context.Context, event *clientCall, store event
 	return nil
 }
 
-// storeEvent stores an event, and no more.
+// storeEvent only stores an event.
 func (c *Conn) storeEvent(ctx context.Context, event *clientCall, store eventStore) error {
 	return c.publishing(ctx, event, func(ctx context.Context) error { return store.keep(ctx, event) })
 }
 
-// sealEvent gives an event all that depends on who fires it and when. Its handlers are not part of the call that fires it: they
-// have a whole time budget, and share only the depth, the actor and the trace of the chain.
+// sealEvent sets everything in an event that depends on its publisher and the time. The handlers of the event are not
+// part of the publishing call: they have a whole time budget, and share only the depth, the actor and the trace of the
+// chain.
 func (c *Conn) sealEvent(ctx context.Context, event *clientCall) error {
 	if ctx.Err() != nil {
 		return newError(statusOfContext(ctx.Err()), ExecutedNo, status.ContextEnded(ctx), "the context ended before the event was fired")
@@ -247,7 +250,7 @@ func (c *Conn) sealEvent(ctx context.Context, event *clientCall) error {
 	return nil
 }
 
-// confirm returns when the broker has taken what was published to it.
+// confirm returns when the broker has received the published event. It returns an error if the broker denied it.
 func (c *Conn) confirm(ctx context.Context, event *clientCall, before error) error {
 	ctx, cancel := context.WithTimeout(ctx, natsconn.DefaultTimeout)
 	defer cancel()
@@ -265,7 +268,7 @@ func (c *Conn) confirm(ctx context.Context, event *clientCall, before error) err
 	return nil
 }
 
-// answeredBy is the host that answers must come from: that of the address or, for an event, any.
+// answeredBy returns the host that answers must come from: that of the address or, for an event, any.
 func answeredBy(called subject.Address) string {
 	if called.Port == eventPort {
 		return hostAll
@@ -273,7 +276,7 @@ func answeredBy(called subject.Address) string {
 	return called.Host
 }
 
-// noConnection is the error for a call without a connection.
+// noConnection returns the error for a call on a nil connection.
 func noConnection(address string) *Error {
 	return newError(http.StatusServiceUnavailable, ExecutedNo, errors.New("the connection is nil"), "%s cannot be called without a connection", address)
 }

@@ -14,12 +14,13 @@ import (
 )
 
 // Do makes a unicast call with an *http.Request whose URL is an address on the bus. One instance answers; if the
-// endpoint has no queue, all instances get the request and the first answer counts. The response has the status that
-// the service chose, its body is complete, and the headers Bus-From-Host and Bus-From-Id say who answered.
+// endpoint has no queue, all instances get the request and the first answer counts. The response has the status set by
+// the service and a complete body. The headers Bus-From-Host and Bus-From-Id name the instance that answered.
 //
-// A path or a method that the host does not serve is a 404 or 405 response. If there is no response at all, because
-// no instance is there, no time is left or the broker is out of reach, that is an [*Error]. The request body is read, no
-// further than [WithMaxMessageBytes] allows, and closed, at the latest when the context of the request ends.
+// A path or a method that the host does not serve yields a 404 or 405 response. If there is no response, because no
+// instance is there, no time is left or the broker is out of reach, Do returns an [*Error]. Do reads the request body,
+// up to [WithMaxMessageBytes], and closes it, at the latest when the context of the request ends. It is safe for
+// concurrent use.
 func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 	request, err := c.fromHTTP(r)
 	if err != nil {
@@ -36,20 +37,21 @@ func (c *Conn) Do(r *http.Request) (*http.Response, error) {
 // http.Client{Transport: conn}.
 func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) { return c.Do(r) }
 
-// Multicast makes a multicast call: it sends a request to every instance that serves the address, those of this process
-// included, and gathers their answers. Nothing is sent until the sequence is ranged over; each range is a call of its
-// own. Only the request body is read and closed at once.
+// Multicast makes a multicast call: it sends a request to every instance that serves the address, including those of
+// this process, and gathers their answers. Nothing is sent until the sequence is ranged over; each range is a separate
+// call. The request body is read and closed at once.
 //
-// The answers are yielded as they come, in no particular order; the header Bus-From-Id says which instance each is
-// from. If the endpoint has a queue, one instance answers: see [NoQueue]. If no instance is there, nothing is yielded; that is
-// not an error. An instance that took the request and did not answer in time is yielded as an [*Error].
+// The answers are yielded as they come, in no particular order; the header Bus-From-Id names the instance that
+// answered. If the endpoint has a queue, one instance answers: see [NoQueue]. If no instance is there, nothing is
+// yielded; that is not an error. An instance that accepted the request and did not answer in time is yielded as an
+// [*Error].
 //
-// The call ends when all instances that answered the last time have done so again, when all that have acked have
-// answered and no further one has turned up for 250 ms, or with the time budget. It waits for the first ack as long as
-// [WithAckWait] says, unless the broker knows that no instance is there; on the first call of an address the 250 ms are fewer
-// if all instances known to the connection have acked. Leaving the loop early, say with break, ends the call just as the
-// end of the context does: the instances that have acked and not answered are told, and the contexts of their handlers
-// end.
+// The call ends when all instances that answered the previous call have answered again, when all instances that have
+// acked have answered and no further one has acked for 250 ms, or with the time budget. Multicast waits for the first
+// ack as long as [WithAckWait] sets, unless the broker reports that no instance is there. On the first call of an
+// address the 250 ms are shortened if all instances known to the connection have acked. Leaving the loop early, for
+// example with break, ends the call like the end of the context does: the instances that have acked and not answered
+// are notified, and the contexts of their handlers end.
 func (c *Conn) Multicast(r *http.Request) iter.Seq2[*http.Response, error] {
 	request, err := c.fromHTTP(r)
 	return func(yield func(*http.Response, error) bool) {
@@ -71,8 +73,8 @@ func (c *Conn) Multicast(r *http.Request) iter.Seq2[*http.Response, error] {
 	}
 }
 
-// fromHTTP turns an HTTP request into a message. A body has to be there as a whole; of one that is too large no more is read
-// than it takes to know, as it may come from outside and have no end.
+// fromHTTP converts an HTTP request to a message. It returns an error for a body that is incomplete. It reads a body
+// that is too large only up to the limit, because a body from outside may have no end.
 func (c *Conn) fromHTTP(r *http.Request) (*clientCall, error) {
 	var body []byte
 	if r.Body != nil {
@@ -98,11 +100,11 @@ func (c *Conn) fromHTTP(r *http.Request) (*clientCall, error) {
 	return newClientCall(method, r.URL, wire.FromHTTP(r.Header), body)
 }
 
-// readBody reads a body, up to a byte more than the limit, and closes it. If the context of the request ends meanwhile, closing
-// it ends the read: who writes to a pipe, say, may never come to an end.
+// readBody reads a body, up to one byte more than the limit, and closes it. If the context of the request ends
+// meanwhile, closing the body ends the read: the writer of a pipe, for example, may never finish.
 func readBody(r *http.Request, limit int) ([]byte, error) {
 	inTime, end := func() bool { return true }, r.Body.Close
-	if r.GetBody == nil { // else it is in memory
+	if r.GetBody == nil { // otherwise the body is in memory
 		end = sync.OnceValue(end)
 		inTime = context.AfterFunc(r.Context(), func() { _ = end() })
 	}
@@ -119,7 +121,7 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 	return read, nil
 }
 
-// toHTTP turns a response into what an HTTP client expects.
+// toHTTP converts a response for an HTTP client.
 func toHTTP(response *wire.Response, r *http.Request) *http.Response {
 	header := response.Header.HTTP()
 	header.Set("Content-Length", strconv.Itoa(len(response.Body)))

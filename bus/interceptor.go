@@ -11,8 +11,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Interceptor wraps calls. It gets the next handler and returns the one to run in its place, which sees each call on
-// its way there and its outcome on the way back:
+// Interceptor wraps calls. It gets the next handler and returns the handler to run in its place, which sees each call
+// before it is carried on and its outcome afterwards:
 //
 //	func announce(next bus.CallFunc) bus.CallFunc {
 //		return func(ctx context.Context, call *bus.Exchange) error {
@@ -22,34 +22,36 @@ import (
 //		}
 //	}
 //
-// An interceptor is composed once, at registration or at Connect; the handler that it returns is used by many
-// goroutines at once; if it is nil, the registration or Connect fails. An interceptor may refuse a call with an error
-// (see [Errorf]) instead of calling next, answer the call itself, add header fields, pass on another context or, on
-// the caller's side, call next again after the first call of it has returned. A call that it refuses without calling
-// next is reported to the caller as not executed; one for which it has called next more than once is not, if an
-// earlier attempt may have run.
+// An interceptor is called once, at registration or at Connect. The handler that it returns has to be safe for
+// concurrent use; if it is nil, the registration or Connect returns an error. An interceptor may reject a call with an
+// error (see [Errorf]) instead of calling next, answer the call itself, add header fields, pass on another context or,
+// on the client side, call next again after the first call of it has returned. A call that is rejected before next was
+// called is reported to the caller as not executed. If next was called more than once, the call is not reported as not
+// executed if an earlier attempt may have run.
 //
 // There is one type for both sides: see [WithInterceptors] for calls made and served, [Intercept] for calls served
-// only. It can be tested without a bus, with an Exchange and a next of the test's own.
+// only. An interceptor can be tested without a bus, with an Exchange and a next of the test's own.
 //
-// What Busline itself does for a call is done by interceptors, too. On the server, from the outside in: tracing, the
-// observer, recovery from panics, the limit of responses, claims, limits, then those of the connection, of Serve and of
-// Method, then the endpoint. On the caller: the header of the context (see [WithOutgoingHeader]), tracing, the observer,
-// then those of the connection, then the bus. The observer reports the ended call to the metrics, to the taps and to the
-// log, in this order. So when yours run, the caller's claims are verified (see [ClaimsOf]) and the span has begun, and
-// what they return is logged and counted.
+// Busline's own steps of a call are interceptors, too. On the server, from the outside in: tracing, the observer,
+// recovery from panics, the limit of responses, claims, limits, then the interceptors of the connection, of Serve and
+// of Method, then the endpoint. On the client: the header of the context (see [WithOutgoingHeader]), tracing, the
+// observer, then the interceptors of the connection, then the bus. The observer reports the ended call to the metrics,
+// to the taps and to the log, in this order. So when a user's interceptor runs, the caller's claims are verified (see
+// [ClaimsOf]) and the span has begun, and the outcome that it returns is logged and counted.
 //
-// Before any of them runs, a request is acked, and refused if its time is spent, if it is nested too deep, or if too
-// many handlers run; one that comes in parts also if its token is bad. What the framework asks on port 888 does not pass
-// through them.
+// Before the interceptors run, a request is acked. It is rejected if its time budget has ended, if it is nested too
+// deep, or if too many handlers run; a request that comes in fragments is also rejected if its token is invalid.
+// Requests of the framework on port 888 do not pass through interceptors.
 type Interceptor func(next CallFunc) CallFunc
 
-// CallFunc carries a call on: through the next interceptor, and finally to the endpoint or onto the bus. It returns when
-// the call has ended. On the server an error is what the call is answered with; on the caller it says why there is no
-// response. There a response with a status of 400 or above is not an error: see [Exchange.Status] and [Exchange.Failure].
+// CallFunc carries a call on: through the next interceptor, and finally to the endpoint or onto the bus. It returns
+// when the call has ended. On the server side an error becomes the answer to the call. On the client side an error is
+// the reason why there is no response; a response with a status of 400 or above is not an error there: see
+// [Exchange.Status] and [Exchange.Failure].
 type CallFunc func(ctx context.Context, call *Exchange) error
 
-// checkInterceptors refuses one that is nil: it is unknown what it was to do, and it may have been authorization.
+// checkInterceptors returns an error if an interceptor is nil. A nil interceptor is not skipped, because it may have
+// been meant as authorization.
 func checkInterceptors(interceptors []Interceptor, option string) error {
 	for i, interceptor := range interceptors {
 		if interceptor == nil {
@@ -59,8 +61,8 @@ func checkInterceptors(interceptors []Interceptor, option string) error {
 	return nil
 }
 
-// surround puts the interceptors of an option around a handler, the first one outermost. It refuses one that returns no handler, as
-// each call would panic there.
+// surround wraps a handler in the interceptors of an option, the first one outermost. It returns an error for an
+// interceptor that returns a nil handler, because each call would panic.
 func surround(inner CallFunc, interceptors []Interceptor, option string) (CallFunc, error) {
 	if len(interceptors) > 0 {
 		inner = withRequest(inner)
@@ -75,7 +77,8 @@ func surround(inner CallFunc, interceptors []Interceptor, option string) (CallFu
 	return inner, nil
 }
 
-// withRequest returns a handler before and after which the exchange has a request, also if an interceptor has set it to nil.
+// withRequest returns a handler that restores the request of the exchange before and after inner, in case an
+// interceptor has set it to nil.
 func withRequest(inner CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		x.restoreRequest()
@@ -84,8 +87,8 @@ func withRequest(inner CallFunc) CallFunc {
 	}
 }
 
-// compose returns a handler around which the interceptors stand, the first one outermost. Those that are nil are left out:
-// what is switched off.
+// compose wraps a handler in interceptors, the first one outermost. It skips nil interceptors: features that are
+// switched off.
 func compose(inner CallFunc, interceptors ...Interceptor) CallFunc {
 	for _, interceptor := range slices.Backward(interceptors) {
 		if interceptor != nil {
@@ -95,13 +98,13 @@ func compose(inner CallFunc, interceptors ...Interceptor) CallFunc {
 	return inner
 }
 
-// Side says on which side of a call an interceptor runs.
+// Side is the side of a call on which an interceptor runs.
 type Side int8
 
 const (
-	// ClientSide is the caller's.
+	// ClientSide is the side of the caller.
 	ClientSide Side = iota + 1
-	// ServerSide is that of the instance that is called.
+	// ServerSide is the side of the called instance.
 	ServerSide
 )
 
@@ -113,10 +116,10 @@ func (s Side) String() string {
 	return "client"
 }
 
-// MarshalText returns what String does, for logs in JSON.
+// MarshalText returns the text of String, for logs in JSON.
 func (s Side) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText parses the text of MarshalText. It returns an error for any other text.
 func (s *Side) UnmarshalText(text []byte) error {
 	for _, each := range []Side{ClientSide, ServerSide} {
 		if string(text) == each.String() {
@@ -127,45 +130,45 @@ func (s *Side) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is neither client nor server", text)
 }
 
-// Endpoint is what is known of an endpoint from its registration on. It does not change, so an interceptor can use the
-// pointer as a key for what it keeps per endpoint.
+// Endpoint describes a registered endpoint. It does not change, so an interceptor can use the pointer as a key for its
+// own data per endpoint.
 type Endpoint struct {
 	Name string // "Calculator.Add"; of an http.Handler its route, "GET /files/{path+}"
 	Path string // "/products/{id}"
 	Port int    // 443
 }
 
-// Exchange is a call as an [Interceptor] sees it: the request and, once it was carried, the response. It belongs to one
-// call, and must not be used after that call has ended. A test may make one by its exported fields.
+// Exchange is a call seen by an [Interceptor]: the request and, after next has returned, the response. It belongs to
+// one call, and must not be used after that call has ended. A test may make one from its exported fields.
 type Exchange struct {
-	// Address is what was called: Port, Host (with the instance in front when one was addressed), Method and Path.
+	// Address is the called address: Port, Host (preceded by the instance if one was addressed), Method and Path.
 	subject.Address
-	// Side is where the interceptor runs.
+	// Side is the side on which the interceptor runs.
 	Side Side
-	// Multicast says, on the calling side, that the call is a multicast or that an event is fired: one exchange stands for
-	// all who get it, and firing an event has no answers. Each serving side sees an exchange of its own, in which it is
-	// false.
+	// Multicast reports, on the client side, that the call is a multicast or that an event is published. One exchange
+	// stands for all receivers, and publishing an event has no answers. On the server side each receiver has a separate
+	// exchange, in which Multicast is false.
 	Multicast bool
 
 	crashed bool // the handler has not returned
 
-	// Answers is how many instances have answered a multicast, on the calling side.
+	// Answers is the number of instances that have answered a multicast, on the client side.
 	Answers int
-	// Endpoint is what serves the call; nil on the calling side.
+	// Endpoint is the endpoint that serves the call; nil on the client side.
 	Endpoint *Endpoint
-	// Request has who calls, the header, and the body. Fields may be added to the header, but not changed in place: other
-	// calls may have them, too. The body must not be changed, and is absent from a call that stays in the process and is
-	// passed as Go values; see [WithBodies]. On the calling side the ids and the time budget are set later, when the request
-	// leaves. The Actor in it is a secret of its bearer.
+	// Request holds the caller, the header, and the body. Fields may be added to the header, but not changed in place:
+	// other calls may share them. The body must not be changed. It is absent from a call that stays in the process and
+	// passes Go values; see [WithBodies]. On the client side the ids and the time budget are set later, when the
+	// request is sent. The Actor is a secret of its bearer.
 	Request *wire.Request
-	// Response is what came back; nil before, of a multicast, and when there was an error. What is said of the request
-	// holds here, too. An interceptor may put another one in its place.
+	// Response is the response; nil before there is one, for a multicast, and if there was an error. The rules for
+	// header and body of the request apply here, too. An interceptor may replace the response.
 	Response *wire.Response
 
 	began   time.Time
-	traceID string      // when it is traced here; else the request may tell
-	in      *serverCall // on the side of the server
-	out     *clientCall // on that of the caller
+	traceID string      // of the span on this side; "": the request may contain one
+	in      *serverCall // on the server side
+	out     *clientCall // on the client side
 }
 
 // restoreRequest sets the request if an interceptor has set it to nil: logs, metrics and the answer need it.
@@ -179,8 +182,9 @@ func (x *Exchange) restoreRequest() {
 	}
 }
 
-// Status returns the HTTP status with which the call ended, for interceptors to use after next has returned: that of the
-// error, else that of the response. A multicast without an error is 200, whatever its instances answer.
+// Status returns the HTTP status with which the call ended: that of err, the error returned by next, else that of the
+// response. A multicast without an error is 200, whatever its instances answer. It is for interceptors, after next has
+// returned.
 func (x *Exchange) Status(err error) int {
 	switch {
 	case x.crashed:
@@ -194,13 +198,14 @@ func (x *Exchange) Status(err error) int {
 	}
 }
 
-// Failure returns the error that the call ends with for its caller, nil if it has succeeded, for interceptors to use after next
-// has returned. That is the error that next has returned, if there is one; else the error that a response with a status of 400 or
-// above stands for. On the side of the caller every answer of a service is such a response, also that of one which is too busy,
-// and err is nil. A multicast has no response: what its instances answer it does not tell.
+// Failure returns the error that the call ends with for its caller, nil if the call has succeeded. It is err, the error
+// returned by next, if that is not nil; else the error for a response with a status of 400 or above. On the client side
+// every answer of a service is such a response, including that of a service that is too busy, and err is nil. A
+// multicast has no response, so Failure does not cover the answers of its instances. Failure is for interceptors, after
+// next has returned.
 //
-// The error must not be changed. On the side of the server it says only later, when it is answered, who has failed and on which
-// request. Of a response each Failure makes the error anew; of a call that has succeeded it costs nothing.
+// The error must not be changed. On the server side the failed instance and the message id are set later, when the
+// error is sent. Each Failure decodes the error of a response anew; for a call that has succeeded it costs nothing.
 func (x *Exchange) Failure(err error) *Error {
 	switch {
 	case x.crashed && err == nil:
@@ -214,7 +219,7 @@ func (x *Exchange) Failure(err error) *Error {
 	}
 }
 
-// Elapsed returns how long the call has taken so far: since it was made, or taken in.
+// Elapsed returns the duration of the call so far: since it was made, or received.
 func (x *Exchange) Elapsed() time.Duration {
 	if x.began.IsZero() {
 		return 0
@@ -230,14 +235,15 @@ func (x *Exchange) TraceID() string {
 	return x.traceID
 }
 
-// ended is what became of one attempt at a call: interceptors of the caller may make several.
+// ended is the outcome of one attempt at a call: interceptors on the client side may make several.
 type ended struct {
 	response *wire.Response
 	err      error
 }
 
-// failed completes the error with which the interceptors have returned: what has not got past them has not run. They may
-// have handed on a copy of the exchange. Of an exchange that a test has made nothing is known.
+// failed completes the error returned by the interceptors: if the call has not passed all of them, no handler has run.
+// It uses in and out, because an interceptor may have passed on a copy of the exchange. Nothing is known about an
+// exchange made by a test.
 func (x *Exchange) failed(err error) *Error {
 	if x.in != nil && x.in.entered || x.out != nil && x.out.left || x.in == nil && x.out == nil {
 		return asError(err)
@@ -245,10 +251,10 @@ func (x *Exchange) failed(err error) *Error {
 	return unsent(err)
 }
 
-// answeredByInterceptor reports whether a call of our own has ended with a response that came from nowhere else.
+// answeredByInterceptor reports whether a call on the client side has a response although it was not sent.
 func (x *Exchange) answeredByInterceptor() bool { return !x.out.left && x.Response != nil }
 
-// mayHaveRun reports whether the latest attempt has reached a handler, for all that is known.
+// mayHaveRun reports whether the latest attempt may have reached a handler.
 func (x *Exchange) mayHaveRun() bool {
 	switch response := x.out.latest.response; {
 	case x.out.latest.err != nil:
@@ -260,7 +266,8 @@ func (x *Exchange) mayHaveRun() bool {
 	}
 }
 
-// doubt takes back what the latest attempt proves, that nothing has run: an earlier one may have. It returns its error.
+// doubt sets Executed of the outcome to unknown if the latest attempt proves that no handler has run: an earlier
+// attempt may have. It returns the error of the attempt.
 func (x *Exchange) doubt() error {
 	if x.mayHaveRun() {
 		return x.out.latest.err

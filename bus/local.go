@@ -13,11 +13,11 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// shortCircuit keeps a call in the process if an instance there can answer it, and passes the message itself instead of
-// its text. Neither side changes a message once it was handed over.
+// shortCircuit keeps a call in the process if an instance there serves it, and passes the message itself instead of its
+// text. Neither side changes a message after it was passed.
 type shortCircuit struct {
 	caller *Conn
-	beyond transport          // for everything else
+	beyond transport          // for all other calls
 	check  *shortCircuitCheck // nil outside of tests
 }
 
@@ -31,8 +31,8 @@ func (s *shortCircuit) send(ctx context.Context, request *clientCall) error {
 	return s.beyond.send(ctx, request)
 }
 
-// deliver hands a request to an instance that serves its address; false when there is none. An instance that was
-// picked cannot be removed before it has taken the request, so that Close waits for the handler.
+// deliver passes a request to an instance that serves its address; false if there is none. An instance that was picked
+// cannot be removed before it has received the request, so that Close waits for the handler.
 func (s *shortCircuit) deliver(request *clientCall) (bool, error) {
 	local := s.caller.shared.local
 	local.mu.RLock()
@@ -64,13 +64,14 @@ func (s *shortCircuit) deliver(request *clientCall) (bool, error) {
 	return true, nil
 }
 
-// copied gives the callee a request of its own: the interceptors on both sides may add fields to theirs, also at once.
+// copied gives the callee a separate copy of the request: the interceptors on both sides may add header fields, even at
+// the same time.
 func (in *serverCall) copied(request *clientCall) {
 	in.read = request.Request
 	in.read.Header = slices.Clip(in.read.Header)
 }
 
-// localReplier hands acks and responses to a caller in the same process.
+// localReplier passes acks and responses to a caller in the same process.
 type localReplier struct{ caller *Conn }
 
 func (r localReplier) reply(to *serverCall, _ *wire.ResponseHead, response *wire.Response) error {
@@ -79,7 +80,7 @@ func (r localReplier) reply(to *serverCall, _ *wire.ResponseHead, response *wire
 	return nil
 }
 
-// localRegistry are the instances of this process that can be reached over a link's short circuit.
+// localRegistry holds the instances of this process that can be reached over a link's short circuit.
 type localRegistry struct {
 	mu        sync.RWMutex // protects instances
 	instances map[localHost][]*Conn
@@ -145,18 +146,18 @@ type localValues struct {
 	arguments any
 	taken     reflect.Value      // the callee's copy of the arguments
 	results   reflect.Value      // a settable struct that no other code refers to; the zero Value if only text can fill the result
-	anyCase   bool               // of the names of results
-	limit     int                // of the caller, in bytes of JSON
+	anyCase   bool               // names of results match in any case
+	limit     int                // message limit of the caller, in bytes of JSON
 	check     *shortCircuitCheck // nil outside of tests
-	response  wire.Response      // where there is none for it elsewhere
-	filled    *wire.Response     // the response whose results they are; nil when its body has them
+	response  wire.Response      // storage for the response if it has no other
+	filled    *wire.Response     // the response that results belong to; nil if its body has them
 }
 
-// none takes the results of a caller that wants none. They have to be valid all the same.
+// none is the type of results for a caller that ignores them. They have to be valid all the same.
 type none struct{}
 
-// newRequest makes the request of a call, by value when it may stay in the process. Then the caller adds what takes the
-// results.
+// newRequest returns the request of a call, with Go values if it may stay in the process. The caller then sets
+// given.results.
 func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
 	if !c.circuit || c.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.shared.local.serves(c.plane, to.template.address.Host) {
 		return to.request(arguments)
@@ -170,7 +171,7 @@ func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
 	return request, nil
 }
 
-// write turns values into text, for a request that cannot carry them.
+// write encodes the Go values of a request as text.
 func (c *Conn) write(request *clientCall) error {
 	if request.given == nil {
 		return nil
@@ -183,9 +184,9 @@ func (c *Conn) write(request *clientCall) error {
 	request.given = nil
 	request.Target, request.Body = written.Target, written.Body
 	if len(request.Header) == 0 {
-		request.Header = written.Header // which begins all such messages, and is written once
+		request.Header = written.Header // shared by all such messages
 	} else {
-		request.Header = slices.Concat(written.Header, request.Header) // what the chain of calls has added
+		request.Header = slices.Concat(written.Header, request.Header) // fields added by the chain of calls
 	}
 	return c.limitMessage(request.Body)
 }
@@ -202,8 +203,8 @@ func (in *serverCall) copyArgs(g *localValues, limit int) bool {
 	return ok
 }
 
-// copyResults copies the results of a call; false if they have to travel as text. They are there before the caller sees the
-// response.
+// copyResults copies the results of a call; false if they have to travel as text. They are set before the caller sees
+// the response.
 func (in *serverCall) copyResults(out reflect.Value) bool {
 	g := in.given
 	if g == nil {
@@ -217,7 +218,7 @@ func (in *serverCall) copyResults(out reflect.Value) bool {
 		g.check.results(in, out, before)
 	}
 	g.filled = &in.response
-	if in.endpoint.unseen { // so that in is used again
+	if in.endpoint.unseen { // in can be reused then
 		g.filled = &g.response
 	}
 	*g.filled = wire.Response{Status: http.StatusOK}

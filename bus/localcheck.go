@@ -15,15 +15,14 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// shortCircuitCheck holds each message that stays in the process against what the broker would have brought: the same
-// message, written as text and read again. See CheckShortCircuit of bus/bustest.
+// shortCircuitCheck compares each message that stays in the process with the same message sent over the broker: written
+// as text and parsed again. See CheckShortCircuit of bus/bustest.
 type shortCircuitCheck struct {
-	payload func() int // of the broker: how large a message it takes
+	payload func() int // largest message of the broker, in bytes
 	report  func(error)
 }
 
-// message reports in what a request, or its arguments, would arrive differently. It looks before the request is handed
-// over.
+// message reports differences in a request or its arguments. It runs before the request is passed on.
 func (k *shortCircuitCheck) message(caller *Conn, in *serverCall, sent *clientCall) {
 	if in.given == nil {
 		k.tell(k.request(sent))
@@ -46,7 +45,7 @@ func (k *shortCircuitCheck) message(caller *Conn, in *serverCall, sent *clientCa
 	k.tell(errors.Join(found.differences...))
 }
 
-// copied returns a copy of results before they are set; nothing without a check.
+// copied returns a copy of results before they are set; the zero Value without a check.
 func (k *shortCircuitCheck) copied(results reflect.Value) reflect.Value {
 	if k == nil || !results.IsValid() {
 		return reflect.Value{}
@@ -56,7 +55,7 @@ func (k *shortCircuitCheck) copied(results reflect.Value) reflect.Value {
 	return made
 }
 
-// results reports in what the results of a call, which were copied, would arrive differently.
+// results reports differences in the results of a call, which were copied.
 func (k *shortCircuitCheck) results(in *serverCall, out, before reflect.Value) {
 	found := &comparison{call: in.endpoint.Name, message: "response"}
 	encoded, err := in.endpoint.mapped.Encode(out)
@@ -80,7 +79,7 @@ func (k *shortCircuitCheck) tell(difference error) {
 	}
 }
 
-// request returns in what a request would arrive differently, nil for nothing.
+// request returns the differences of a request, nil if there are none.
 func (k *shortCircuitCheck) request(sent *clientCall) error {
 	found := &comparison{call: callName(sent), message: "request"}
 	read, err := fragment.ArrivedRequest(&sent.Request, k.payload())
@@ -107,7 +106,7 @@ func (k *shortCircuitCheck) request(sent *clientCall) error {
 	return errors.Join(found.differences...)
 }
 
-// response returns in what an ack or a response to a request would arrive differently.
+// response returns the differences of an ack or a response to a request.
 func (k *shortCircuitCheck) response(to *clientCall, sent *wire.Response) error {
 	found := &comparison{call: callName(to), message: "response"}
 	if sent.OpCode == wire.OpAck {
@@ -127,7 +126,7 @@ func (k *shortCircuitCheck) response(to *clientCall, sent *wire.Response) error 
 	return errors.Join(found.differences...)
 }
 
-// checkedReplier compares what it hands on.
+// checkedReplier checks the responses that it passes on.
 type checkedReplier struct {
 	replier
 	check *shortCircuitCheck
@@ -153,26 +152,26 @@ func callName(of *clientCall) string {
 	return of.address.Method + " https://" + host + of.address.Path
 }
 
-// lost is the difference that leaves nothing to compare.
+// lost returns the error for a message that cannot be compared.
 func (c *comparison) lost(err error) error {
 	return fmt.Errorf("%s: the %s arrives in the process, but would not arrive over the broker: %w", c.call, c.message, err)
 }
 
-// part compares two values that can be compared.
+// part compares two comparable values.
 func (c *comparison) part(name string, here, there any) {
 	if here != there {
 		c.differ(name, shown(here), shown(there))
 	}
 }
 
-// values compares structs that were copied with those that have been text.
+// values compares copied structs with those parsed from text.
 func (c *comparison) values(name string, here, there reflect.Value) {
 	if !reflect.DeepEqual(here.Interface(), there.Interface()) {
 		c.differ(name, fmt.Sprintf("%+v", here), fmt.Sprintf("%+v", there))
 	}
 }
 
-// header compares by name: the order of different fields means nothing.
+// header compares header fields by name: the order of different fields is irrelevant.
 func (c *comparison) header(here, there wire.Header) {
 	mine, theirs := here.HTTP(), there.HTTP()
 	names := maps.Clone(mine)
@@ -184,7 +183,7 @@ func (c *comparison) header(here, there wire.Header) {
 	}
 }
 
-// body compares bytes, and shows them from shortly before the first that differs.
+// body compares bytes, and reports them from shortly before the first difference.
 func (c *comparison) body(here, there []byte) {
 	if bytes.Equal(here, there) {
 		return
@@ -198,7 +197,7 @@ func (c *comparison) body(here, there []byte) {
 	c.part("body of "+strconv.Itoa(len(here))+" bytes, from byte "+strconv.Itoa(from), string(here[from:]), string(there[from:]))
 }
 
-// differ notes a difference, with as much of the values as a line can hold.
+// differ adds a difference, with shortened values.
 func (c *comparison) differ(name, here, there string) {
 	const longest = 200
 	for _, value := range []*string{&here, &there} {

@@ -42,8 +42,8 @@ func (c *Conn) measureMade(ctx context.Context, x endedCall) {
 	c.meters.made(host, x.Exchange).record(ctx, x)
 }
 
-// callee returns the host that was called. It leaves out an addressed instance if an answer tells that part of the name. certain reports
-// whether an instance of the host has answered.
+// callee returns the host that was called. It omits an addressed instance if an answer identifies that part of the
+// name. certain reports whether an instance of the host has answered.
 func (x *Exchange) callee(err error) (host string, certain bool) {
 	if x.Response != nil {
 		return x.Response.FromHost, true
@@ -121,7 +121,7 @@ func (m *meters) made(host string, x *Exchange) *meter {
 
 func (m *meters) newMade(to callee) *meter {
 	attributes := []attribute.KeyValue{attribute.String("url.scheme", scheme), attribute.String("server.address", to.host)}
-	if to.port != 0 { // 0: of several ports
+	if to.port != 0 { // 0: several ports
 		attributes = append(attributes, attribute.Int("server.port", to.port))
 	}
 	return &meter{histogram: m.client, errors: http.StatusBadRequest, attributes: attributes}
@@ -157,7 +157,7 @@ func (m *meter) option(of end) metric.RecordOption {
 	return metric.WithAttributeSet(attribute.NewSet(attributes...))
 }
 
-// knownMethod returns a method of HTTP unchanged, and "_OTHER" for any other, as the conventions ask.
+// knownMethod returns a method of HTTP unchanged, and "_OTHER" for any other, as the conventions require.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch,
@@ -188,7 +188,7 @@ func (c *Conn) exposition() string {
 	text.Gauge("busline_in_flight", "Requests that are handled now.", float64(stats.InFlight), instance...)
 	c.rejected.expose(text, with)
 	text.Counter("busline_malformed_total", "Messages that were not understood.", float64(stats.Malformed), instance...)
-	text.Counter("busline_unmatched_responses_total", "Acks and responses that nobody waited for.", float64(stats.UnmatchedResponses), instance...)
+	text.Counter("busline_unmatched_responses_total", "Acks and responses that no caller waited for.", float64(stats.UnmatchedResponses), instance...)
 	text.Counter("busline_slow_consumer_dropped_total", "Messages that came faster than they were taken in.", float64(stats.SlowConsumerDropped), instance...)
 	text.Counter("busline_reconnects_total", "How often the broker connection was made anew.", float64(stats.Reconnects), instance...)
 	c.events.expose(text, with)
@@ -226,9 +226,9 @@ func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []m
 	}
 }
 
-// servedByName adds up the requests of endpoints that have the same name, caller by caller, and leaves out those without
-// calls. A name is that of several endpoints if a method is served under two paths (see [RPCAndREST]), on two ports, or for
-// the events of two sources; and the format permits a series only once.
+// servedByName adds up the requests of endpoints that have the same name, by caller, and omits those without calls.
+// Several endpoints have the same name if a method is served under two paths (see [RPCAndREST]), on two ports, or for
+// the events of two publishers. The format permits a series only once.
 func servedByName(served []metrics.ServedCalls) (sums []metrics.ServedCalls) {
 	places := make(map[[2]string]int) // by endpoint and caller
 	for _, each := range served {
@@ -253,8 +253,8 @@ func truth(is bool) float64 {
 }
 
 // MetricsHandler returns an http.Handler that writes the metrics of several connections of a process as one page in the
-// text format of Prometheus: those that [Conn.ServeMetrics] writes of each. A connection that is given twice counts
-// once; without any the page is empty. The handler is safe for concurrent use.
+// text format of Prometheus: the output of [Conn.ServeMetrics] of each. A duplicate connection counts once; without
+// connections the page is empty. The handler is safe for concurrent use.
 func MetricsHandler(conns ...*Conn) http.Handler {
 	var once []*Conn
 	for _, conn := range conns {

@@ -20,34 +20,35 @@ const (
 	defaultBaseURL = "http://127.0.0.1:8080"
 )
 
-// What all documents are served by is planned once.
+// documentHandler plans the endpoint of all documents once.
 //
 //nolint:gochecknoglobals // it does not change
 var documentHandler = sync.OnceValues(func() (*restmap.Endpoint, error) { return restmap.Handler(http.MethodGet, documentPath) })
 
-// documents serves the OpenAPI document of each port that has a public endpoint. The zero value has none.
+// documents serves the OpenAPI document of each port that has a public endpoint. The zero value has no endpoints.
 type documents struct {
 	mu        sync.Mutex // protects all below
 	docs      []typeDoc
-	endpoints []*endpoint           // that are not hidden, of all ports
-	shaped    map[shape][]*endpoint // the same, as one connection may have thousands
+	endpoints []*endpoint           // of all ports, without hidden ones
+	shaped    map[shape][]*endpoint // endpoints by shape: one connection may have thousands
 	rendered  map[renderedKey][]byte
 }
 
-// renderedKey is what a document depends on. Callers who see the same endpoints share one, whatever their claims.
+// renderedKey is everything that a document depends on. Callers that see the same endpoints share one document,
+// whatever their claims.
 type renderedKey struct {
 	port    int
 	baseURL string
-	visible string // a byte for each endpoint of the port
+	visible string // one byte per endpoint of the port
 }
 
-// typeDoc is the doc comment of a type, for those who see one of its endpoints.
+// typeDoc is the doc comment of a type, shown to callers that see one of its endpoints.
 type typeDoc struct {
 	doc       string
 	endpoints []*endpoint
 }
 
-// shape is what OpenAPI tells paths of a host apart by.
+// shape identifies a path in OpenAPI: paths of one shape cannot both be listed.
 type shape struct {
 	port int
 	path string // /a/{} for /a/{x} and for /a/{x+}
@@ -55,7 +56,7 @@ type shape struct {
 
 func (e *endpoint) shape() shape { return shape{e.Port, openapi.ShapeOf(e.Path)} }
 
-// maxRendered bounds the documents kept for different base URLs.
+// maxRendered limits the documents that are cached.
 const maxRendered = 64
 
 // describe adds the doc comment of a type to the documents in which its endpoints are shown.
@@ -69,7 +70,7 @@ func (d *documents) describe(doc string, endpoints []*endpoint) {
 	clear(d.rendered)
 }
 
-// missing returns the endpoints that serve the documents of ports which become public.
+// missing returns the document endpoints of ports that become public.
 func (d *documents) missing(c *Conn, added []*endpoint) (endpoints []*endpoint, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,14 +103,14 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 			return err
 		}
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "private, no-store") // it depends on who asks, and at which address
+		w.Header().Set("Cache-Control", "private, no-store") // it depends on the caller's claims and the address
 		_, err = w.Write(body)
 		return err
 	})
 	return document, nil
 }
 
-// add takes in what has become live.
+// add adds endpoints that have become live.
 func (d *documents) add(added []*endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,8 +126,8 @@ func (d *documents) add(added []*endpoint) {
 	clear(d.rendered)
 }
 
-// render makes the document of a port for a caller with these claims. Who sees nothing there gets 404, as if nothing were
-// served.
+// render returns the document of a port for a caller with these claims. A caller that sees no endpoint of the port gets
+// 404, as if nothing were served.
 func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Claims) ([]byte, error) {
 	visible, marks := visibleOf(d.shown(port), verified)
 	if len(visible) == 0 {
@@ -153,7 +154,7 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 	if err != nil {
 		return nil, err
 	}
-	if d.rendered == nil || len(d.rendered) >= maxRendered { // addresses and views come and go
+	if d.rendered == nil || len(d.rendered) >= maxRendered { // base URLs and views come and go
 		d.rendered = make(map[renderedKey][]byte)
 	}
 	d.rendered[key] = body
@@ -172,14 +173,14 @@ func (d *documents) shown(port int) (endpoints []*endpoint) {
 	return endpoints
 }
 
-// beside returns the endpoints, not hidden from all callers, whose paths OpenAPI does not tell from that of e.
+// beside returns the endpoints, not hidden from all callers, whose paths have the same shape as that of e.
 func (d *documents) beside(e *endpoint) []*endpoint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.shaped[e.shape()])
 }
 
-// visibleOf returns the endpoints that a caller may call, and which of all these are.
+// visibleOf returns the endpoints that a caller may call, and marks with one byte per endpoint of all.
 func visibleOf(all []*endpoint, verified claims.Claims) (visible []*endpoint, marks string) {
 	marked := make([]byte, len(all))
 	for i, e := range all {
@@ -191,7 +192,7 @@ func visibleOf(all []*endpoint, verified claims.Claims) (visible []*endpoint, ma
 	return visible, string(marked)
 }
 
-// descriptionLocked joins the doc comments of the types that a caller sees something of.
+// descriptionLocked joins the doc comments of the types that have a visible endpoint.
 func (d *documents) descriptionLocked(visible []*endpoint) string {
 	var docs []string
 	for _, of := range d.docs {
@@ -203,7 +204,7 @@ func (d *documents) descriptionLocked(visible []*endpoint) string {
 	return strings.Join(docs, "\n\n")
 }
 
-// descriptionOfAll joins the doc comments of all ports, as a caller without a token sees them.
+// descriptionOfAll joins the doc comments of all ports, as visible without a token.
 func (d *documents) descriptionOfAll() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -211,8 +212,8 @@ func (d *documents) descriptionOfAll() string {
 	return d.descriptionLocked(visible)
 }
 
-// BaseURL returns the address under which people reach the ingress, without a trailing slash: that of [WithBaseURL] or
-// BUS_BASE_URL, else the one that the ingress sent along with the request r, else http://127.0.0.1:8080.
+// BaseURL returns the external address of the ingress, without a trailing slash: that of [WithBaseURL] or BUS_BASE_URL,
+// else the one that the ingress added to the request r, else http://127.0.0.1:8080.
 func (c *Conn) BaseURL(r *http.Request) string {
 	if c.baseURL != "" {
 		return c.baseURL
@@ -229,9 +230,9 @@ func (c *Conn) BaseURL(r *http.Request) string {
 }
 
 // OpenAPIOf returns the OpenAPI 3.0.0 document, in JSON, of what [Serve] would serve on a host: all ports, regardless
-// of what a caller may do, without hidden endpoints. It is meant for the authors of the service: unlike published
-// documents it shows the expressions of [RequireClaims], as x-claims, and as x-also under which other HTTP methods than the
-// listed one an endpoint is served. It takes what Serve takes, registers nothing, and has the same errors.
+// of the claims of a caller, without hidden endpoints. It is meant for the authors of the service. Unlike published
+// documents it shows the expressions of [RequireClaims], as x-claims, and the other HTTP methods under which an
+// endpoint is served, as x-also. It takes the arguments of Serve, registers nothing, and returns the same errors.
 func OpenAPIOf[T any](host string, impl T, options ...ServeOption) ([]byte, error) {
 	endpoints, service, err := plan(interfaceOf[T](), impl, newServiceConfig(options))
 	if err != nil {
@@ -252,10 +253,10 @@ func OpenAPIOf[T any](host string, impl T, options ...ServeOption) ([]byte, erro
 	return document, nil
 }
 
-// EventsOpenAPIOf returns the OpenAPI 3.0.0 document, in JSON, of the events of a source, a host. It is meant for the
-// authors of the source, as no document on the bus lists events. It takes what [Subscribe] takes, registers nothing, and
-// has the same errors; impl may be a generated source, without a connection. With [Durable] it says as x-stored that the
-// events are stored.
+// EventsOpenAPIOf returns the OpenAPI 3.0.0 document, in JSON, of the events of a publisher, a host. It is meant for
+// the authors of the publisher, as no document on the bus lists events. It takes the arguments of [Subscribe],
+// registers nothing, and returns the same errors; impl may be a generated publisher, without a connection. With
+// [Durable] the document marks the events as stored, as x-stored.
 func EventsOpenAPIOf[T any](source string, impl T, options ...SubscribeOption) ([]byte, error) {
 	config := newEventsConfig(options)
 	endpoints, service, err := planEvents(interfaceOf[T](), source, impl, config)
@@ -273,8 +274,8 @@ func EventsOpenAPIOf[T any](source string, impl T, options ...SubscribeOption) (
 	return document, nil
 }
 
-// OpenAPI returns the document of what the connection serves now, plain handlers included, in the form of
-// [OpenAPIOf].
+// OpenAPI returns the document of all endpoints that the connection serves now, including plain handlers, in the form
+// of [OpenAPIOf].
 func (c *Conn) OpenAPI() ([]byte, error) {
 	document, err := writeDocument(openapi.Service{Host: c.host, Description: c.description}, c.documents.all())
 	if err != nil {
@@ -283,7 +284,7 @@ func (c *Conn) OpenAPI() ([]byte, error) {
 	return document, nil
 }
 
-// writeDocument makes the document that authors see.
+// writeDocument returns the document for authors.
 func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, error) {
 	service.Port, service.Own = publicPort, true
 	for _, e := range endpoints {
@@ -305,8 +306,8 @@ func (d *documents) all() []*endpoint {
 	return slices.SortedStableFunc(slices.Values(d.endpoints), func(a, b *endpoint) int { return cmp.Compare(a.Port, b.Port) })
 }
 
-// warnOfDisplaced warns of endpoints that are served, but that no document lists beside another one, which was added with them,
-// or before, or displaces them now.
+// warnOfDisplaced logs a warning for each endpoint that is served but not listed in a document, because of another
+// endpoint with the same path there. Either of the two may have been added first.
 func (c *Conn) warnOfDisplaced(added []*endpoint) {
 	for _, e := range added {
 		if e.hidden {
@@ -316,7 +317,7 @@ func (c *Conn) warnOfDisplaced(added []*endpoint) {
 			switch {
 			case openapi.Displaces(other.mapped, e.mapped):
 				c.warnThatDisplaced(e, other)
-			case openapi.Displaces(e.mapped, other.mapped) && !slices.Contains(added, other): // or it is its turn, too
+			case openapi.Displaces(e.mapped, other.mapped) && !slices.Contains(added, other): // otherwise the loop reaches other itself
 				c.warnThatDisplaced(other, e)
 			}
 		}
@@ -328,11 +329,11 @@ func (c *Conn) warnThatDisplaced(e, by *endpoint) {
 		Msgf("the endpoint is served, but not in documents, where its path is the same as %s of %s: give it a path of another form, or hide it", by.Path, by.Name)
 }
 
-// CheckNames reports what callers would miss in production, in a binary that is trimmed, stripped and far from its
-// source: names of arguments and results that are known only from the source on this machine or from debug data, doc
-// comments that would be lost, and a signature table or embedded source that is out of date. It takes what [Serve]
-// takes, registers nothing, and returns nil when all is well, else one error that names everything that is wrong, and its remedy. It
-// is meant for tests: see CheckNames of bus/bustest.
+// CheckNames returns an error if callers would miss something in production, in a binary that is trimmed, stripped and
+// far from its source: names of arguments and results that are known only from the source on this machine or from debug
+// data, doc comments that would be lost, or a signature table or embedded source that is out of date. The error lists
+// all problems with their remedies. CheckNames takes the arguments of [Serve] and registers nothing. It is meant for
+// tests: see CheckNames of bus/bustest.
 func CheckNames[T any](impl T, options ...ServeOption) error {
 	config := newServiceConfig(options)
 	if config.err != nil {

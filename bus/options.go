@@ -15,12 +15,13 @@ import (
 	"github.com/busline/busline/bus/internal/testbroker"
 )
 
-// ConnectOption configures a connection. Connection options start with With; what describes a service or an
-// endpoint is a plain noun (see [ServeOption]). An option wins over the environment.
+// ConnectOption configures a connection. The names of connection options start with With; options of a service or an
+// endpoint are plain nouns (see [ServeOption]). An option takes precedence over the environment.
 type ConnectOption func(*connectConfig)
 
-// WithURL sets the address of the broker, or several addresses separated by commas. An empty one stands for the default;
-// another one beside [WithBroker] or [WithNATS] is an error of Connect. Default: BUS_NATS_URL, else nats://127.0.0.1:4222.
+// WithURL sets the address of the broker, or several addresses separated by commas. An empty url stands for the
+// default. Connect returns an error if a url is combined with [WithBroker] or [WithNATS]. Default: BUS_NATS_URL, else
+// nats://127.0.0.1:4222.
 func WithURL(url string) ConnectOption {
 	return func(c *connectConfig) {
 		if url != "" {
@@ -29,8 +30,9 @@ func WithURL(url string) ConnectOption {
 	}
 }
 
-// WithBroker connects to a broker in this process, such as *broker.Broker of bus/broker or a nats-server, without a socket and without a login: use [WithURL] or [WithNATS] for a broker
-// that has users. BUS_NATS_URL does not count then, and one of these beside it is an error of Connect. Default: none.
+// WithBroker connects to a broker in this process, such as *broker.Broker of bus/broker or a nats-server, without a
+// socket and without a login. Use [WithURL] or [WithNATS] for a broker that has users. BUS_NATS_URL is ignored then.
+// Connect returns an error if [WithURL] or [WithNATS] is set as well. Default: none.
 func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 	return func(c *connectConfig) {
 		ofTest, isOfTest := broker.(testbroker.Broker)
@@ -46,10 +48,10 @@ func WithBroker(broker nats.InProcessConnProvider) ConnectOption {
 	}
 }
 
-// WithNATS uses a broker connection that the application already has. Its callbacks and settings are left as
-// they are, and it is never closed. Its reconnect buffer should be off (nats.ReconnectBufSize(-1)), or requests
-// made during an outage may be delivered late. BUS_NATS_URL does not count then, and [WithURL] or [WithBroker] beside it is
-// an error of Connect. Default: a connection of our own.
+// WithNATS uses a broker connection that the application already has. Busline does not change its callbacks and
+// settings and never closes it. Its reconnect buffer should be off (nats.ReconnectBufSize(-1)), or requests made during
+// an outage may be delivered late. BUS_NATS_URL is ignored then. Connect returns an error if [WithURL] or [WithBroker]
+// is set as well. Default: Connect opens a connection.
 func WithNATS(connection *nats.Conn) ConnectOption {
 	return func(c *connectConfig) {
 		if connection == nil {
@@ -66,31 +68,32 @@ func WithoutSharing() ConnectOption {
 }
 
 // WithoutBatching writes each message to the broker connection as soon as the broker client does. Default: messages
-// that several goroutines send at about the same time leave in one write; a message sent alone is not delayed by it.
+// that several goroutines send at about the same time leave in one write; a message sent alone is not delayed.
 func WithoutBatching() ConnectOption {
 	return func(c *connectConfig) { c.broker.Unbatched = true }
 }
 
-// WithoutServiceProtocol keeps the connection from answering the service protocol of NATS ($SRV.PING, $SRV.INFO,
-// $SRV.STATS), so that "nats micro ls" does not show it. Default: a connection that serves something answers, if the
+// WithoutServiceProtocol disables the responses to the service protocol of NATS ($SRV.PING, $SRV.INFO, $SRV.STATS), so
+// that "nats micro ls" does not show the connection. Default: a connection that serves something responds, if the
 // broker's permissions allow it; see docs/nats.md.
 func WithoutServiceProtocol() ConnectOption {
 	return func(c *connectConfig) { c.unlisted = true }
 }
 
-// WithConnectTimeout sets how long Connect tries to reach the broker, which may be started later. With 0 it tries once, for programs
-// that people wait for: where no broker listens it fails at once. Default: 5 s.
+// WithConnectTimeout sets how long Connect tries to reach the broker, which may be started later. With 0 Connect tries
+// once and fails at once where no broker listens, which suits interactive programs. Connect returns an error if timeout
+// is negative. Default: 5 s.
 func WithConnectTimeout(timeout time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.broker.ConnectTimeout = timeout }
 }
 
-// WithPlane sets the communication plane, [A-Za-z0-9_-]+. Services on different planes never meet. Default:
-// BUS_PLANE, else "bus".
+// WithPlane sets the communication plane, [A-Za-z0-9_-]+. Services on different planes do not reach each other.
+// Default: BUS_PLANE, else "bus".
 func WithPlane(plane string) ConnectOption {
 	return func(c *connectConfig) { c.plane = plane }
 }
 
-// WithVersion sets the service's version, shown in its documents. Default: "", which is 0 in documents.
+// WithVersion sets the service's version, shown in its documents. Default: "", shown as 0.
 func WithVersion(version string) ConnectOption {
 	return func(c *connectConfig) { c.version = version }
 }
@@ -100,80 +103,80 @@ func WithDescription(description string) ConnectOption {
 	return func(c *connectConfig) { c.description = description }
 }
 
-// WithBaseURL sets the address under which people reach the ingress, shown in documents. Default: BUS_BASE_URL, else
-// the address under which the ingress was reached, else, for requests made on the bus itself, http://127.0.0.1:8080.
+// WithBaseURL sets the external address of the ingress, shown in documents. Default: BUS_BASE_URL, else the address
+// under which the ingress was reached, else, for requests made on the bus itself, http://127.0.0.1:8080.
 func WithBaseURL(url string) ConnectOption {
 	return func(c *connectConfig) { c.baseURL = strings.TrimSuffix(url, "/") }
 }
 
-// WithoutShortCircuit makes every call travel over the broker, also to an instance in the same process. Default: such a call stays
-// in the process, unless BUS_SHORT_CIRCUIT is 0.
+// WithoutShortCircuit sends every call over the broker, including calls to an instance in the same process. Default: a
+// call to an instance in the same process stays in the process, unless BUS_SHORT_CIRCUIT is 0.
 func WithoutShortCircuit() ConnectOption {
 	return func(c *connectConfig) { c.shortCircuit, c.circuitFault = false, nil }
 }
 
-// WithVerifier sets the verifier of tokens. The caller closes it, after the connection. nil stands for the default, and
-// new(claims.Verifier) for none: a connection that serves nothing needs no keys, whatever BUS_JWKS says.
-// Default: one of the connection's own if BUS_JWKS names a key set, with BUS_JWT_ISSUER and BUS_JWT_AUDIENCE; else
-// none, and no token is accepted.
+// WithVerifier sets the verifier of tokens. The caller closes the verifier after the connection. nil stands for the
+// default. new(claims.Verifier) accepts no token, regardless of BUS_JWKS; it suits a connection that serves nothing and
+// needs no keys. Default: a verifier owned by the connection if BUS_JWKS names a key set, with BUS_JWT_ISSUER and
+// BUS_JWT_AUDIENCE; else none, and no token is accepted.
 func WithVerifier(verifier *claims.Verifier) ConnectOption {
 	return func(c *connectConfig) { c.verifier = verifier }
 }
 
-// WithMaxHandlers sets how many handlers run at once; further requests are answered 503. Default: 10 000.
+// WithMaxHandlers sets how many handlers may run at once. Further requests are answered 503. Default: 10 000.
 func WithMaxHandlers(limit int) ConnectOption {
 	return func(c *connectConfig) { c.handlerLimit = limit }
 }
 
 // WithMaxMessageBytes sets the largest body in bytes, of a request or a response, that the connection sends or accepts,
-// from 64 KiB to 512 MiB; a larger one is answered 413, or 500 if it is the response of a service of this connection. A
-// body that exceeds the broker's own limit travels in parts.
-// Default: 32 MiB.
+// from 64 KiB to 512 MiB. A larger body is answered 413, or 500 if it is the response of a service of this connection.
+// A body that exceeds the broker's own limit is sent in fragments. Default: 32 MiB.
 //
-// Of messages that come in parts a connection keeps at most 16 times as much, and 8 times as much of the requests of
-// one sender; beyond that the answer is 503. How much of the limit an endpoint accepts is up to [MaxBodyBytes].
+// A connection buffers fragments of at most 16 times this size in total, and 8 times this size for the requests of one
+// sender; beyond that the answer is 503. [MaxBodyBytes] sets how much an endpoint accepts within this limit.
 func WithMaxMessageBytes(bytes int) ConnectOption {
 	return func(c *connectConfig) { c.messageLimit = bytes }
 }
 
-// WithAckWait sets how long a call waits for an ack, a multicast for the first one, before it concludes that no server
-// is available. It matters where the broker cannot tell at once that no instance is there. A multicast waits at least 250 ms.
-// Default: 1 s.
+// WithAckWait sets how long a call waits for an ack, and a multicast for the first ack, before it concludes that no
+// server is available. It matters where the broker cannot report at once that no instance is there. A multicast waits
+// at least 250 ms. Default: 1 s.
 func WithAckWait(wait time.Duration) ConnectOption {
 	return func(c *connectConfig) { c.ackWait = wait }
 }
 
-// WithLogger sets the logger; the fields host and id are added to it. Default: one that writes to standard error, at
-// BUS_LOG_LEVEL (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text. See [WithSlog] for one of
-// log/slog.
+// WithLogger sets the logger. The fields host and id are added to it. Default: a logger that writes to standard error,
+// at BUS_LOG_LEVEL (info), as JSON or, on a terminal or with BUS_LOG_FORMAT=console, as text. See [WithSlog] for a
+// logger of log/slog.
 func WithLogger(logger zerolog.Logger) ConnectOption {
 	return func(c *connectConfig) { c.logger, c.slog = &logger, nil }
 }
 
-// WithInterceptors wraps all calls in interceptors, those that the connection makes as well as those that it serves, the
-// first one outermost; several of these options add up. The Side of an [Exchange] tells which it is. Among what is served
-// is the document, GET /openapi.json; an interceptor that refuses it hides the service from the portal. [Intercept] is for what is
-// served alone. Default: none. See [Interceptor].
+// WithInterceptors wraps all calls in interceptors, both the calls that the connection makes and those that it serves.
+// The first interceptor is the outermost; several of these options add up. The Side of an [Exchange] tells the two
+// kinds of calls apart. The document, GET /openapi.json, is served through the interceptors as well; an interceptor
+// that rejects it hides the service from the portal. [Intercept] wraps only what is served. Default: none. See
+// [Interceptor].
 func WithInterceptors(interceptors ...Interceptor) ConnectOption {
 	return func(c *connectConfig) { c.interceptors = append(c.interceptors, interceptors...) }
 }
 
-// WithBodies lets interceptors see the bodies of all requests and responses. Default: those of a call that stays in the
-// process may be passed as Go values, which is faster, and are not seen.
+// WithBodies lets interceptors see the bodies of all requests and responses. Default: a call that stays in the process
+// may pass its bodies as Go values, which is faster, and interceptors do not see them.
 func WithBodies() ConnectOption {
 	return func(c *connectConfig) { c.bodies = true }
 }
 
-// WithTracerProvider sets where spans of calls go (OpenTelemetry). Default: to the provider of the process,
+// WithTracerProvider sets the OpenTelemetry provider that records spans of calls. Default: the provider of the process,
 // otel.GetTracerProvider, if one was set before Connect; else there are no spans, and the headers traceparent,
 // tracestate and baggage travel along the chain of calls unchanged.
 func WithTracerProvider(provider trace.TracerProvider) ConnectOption {
 	return func(c *connectConfig) { c.tracerProvider = provider }
 }
 
-// WithMeterProvider sets where the metrics http.server.request.duration and http.client.request.duration go
-// (OpenTelemetry). Default: to the provider of the process, otel.GetMeterProvider, if one was set before Connect. GET
-// :888/metrics does not depend on it.
+// WithMeterProvider sets the OpenTelemetry provider that records the metrics http.server.request.duration and
+// http.client.request.duration. Default: the provider of the process, otel.GetMeterProvider, if one was set before
+// Connect. GET :888/metrics does not depend on it.
 func WithMeterProvider(provider metric.MeterProvider) ConnectOption {
 	return func(c *connectConfig) { c.meterProvider = provider }
 }

@@ -16,49 +16,50 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Permissions are the permissions of one user in a NATS server. Printed, they are a block for its configuration file; as
-// JSON they are what a user JWT has under "nats".
+// Permissions are the permissions of one user in a NATS server. String returns a block for its configuration file; the
+// JSON is the object "nats" of a user JWT.
 type Permissions struct {
 	Publish   []Permission
 	Subscribe []Permission
-	// SubscribeDeny is what the user does not get although Subscribe allows it: announcements, as it publishes such itself. With
-	// Responses it could hand itself one with any reply subject, and then publish there.
+	// SubscribeDeny is denied to the user although Subscribe allows it: announcements, because the user publishes them
+	// itself. With Responses the user could otherwise deliver an announcement with any reply subject to itself, and
+	// then publish there.
 	SubscribeDeny []Permission
-	// Responses says that the user may answer on the reply subject of what was delivered to it. Nil: it may not.
+	// Responses allows the user to answer on the reply subject of a message that was delivered to it. Nil: it may not.
 	Responses *ResponsePermission
 }
 
 // Permission allows one subject.
 type Permission struct {
 	Subject string // with wildcards: "bus.443.example.products.|.>"
-	Queue   string // of a subscription: allowed in this queue group only; "" allows it without one and in any
-	For     string // what it is needed for, to be read by people: "calls to products.example"
+	Queue   string // of a subscription: allowed only in this queue group; "" allows it without one and in any
+	For     string // the purpose, for people: "calls to products.example"
 }
 
-// ResponsePermission is what NATS calls allow_responses.
+// ResponsePermission is allow_responses of NATS.
 type ResponsePermission struct {
-	MaxMsgs int           // messages to one reply subject; -1 is no limit, as a large response takes many; 0 is 1
-	Expires time.Duration // after the request was delivered; -1 is never; 0 is 2 minutes
+	MaxMsgs int           // messages to one reply subject; -1: no limit, as a large response takes many; 0: 1
+	Expires time.Duration // time after the delivery of the request; -1: no limit; 0: 2 minutes
 }
 
-// What the broker takes a zero in [ResponsePermission] for.
+// The broker's defaults for a zero in [ResponsePermission].
 const (
 	brokerMax     = 1
 	brokerExpires = 2 * time.Minute
 )
 
-// Permissions returns what the user of this connection has to be allowed, and no more, for the connection to do what it
-// does now: serve what was registered, be found, and call the hosts that it has called so far, as well as the callees
-// named. A callee is "products.example", "products.example:444" for another port than 443, "*.example" for all hosts
-// below a domain, or "*" for all hosts, which an ingress needs. Only the plane of the connection is allowed.
+// Permissions returns exactly the permissions that the user of this connection needs for what the connection does now:
+// serve the registered endpoints, be found, and call the hosts that it has called so far, as well as the given callees.
+// A callee is "products.example", "products.example:444" for another port than 443, "*.example" for all hosts below a
+// domain, or "*" for all hosts, which an ingress needs. Only the plane of the connection is allowed.
 //
-// Every instance of the host needs the same. Hosts that share one broker connection need the sum (see
-// [Permissions.With]). What goes on beside the bus, such as a JetStream bucket, is not included. With
-// [WithAllowResponses] the result is the stricter of the two profiles in docs/permissions.md: no service can answer
-// requests that were meant for another, unless the service may call its own host. Responses are then allowed for the
-// longest time budget, 10 minutes; less saves the broker memory.
+// Every instance of the host needs the same permissions. Hosts that share one broker connection need the union (see
+// [Permissions.With]). Anything outside the bus, such as a JetStream bucket, is not included. With [WithAllowResponses]
+// the result is the stricter of the two profiles in docs/permissions.md: no service can answer requests that were meant
+// for another, unless the service may call its own host. Responses are then allowed for the longest time budget, 10
+// minutes; a shorter time saves memory of the broker.
 //
-// Call it when everything is registered, and before Close. The error names a callee that is not valid.
+// Call it after everything is registered, and before Close. It returns an error if a callee is invalid.
 func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 	named := make([]callee, 0, len(callees))
 	for _, text := range callees {
@@ -81,7 +82,7 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 	return granted.With(), nil
 }
 
-// unheard leaves out announcements, unless the user gets other messages of its own all the same.
+// unheard returns the permission to deny announcements; nil if the user receives other messages of its own anyway.
 func (p Permissions) unheard(plane string) []Permission {
 	announcements := callee{hostAll, controlPort}.publication(plane, "POST."+anyRest, "what it could have answered itself")
 	for _, sent := range p.Publish {
@@ -95,7 +96,8 @@ func (p Permissions) unheard(plane string) []Permission {
 	return []Permission{announcements}
 }
 
-// With returns the union of the permissions and the others. What one of them leaves unheard, the union does.
+// With returns the union of the permissions and the others, including SubscribeDeny. The receiver and the others are
+// not changed.
 func (p Permissions) With(others ...Permissions) Permissions {
 	sum := p
 	for _, other := range others {
@@ -108,7 +110,7 @@ func (p Permissions) With(others ...Permissions) Permissions {
 	return sum
 }
 
-// with returns the union of both, nil if neither allows anything. Neither is changed.
+// with returns the union of both, nil if both are nil. Neither is changed.
 func (r *ResponsePermission) with(other *ResponsePermission) *ResponsePermission {
 	switch {
 	case r == nil:
@@ -119,7 +121,8 @@ func (r *ResponsePermission) with(other *ResponsePermission) *ResponsePermission
 	return &ResponsePermission{MaxMsgs: widestLimit(r.MaxMsgs, other.MaxMsgs, brokerMax), Expires: widestLimit(r.Expires, other.Expires, brokerExpires)}
 }
 
-// widestLimit returns the limit that allows more. Below zero it is none, and zero stands for the broker's own.
+// widestLimit returns the limit that allows more. A value below zero means no limit, and zero stands for the broker's
+// default.
 func widestLimit[T int | time.Duration](one, other, ofBroker T) T {
 	switch {
 	case one < 0 || other < 0:
@@ -131,7 +134,7 @@ func widestLimit[T int | time.Duration](one, other, ofBroker T) T {
 	}
 }
 
-// needed leaves out what another one allows, too.
+// needed removes permissions that another one covers.
 func needed(all []Permission) []Permission {
 	var kept []Permission
 	for i, one := range all {
@@ -150,7 +153,7 @@ func (p Permission) sameAs(other Permission) bool {
 	return p.Subject == other.Subject && p.Queue == other.Queue
 }
 
-// covers reports whether p allows all that other does.
+// covers reports whether p allows everything that other allows.
 func (p Permission) covers(other Permission) bool {
 	if p.Queue != "" && p.Queue != other.Queue {
 		return false
@@ -175,7 +178,7 @@ const (
 	anyRest  = ">"
 )
 
-// ownPublications are what every instance publishes, whomever it calls.
+// ownPublications are the permissions to publish that every instance needs, regardless of its callees.
 func (c *Conn) ownPublications() []Permission {
 	all := callee{hostAll, controlPort}
 	allowed := []Permission{
@@ -193,7 +196,8 @@ func (c *Conn) ownPublications() []Permission {
 	return allowed
 }
 
-// ownSubscriptions are what this instance has subscribed to, as any instance of its host would have.
+// ownSubscriptions are the permissions for the current subscriptions of this instance, valid for every instance of its
+// host.
 func (c *Conn) ownSubscriptions() []Permission {
 	var allowed []Permission
 	for _, s := range c.session.Subscriptions() {
@@ -229,7 +233,7 @@ func (e *endpoint) purpose() string {
 	}
 }
 
-// rank puts what every instance has before what is special to this one.
+// rank orders permissions: those that every instance needs come before those of this service.
 func rank(p Permission) int { return slices.Index([]string{forControl, forEndpoint, forEvent}, p.For) }
 
 // callee is a port of a host, or of all hosts below a domain.
@@ -238,7 +242,7 @@ type callee struct {
 	port int
 }
 
-// publications are what a caller of the callee publishes.
+// publications are the permissions to publish of a caller of the callee.
 func (to callee) publications(plane string) []Permission {
 	switch domain, wide := strings.CutPrefix(to.host, "*"); {
 	case wide:
@@ -250,7 +254,7 @@ func (to callee) publications(plane string) []Permission {
 			all.publication(plane, "GET.traffic", "asking who called whom"),
 		}
 	}
-	if to.port == eventPort { // those who answer are others, and not known
+	if to.port == eventPort { // the hosts that answer are not known
 		return []Permission{to.publication(plane, "POST."+anyRest, "firing events of "+to.host)}
 	}
 	instance := callee{anyLabel + "." + to.host, to.port}
@@ -265,7 +269,7 @@ func (to callee) publications(plane string) []Permission {
 	}
 }
 
-// wide are what a caller of all hosts below a domain, or of all, publishes.
+// wide returns the permissions to publish of a caller of all hosts below a domain, or of all hosts.
 func (to callee) wide(plane, domain string) []Permission {
 	return []Permission{
 		{Subject: subject.CallsBelow(plane, strconv.Itoa(to.port), domain), For: "calls to " + to.host},
@@ -278,21 +282,21 @@ func (to callee) publication(plane, call, purpose string) Permission {
 	return Permission{Subject: subject.Subscription(plane, strconv.Itoa(to.port), to.host, call), For: purpose}
 }
 
-// callees are what a connection has called, for [Conn.Permissions].
+// callees records the hosts that a connection has called, for [Conn.Permissions].
 type callees struct {
-	latest atomic.Pointer[callee] // that is known: most calls go to the same one as the call before
+	latest atomic.Pointer[callee] // the latest recorded callee: most calls go to the same one as the call before
 
 	mu     sync.RWMutex // protects called
 	called map[callee]*callee
 }
 
-// maxCallees bounds what is remembered. Callers of more hosts, such as an ingress, name them.
+// maxCallees limits the recorded callees. Callers of more hosts, such as an ingress, pass them to [Conn.Permissions].
 const maxCallees = 4096
 
 func newCallees() *callees { return &callees{called: make(map[callee]*callee)} }
 
-// note remembers where a call went. Only the response, nil while there is none, shows whether the first label of the address
-// is an instance.
+// note records the destination of a call. Only the response, nil while there is none, shows whether the first label of
+// the address is an instance.
 func (l *callees) note(called subject.Address, response *wire.Response) {
 	to := callee{called.Host, called.Port}
 	if latest := l.latest.Load(); latest != nil && *latest == to {
@@ -308,7 +312,7 @@ func (l *callees) note(called subject.Address, response *wire.Response) {
 	_, maybeInstance := l.called[callee{parent, called.Port}]
 	full := len(l.called) >= maxCallees
 	l.mu.RUnlock()
-	if known != nil && response != nil && !isInstance { // there is nothing left to learn about that address
+	if known != nil && response != nil && !isInstance { // the address is fully known
 		l.latest.Store(known)
 	}
 	if known != nil || full || response == nil && maybeInstance {
@@ -318,12 +322,12 @@ func (l *callees) note(called subject.Address, response *wire.Response) {
 	defer l.mu.Unlock()
 	added := to
 	l.called[added] = &added
-	if isInstance { // which did not answer before
+	if isInstance { // the entry without a response took it for a host
 		delete(l.called, callee{called.Host, called.Port})
 	}
 }
 
-// sorted returns the callees so far and those that are named, each once.
+// sorted returns the recorded callees and the named ones, without duplicates.
 func (l *callees) sorted(named []callee) []callee {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -336,7 +340,7 @@ func (l *callees) sorted(named []callee) []callee {
 	return slices.Compact(named)
 }
 
-// parseCallee reads "products.example", "products.example:444", "*.example" or "*".
+// parseCallee parses "products.example", "products.example:444", "*.example" or "*".
 func parseCallee(text string) (callee, error) {
 	host, digits, hasPort := strings.Cut(text, ":")
 	named := callee{host, publicPort}

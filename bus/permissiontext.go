@@ -11,11 +11,12 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// String returns the permissions as a block for the configuration file of a NATS server, to stand behind the name of a user:
+// String returns the permissions as a block for the configuration file of a NATS server, to be placed behind the name
+// of a user:
 //
 //	users: [ { user: "checkout", password: "…", permissions { … } } ]
 //
-// Each subject stands on a line of its own, with a comment that says what it is for.
+// Each subject has its own line, with its purpose as a comment.
 func (p Permissions) String() string {
 	var text strings.Builder
 	text.WriteString("permissions {\n")
@@ -28,7 +29,7 @@ func (p Permissions) String() string {
 	return text.String()
 }
 
-// nothing is how the broker is told that nothing is allowed: an empty list would allow everything.
+// nothing is the subject to deny if nothing is allowed: for the broker an empty list would allow everything.
 const nothing = ">"
 
 func writeLists(text *strings.Builder, name string, allowed, denied []Permission) {
@@ -60,7 +61,7 @@ func writeList(text *strings.Builder, name string, listed []Permission) {
 	text.WriteString("    ]\n")
 }
 
-// entry is a permission as both the file and the JWT have it.
+// entry returns the permission in the notation of both the file and the JWT.
 func (p Permission) entry() string {
 	if p.Queue == "" {
 		return p.Subject
@@ -68,8 +69,8 @@ func (p Permission) entry() string {
 	return p.Subject + " " + p.Queue
 }
 
-// MarshalJSON returns the permissions as a NATS user JWT has them: {"pub":{"allow":[…]},"sub":{"allow":[…],"deny":[…]},"resp":…}.
-// Its times are in nanoseconds.
+// MarshalJSON returns the permissions in the form of a NATS user JWT:
+// {"pub":{"allow":[…]},"sub":{"allow":[…],"deny":[…]},"resp":…}. Times are in nanoseconds.
 func (p Permissions) MarshalJSON() ([]byte, error) {
 	text := struct {
 		Pub  jsonList       `json:"pub"`
@@ -106,23 +107,23 @@ func entries(listed []Permission) (texts []string) {
 	return texts
 }
 
-// A broker with allow_responses lets a service publish to the reply subject of what it was handed, and to nothing else:
-// so only who got a request can answer it. A request's reply subject is <response subject>.<message id>, where its sender
-// listens anyway, to hear from the broker that no instance is there.
+// A broker with allow_responses lets a service publish only to the reply subjects of messages that were delivered to it, so
+// only a receiver of a request can answer it. The reply subject of a request is <response subject>.<message id>. Its sender
+// subscribes there anyway, for the broker's notice that no instance is there.
 
 // WithAllowResponses answers each request on the request's own reply subject, for a plane whose broker enforces
 // permissions with allow_responses: the stricter profile of docs/permissions.md. The broker permits an instance to
-// answer there only what it was handed, and the connection accepts answers to its own calls only there, so they can
-// only come from the instance that was given the call. All services of a plane have to use the option: one that answers
-// on the response subject is not heard. Default: acks and responses travel to the response subject.
+// answer there only requests that were delivered to it, and the connection accepts answers to its own calls only there,
+// so that only the instance that received the call can answer. All services of a plane have to use the option: answers
+// on the response subject are ignored. Default: acks and responses travel to the response subject.
 func WithAllowResponses() ConnectOption {
 	return func(c *connectConfig) { c.allowResponses = true }
 }
 
-// backTo returns the subject on which a request is to be answered, for a sender that listens on response.
+// backTo returns the subject for the answer to a request, for a sender that subscribes to response.
 func (c *Conn) backTo(response string, request *wire.Request, message *nats.Msg) string {
 	if c.allowResponses && joins(message.Reply, response, request.MsgID) {
-		return message.Reply // never another one: it would be answered in our name
+		return message.Reply // only this form: an answer to any other subject would be published in our name
 	}
 	return response
 }
@@ -133,7 +134,7 @@ var (
 	errOtherMessage = errors.New("the message id of the answer is not the last token of the subject that it was published to")
 )
 
-// rightPlace says what is wrong with the subject on which an ack or a response has come.
+// rightPlace returns an error if an ack or a response came on a wrong subject.
 func (c *Conn) rightPlace(response *wire.Response, published string) error {
 	switch {
 	case joins(published, c.nats.response, response.MsgID):

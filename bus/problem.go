@@ -16,16 +16,15 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// problem is a problem as it travels on the bus. Outside of the bus it is not shown that a problem is internal, so that no document
-// has that member.
+// problem is a problem as it travels on the bus. The ingress removes the member internal, so no document has it.
 type problem struct {
 	restmap.Problem
 
-	Internal bool `json:"internal,omitempty"` // see [IsInternal]; that of status 500 is so in any case
+	Internal bool `json:"internal,omitempty"` // see [IsInternal]; status 500 is always internal
 }
 
 // WriteError writes err as problem+json (RFC 9457), with the status of [StatusOf]. Use it in an http.Handler on the
-// bus, or to pass the error of a call on to an HTTP client. Without an error, nil, it writes 500.
+// bus, or to pass the error of a call on to an HTTP client. For a nil error it writes 500.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if err == nil {
 		err = Errorf(http.StatusInternalServerError, "the handler called bus.WriteError with a nil error")
@@ -50,10 +49,10 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		header.Set(field.Name, field.Value)
 	}
 	w.WriteHeader(failed.Status)
-	_, _ = w.Write(failed.body()) // the client is gone when this fails, and there is no one left to tell
+	_, _ = w.Write(failed.body()) // a write fails only when the client is gone
 }
 
-// sentBy names the instance that answers a request with the error, unless another one has failed.
+// sentBy sets the answering instance, unless the error is that of another one.
 func (e *Error) sentBy(c *Conn, request *wire.Request) {
 	if e.Host == "" {
 		e.Host, e.ID, e.MsgID = c.host, c.id, request.MsgID
@@ -63,7 +62,7 @@ func (e *Error) sentBy(c *Conn, request *wire.Request) {
 	}
 }
 
-// header returns the fields of the response that carries the error.
+// header returns the header fields of the response.
 func (e *Error) header() wire.Header {
 	fields := wire.Header{{Name: "Content-Type", Value: restmap.ProblemType}}
 	if e.allow != "" {
@@ -76,7 +75,7 @@ func (e *Error) header() wire.Header {
 	return fields
 }
 
-// secondsText writes a time for Retry-After: rounded up, as it is too early before.
+// secondsText formats a delay for Retry-After, rounded up so that a retry is not too early.
 func secondsText(wait time.Duration) string {
 	seconds := wait / time.Second
 	if wait%time.Second > 0 {
@@ -85,9 +84,9 @@ func secondsText(wait time.Duration) string {
 	return strconv.FormatInt(int64(seconds), 10)
 }
 
-// parseSeconds reads what secondsText writes; zero for anything else, and for more than some hundred years.
+// parseSeconds parses the format of secondsText. It returns zero for anything else, and for more than about 270 years.
 func parseSeconds(text string) time.Duration {
-	const bits = 33 // a Duration has room for so many
+	const bits = 33 // so many bits of seconds fit in a Duration
 	seconds, err := strconv.ParseUint(text, 10, bits)
 	if err != nil {
 		return 0
@@ -110,7 +109,7 @@ func (e *Error) body() []byte {
 	return e.details.addTo(body)
 }
 
-// notExecuted is the member that proves to a caller that nothing has run.
+// notExecuted returns the member of the problem that proves that no handler has run.
 func (e *Error) notExecuted() string {
 	if e.Executed == ExecutedNo {
 		return ExecutedNo.String()
@@ -118,8 +117,8 @@ func (e *Error) notExecuted() string {
 	return ""
 }
 
-// takeBackNotExecuted has the response of a handler not claim that nothing has run: it may pass on the problem of a service that
-// it has called, as a proxy does.
+// takeBackNotExecuted removes the member executed from a problem written by a handler: a handler has run, but may pass
+// on the problem of a nested call, as a proxy does.
 func takeBackNotExecuted(response *wire.Response) {
 	if response.Status < http.StatusBadRequest || !isProblem(response) {
 		return
@@ -138,16 +137,16 @@ func isProblem(response *wire.Response) bool {
 	return strings.HasPrefix(response.Header.Get("Content-Type"), restmap.ProblemType)
 }
 
-// response turns the error into the response that a service answers with.
+// response returns the response of a service that answers with the error.
 func (e *Error) response() *wire.Response {
 	return &wire.Response{Status: e.Status, Header: e.header(), Body: e.body()}
 }
 
-// encodeError is response for an error of a package below.
+// encodeError returns the response for an error of an internal package.
 func encodeError(failed *status.Error) *wire.Response { return asError(failed).response() }
 
-// responseError turns a response of status 400 or above into the error that a caller gets. A body that is not
-// problem+json, from a foreign service say, is not shown: it may be a page.
+// responseError returns the caller's error for a response of status 400 or above. It ignores a body that is not
+// problem+json, for example that of a foreign service: it may be a page.
 func responseError(res *wire.Response) *Error {
 	failed := &Error{
 		Status: res.Status, Host: res.FromHost, ID: res.FromID, MsgID: res.MsgID,

@@ -21,20 +21,21 @@ import (
 	"github.com/busline/busline/restmap/openapi"
 )
 
-// Serve registers the exported methods of impl as endpoints of conn's host. They are live when it returns; on an error
-// none is, and the error names everything that was found wrong, with its remedy. It waits for the broker for at most 5 s.
+// Serve registers the exported methods of impl as endpoints of conn's host. They are live when it returns. If it
+// returns an error, no endpoint is live, and the error lists all problems with their remedies. It waits for the broker
+// for at most 5 s.
 //
 // A method is a function, Name([ctx context.Context,] arguments…) ([results…] [, error]), or a web endpoint, Name(w
 // http.ResponseWriter, r *http.Request) [error]. Functions are served as RPC, /name under GET and POST, or as REST if
 // they are named like Create, Read, Update, Delete, List and use a magic argument (httpRequestBody, httpResponseBody,
 // httpStatusCode). With an interface as type parameter, Serve[calculator.API](conn, impl), only its methods are served.
 //
-// Every exported method counts, including those promoted from embedded types; [ExcludeMethods] leaves out what is not meant
-// for callers, such as a Close, about which a warning is logged. The names of arguments and results must be known in
-// production, too: a binary built with -ldflags=-s does not have them unless its source is embedded (see [SourceFS]), and
-// Serve then says so.
+// Every exported method counts, including those promoted from embedded types. [ExcludeMethods] excludes methods that
+// are not meant for callers, such as Close, for which a warning is logged. The names of arguments and results must be
+// known in production, too: a binary built with -ldflags=-s does not contain them unless its source is embedded (see
+// [SourceFS]), and Serve then returns an error.
 //
-// Handlers run concurrently, each on a goroutine of its own; impl must allow that.
+// Handlers run concurrently, each on a separate goroutine, so impl must be safe for concurrent use.
 func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
 	if conn == nil {
 		return fmt.Errorf("%T cannot be served without a connection", impl)
@@ -42,7 +43,7 @@ func Serve[T any](conn *Conn, impl T, options ...ServeOption) error {
 	return conn.serve(interfaceOf[T](), impl, newServiceConfig(options))
 }
 
-// interfaceOf returns T if it is an interface whose methods are to be served; nil stands for all methods of the value.
+// interfaceOf returns T if it is an interface, whose methods are to be served; nil stands for all methods of the value.
 func interfaceOf[T any]() reflect.Type {
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Interface && t.NumMethod() > 0 {
 		return t
@@ -80,7 +81,7 @@ func plan(as reflect.Type, impl any, config *serviceConfig) (endpoints []*endpoi
 	return endpointsOf(mapped, service, config), service, nil
 }
 
-// describe finds the methods of impl, or of the interface as what impl is served.
+// describe finds the methods of impl, or only those of the interface as.
 func describe(as reflect.Type, impl any, config *serviceConfig) (*reflectapi.Service, error) {
 	if config.err != nil {
 		return nil, config.err
@@ -91,7 +92,7 @@ func describe(as reflect.Type, impl any, config *serviceConfig) (*reflectapi.Ser
 	return reflectapi.Describe(impl, config.describe...)
 }
 
-// endpointsOf makes the endpoints of mapped methods.
+// endpointsOf returns the endpoints of mapped methods.
 func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config *serviceConfig) (endpoints []*endpoint) {
 	for _, m := range mapped {
 		planned := newEndpoint(config.method(m.Method.Name).endpointConfig, service.Name+"."+m.Name, m)
@@ -107,19 +108,20 @@ func endpointsOf(mapped []*restmap.Endpoint, service *reflectapi.Service, config
 
 // Handle serves an http.Handler under a method and a path of conn's host: "GET", "/files/{path+}". The method "" or "*"
 // stands for any. {name} stands for one segment of the path, {name+} at the end for the rest; the handler gets their
-// values from r.PathValue. A path that ends in a slash is that path alone, unlike in [http.ServeMux]: write "/files/{path+}"
-// for all that is below. The request's URL has the whole path. The endpoint is live when Handle returns, which waits for
-// the broker for at most 5 s.
+// values from r.PathValue. A path that ends in a slash matches only itself, unlike in [http.ServeMux]: write
+// "/files/{path+}" for everything below. The request's URL has the whole path. The endpoint is live when Handle
+// returns, which waits for the broker for at most 5 s. It returns an error if the method, the path or an option is
+// invalid.
 //
-// [RequireClaims] guard a route, not what its handler finds there: if several routes lead to the same thing, each has to ask. A wider
-// path that answers without these claims under other methods, * /files/{path+} beside GET /files/private/{path+}, is logged as a
-// warning. No path is cleaned before it reaches the handler, but one that would lead to a route of this connection with other
-// claims if it were clean, /files//private/x, is answered 404.
+// [RequireClaims] guards a route, not the resource behind its handler: if several routes lead to the same resource,
+// each needs it. A wider path that answers without these claims under other methods, * /files/{path+} beside GET
+// /files/private/{path+}, is logged as a warning. No path is cleaned before it reaches the handler, but a path whose
+// clean form would match a route of this connection with other claims, /files//private/x, is answered 404.
 //
-// Request and response are whole in memory. The request body has at most 32 MiB, unless [MaxBodyBytes] says otherwise. The
-// response is sent when the handler returns, so there is no http.Flusher and no http.Hijacker, and informational statuses
-// (1xx) are passed over. RemoteAddr is the instance that calls, "id.host", without a port. All this also holds for the web
-// endpoints of [Serve].
+// Request and response are buffered in memory. The request body has at most 32 MiB, unless [MaxBodyBytes] sets another
+// limit. The response is sent when the handler returns, so there is no http.Flusher and no http.Hijacker, and
+// informational statuses (1xx) are ignored. RemoteAddr is the calling instance, "id.host", without a port. All this
+// also holds for the web endpoints of [Serve].
 func (c *Conn) Handle(method, path string, handler http.Handler, options ...HandleOption) error {
 	if function, ok := handler.(http.HandlerFunc); handler == nil || ok && function == nil {
 		return fmt.Errorf("handle %s %s on %s: the handler is nil", method, path, c.host)
@@ -185,7 +187,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	return nil
 }
 
-// remember keeps the endpoints that Traffic reports.
+// remember adds the endpoints that Traffic reports.
 func (c *Conn) remember(endpoints []*endpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +198,7 @@ func (c *Conn) remember(endpoints []*endpoint) {
 	}
 }
 
-// validEndpoints says what is wrong with endpoints of a host, all of it at once.
+// validEndpoints returns all errors of the endpoints of a host, joined.
 func validEndpoints(plane, host string, endpoints []*endpoint) error {
 	var errs []error
 	for _, e := range endpoints {
@@ -207,7 +209,7 @@ func validEndpoints(plane, host string, endpoints []*endpoint) error {
 	return errors.Join(errs...)
 }
 
-// check returns what is wrong with an endpoint. It compiles the claims, too.
+// check returns the errors of an endpoint. It also compiles the claims.
 func (e *endpoint) check(plane, host string) (errs []error) {
 	if err := subject.CheckPort(e.Port); err != nil {
 		errs = append(errs, fmt.Errorf("%w; see bus.Port", err))
@@ -244,10 +246,10 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 	return errs
 }
 
-// chain composes what the requests of each endpoint pass through.
+// chain composes the interceptors of each endpoint.
 func (c *Conn) chain(endpoints []*endpoint) (err error) {
 	for _, e := range endpoints {
-		if e.Port == controlPort { // whose plans all connections share
+		if e.Port == controlPort { // all connections share these endpoints
 			continue
 		}
 		e.served = new(metrics.Family)
@@ -282,7 +284,7 @@ func (c *Conn) install(ctx context.Context, into *router, endpoints []*endpoint,
 	return c.closedMeanwhile(err)
 }
 
-// closedMeanwhile has the error of a registration say that the connection is closing, which has most likely caused it.
+// closedMeanwhile adds ErrClosed to the error of a registration if the connection is closing, the most likely cause.
 func (c *Conn) closedMeanwhile(err error) error {
 	if err == nil || errors.Is(err, ErrClosed) || !c.isClosing() {
 		return err
@@ -311,8 +313,8 @@ func (c *Conn) subscriptionsOf(endpoints []*endpoint) (subscriptions []*natsconn
 	return subscriptions
 }
 
-// lintMethods warns of methods that a struct mostly has for the program that it is in, and that its callers now have, too: a
-// line for each. A service of an interface, and an option that names the method, mean it.
+// lintMethods returns a warning for each method that a struct usually has for its own program and that callers could
+// now call. There is none for a service of an interface, or if an option names the method.
 func lintMethods(as reflect.Type, service *reflectapi.Service, config *serviceConfig) (warnings []string) {
 	if as != nil {
 		return nil
@@ -327,7 +329,7 @@ func lintMethods(as reflect.Type, service *reflectapi.Service, config *serviceCo
 	return warnings
 }
 
-// isOwnBusiness tells the methods of interfaces that have nothing to do with what a service offers.
+// isOwnBusiness reports whether a method belongs to an interface that is unrelated to the purpose of a service.
 func isOwnBusiness(t reflect.Type, method string) bool {
 	for _, each := range []reflect.Type{
 		reflect.TypeFor[io.Closer](),
@@ -356,13 +358,14 @@ func isOwnBusiness(t reflect.Type, method string) bool {
 	return false
 }
 
-// isHandler tells a handler that was made elsewhere, such as a router: it has no methods of its own to serve.
+// isHandler reports whether impl is a handler of another package, such as a router: it has no methods to serve.
 func isHandler(as reflect.Type, impl any) bool {
 	_, isMux := impl.(*http.ServeMux)
 	return isMux || as == reflect.TypeFor[http.Handler]()
 }
 
-// unmeantPath warns of a path under which a whole application seems to be served, as with [http.ServeMux]; "" for others.
+// unmeantPath returns a warning for a path that seems meant for a whole application, as with [http.ServeMux]; "" for
+// others.
 func unmeantPath(method, path string, handler http.Handler) string {
 	_, isMux := handler.(*http.ServeMux)
 	if !strings.HasSuffix(path, "/") || !isMux && method != "" && method != anyMethod {

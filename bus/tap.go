@@ -48,7 +48,7 @@ const (
 	maxTapWaiting = 64
 )
 
-// tap keeps the latest calls while a caller asks for them.
+// tap keeps the latest calls while a caller reads them.
 type tap struct {
 	until   atomic.Int64 // when the tap stops keeping calls, in Unix nanoseconds; 0: it keeps none
 	waiting atomic.Int64 // reads that wait

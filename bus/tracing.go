@@ -15,10 +15,10 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// instrumentation is under which name spans and metrics are made.
+// instrumentation is the name under which spans and metrics are recorded.
 const instrumentation = "github.com/busline/busline/bus"
 
-// What the process has when the program has not set up telemetry: to find out whether it has.
+// The providers of a process that has not set up telemetry, for comparison.
 //
 //nolint:gochecknoglobals // do not change
 var (
@@ -26,15 +26,15 @@ var (
 	unsetMeterProvider  = otel.GetMeterProvider()
 )
 
-// tracing makes a span of each call on either side, and has the header of the message carry it (W3C Trace Context). A nil
-// tracing makes none: then the header travels on as it came.
+// tracing starts a span for each call on either side, and adds it to the header of the message (W3C Trace Context). A
+// nil tracing starts none: the header then travels on unchanged.
 type tracing struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 	host, id   string
 }
 
-// newTracing returns nil when the program wants no spans.
+// newTracing returns nil if neither the connection nor the process has a provider.
 func newTracing(provider trace.TracerProvider, host, id string) *tracing {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
@@ -61,7 +61,7 @@ func (t *tracing) intercept(next CallFunc) CallFunc {
 	}
 }
 
-// begin starts a span below that of the context, or of the request's header when there is none.
+// begin starts a span below that of the context, or of the request's header if the context has none.
 func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trace.Span) {
 	carrier := headerCarrier{&x.Request.Header}
 	if x.Side == ServerSide || !trace.SpanContextFromContext(ctx).IsValid() {
@@ -86,7 +86,7 @@ func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trac
 		attributes = append(attributes, attribute.String("server.address", x.Host), attribute.String("client.address", t.host))
 	}
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
-	if made := span.SpanContext(); made.HasTraceID() { // a provider that is switched off makes none
+	if made := span.SpanContext(); made.HasTraceID() { // a disabled provider has no trace ID
 		x.traceID = made.TraceID().String()
 	}
 	if x.Side == ClientSide {
@@ -96,7 +96,7 @@ func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trac
 	return ctx, span
 }
 
-// finish ends a span. A caller's mistake is no error of the server, as the conventions of OpenTelemetry have it.
+// finish ends a span. An error of the caller is no error of the server, by the conventions of OpenTelemetry.
 func finish(span trace.Span, x *Exchange, err error) {
 	defer span.End()
 	status := x.Status(err)
@@ -109,21 +109,21 @@ func finish(span trace.Span, x *Exchange, err error) {
 	}
 	if status >= http.StatusInternalServerError || x.Side == ClientSide && status >= http.StatusBadRequest {
 		span.SetAttributes(attribute.String("error.type", strconv.Itoa(status)))
-		span.SetStatus(codes.Error, http.StatusText(status)) // not the detail, which may be the caller's secret
+		span.SetStatus(codes.Error, http.StatusText(status)) // not the detail, which may be confidential
 	}
 }
 
-// headerCarrier lets a propagator read and write the header of a message.
+// headerCarrier gives a propagator access to the header of a message.
 type headerCarrier struct{ header *wire.Header }
 
 func (h headerCarrier) Get(name string) string {
-	if name == "tracestate" { // the propagator asks for one line of this list (W3C Trace Context, 3.3.1)
+	if name == "tracestate" { // the propagator reads only one line of this list (W3C Trace Context, 3.3.1)
 		return strings.Join(h.Values(name), ",")
 	}
 	return h.header.Get(name)
 }
 
-// Values has the propagator see all lines of the baggage.
+// Values returns all lines of a field, for the baggage.
 func (h headerCarrier) Values(name string) (values []string) {
 	for _, field := range *h.header {
 		if strings.EqualFold(field.Name, name) {
@@ -145,11 +145,11 @@ func (h headerCarrier) Keys() []string {
 	return names
 }
 
-// traceIDOf returns the trace that a header names (W3C Trace Context, 3.2), "" for none.
+// traceIDOf returns the trace ID in a header (W3C Trace Context, 3.2), "" for none.
 func traceIDOf(header wire.Header) string { return traceIDIn(header.Get("Traceparent")) }
 
-// traceIDIn returns the trace of such a field's value, "" for none. It reads what tracing does, so that an error never names a trace
-// that is not continued.
+// traceIDIn returns the trace ID in a value of that field, "" for none. It accepts the same values as tracing, so that
+// an error never names a trace that is not continued.
 func traceIDIn(parent string) string {
 	if parent == "" {
 		return ""

@@ -347,7 +347,7 @@ func (c *Conn) absentResponse(request *clientCall, methods []string, by peer) *w
 // noResponder is the error of a request that no instance takes, as the last attempt has found.
 func (c *Conn) noResponder(request *clientCall, last error) *status.Error {
 	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrNoResponder,
-		"nobody serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
+		"no instance serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
 	if gone, left := errors.AsType[leftError](last); left {
 		failed.Detail = gone.Error()
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// webHandler is an http.Handler that may fail.
+// webHandler is an http.Handler that may return an error.
 type webHandler func(w http.ResponseWriter, r *http.Request) error
 
 func plainHandler(handler http.Handler) webHandler {
@@ -23,14 +23,15 @@ func plainHandler(handler http.Handler) webHandler {
 	}
 }
 
-// runWeb makes the run of a web endpoint: the message becomes an *http.Request, what the handler writes becomes
-// the response.
+// runWeb returns the run function of a web endpoint: it converts the message to an *http.Request, and what the handler
+// writes to a response.
 func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) (*wire.Response, error) {
 	if e.bodyLimit == 0 {
 		e.bodyLimit = webBodyLimit
 	}
 	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
-		// Without a server httputil.ReverseProxy takes itself to be in a test, and passes on half an answer as a whole one.
+		// httputil.ReverseProxy assumes a test if the context has no server, and then passes on a truncated answer as
+		// complete.
 		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.serving.conn.shared.server), in)
 		if err != nil {
 			return nil, err
@@ -48,8 +49,8 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 	}
 }
 
-// cutOff is the error for a handler that returned after its context had ended, because of cause. Most handlers return then with half
-// of their answer, and a server of net/http would break the connection.
+// cutOff returns the error for a handler that returned after its context had ended, because of cause. Most handlers
+// have written only half of their answer then; a server of net/http would break the connection.
 func cutOff(cause error) *Error {
 	return newError(statusOfContext(cause), ExecutedYes, cause,
 		"the handler returned after its context had ended (%s), so its answer may be cut off; an answer with a Content-Length is sent if it is that long", cause)
@@ -81,15 +82,15 @@ func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 	return request.WithContext(ctx), nil
 }
 
-// removeUploads removes the files in which ParseMultipartForm has put what was too large for memory, as a server of net/http does.
+// removeUploads removes the temporary files of ParseMultipartForm, like a server of net/http.
 func removeUploads(request *http.Request) {
 	if request.MultipartForm != nil {
-		_ = request.MultipartForm.RemoveAll() // they are not read any more, and the temporary directory is not ours
+		_ = request.MultipartForm.RemoveAll() // an error is harmless: only files in the temporary directory remain
 	}
 }
 
-// recorder is the http.ResponseWriter of a web endpoint: it keeps everything until the handler returns, so that
-// a handler that fails halfway answers with its error alone.
+// recorder is the http.ResponseWriter of a web endpoint. It buffers the whole response until the handler returns, so
+// that a handler that fails halfway answers only with its error.
 type recorder struct {
 	header http.Header
 	sent   http.Header // the header as it was when the status was written
@@ -100,7 +101,7 @@ type recorder struct {
 
 func (r *recorder) Header() http.Header { return r.header }
 
-// WriteHeader sets the status once; informational ones are passed over, as no client sees them.
+// WriteHeader sets the status once. It ignores informational statuses, as no client sees them.
 func (r *recorder) WriteHeader(status int) {
 	if r.wrote || (status >= 100 && status < 200) {
 		return
@@ -113,7 +114,7 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return r.body.Write(data)
 }
 
-// response returns what was written to answer a request of that method; ctx is that of the handler.
+// response returns what was written, as the response to a request of that method; ctx is that of the handler.
 func (r *recorder) response(ctx context.Context, method string) (*wire.Response, error) {
 	r.WriteHeader(http.StatusOK)
 	if r.status < 200 || r.status > 599 {
@@ -130,16 +131,16 @@ func (r *recorder) response(ctx context.Context, method string) (*wire.Response,
 	return &wire.Response{Status: r.status, Header: wire.FromHTTP(r.sent), Body: r.body.Bytes()}, nil
 }
 
-// untyped reports whether the type of the body is to be guessed, as net/http does: not if it is encoded, as it is then not the bytes
-// that have the type, nor if the handler has set the type to nil.
+// untyped reports whether the type of the body is to be detected, as net/http does: not if the body is encoded, because
+// the type is that of the decoded bytes, and not if the handler has set the type to nil.
 func (r *recorder) untyped() bool {
 	_, typed := r.sent["Content-Type"]
 	return !typed && r.sent.Get("Content-Encoding") == ""
 }
 
-// checkLength refuses a body that may be cut off: one of another length than the handler has announced, as what it copies has ended
-// early, or one of no announced length if ctx has ended. A server of net/http breaks the connection then. As there, a length that
-// is no number announces nothing.
+// checkLength returns an error for a body that may be truncated: one whose length differs from the announced
+// Content-Length, for example because a copied stream ended early, or one without a Content-Length if ctx has ended. A
+// server of net/http breaks the connection then. Like there, an invalid Content-Length announces nothing.
 func (r *recorder) checkLength(ctx context.Context, method string) error {
 	announced, err := strconv.ParseUint(r.sent.Get("Content-Length"), 10, 63)
 	isWhole := err == nil && (announced == uint64(r.body.Len()) || method == http.MethodHead)

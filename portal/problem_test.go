@@ -21,7 +21,7 @@ func TestNobodyThere(t *testing.T) {
 	if told.Status != http.StatusServiceUnavailable || told.Instance != "/nobody.example/x%20y" || told.Host != "ingress" {
 		t.Errorf("%+v, want status 503 from the ingress for /nobody.example/x%%20y", told)
 	}
-	if told.Detail != "nobody serves nobody.example on port 443" {
+	if told.Detail != "no instance serves nobody.example on port 443" {
 		t.Errorf("detail %q", told.Detail)
 	}
 }

@@ -35,7 +35,7 @@ func TestPrefix(t *testing.T) {
 		{"/bus/library.example/book?id=x", 404, "", `"detail":"there is no book \"x\"","instance":"/bus/library.example/book"`},
 		{"/bus/library.example/api/books/emma", 200, "", `{"id":"emma","title":"Emma","copies":1}`},
 		{"/bus/calculator.example/add?x=5&y=6", 200, "", `{"sum":11}`},
-		{"/bus/nobody.example/x", 503, "", "nobody serves nobody.example"},
+		{"/bus/nobody.example/x", 503, "", "no instance serves nobody.example"},
 	} {
 		response, answer := l.get(step.path)
 		if response.StatusCode != step.status || response.Header.Get("Location") != step.location || !strings.Contains(answer, step.answer) {

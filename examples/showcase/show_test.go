@@ -35,7 +35,7 @@ func TestShow(t *testing.T) {
 		{"GET", "/products.example/products/1", "", "", 200, `{"name":"Tea","price":4.5,"tags":\[\]}`},
 		{"GET", "/products.example/products?sortBy=price&limit=3&offset=0", "", "", 200, `\[{"name":"Tea","price":4.5,"tags":\[\]}\]`},
 		{"POST", "/calculator.example/add", isJSON, `{"x":"five"}`, 400, `.*"errors":\[{"name":"x","in":"body".*`},
-		{"GET", "/nobody.example/x", "", "", 503, `.*"nobody serves nobody.example.*`},
+		{"GET", "/nobody.example/x", "", "", 503, `.*"no instance serves nobody.example.*`},
 		{"GET", "/payroll.example/headcount", "", "", 200, `{"count":2}`},
 		{"GET", "/payroll.example/salary?employee=ada", "", "", 401, `.*"a token is required; send it as.*`},
 		{"GET", "/trouble.example/sleep?ms=100", "", "", 200, `{"slept":100}`},

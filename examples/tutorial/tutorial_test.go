@@ -59,7 +59,7 @@ func TestTutorial(t *testing.T) {
 	calls.stop()
 	third.Stop()
 
-	expect(t, url+order+"NO", 503, "nobody serves shipping.example on port 443 in plane bus")
+	expect(t, url+order+"NO", 503, "no instance serves shipping.example on port 443 in plane bus")
 	door.Stop()
 	ordering.Stop()
 }
