@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/testcaller"
 	"github.com/busline/busline/bus/wire"
 )
@@ -16,25 +17,12 @@ import (
 // chain; with "" they have no actor. The token is a bare JWT, without "Bearer"; with anything else each call fails with
 // 401. The token travels with each call and with the calls made to serve it, and every service verifies it.
 func WithActor(ctx context.Context, token string) context.Context {
-	return context.WithValue(ctx, actorKey{}, actor{token})
+	return callctx.WithActor(ctx, token)
 }
-
-type actorKey struct{}
-
-// actor is a struct so that a printed context does not show the token.
-type actor struct{ token string }
 
 // ActorOf returns the token that calls with ctx carry: the one set by [WithActor], else, in a handler, that of the
 // request; "" for none. The token is a secret of its bearer: do not log it.
-func ActorOf(ctx context.Context) string {
-	if set, ok := ctx.Value(actorKey{}).(actor); ok {
-		return set.token
-	}
-	if s := handlerCtxOf(ctx); s != nil {
-		return s.request.Actor
-	}
-	return ""
-}
+func ActorOf(ctx context.Context) string { return callctx.Actor(ctx) }
 
 // ClaimsOf returns the claims of the token of the request that ctx serves; false without a token, and outside a
 // handler. [WithActor] does not change them. They are a copy, which the handler may change. In tests, outside a
@@ -46,8 +34,8 @@ func ClaimsOf(ctx context.Context) (claims.Claims, bool) {
 
 // claimsOf returns the claims without copying them, nil for none. In a handler only those of the request count.
 func claimsOf(ctx context.Context) claims.Claims {
-	if s := handlerCtxOf(ctx); s != nil {
-		return s.claims
+	if h := callctx.Of(ctx); h != nil {
+		return h.Claims
 	}
 	return testcaller.ClaimsIn(ctx)
 }
@@ -98,7 +86,7 @@ func (c *Conn) verify(ctx context.Context, token, endpoint string) (claims.Claim
 func checkClaims(e *endpoint) Interceptor {
 	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) error {
-			if err := x.in.serving.conn.authorize(&x.in.serving, e); err != nil {
+			if err := x.in.conn.authorize(&x.in.serving, e); err != nil {
 				return err
 			}
 			return next(ctx, x)
@@ -108,11 +96,11 @@ func checkClaims(e *endpoint) Interceptor {
 
 // authorize rejects a request whose token is invalid, whatever the endpoint requires, and one whose claims do not
 // satisfy the endpoint. The error does not reveal anything about the endpoint.
-func (c *Conn) authorize(s *handlerCtx, e *endpoint) (err error) {
-	if s.request.Actor == "" {
-		return c.tokenMissing(s.request, e)
+func (c *Conn) authorize(h *callctx.Handler, e *endpoint) (err error) {
+	if h.Request.Actor == "" {
+		return c.tokenMissing(h.Request, e)
 	}
-	s.claims, err = c.identify(s, s.request.Actor, e)
+	h.Claims, err = c.identify(h, h.Request.Actor, e)
 	return err
 }
 

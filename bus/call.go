@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap/strictjson"
@@ -117,7 +118,7 @@ func (c *Conn) prepare(ctx context.Context, request *clientCall) (err error) {
 			return unsent(err)
 		}
 	}
-	continueChain(ctx, request)
+	callctx.Inherit(ctx, &request.Request, request.fields)
 	if err := actFor(ctx, request); err != nil {
 		return err
 	}

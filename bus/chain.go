@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -75,9 +76,10 @@ func (c *Conn) clientChain() (CallFunc, error) {
 
 // leave is the innermost handler of the client chain: it sends the call.
 func (c *Conn) leave(ctx context.Context, x *Exchange) error {
-	call, fields := x.out, outgoingFields(ctx)
-	if err := fields.refusal(); err != nil {
-		return err
+	call, fields := x.out, callctx.FieldsOf(ctx)
+	if name, isRefused := fields.Refused(); isRefused {
+		return newError(http.StatusBadRequest, ExecutedNo, nil,
+			"the header field %q cannot be set with bus.WithOutgoingHeader: it is the bus that sets it, or it is no name of a field", name)
 	}
 	call.addFields(fields)
 	again := call.left

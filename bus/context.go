@@ -2,15 +2,9 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 
-	"github.com/busline/busline/bus/claims"
-	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -27,178 +21,11 @@ type Caller struct {
 
 // CallerOf returns the caller of the request that ctx belongs to; false outside a handler.
 func CallerOf(ctx context.Context) (Caller, bool) {
-	s := handlerCtxOf(ctx)
-	if s == nil {
+	h := callctx.Of(ctx)
+	if h == nil {
 		return Caller{}, false
 	}
-	return Caller{Host: s.request.FromHost, ID: s.request.FromID, MsgID: s.request.MsgID, Depth: s.request.CallDepth}, true
-}
-
-// forwarded returns the header fields that travel along a chain of calls. No other field does.
-func forwarded() [8]string {
-	return [...]string{
-		"Traceparent", "Tracestate", "Baggage", "Accept-Language",
-		"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Prefix",
-	}
-}
-
-// continueChain sets the depth and the forwarded headers of a call from the request that ctx serves.
-func continueChain(ctx context.Context, request *clientCall) {
-	request.CallDepth = 1
-	s := handlerCtxOf(ctx)
-	if s == nil {
-		return
-	}
-	request.CallDepth = s.request.CallDepth + 1
-	given := request.Header
-	for _, name := range forwarded() {
-		if given.Get(name) != "" || request.fields.removes(name) {
-			continue
-		}
-		for _, field := range s.request.Header {
-			if strings.EqualFold(field.Name, name) {
-				request.Header.Add(name, field.Value)
-			}
-		}
-	}
-}
-
-// budget returns how long a call may take: until ctx or the chain ends, by default 20 s, at most 600 s.
-func budget(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if s := handlerCtxOf(ctx); s != nil && (!ok || s.deadline.Before(deadline)) {
-		deadline, ok = s.deadline, true
-	}
-	if !ok {
-		return wire.DefaultTimeBudget
-	}
-	return min(time.Until(deadline), wire.MaxTimeBudget)
-}
-
-// handlerCtx is the context of a handler. It holds the request: a call made with the context continues the chain, one
-// level deeper, with the time that is left. Most handlers never call Done, so the inner context is created on the first
-// call.
-type handlerCtx struct {
-	conn     *Conn
-	request  *wire.Request
-	deadline time.Time
-	claims   claims.Claims // of the request's token, nil for none; set before the handler runs
-	place    int           // index in its shard: see inflight
-
-	mu    sync.Mutex              // protects all below
-	inner context.Context         // nil until Done is called
-	stop  context.CancelCauseFunc // of inner
-	cause error                   // why the context ended, if that was before inner was created
-	over  bool                    // the handler has returned
-
-	header wire.Header // response fields set by the method
-}
-
-// Deadline returns the end of the time budget.
-func (s *handlerCtx) Deadline() (time.Time, bool) { return s.deadline, true }
-
-// Done returns a channel that is closed when the time budget ends, when the caller stops waiting, or when Close stops
-// waiting for the handler.
-func (s *handlerCtx) Done() <-chan struct{} { return s.context().Done() }
-
-// Err returns the reason why Done is closed.
-func (s *handlerCtx) Err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.inner != nil:
-		return s.inner.Err()
-	case s.cause != nil:
-		return context.Canceled
-	case s.conn.base.Err() != nil:
-		return s.conn.base.Err()
-	case !time.Now().Before(s.deadline):
-		return context.DeadlineExceeded
-	default:
-		return nil
-	}
-}
-
-// Value returns the handlerCtx itself for handlerCtxKey. Any other key may be one that package context uses to find its
-// own contexts.
-func (s *handlerCtx) Value(key any) any {
-	switch key.(type) {
-	case handlerCtxKey:
-		return s
-	case actorKey, sentFieldsKey: // values for the outgoing call only; the next call does not inherit them
-		return nil
-	default:
-		return s.context().Value(key)
-	}
-}
-
-type handlerCtxKey struct{}
-
-func handlerCtxOf(ctx context.Context) *handlerCtx {
-	s, _ := ctx.Value(handlerCtxKey{}).(*handlerCtx)
-	return s
-}
-
-// context returns the inner context, and creates it if there is none.
-func (s *handlerCtx) context() context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inner == nil {
-		ctx, cancel := context.WithCancelCause(s.conn.base)
-		ctx, stop := context.WithDeadline(ctx, s.deadline)
-		s.inner, s.stop = ctx, func(cause error) {
-			cancel(cause)
-			stop()
-		}
-		if s.cause != nil {
-			s.stop(s.cause)
-		}
-	}
-	return s.inner
-}
-
-// doneIfMade returns the channel of Done; nil if Done was not called yet.
-func (s *handlerCtx) doneIfMade() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inner == nil {
-		return nil
-	}
-	return s.inner.Done()
-}
-
-// end ends the context, and frees its resources; over reports whether the handler has returned.
-func (s *handlerCtx) end(cause error, over bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = s.over || over
-	if s.inner != nil {
-		s.stop(cause)
-	} else if s.cause == nil {
-		s.cause = cause
-	}
-}
-
-// accompany admits a nested call of the handler, even after Close. It returns false if the handler has returned: the
-// handler may have passed on its context without the cancellation.
-func (s *handlerCtx) accompany(calls *worker.Limiter) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over {
-		return false
-	}
-	calls.AcquireNested()
-	return true
-}
-
-// left reports whether the context has ended because the caller has stopped waiting.
-func (s *handlerCtx) left() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inner != nil {
-		return errors.Is(context.Cause(s.inner), ErrCallerLeft)
-	}
-	return errors.Is(s.cause, ErrCallerLeft)
+	return Caller{Host: h.Request.FromHost, ID: h.Request.FromID, MsgID: h.Request.MsgID, Depth: h.Request.CallDepth}, true
 }
 
 // RequestHeader returns the header of the request that ctx belongs to, for methods that have no *http.Request: for
@@ -207,15 +34,13 @@ func (s *handlerCtx) left() bool {
 // be encoded. Outside a handler it returns the fields set in ctx by [WithOutgoingHeader], so that methods can be tested
 // by calling them.
 func RequestHeader(ctx context.Context) http.Header {
-	s := handlerCtxOf(ctx)
-	if s == nil {
-		direct := new(clientCall)
-		direct.addFields(outgoingFields(ctx))
-		return direct.Header.HTTP()
+	h := callctx.Of(ctx)
+	if h == nil {
+		return callctx.FieldsOf(ctx).Replace(nil, nil).HTTP()
 	}
-	header := s.request.Header.HTTP()
+	header := h.Request.Header.HTTP()
 	for name := range header {
-		if ofBody(name) {
+		if callctx.IsOfBody(name) {
 			delete(header, name)
 		}
 	}
@@ -235,17 +60,14 @@ func RequestHeader(ctx context.Context) http.Header {
 // methods can be tested by calling them. Interceptors add to the header of [Exchange].Response instead. In a handler it
 // is safe for concurrent use.
 func SetResponseHeader(ctx context.Context, name string, values ...string) {
-	s := handlerCtxOf(ctx)
-	fields := wire.FromHTTP(http.Header{name: values})
+	h, fields := callctx.Of(ctx), wire.FromHTTP(http.Header{name: values})
 	switch {
-	case ofBody(name):
-	case s != nil:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.header = append(without(s.header, name), fields...)
+	case callctx.IsOfBody(name):
+	case h != nil:
+		h.SetResponseHeader(name, fields)
 	default:
-		if direct := outgoingFields(ctx); direct != nil && direct.shown != nil {
-			*direct.shown = append(without(wire.FromHTTP(*direct.shown), name), fields...).HTTP()
+		if direct := callctx.FieldsOf(ctx).Capture(); direct != nil {
+			*direct = append(callctx.Without(wire.FromHTTP(*direct), name), fields...).HTTP()
 		}
 	}
 }
@@ -261,9 +83,7 @@ func SetResponseHeader(ctx context.Context, name string, values ...string) {
 // Make one call at a time with such a context. A multicast, whose answers have a header each, and an event set it to
 // nil.
 func CaptureResponseHeader(ctx context.Context, header *http.Header) context.Context {
-	fields := outgoingFields(ctx).clone()
-	fields.shown = header
-	return context.WithValue(ctx, sentFieldsKey{}, fields)
+	return callctx.WithCapture(ctx, header)
 }
 
 // WithOutgoingHeader returns a context whose calls and events carry a header field, in place of a field of that name
@@ -277,56 +97,7 @@ func CaptureResponseHeader(ctx context.Context, header *http.Header) context.Con
 // stored events keep it. So it must not hold a secret: see [WithActor]. If calls are traced, the tracing fields are
 // those of the span.
 func WithOutgoingHeader(ctx context.Context, name, value string) context.Context {
-	fields := outgoingFields(ctx).clone()
-	fields.header = without(fields.header, name)
-	fields.refused = slices.DeleteFunc(slices.Clone(fields.refused), func(other string) bool { return strings.EqualFold(other, name) })
-	clean := wire.FromHTTP(http.Header{name: {value}})
-	if value != "" && (len(clean) == 0 || ofBody(name)) {
-		fields.refused = append(fields.refused, name)
-	} else {
-		fields.header = append(fields.header, clean...)
-	}
-	return context.WithValue(ctx, sentFieldsKey{}, fields)
-}
-
-// sentFields are the header fields for the calls of a context. They are immutable.
-type sentFields struct {
-	header  wire.Header // an empty value: the field is neither sent nor forwarded along the chain
-	refused []string    // names that callers may not set; every call fails
-
-	shown *http.Header // receives the header of the response; nil: none does
-}
-
-type sentFieldsKey struct{}
-
-// outgoingFields returns the fields of a context, nil for none.
-func outgoingFields(ctx context.Context) *sentFields {
-	fields, _ := ctx.Value(sentFieldsKey{}).(*sentFields)
-	return fields
-}
-
-func (f *sentFields) clone() *sentFields {
-	if f == nil {
-		return new(sentFields)
-	}
-	same := *f
-	return &same
-}
-
-func (f *sentFields) holds(field wire.Field) bool {
-	return f != nil && slices.Contains(f.header, field)
-}
-
-// removes reports whether a field must not be forwarded along the chain.
-func (f *sentFields) removes(name string) bool { return f != nil && has(f.header, name) }
-
-// refusal returns an error if the context contains a field that callers may not set.
-func (f *sentFields) refusal() error {
-	if f == nil || len(f.refused) == 0 {
-		return nil
-	}
-	return newError(http.StatusBadRequest, ExecutedNo, nil,
-		"the header field %q cannot be set with bus.WithOutgoingHeader: it is the bus that sets it, or it is no name of a field", f.refused[0])
+	return callctx.With(ctx, name, value)
 }
 
 // addFields is the [Interceptor] that adds the header fields of the context to a call, and writes those of its response
@@ -334,11 +105,11 @@ func (f *sentFields) refusal() error {
 // their changes.
 func addFields(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
-		fields := outgoingFields(ctx)
+		fields := callctx.FieldsOf(ctx)
 		x.out.addFields(fields)
 		err := next(ctx, x)
-		if fields != nil && fields.shown != nil {
-			*fields.shown = x.responseHeader()
+		if captured := fields.Capture(); captured != nil {
+			*captured = x.responseHeader()
 		}
 		return err
 	}
@@ -354,51 +125,14 @@ func (x *Exchange) responseHeader() http.Header {
 
 // addFields adds the fields of a context to a request, in place of those of another context: an interceptor may have
 // passed on its own context.
-func (o *clientCall) addFields(fields *sentFields) {
-	switch {
-	case o.fields == fields:
-		return
-	case fields == nil:
-		fields = new(sentFields)
+func (o *clientCall) addFields(fields *callctx.Fields) {
+	if o.fields != fields {
+		o.Header, o.fields = fields.Replace(o.fields, o.Header), fields
 	}
-	var own wire.Header
-	for _, field := range o.Header {
-		if !o.fields.holds(field) || fields.holds(field) {
-			own = append(own, field)
-		}
-	}
-	header := slices.Clip(own)
-	for _, field := range fields.header {
-		if field.Value != "" && !has(own, field.Name) && !o.fields.holds(field) {
-			header = append(header, field)
-		}
-	}
-	o.Header, o.fields = header, fields
 }
 
-// respondWith adds the fields set by the method to the header of a response.
-func (s *handlerCtx) respondWith(header wire.Header) wire.Header {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.header) == 0 {
-		return header
-	}
-	return slices.Concat(header, s.header)
-}
-
-// ofBody reports whether a field describes the encoding of the body, which a function endpoint cannot choose.
-func ofBody(name string) bool {
-	return strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding")
-}
-
-func has(header wire.Header, name string) bool {
-	return slices.ContainsFunc(header, func(field wire.Field) bool { return strings.EqualFold(field.Name, name) })
-}
-
-// without returns a copy without some fields.
-func without(header wire.Header, names ...string) wire.Header {
-	kept := append(make(wire.Header, 0, len(header)+len(names)), header...)
-	return slices.DeleteFunc(kept, func(field wire.Field) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, field.Name) })
-	})
+// servingConn returns the connection whose handler ctx belongs to. Call it in a handler.
+func servingConn(ctx context.Context) *Conn {
+	conn, _ := callctx.Of(ctx).Owner.(*Conn)
+	return conn
 }

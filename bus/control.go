@@ -22,19 +22,19 @@ type control struct{}
 
 // Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping.
 func (control) Ping(ctx context.Context) (host, id, version string, ports []int) {
-	conn := handlerCtxOf(ctx).conn
+	conn := servingConn(ctx)
 	return conn.host, conn.id, conn.version, conn.router.servedPorts()
 }
 
 // Traffic returns the calls that the instance has served and made so far.
 func (control) Traffic(ctx context.Context) (started time.Time, served []metrics.ServedCalls, made []metrics.MadeCalls) {
-	traffic := handlerCtxOf(ctx).conn.reportTraffic()
+	traffic := servingConn(ctx).reportTraffic()
 	return traffic.Started, traffic.Served, traffic.Made
 }
 
 // Metrics writes the metrics in the text format of Prometheus.
 func (control) Metrics(w http.ResponseWriter, r *http.Request) {
-	handlerCtxOf(r.Context()).conn.ServeMetrics(w, r)
+	servingConn(r.Context()).ServeMetrics(w, r)
 }
 
 // Hello announces new endpoints of the caller, so the known set of responders may be incomplete.
@@ -46,7 +46,7 @@ func (control) Bye(ctx context.Context) { greeted(ctx, false) }
 // Cancel announces that the caller no longer waits for the answer to its request with that id.
 func (control) Cancel(ctx context.Context, id string) {
 	caller, _ := CallerOf(ctx)
-	conn, key := handlerCtxOf(ctx).conn, requestKey{caller.Host, caller.ID, id}
+	conn, key := servingConn(ctx), requestKey{caller.Host, caller.ID, id}
 	if !conn.unfinished.cancel(key) {
 		conn.shared.inflight.cancel(conn, key)
 	}
@@ -54,7 +54,7 @@ func (control) Cancel(ctx context.Context, id string) {
 
 func greeted(ctx context.Context, stays bool) {
 	caller, _ := CallerOf(ctx)
-	handlerCtxOf(ctx).conn.responders.greeted(peer{caller.Host, caller.ID}, stays)
+	servingConn(ctx).responders.greeted(peer{caller.Host, caller.ID}, stays)
 }
 
 // allowEndpoint is called when the broker reports that no instance subscribes to a path. It is served once the host has
@@ -63,7 +63,7 @@ type allowEndpoint struct{}
 
 // Allow returns the methods under which a path is served.
 func (allowEndpoint) Allow(ctx context.Context, port int, path string) (methods []string) {
-	return handlerCtxOf(ctx).conn.router.methods(port, path)
+	return servingConn(ctx).router.methods(port, path)
 }
 
 // The endpoints that every connection serves are planned once: planning takes longer than the rest of Connect.
@@ -161,7 +161,7 @@ type inflight struct{ shards [16]inflightShard } // by the last byte of the mess
 // removing need no search.
 type inflightShard struct {
 	mu       sync.Mutex // protects requests, and their place fields
-	requests []*handlerCtx
+	requests []*arrival
 }
 
 // requestKey identifies a request by its sender, so that no other caller can cancel it.
@@ -175,12 +175,12 @@ func (r *inflight) shard(msgID string) *inflightShard {
 const noPlace = -1
 
 // add adds a request, unless it is one of the framework.
-func (r *inflight) add(s *handlerCtx, port int) {
+func (r *inflight) add(s *arrival, port int) {
 	s.place = noPlace
 	if port == controlPort {
 		return
 	}
-	at := r.shard(s.request.MsgID)
+	at := r.shard(s.read.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	s.place = len(at.requests)
@@ -188,9 +188,9 @@ func (r *inflight) add(s *handlerCtx, port int) {
 }
 
 // remove removes a request that has ended, and ends its context.
-func (r *inflight) remove(s *handlerCtx) {
-	s.end(context.Canceled, true)
-	at := r.shard(s.request.MsgID)
+func (r *inflight) remove(s *arrival) {
+	s.serving.End(context.Canceled, true)
+	at := r.shard(s.read.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if s.place == noPlace {
@@ -207,15 +207,15 @@ func (r *inflight) remove(s *handlerCtx) {
 func (r *inflight) cancel(c *Conn, key requestKey) {
 	at := r.shard(key.msgID)
 	if found := at.find(c, key); found != nil {
-		found.end(ErrCallerLeft, false)
+		found.serving.End(ErrCallerLeft, false)
 	}
 }
 
-func (at *inflightShard) find(c *Conn, key requestKey) *handlerCtx {
+func (at *inflightShard) find(c *Conn, key requestKey) *arrival {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	for _, each := range at.requests {
-		if each.conn == c && each.request.MsgID == key.msgID && keyOf(each.request) == key {
+		if each.serving.Owner == c && each.read.MsgID == key.msgID && keyOf(&each.read) == key {
 			return each
 		}
 	}

@@ -145,7 +145,7 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 			return nil, executed(err)
 		}
 		if in.copyResults(results) {
-			in.given.filled.Header = in.serving.respondWith(json)
+			in.given.filled.Header = in.serving.ResponseHeader(json)
 			return in.given.filled, nil
 		}
 		encoded, err := e.mapped.Encode(results)
@@ -156,7 +156,7 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 		if encoded.ContentType != "" {
 			in.response.Header = json
 		}
-		in.response.Header = in.serving.respondWith(in.response.Header)
+		in.response.Header = in.serving.ResponseHeader(in.response.Header)
 		return &in.response, nil
 	}
 }

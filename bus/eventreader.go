@@ -204,8 +204,8 @@ func (s *pullConsumer) start(in *serverCall, d *delivery, turn bool) bool {
 // begin prepares an event that was admitted to be handled.
 func (s *pullConsumer) begin(in *serverCall, d *delivery) {
 	in.prepare(s.conn)
-	s.conn.shared.inflight.add(&in.serving, eventPort)
-	d.handledUntil(in.serving.deadline)
+	s.conn.shared.inflight.add(in.arrival, eventPort)
+	d.handledUntil(in.serving.Ends)
 }
 
 // done makes room for another event: first for those of other kinds that wait for it, or this one could hold them up.

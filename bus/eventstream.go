@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -239,7 +240,7 @@ func (s *eventStream) keep(ctx context.Context, event *clientCall) error {
 	if !s.conn.Connected() {
 		return natsconn.ErrOutOfReach()
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(budget(ctx), storeTimeout))
+	ctx, cancel := context.WithTimeout(ctx, min(callctx.Budget(ctx), storeTimeout))
 	defer cancel()
 	anew := func(ctx context.Context) error {
 		stream, err := s.ensure(ctx)

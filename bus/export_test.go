@@ -151,7 +151,7 @@ func RunningRequests(c *Conn) int {
 		at := &c.shared.inflight.shards[i]
 		at.mu.Lock()
 		for _, each := range at.requests {
-			if each.conn == c {
+			if each.serving.Owner == c {
 				count++
 			}
 		}

@@ -211,7 +211,7 @@ func (in *serverCall) copyResults(out reflect.Value) bool {
 		return false
 	}
 	before := g.check.copied(g.results)
-	if !in.endpoint.mapped.GiveValues(out, g.results, g.anyCase, min(g.limit, in.serving.conn.unfinished.limit)) {
+	if !in.endpoint.mapped.GiveValues(out, g.results, g.anyCase, min(g.limit, in.conn.unfinished.limit)) {
 		return false
 	}
 	if g.check != nil {

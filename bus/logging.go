@@ -61,7 +61,7 @@ func (in *serverCall) isFault(failed *Error) bool {
 	case failed.Status == http.StatusInternalServerError:
 		return true
 	default:
-		return !in.serving.left() // a caller that has left gets no answer
+		return !in.serving.CallerLeft() // a caller that has left gets no answer
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 )
@@ -59,7 +60,7 @@ func (c *Conn) collect(ctx context.Context, request *clientCall, yield func(*wir
 		return err
 	}
 	defer c.calls.Done()
-	waiting := c.responders.newSlot(c, request, budget(ctx))
+	waiting := c.responders.newSlot(c, request, callctx.Budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call
 	if err := c.prepare(ctx, sent); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
@@ -98,7 +99,7 @@ func (d *documents) endpoint(c *Conn, port int) (*endpoint, error) {
 	config.port, config.hidden = port, true
 	document := newEndpoint(config, mapped.Name, mapped)
 	document.run = runWeb(document, func(w http.ResponseWriter, r *http.Request) error {
-		body, err := d.render(c, port, c.BaseURL(r), handlerCtxOf(r.Context()).claims)
+		body, err := d.render(c, port, c.BaseURL(r), callctx.Of(r.Context()).Claims)
 		if err != nil {
 			return err
 		}

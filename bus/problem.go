@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -36,10 +37,11 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if span := trace.SpanContextFromContext(r.Context()); failed.TraceID == "" && span.HasTraceID() {
 		failed.TraceID = span.TraceID().String() // of the server's span: the request may not have been traced before
 	}
-	if s := handlerCtxOf(r.Context()); s != nil {
+	if h := callctx.Of(r.Context()); h != nil {
+		conn := servingConn(r.Context())
 		failed.answered()
-		failed.sentBy(s.conn, s.request)
-		s.conn.logLeftOut(&failed)
+		failed.sentBy(conn, h.Request)
+		conn.logLeftOut(&failed)
 	}
 	if failed.TraceID == "" {
 		failed.TraceID = traceIDIn(r.Header.Get("Traceparent"))

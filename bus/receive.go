@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -14,6 +15,7 @@ import (
 // in one piece of memory.
 type serverCall struct {
 	Exchange
+	conn    *Conn // nil until it is admitted
 	through *subscribedRoute
 	back    replier
 	backTo  string             // the subject to answer on; "" in the process
@@ -34,7 +36,8 @@ type serverCall struct {
 
 // arrival is the part of a request that a handler may keep: its context, and what that refers to.
 type arrival struct {
-	serving handlerCtx              // the context of the handler
+	serving callctx.Handler
+	place   int                     // in inflight
 	read    wire.Request            // what Request points to
 	fields  [usualFields]wire.Field // of read, unless it has more
 }
@@ -96,7 +99,8 @@ func (in *serverCall) prepare(c *Conn) {
 		budget = min(budget, longest)
 	}
 	in.began = time.Now()
-	in.serving.conn, in.serving.request, in.serving.deadline = c, in.Request, in.began.Add(budget)
+	in.conn = c
+	in.serving.Owner, in.serving.Base, in.serving.Request, in.serving.Ends = c, c.base, in.Request, in.began.Add(budget)
 }
 
 // receive takes one request in: it acks it, and then refuses it or admits it to the handlers. If it returns true, the
@@ -160,7 +164,7 @@ func (c *Conn) admitRequest(in *serverCall) error {
 		return err
 	}
 	in.prepare(c)
-	c.shared.inflight.add(&in.serving, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
+	c.shared.inflight.add(in.arrival, in.endpoint.Port) // not later: the caller may have its ack by now, and cancel
 	return nil
 }
 
@@ -179,7 +183,7 @@ func (c *Conn) acquireOrReject(in *serverCall) error {
 // Do handles a request that was taken in.
 func (in *serverCall) Do(queued bool) {
 	in.queued = queued
-	c := in.serving.conn
+	c := in.conn
 	room := c.limiterFor(in.endpoint)
 	defer room.Done()
 	c.handle(in, room)
@@ -222,7 +226,7 @@ func (c *Conn) handle(in *serverCall, room *worker.Limiter) {
 		if response == nil {
 			response = c.logAndEncode(in, in.failed(crash(recover())))
 		}
-		c.shared.inflight.remove(&in.serving)
+		c.shared.inflight.remove(in.arrival)
 		in.freeParts()
 		in.releaseSlot(room) // before the caller can make its next call
 		c.awaitBroker(in)
@@ -252,7 +256,7 @@ func (in *serverCall) expired() error {
 		return nil
 	case time.Since(in.began) >= in.Request.TimeBudget: // not the end of the context, which may be that of the endpoint
 		return newError(http.StatusGatewayTimeout, ExecutedNo, ErrTimeout, "the time budget was spent while the request waited for its turn")
-	case in.serving.left():
+	case in.serving.CallerLeft():
 		return newError(http.StatusServiceUnavailable, ExecutedNo, ErrCallerLeft, "the caller left while the request waited for its turn")
 	default:
 		return nil

@@ -21,7 +21,7 @@ func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
 	if handler, ok := errors.AsType[*crashed](err); ok {
 		line = line.Bytes("stack", handler.stack)
 	}
-	if in.serving.conn != nil { // on the goroutine of its handler
+	if in.conn != nil { // on the goroutine of its handler
 		c.shared.lines.Protect(func() { line.Msg("request failed") })
 	} else {
 		c.log(line, "request failed")
@@ -169,7 +169,7 @@ func (c *Conn) awaitBroker(in *serverCall) {
 	if in.backTo == "" || !c.broker.WasAwaySince(in.began) {
 		return
 	}
-	ctx, cancel := context.WithDeadline(c.base, in.serving.deadline)
+	ctx, cancel := context.WithDeadline(c.base, in.serving.Ends)
 	defer cancel()
 	c.broker.AwaitReturn(ctx) // while there is no broker the response is lost, and respond logs it
 }

@@ -43,10 +43,15 @@ func acquireShared(ctx context.Context, name string, config *connectConfig) (*sh
 	defer cancel()
 	for {
 		joined, first := joinShared(config)
+		var err error
 		if first {
 			joined.dial(ctx, name, config)
+		} else {
+			err = joined.awaitDial(ctx)
 		}
-		err := joined.await(ctx)
+		if err == nil && joined.err == nil {
+			err = joined.broker.AwaitOpen(ctx)
+		}
 		if err == nil && !joined.failed() {
 			return joined, nil
 		}
@@ -87,17 +92,14 @@ func (s *shared) dial(ctx context.Context, name string, config *connectConfig) {
 	}
 }
 
-// await waits for the user that dials, and for the broker.
-func (s *shared) await(ctx context.Context) error {
+// awaitDial waits for the user that dials.
+func (s *shared) awaitDial(ctx context.Context) error {
 	select {
 	case <-s.dialled:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if s.err != nil {
-		return nil
-	}
-	return s.broker.AwaitOpen(ctx)
 }
 
 // release gives the connection back; its last user closes it. After a failure it is not shared again.

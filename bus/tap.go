@@ -151,7 +151,7 @@ func (t *tap) close() {
 // 10 s at most. The first read gives a number below zero: it returns no calls, but in next the number for the next read. Calls are
 // kept while a caller reads, the latest 4096; missed is how many calls from number after on were dropped.
 func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []callRecord, next, missed int64, err error) {
-	conn := handlerCtxOf(ctx).conn
+	conn := servingConn(ctx)
 	t := conn.tap
 	calls, next, missed, news := t.read(after)
 	if after < 0 || len(calls) > 0 || missed > 0 || wait <= 0 {

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -90,7 +91,7 @@ func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trac
 		x.traceID = made.TraceID().String()
 	}
 	if x.Side == ClientSide {
-		x.Request.Header = without(x.Request.Header, t.propagator.Fields()...)
+		x.Request.Header = callctx.Without(x.Request.Header, t.propagator.Fields()...)
 		t.propagator.Inject(ctx, headerCarrier{&x.Request.Header})
 	}
 	return ctx, span

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -37,7 +38,7 @@ type clientCall struct {
 
 	reusable bool // once it is answered, only the maker of the call refers to it
 
-	fields *sentFields                 // of the context, that are in the header; nil: none
+	fields *callctx.Fields             // of the context, that are in the header; nil: none
 	seen   Exchange                    // the call as interceptors see it
 	carry  func(context.Context) error // instead of a unicast call
 	left   bool                        // some attempt at the call was begun
@@ -127,11 +128,11 @@ func (t *natsTransport) publishResponse(to *serverCall, head *wire.ResponseHead,
 	} else {
 		*buffer = wire.AppendResponse((*buffer)[:0], response)
 	}
-	if response.OpCode == wire.OpAck || to.serving.conn == nil {
+	if response.OpCode == wire.OpAck || to.conn == nil {
 		return t.broker.SendNow(to.backTo, buffer)
 	}
-	left := time.Until(to.serving.deadline)
-	return t.broker.Send(to.serving.conn.base, left, to.backTo, "", buffer)
+	left := time.Until(to.serving.Ends)
+	return t.broker.Send(to.conn.base, left, to.backTo, "", buffer)
 }
 
 // callers caches the response subjects of callers, so that they are not built for each request.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
@@ -39,7 +40,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *clientCall) (*wire.Respon
 		return nil, err
 	}
 	defer c.calls.Done()
-	ends := time.Now().Add(budget(ctx))
+	ends := time.Now().Add(callctx.Budget(ctx))
 	if err := c.prepare(ctx, request); err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *clientCall) (*wire.Respon
 
 // beginCall has a call under way until leave of c.calls. Once closing has begun, only handlers that still run may make calls.
 func (c *Conn) beginCall(ctx context.Context) error {
-	if s := handlerCtxOf(ctx); s != nil && s.conn == c && c.base.Err() == nil && s.accompany(c.calls) {
+	if h := callctx.Of(ctx); h != nil && h.Owner == c && c.base.Err() == nil && h.AcquireNested(c.calls) {
 		return nil
 	}
 	if c.calls.Acquire() != worker.Admitted {
@@ -94,8 +95,8 @@ func (c *Conn) beginCall(ctx context.Context) error {
 // send carries a request. While this connection closes, a handler that calls its own host is answered by itself: there
 // are no subscriptions any more that could bring the request.
 func (c *Conn) send(ctx context.Context, sent *clientCall) error {
-	s := handlerCtxOf(ctx)
-	if s == nil || s.conn != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.ownHost) {
+	h := callctx.Of(ctx)
+	if h == nil || h.Owner != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.ownHost) {
 		return c.transport.send(ctx, sent)
 	}
 	if err := c.write(sent); err != nil {
@@ -209,7 +210,7 @@ func (c *Conn) outcome(s *pendingCall) (*wire.Response, error) {
 // isSoon waits for the outcome, the reminder or the end of the context, for which it returns false. Whatever else ends a
 // call is announced on channels that all calls share, and calls would contend for their locks.
 func (s *pendingCall) isSoon(ctx context.Context) bool {
-	ended := endOf(ctx)
+	ended := callctx.DoneIfMade(ctx)
 	if ended == nil { // no select is needed
 		<-s.news
 		return true
@@ -220,15 +221,6 @@ func (s *pendingCall) isSoon(ctx context.Context) bool {
 	case <-ended:
 		return false
 	}
-}
-
-// endOf returns the Done of a context; nil for that of a handler who has not asked for it so far: making it for so short a
-// time costs more than noticing the end a little later. The time that is left is known without it.
-func endOf(ctx context.Context) <-chan struct{} {
-	if handler, ok := ctx.(*handlerCtx); ok {
-		return handler.doneIfMade()
-	}
-	return ctx.Done()
 }
 
 // How long a caller waits before it tries again when no instance is there.

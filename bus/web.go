@@ -32,7 +32,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
 		// httputil.ReverseProxy assumes a test if the context has no server, and then passes on a truncated answer as
 		// complete.
-		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.serving.conn.shared.server), in)
+		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.conn.shared.server), in)
 		if err != nil {
 			return nil, err
 		}
