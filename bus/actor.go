@@ -10,6 +10,7 @@ import (
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/testcaller"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -165,7 +166,7 @@ func (c *Conn) warnOfMissingKeys(endpoint string) {
 // actFor sets the token of the actor of a request. Requests of the framework on its own port have no actor.
 func actFor(ctx context.Context, request *clientCall) error {
 	token := ActorOf(ctx)
-	if token == "" || request.address.Port == controlPort {
+	if token == "" || request.address.Port == subject.ControlPort {
 		request.Actor = ""
 		return nil
 	}

@@ -129,11 +129,11 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 }
 
 func validOwnHost(host string) error {
-	if host == hostAll {
+	if host == subject.HostAll {
 		return fmt.Errorf("the host %q is reserved, as every service answers on it: choose another name", host)
 	}
 	err := subject.CheckHost(host)
-	if meant := plainHost(host); err != nil && meant != hostAll && subject.CheckHost(meant) == nil {
+	if meant := plainHost(host); err != nil && meant != subject.HostAll && subject.CheckHost(meant) == nil {
 		return fmt.Errorf("%w; did you mean %q?", err, meant)
 	}
 	return err

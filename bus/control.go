@@ -13,9 +13,6 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// hostAll is the host that every service answers on, besides its own.
-const hostAll = "all"
-
 // control is the service of every instance for the framework itself, on port 888 of its host and of "all". It is served
 // like any other struct; the context holds the connection.
 type control struct{}
@@ -76,7 +73,7 @@ var (
 
 func planControl() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, control{}, newServiceConfig([]ServeOption{
-		Port(controlPort), Undocumented(), NoQueue(),
+		Port(subject.ControlPort), Undocumented(), NoQueue(),
 		ParamNames("Ping", "", "host, id, version, ports"), Method("Ping", HTTPMethod(http.MethodGet)),
 		ParamNames("Traffic", "", "started, served, made"), Method("Traffic", HTTPMethod(http.MethodGet)),
 		Method("Metrics", HTTPMethod(http.MethodGet)),
@@ -101,12 +98,12 @@ func planControl() ([]*endpoint, error) {
 
 // everyonesSubject matches all requests to the host "all".
 func everyonesSubject(plane string) string {
-	return subject.Subscription(plane, strconv.Itoa(controlPort), hostAll, anyRest)
+	return subject.Subscription(plane, strconv.Itoa(subject.ControlPort), subject.HostAll, anyRest)
 }
 
 func planDirectory() ([]*endpoint, error) {
 	endpoints, _, err := plan(nil, allowEndpoint{}, newServiceConfig([]ServeOption{
-		Port(controlPort), Undocumented(),
+		Port(subject.ControlPort), Undocumented(),
 		ParamNames("Allow", "port, path", "methods"), Method("Allow", HTTPMethod(http.MethodGet)),
 	}))
 	for _, e := range endpoints {
@@ -118,7 +115,7 @@ func planDirectory() ([]*endpoint, error) {
 // announce sends a greeting to every instance of the plane, without waiting for an answer.
 func (c *Conn) announce(ctx context.Context, what string) {
 	defer c.shared.turn(ctx)()
-	to := &url.URL{Scheme: "https", Host: hostAll + ":" + strconv.Itoa(controlPort), Path: "/" + what}
+	to := &url.URL{Scheme: "https", Host: subject.HostAll + ":" + strconv.Itoa(subject.ControlPort), Path: "/" + what}
 	request, err := newClientCall(http.MethodPost, to, nil, nil)
 	if err == nil {
 		err = c.prepare(context.Background(), request)
@@ -177,7 +174,7 @@ const noPlace = -1
 // add adds a request, unless it is one of the framework.
 func (r *inflight) add(s *arrival, port int) {
 	s.place = noPlace
-	if port == controlPort {
+	if port == subject.ControlPort {
 		return
 	}
 	at := r.shard(s.read.MsgID)
@@ -235,7 +232,7 @@ func (c *Conn) cancelAll(ctx context.Context, sent *clientCall, from []peer) {
 // sendCancel sends a call outside of the chain that ctx serves: it has its own time budget and depth.
 func (c *Conn) sendCancel(ctx context.Context, msgID string, at peer) error {
 	request, err := newClientCall(http.MethodPost, &url.URL{
-		Scheme: "https", Host: at.id + "." + at.host + ":" + strconv.Itoa(controlPort), Path: cancelPath,
+		Scheme: "https", Host: at.id + "." + at.host + ":" + strconv.Itoa(subject.ControlPort), Path: cancelPath,
 		RawQuery: url.Values{"id": {msgID}}.Encode(),
 	}, nil, nil)
 	if err != nil {

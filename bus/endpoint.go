@@ -34,12 +34,6 @@ type endpoint struct {
 	lastError atomic.Int32 // the status of the last request that was answered with an error
 }
 
-// Ports by convention.
-const (
-	publicPort  = 443 // where an endpoint is served unless an option says otherwise
-	controlPort = 888 // what the framework itself asks, never from outside
-)
-
 // Body limits, where no option says otherwise.
 const (
 	functionBodyLimit = 4 << 20
@@ -64,7 +58,7 @@ type endpointConfig struct {
 	interceptors []Interceptor
 }
 
-func newEndpointConfig() endpointConfig { return endpointConfig{port: publicPort, queue: true} }
+func newEndpointConfig() endpointConfig { return endpointConfig{port: subject.PublicPort, queue: true} }
 
 // Faults of claims at one level, of which the last would count and the others go unnoticed.
 var (

@@ -204,7 +204,7 @@ func (s *pullConsumer) start(in *serverCall, d *delivery, turn bool) bool {
 // begin prepares an event that was admitted to be handled.
 func (s *pullConsumer) begin(in *serverCall, d *delivery) {
 	in.prepare(s.conn)
-	s.conn.shared.inflight.add(in.arrival, eventPort)
+	s.conn.shared.inflight.add(in.arrival, subject.EventPort)
 	d.handledUntil(in.serving.Ends)
 }
 

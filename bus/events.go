@@ -15,11 +15,6 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// eventPort is the port of events. An event has an address on the host that publishes it: POST
-// https://orders.example:417/on-ordered. The services that subscribe listen there, each as a separate queue. The
-// ingress does not forward to the port, and no document lists its endpoints.
-const eventPort = 417
-
 // Publisher publishes the events of one host over a connection. Generated publishers (see reflectapi/apigen, -events)
 // use it. It is safe for concurrent use.
 type Publisher struct {
@@ -62,7 +57,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	}
 	events := &Publisher{conn: c, host: host}
 	if c != nil {
-		c.callees.note(subject.Address{Host: host, Port: eventPort}, nil) // Permissions may be called before the first event is published
+		c.callees.note(subject.Address{Host: host, Port: subject.EventPort}, nil) // Permissions may be called before the first event is published
 	}
 	if config.durable == nil {
 		if config.limited {
@@ -86,7 +81,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 
 // validSource returns an error if a host cannot publish events.
 func validSource(host string) error {
-	if host == hostAll {
+	if host == subject.HostAll {
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "the host %q has no events: name the service that fires them", host)
 	}
 	return subject.CheckHost(host)
@@ -101,7 +96,7 @@ type Event[Arguments any] struct {
 // NewEvent prepares to publish one event under its path, "/on-ordered". Arguments is a struct with a json tag for each
 // argument, or [Args]. If the path is invalid, every Publish returns the error.
 func NewEvent[Arguments any](of *Publisher, path string) Event[Arguments] {
-	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(eventPort)+path)}
+	return Event[Arguments]{of, NewOperation[Arguments, struct{}](of.conn, "POST https://"+of.host+":"+strconv.Itoa(subject.EventPort)+path)}
 }
 
 // Publish sends the event to the broker, which delivers it at most once to one instance of each service that subscribes
@@ -165,8 +160,8 @@ func (c *Conn) Publish(ctx context.Context, address string, arguments any) error
 	switch {
 	case err != nil:
 		return unsent(err)
-	case request.address.Port != eventPort:
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, eventPort, eventPort)
+	case request.address.Port != subject.EventPort:
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, subject.EventPort, subject.EventPort)
 	case request.Method != http.MethodPost:
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is fired with POST: leave the method out", address)
 	}
@@ -270,8 +265,8 @@ func (c *Conn) confirm(ctx context.Context, event *clientCall, before error) err
 
 // answeredBy returns the host that answers must come from: that of the address or, for an event, any.
 func answeredBy(called subject.Address) string {
-	if called.Port == eventPort {
-		return hostAll
+	if called.Port == subject.EventPort {
+		return subject.HostAll
 	}
 	return called.Host
 }

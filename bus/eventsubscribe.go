@@ -14,6 +14,7 @@ import (
 
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 )
@@ -44,7 +45,7 @@ func Subscribe[T any](conn *Conn, source string, impl T, options ...SubscribeOpt
 }
 
 func newEventsConfig(options []SubscribeOption) *serviceConfig {
-	config := newServiceConfig([]ServeOption{Port(eventPort), Undocumented()})
+	config := newServiceConfig([]ServeOption{Port(subject.EventPort), Undocumented()})
 	apply(config, options, SubscribeOption.applyToSubscription)
 	return config
 }
@@ -102,8 +103,8 @@ func (s *serviceConfig) checkEvents() error {
 		all = append(all, s.method(name).endpointConfig)
 	}
 	for _, each := range all {
-		if each.port != eventPort {
-			errs = append(errs, fmt.Errorf("events are on port %d: leave bus.Port out", eventPort))
+		if each.port != subject.EventPort {
+			errs = append(errs, fmt.Errorf("events are on port %d: leave bus.Port out", subject.EventPort))
 		}
 		if s.durable != nil && !each.queue {
 			errs = append(errs, errors.New("stored events go to one instance of a service, not to all of them: leave out bus.NoQueue or bus.Durable"))

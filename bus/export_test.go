@@ -32,7 +32,7 @@ func (t *Table) Add(method, path string) error {
 
 // Find returns the name of the route for an address, "" for none, and the values of its parameters.
 func (t *Table) Find(method, path string) (name string, values []string) {
-	found := t.router.find(subject.Address{Port: publicPort, Method: method, Path: path})
+	found := t.router.find(subject.Address{Port: subject.PublicPort, Method: method, Path: path})
 	if !found.found() {
 		return "", nil
 	}
@@ -90,7 +90,7 @@ func (k *Knowledge) Names() []string {
 }
 
 // Methods returns what the table answers to "allow".
-func (t *Table) Methods(path string) []string { return t.router.methods(publicPort, path) }
+func (t *Table) Methods(path string) []string { return t.router.methods(subject.PublicPort, path) }
 
 // PendingCalls returns how many requests wait for an ack or a response.
 func (c *Conn) PendingCalls() int {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap/strictjson"
 )
@@ -146,7 +147,7 @@ type comparison struct {
 
 func callName(of *clientCall) string {
 	host := of.address.Host
-	if of.address.Port != publicPort {
+	if of.address.Port != subject.PublicPort {
 		host += ":" + strconv.Itoa(of.address.Port)
 	}
 	return of.address.Method + " https://" + host + of.address.Path

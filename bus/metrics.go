@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/busline/busline/bus/metrics"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -34,7 +35,7 @@ func (c *Conn) measureServed(e *endpoint) func(context.Context, endedCall) {
 // measureMade counts a call that was made, by callee. It leaves out calls to port 888, which their callees do not count either:
 // otherwise each scrape would be counted.
 func (c *Conn) measureMade(ctx context.Context, x endedCall) {
-	if x.Port == controlPort {
+	if x.Port == subject.ControlPort {
 		return
 	}
 	host, series := c.called.Under(x.callee(x.err))
@@ -343,7 +344,7 @@ func (c *Conn) reject(in *serverCall, why error) { c.respond(in, c.countRejected
 // caller does not wait for the answer.
 func (c *Conn) countRejected(in *serverCall, why error) *wire.Response {
 	response := c.logAndEncode(in, why)
-	if in.Address.Port != controlPort && !errors.Is(why, ErrCallerLeft) {
+	if in.Address.Port != subject.ControlPort && !errors.Is(why, ErrCallerLeft) {
 		c.rejected.of(response.Status).Add(1)
 	}
 	return response

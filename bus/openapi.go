@@ -11,6 +11,7 @@ import (
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
 	"github.com/busline/busline/restmap/openapi"
@@ -287,7 +288,7 @@ func (c *Conn) OpenAPI() ([]byte, error) {
 
 // writeDocument returns the document for authors.
 func writeDocument(service openapi.Service, endpoints []*endpoint) ([]byte, error) {
-	service.Port, service.Own = publicPort, true
+	service.Port, service.Own = subject.PublicPort, true
 	for _, e := range endpoints {
 		service.Endpoints = append(service.Endpoints, &openapi.Described{
 			Endpoint: e.mapped, Description: e.description, Secured: e.secured, Claims: e.claims, Port: e.Port,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -198,7 +199,7 @@ func (p *pending) unwatch(token string) {
 
 // cameFrom reports whether a response is from the host, or the instance of it, that was called.
 func cameFrom(response *wire.Response, called string) bool {
-	return called == hostAll || response.FromHost == called || joins(called, response.FromID, response.FromHost)
+	return called == subject.HostAll || response.FromHost == called || joins(called, response.FromID, response.FromHost)
 }
 
 // joins reports whether a text is two others with a dot between: an instance and its host, a subject and a token.

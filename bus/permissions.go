@@ -84,7 +84,7 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 
 // unheard returns the permission to deny announcements; nil if the user receives other messages of its own anyway.
 func (p Permissions) unheard(plane string) []Permission {
-	announcements := callee{hostAll, controlPort}.publication(plane, "POST."+anyRest, "what it could have answered itself")
+	announcements := callee{subject.HostAll, subject.ControlPort}.publication(plane, "POST."+anyRest, "what it could have answered itself")
 	for _, sent := range p.Publish {
 		if announcements.covers(sent) {
 			continue
@@ -180,7 +180,7 @@ const (
 
 // ownPublications are the permissions to publish that every instance needs, regardless of its callees.
 func (c *Conn) ownPublications() []Permission {
-	all := callee{hostAll, controlPort}
+	all := callee{subject.HostAll, subject.ControlPort}
 	allowed := []Permission{
 		all.publication(c.plane, "POST.hello", "announcing the instance and new endpoints"),
 		all.publication(c.plane, "POST.bye", "announcing that the instance leaves"),
@@ -224,9 +224,9 @@ const (
 // purpose returns what a subscription for the endpoint is for.
 func (e *endpoint) purpose() string {
 	switch e.Port {
-	case controlPort:
+	case subject.ControlPort:
 		return forControl
-	case eventPort:
+	case subject.EventPort:
 		return forEvent
 	default:
 		return forEndpoint
@@ -247,18 +247,18 @@ func (to callee) publications(plane string) []Permission {
 	switch domain, wide := strings.CutPrefix(to.host, "*"); {
 	case wide:
 		return to.wide(plane, strings.TrimPrefix(domain, "."))
-	case to.host == hostAll:
-		all := callee{hostAll, controlPort}
+	case to.host == subject.HostAll:
+		all := callee{subject.HostAll, subject.ControlPort}
 		return []Permission{
 			all.publication(plane, "GET.ping", "discovery"),
 			all.publication(plane, "GET.traffic", "asking who called whom"),
 		}
 	}
-	if to.port == eventPort { // the hosts that answer are not known
+	if to.port == subject.EventPort { // the hosts that answer are not known
 		return []Permission{to.publication(plane, "POST."+anyRest, "firing events of "+to.host)}
 	}
 	instance := callee{anyLabel + "." + to.host, to.port}
-	control, instanceControl := callee{to.host, controlPort}, callee{instance.host, controlPort}
+	control, instanceControl := callee{to.host, subject.ControlPort}, callee{instance.host, subject.ControlPort}
 	return []Permission{
 		to.publication(plane, anyRest, "calls to "+to.host),
 		instance.publication(plane, anyRest, "calls to one instance of it, and the parts of large calls"),
@@ -273,7 +273,7 @@ func (to callee) publications(plane string) []Permission {
 func (to callee) wide(plane, domain string) []Permission {
 	return []Permission{
 		{Subject: subject.CallsBelow(plane, strconv.Itoa(to.port), domain), For: "calls to " + to.host},
-		{Subject: subject.CallsBelow(plane, strconv.Itoa(controlPort), domain), For: "asking them what they serve, and cancelling"},
+		{Subject: subject.CallsBelow(plane, strconv.Itoa(subject.ControlPort), domain), For: "asking them what they serve, and cancelling"},
 		{Subject: subject.ResponsesBelow(plane, domain), For: "asking the broker whether an instance is still there"},
 	}
 }
@@ -343,7 +343,7 @@ func (l *callees) sorted(named []callee) []callee {
 // parseCallee parses "products.example", "products.example:444", "*.example" or "*".
 func parseCallee(text string) (callee, error) {
 	host, digits, hasPort := strings.Cut(text, ":")
-	named := callee{host, publicPort}
+	named := callee{host, subject.PublicPort}
 	if hasPort {
 		port, err := strconv.Atoi(digits)
 		if err != nil {

@@ -89,7 +89,7 @@ func (s *subscribedRoute) plain(c *Conn, request *wire.Request) bool {
 
 // ofFramework reports whether it brings only requests of the framework itself.
 func (s *subscribedRoute) ofFramework() bool {
-	return s.everyone || s.endpoint != nil && s.endpoint.Port == controlPort
+	return s.everyone || s.endpoint != nil && s.endpoint.Port == subject.ControlPort
 }
 
 // prepare makes the context of the handler: it ends with the time budget, or sooner when the caller leaves.
@@ -191,7 +191,7 @@ func (in *serverCall) Do(queued bool) {
 }
 
 // Urgent reports whether the framework itself asks: that does not wait for handlers.
-func (in *serverCall) Urgent() bool { return in.endpoint.Port == controlPort }
+func (in *serverCall) Urgent() bool { return in.endpoint.Port == subject.ControlPort }
 
 // acquireSlot lets a request in. One that a handler of this instance has made counts as part of that handler.
 func (c *Conn) acquireSlot(in *serverCall) worker.Outcome {
@@ -204,7 +204,7 @@ func (c *Conn) acquireSlot(in *serverCall) worker.Outcome {
 }
 
 func (c *Conn) limiterFor(e *endpoint) *worker.Limiter {
-	if e.Port == controlPort {
+	if e.Port == subject.ControlPort {
 		return c.controls
 	}
 	return c.handlers

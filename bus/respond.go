@@ -119,7 +119,7 @@ func (c *Conn) respond(in *serverCall, response *wire.Response) {
 
 func (c *Conn) logLost(in *serverCall, what string, err error) {
 	level := zerolog.WarnLevel
-	if in.Address.Port == controlPort {
+	if in.Address.Port == subject.ControlPort {
 		level = zerolog.DebugLevel // hardly any caller waits for it
 	}
 	c.log(c.limitedLine(level, what+": "+err.Error()).Str("msgId", in.Request.MsgID).Str("caller", in.Request.FromHost).Err(err), what+" lost")

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -206,7 +207,7 @@ func (r *responderCache) areAll(host string, instances []peer) bool {
 func (r *responderCache) greeted(by peer, stays bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, name := range []string{by.host, hostAll} {
+	for _, name := range []string{by.host, subject.HostAll} {
 		if known := r.hosts[name]; known != nil {
 			r.forgetSubjects(known)
 		}

@@ -157,7 +157,7 @@ func (r *router) servedPorts() []int {
 	defer r.mu.RUnlock()
 	ports := make([]int, 0, len(r.ports))
 	for port, root := range r.ports {
-		if port != controlPort && root.serves() {
+		if port != subject.ControlPort && root.serves() {
 			ports = append(ports, port)
 		}
 	}

@@ -214,11 +214,11 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 	if err := subject.CheckPort(e.Port); err != nil {
 		errs = append(errs, fmt.Errorf("%w; see bus.Port", err))
 	}
-	if e.Port == controlPort {
-		errs = append(errs, fmt.Errorf("port %d is reserved for the framework: use another port, such as 444 for internal endpoints", controlPort))
+	if e.Port == subject.ControlPort {
+		errs = append(errs, fmt.Errorf("port %d is reserved for the framework: use another port, such as 444 for internal endpoints", subject.ControlPort))
 	}
-	if e.Port == eventPort && e.source == "" {
-		errs = append(errs, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", eventPort))
+	if e.Port == subject.EventPort && e.source == "" {
+		errs = append(errs, fmt.Errorf("port %d is reserved for events: use another port, or bus.Subscribe", subject.EventPort))
 	}
 	for _, route := range e.mapped.Routes {
 		if route.Method == http.MethodHead {
@@ -249,7 +249,7 @@ func (e *endpoint) check(plane, host string) (errs []error) {
 // chain composes the interceptors of each endpoint.
 func (c *Conn) chain(endpoints []*endpoint) (err error) {
 	for _, e := range endpoints {
-		if e.Port == controlPort { // all connections share these endpoints
+		if e.Port == subject.ControlPort { // all connections share these endpoints
 			continue
 		}
 		e.served = new(metrics.Family)

@@ -284,7 +284,7 @@ const allowPath = "/allow"
 func newAllowed(address subject.Address) (*clientCall, error) {
 	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
 	return newClientCall(http.MethodGet, &url.URL{
-		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(controlPort), Path: allowPath, RawQuery: query.Encode(),
+		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(subject.ControlPort), Path: allowPath, RawQuery: query.Encode(),
 	}, nil, nil)
 }
 
@@ -303,7 +303,7 @@ var errUntold = errors.New("the host does not tell what it serves")
 // askAllowed asks a host under which methods it serves a path, and returns the instance that has answered, too; errAbsent
 // when no instance is there.
 func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, by peer, err error) {
-	if address.Port == controlPort && address.Path == allowPath {
+	if address.Port == subject.ControlPort && address.Path == allowPath {
 		return nil, peer{}, errAbsent // a host that does not answer this is not there
 	}
 	question, err := newAllowed(address)

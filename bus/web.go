@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
 )
@@ -64,7 +65,7 @@ func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 		return nil, newError(http.StatusBadRequest, ExecutedNo, err, "the request target is not a path")
 	}
 	address.Scheme, address.Host = "https", message.Host
-	if in.Address.Port != publicPort {
+	if in.Address.Port != subject.PublicPort {
 		address.Host += ":" + strconv.Itoa(in.Address.Port)
 	}
 	request := &http.Request{

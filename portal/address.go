@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	hostAll    = "all"    // every service listens on it, for the framework's own purposes
+	hostAll    = subject.HostAll
 	hostPortal = "portal" // serves the page
 )
 

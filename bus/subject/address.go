@@ -6,6 +6,16 @@ import (
 	"strings"
 )
 
+// HostAll is the host that every service answers on, besides its own.
+const HostAll = "all"
+
+// Ports by convention.
+const (
+	PublicPort  = 443 // where an endpoint is served unless an option says otherwise
+	EventPort   = 417 // where events are handled; neither the ingress nor a document leads there
+	ControlPort = 888 // requests of the framework itself, never from outside
+)
+
 // Address is the address of the endpoint that a call is for.
 type Address struct {
 	Port   int    // 443

@@ -42,7 +42,7 @@ func (a address) String() string { return a.place() + a.path }
 
 // place returns the host, with the port unless it is the default.
 func (a address) place() string {
-	if a.port == publicPort {
+	if a.port == subject.PublicPort {
 		return a.host
 	}
 	return a.host + ":" + strconv.Itoa(a.port)

@@ -14,12 +14,6 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// controlPort is the framework's own port; see the section on control in docs/wire.md.
-const controlPort = 888
-
-// publicPort is the default port of an address.
-const publicPort = 443
-
 // plainPort is the default port of http://.
 const plainPort = 80
 
@@ -43,7 +37,7 @@ func (s *session) discover(ctx context.Context, host string) ([]instance, error)
 	}
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:%d/ping", host, controlPort), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:%d/ping", host, subject.ControlPort), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +105,7 @@ func portsOf(instances []instance) (ports []int) {
 // not say.
 func portless(to address, instances []instance) error {
 	ports := portsOf(instances)
-	if to.port == controlPort || len(ports) == 0 || slices.Contains(ports, to.port) {
+	if to.port == subject.ControlPort || len(ports) == 0 || slices.Contains(ports, to.port) {
 		return nil
 	}
 	text := fmt.Sprintf("no instance serves %s on port %d; it is on %s", to.host, to.port, strings.ReplaceAll(joinPorts(ports), " ", ", "))

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"strings"
 
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -75,7 +76,7 @@ func (s *session) docs(ctx context.Context, operand, baseURL string) error {
 // docsOfAll prints the document of the portal, or builds one if there is no portal.
 func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
 	const portal = "portal"
-	known, err := s.fetch(ctx, portal, publicPort)
+	known, err := s.fetch(ctx, portal, subject.PublicPort)
 	if err == nil {
 		return s.printUnder(baseURL, known.text)
 	}
@@ -88,12 +89,12 @@ func (s *session) docsOfAll(ctx context.Context, baseURL string) error {
 	}
 	var members []openapi.Member
 	for _, host := range hostsOf(instances) {
-		_, documents, err := s.documentsOf(ctx, address{host: host, port: publicPort}, true)
+		_, documents, err := s.documentsOf(ctx, address{host: host, port: subject.PublicPort}, true)
 		if err != nil {
 			s.notef("%s is left out: %s", host, clean(err.Error()))
 			continue
 		}
-		members = append(members, openapi.Member{Host: host, Port: publicPort, Document: documents[0].document})
+		members = append(members, openapi.Member{Host: host, Port: subject.PublicPort, Document: documents[0].document})
 	}
 	if len(members) == 0 {
 		return s.hostNotFound(ctx, portal, nil)

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"github.com/busline/busline/bus/subject"
 )
 
 // plan is what is known of a call before its arguments are considered.
@@ -24,7 +26,7 @@ type plan struct {
 // resolve finds out which operation is called: from the document of the host, or, if that does not have the path or cannot be
 // read, by asking the host whether it serves the path nevertheless. A method from the command line takes precedence.
 func (s *session) resolve(ctx context.Context, to address, method string, given arguments) (*plan, error) {
-	if to.host == "all" || to.port == controlPort || to.path == "/openapi.json" {
+	if to.host == "all" || to.port == subject.ControlPort || to.path == "/openapi.json" {
 		return &plan{to: to, method: method}, nil // no document describes these
 	}
 	known, err := s.fetch(ctx, to.host, to.port)
@@ -81,7 +83,7 @@ func (s *session) allowed(ctx context.Context, to address) (methods []string, er
 	ctx, cancel := s.limited(ctx)
 	defer cancel()
 	query := url.Values{"port": {strconv.Itoa(to.port)}, "path": {to.path}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:%d/allow?%s", to.host, controlPort, query.Encode()), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s:%d/allow?%s", to.host, subject.ControlPort, query.Encode()), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +139,7 @@ func (s *session) unknownPath(to address, known []operation) error {
 	}
 	text := fmt.Sprintf("%s serves nothing at %s", to.place(), to.path)
 	if len(paths) == 0 && to.port == plainPort {
-		return misuse("%s; http:// means port %d, leave it out for port %d", text, plainPort, publicPort)
+		return misuse("%s; http:// means port %d, leave it out for port %d", text, plainPort, subject.PublicPort)
 	}
 	if len(paths) == 0 {
 		return misuse("%s, and shows no other paths%s", text, s.withoutToken())

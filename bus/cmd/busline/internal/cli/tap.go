@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/busline/busline/bus/subject"
 )
 
 func newTap() *command {
@@ -140,7 +142,7 @@ func (s *session) printCall(call *callRecord) error {
 		status = s.style().red(status)
 	}
 	to := call.To
-	if call.Port != publicPort {
+	if call.Port != subject.PublicPort {
 		to += fmt.Sprintf(":%d", call.Port)
 	}
 	const inMilliseconds = float64(time.Millisecond)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/subject"
 )
 
 // taps asks instances for their calls, each on its own goroutine.
@@ -49,7 +50,7 @@ const longestTapWait = 5 * time.Second
 
 // ask asks one instance repeatedly, until it has gone or ctx ends.
 func (t *taps) ask(ctx context.Context, at instance) {
-	address := fmt.Sprintf("GET https://%s:%d/tap", at.name(), controlPort)
+	address := fmt.Sprintf("GET https://%s:%d/tap", at.name(), subject.ControlPort)
 	wait := min(longestTapWait, t.session.settings.timeout/2)
 	after := int64(-1)
 	for {
