@@ -166,7 +166,7 @@ func (c *Conn) warnOfMissingKeys(endpoint string) {
 // actFor sets the token of the actor of a request. Requests of the framework on its own port have no actor.
 func actFor(ctx context.Context, request *clientCall) error {
 	token := ActorOf(ctx)
-	if token == "" || request.address.Port == subject.ControlPort {
+	if token == "" || request.Address.Port == subject.ControlPort {
 		request.Actor = ""
 		return nil
 	}

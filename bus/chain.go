@@ -84,7 +84,10 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	call.addFields(fields)
 	again := call.left
 	call.ran = call.ran || again && x.mayHaveRun()
-	call.left, call.absent = true, false
+	call.left, call.NotServed = true, false
+	if err := actFor(ctx, call); err != nil {
+		return err
+	}
 	x.Response, call.latest.err = c.carry(ctx, call, again)
 	call.latest.response = x.Response
 	if call.ran {
@@ -93,24 +96,29 @@ func (c *Conn) leave(ctx context.Context, x *Exchange) error {
 	return call.latest.err
 }
 
-// carry sends a request. It returns an *[Error] if there is no response.
-func (c *Conn) carry(ctx context.Context, request *clientCall, again bool) (response *wire.Response, err error) {
+// carry sends a call, and returns an *[Error] when it gets no response.
+func (c *Conn) carry(ctx context.Context, call *clientCall, again bool) (response *wire.Response, err error) {
+	sent := call
 	switch {
-	case request.carry != nil:
-		err = request.carry(ctx)
+	case call.carry != nil:
+		err = call.carry(ctx)
 	case again:
-		if request, err = c.anew(request); err == nil {
-			response, err = c.roundTrip(ctx, request)
+		if sent, err = c.anew(call); err == nil {
+			response, err = c.client.Call(ctx, &sent.Outgoing)
 		}
 	default:
-		response, err = c.roundTrip(ctx, request)
+		response, err = c.client.Call(ctx, &sent.Outgoing)
+	}
+	call.NotServed = sent.NotServed
+	if call.carry == nil {
+		c.callees.note(call.Address, response)
 	}
 	if err == nil {
 		return response, nil
 	}
 	failed := asError(err)
-	if failed.TraceID == "" && request.carry == nil {
-		failed.TraceID = traceIDOf(request.Header)
+	if failed.TraceID == "" && call.carry == nil {
+		failed.TraceID = traceIDOf(sent.Header)
 	}
 	return nil, failed
 }
@@ -120,6 +128,7 @@ func (c *Conn) carry(ctx context.Context, request *clientCall, again bool) (resp
 func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 	err := c.write(request)
 	again := *request
+	again.Values = &again
 	again.Header = slices.Clip(again.Header)
 	return &again, err
 }

@@ -64,7 +64,7 @@ func (c *Conn) isClosing() bool {
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
-	c.calls.Close()
+	c.client.Calls().Close()
 	c.shared.services.leave(c)
 	c.shared.local.remove(c)
 	c.tap.close()
@@ -77,10 +77,10 @@ func (c *Conn) drain(ctx context.Context) error {
 	_, working := c.handlers.Count()
 	await(ctx, c.handlers.Close())
 	await(ctx, c.controls.Close())
-	await(ctx, c.calls.Close()) // not sooner: handlers may leave some behind
-	c.events.nakAll()           // there are some only if the time is up
+	await(ctx, c.client.Calls().Close()) // not sooner: handlers may leave some behind
+	c.events.nakAll()                    // there are some only if the time is up
 	handlers, _ := c.handlers.Count()
-	calls, _ := c.calls.Count()
+	calls, _ := c.client.Calls().Count()
 	c.stop()
 	c.shared.lines.Flush(ctx)
 	flushed := c.broker.Flush(ctx)

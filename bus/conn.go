@@ -15,13 +15,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/claims"
-	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 )
 
 // Conn is one instance of a service, or a mere caller, on the bus: it has a hostname and an instance ID of its own.
@@ -31,7 +30,6 @@ type Conn struct {
 	ownHost              string // of this very instance: "k3xq27abcd.calculator.example"
 	version, description string
 	baseURL              string
-	ackWait              time.Duration
 	allowResponses       bool
 	unlisted             bool // it does not answer the service protocol of NATS
 	logger               zerolog.Logger
@@ -42,16 +40,15 @@ type Conn struct {
 	throttle         logqueue.Throttle // of the lines that others can cause as often as they like
 	ownVerifier      *claims.Verifier  // the same if it is ours to close, else nil
 
-	shared    *shared
-	broker    *natsconn.Conn    // of shared
-	session   *natsconn.Session // our subscriptions
-	nats      *natsTransport
-	transport transport // for unicast calls: the short circuit, or nats
-	circuit   bool      // transport is the short circuit
+	shared     *shared
+	broker     *natsconn.Conn    // of shared
+	session    *natsconn.Session // our subscriptions
+	client     *client.Client
+	circuit    bool               // calls stay in the process if an instance there can answer them
+	check      *shortCircuitCheck // nil outside of tests
+	maxMessage int                // bytes of a body
 
-	pending      *pending
 	unfinished   *unfinished
-	responders   *responderCache
 	callees      *callees
 	callers      *callers
 	destinations *destinations
@@ -60,7 +57,6 @@ type Conn struct {
 	events       eventSources
 	heads        [2]responseHeads // of endpoints with a queue, and without
 	documents    documents
-	calls        *worker.Limiter // calls made by this connection
 	handlers     *worker.Limiter // requests that it handles
 	controls     *worker.Limiter // requests of the framework, which are answered however busy the handlers are
 
@@ -86,7 +82,7 @@ type Conn struct {
 	endpoints []*endpoint   // that are registered, except those of the framework itself
 	closing   chan struct{} // of the first Close: closed when it is done
 
-	made, dropped, strangers atomic.Int64
+	made, dropped atomic.Int64
 }
 
 // Connect joins the bus as host, a hostname such as "calculator.example", with a new instance ID. Several
@@ -153,29 +149,30 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 	conn := &Conn{
 		host: host, id: id, ownHost: id + "." + host, plane: config.plane,
 		version: config.version, description: config.description, baseURL: config.baseURL,
-		ackWait: config.ackWait, allowResponses: config.allowResponses, unlisted: config.unlisted,
-		logger:     config.loggerOf(host, id),
-		slogger:    config.slog,
-		shared:     shared,
-		broker:     shared.broker,
-		throttle:   logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second},
-		nats:       &natsTransport{broker: shared.broker, spare: &shared.spare, plane: config.plane, response: subject.Response(config.plane, host, id)},
-		responders: newResponderCache(config.plane, shared.membership),
-		callees:    newCallees(),
-		callers:    newCallers(config.plane),
-		router:     newRouter(),
-		calls:      worker.NewLimiter(0),
-		handlers:   worker.NewLimiter(config.handlerLimit),
-		controls:   worker.NewLimiter(0),
-		tap:        newTap(),
+		allowResponses: config.allowResponses, unlisted: config.unlisted,
+		logger:   config.loggerOf(host, id),
+		slogger:  config.slog,
+		shared:   shared,
+		broker:   shared.broker,
+		throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second},
+		callees:  newCallees(),
+		callers:  newCallers(config.plane),
+		router:   newRouter(),
+		handlers: worker.NewLimiter(config.handlerLimit),
+		controls: worker.NewLimiter(0),
+		tap:      newTap(),
 	}
 	conn.interceptors, conn.bodies, conn.opened = config.interceptors, config.bodies, time.Now()
 	conn.tracing = newTracing(config.tracerProvider, host, id)
 	conn.destinations = newDestinations(conn)
-	conn.transport = conn.nats
+	conn.maxMessage = config.messageLimit
 	conn.unfinished = newUnfinished(conn, config.messageLimit)
-	conn.pending = newPending(conn.stranger, encodeError, config.messageLimit, fragment.NewMemory(config.messageLimit))
 	conn.base, conn.stop = context.WithCancel(context.Background())
+	conn.client = client.New(client.Config{
+		Owner: conn, Host: host, ID: id, Plane: config.plane, AckWait: config.ackWait, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
+		Broker: shared.broker, Membership: shared.membership, Base: conn.base, Controls: conn.controls, Logger: conn.logger,
+		Deliver: conn.deliver, NotServed: notServedResponse, Encode: encodeError, Dropped: conn.drop,
+	})
 	conn.session = shared.broker.Open(connMember{conn}, config.plane, conn.logger)
 	return conn
 }
@@ -188,9 +185,9 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	}
 	responses := subject.Response(c.plane, c.host, anyLabel)
 	err = c.install(ctx, c.router, endpoints, append([]*natsconn.Subscription{
-		{Subject: c.nats.response, Receive: c.receiveResponse, Answers: true, Pattern: responses, For: "acks and responses to its calls"},
+		{Subject: c.client.ResponseSubject(), Receive: c.client.Receive, Answers: true, Pattern: responses, For: "acks and responses to its calls"},
 		{
-			Subject: c.nats.response + "." + anyLabel, Receive: c.receiveAbsence, Answers: true,
+			Subject: c.client.ResponseSubject() + "." + anyLabel, Receive: c.client.ReceiveBelow, Answers: true,
 			Pattern: responses + "." + anyLabel, For: "notices that nobody subscribes, answers by allow_responses",
 		},
 		{
@@ -205,11 +202,10 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 	c.announce(ctx, "hello")
 	if config.shortCircuit {
 		c.shared.local.add(c)
-		circuit := &shortCircuit{caller: c, beyond: c.nats}
 		if config.checkCircuit != nil {
-			circuit.check = &shortCircuitCheck{payload: c.broker.MaxPayload, report: config.checkCircuit}
+			c.check = &shortCircuitCheck{payload: c.broker.MaxPayload, report: config.checkCircuit}
 		}
-		c.transport, c.circuit = circuit, true
+		c.circuit = true
 	}
 	return nil
 }
@@ -266,7 +262,7 @@ func (c *Conn) Stats() Stats {
 	_, working := c.handlers.Count()
 	overflowed, _ := c.session.Dropped()
 	return Stats{
-		Calls: c.made.Load(), Rejected: c.rejected.total(), Malformed: c.dropped.Load(), UnmatchedResponses: c.strangers.Load(),
+		Calls: c.made.Load(), Rejected: c.rejected.total(), Malformed: c.dropped.Load(), UnmatchedResponses: c.client.Unmatched(),
 		SlowConsumerDropped: overflowed, Reconnects: c.broker.Reconnects(), InFlight: working,
 	}
 }
@@ -275,14 +271,6 @@ func (c *Conn) Stats() Stats {
 func (c *Conn) drop(subject string, why error) {
 	c.dropped.Add(1)
 	c.log(c.limitedLine(zerolog.WarnLevel, why.Error()).Str("subject", subject).Err(why), "message dropped")
-}
-
-// stranger takes acks and responses without a slot. The ack of a multicast that has ended teaches who may answer the next.
-func (c *Conn) stranger(response *wire.Response) {
-	c.strangers.Add(1)
-	if response.OpCode == wire.OpAck {
-		c.responders.late(response)
-	}
 }
 
 // healthWait is how long Healthy waits for the broker client, which can be held up by a write.
@@ -313,7 +301,7 @@ type connMember struct{ *Conn }
 func (connMember) Expects(natsconn.Violation) bool { return false }
 
 // PublishDenied ends the calls to a subject.
-func (m connMember) PublishDenied(subject string) { m.pending.denied(subject) }
+func (m connMember) PublishDenied(subject string) { m.client.PublishDenied(subject) }
 
 // Reconnected fetches at once the events that an outage has put off.
 func (m connMember) Reconnected() { m.events.fetchNow() }

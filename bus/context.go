@@ -126,8 +126,8 @@ func (x *Exchange) responseHeader() http.Header {
 // addFields adds the fields of a context to a request, in place of those of another context: an interceptor may have
 // passed on its own context.
 func (o *clientCall) addFields(fields *callctx.Fields) {
-	if o.fields != fields {
-		o.Header, o.fields = fields.Replace(o.fields, o.Header), fields
+	if o.Fields != fields {
+		o.Header, o.Fields = fields.Replace(o.Fields, o.Header), fields
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 )
 
 // control is the service of every instance for the framework itself, on port 888 of its host and of "all". It is served
@@ -51,7 +51,7 @@ func (control) Cancel(ctx context.Context, id string) {
 
 func greeted(ctx context.Context, stays bool) {
 	caller, _ := CallerOf(ctx)
-	servingConn(ctx).responders.greeted(peer{caller.Host, caller.ID}, stays)
+	servingConn(ctx).client.Greeted(client.Peer{Host: caller.Host, ID: caller.ID}, stays)
 }
 
 // allowEndpoint is called when the broker reports that no instance subscribes to a path. It is served once the host has
@@ -116,13 +116,9 @@ func planDirectory() ([]*endpoint, error) {
 func (c *Conn) announce(ctx context.Context, what string) {
 	defer c.shared.turn(ctx)()
 	to := &url.URL{Scheme: "https", Host: subject.HostAll + ":" + strconv.Itoa(subject.ControlPort), Path: "/" + what}
-	request, err := newClientCall(http.MethodPost, to, nil, nil)
+	greeting, err := client.NewOutgoing(http.MethodPost, to, nil, nil)
 	if err == nil {
-		err = c.prepare(context.Background(), request)
-	}
-	if err == nil {
-		c.setFreshHeaders(request)
-		err = c.nats.send(ctx, request)
+		err = c.client.Tell(ctx, &greeting)
 	}
 	if err != nil {
 		c.log(c.logger.Warn().Err(err), "cannot send "+what+" to the other services; their next multicast may miss this instance")
@@ -142,14 +138,6 @@ func (s *shared) turn(ctx context.Context) (over func()) {
 	return func() { <-s.greeting }
 }
 
-// cancelPath is the path that notifies an instance that no caller waits for an answer any more.
-const cancelPath = "/cancel"
-
-// peer is an instance that has acked a request.
-type peer struct{ host, id string }
-
-func senderOf(message *wire.Response) peer { return peer{message.FromHost, message.FromID} }
-
 // inflight holds the requests of all instances of a link whose handlers run, to be found when their callers leave. A
 // cancel for any other request has no effect.
 type inflight struct{ shards [16]inflightShard } // by the last byte of the message id, so that requests do not wait for each other
@@ -165,7 +153,10 @@ type inflightShard struct {
 type requestKey struct{ host, id, msgID string }
 
 func (r *inflight) shard(msgID string) *inflightShard {
-	return &r.shards[shardOf(msgID, len(r.shards))]
+	if msgID == "" {
+		return &r.shards[0]
+	}
+	return &r.shards[int(msgID[len(msgID)-1])%len(r.shards)] // the last byte is random
 }
 
 // noPlace is the place of a request that is not in a shard.
@@ -217,30 +208,4 @@ func (at *inflightShard) find(c *Conn, key requestKey) *arrival {
 		}
 	}
 	return nil
-}
-
-// cancelAll notifies the instances that have acked a request that its caller has stopped waiting. It waits for no
-// answer: delivery makes no difference to the caller. An instance whose ack comes later is not notified.
-func (c *Conn) cancelAll(ctx context.Context, sent *clientCall, from []peer) {
-	for _, at := range from {
-		if err := c.sendCancel(ctx, sent.MsgID, at); err != nil {
-			c.log(c.logger.Debug().Err(err).Str("msgId", sent.MsgID).Str("callee", at.id+"."+at.host), "cancel was not sent")
-		}
-	}
-}
-
-// sendCancel sends a call outside of the chain that ctx serves: it has its own time budget and depth.
-func (c *Conn) sendCancel(ctx context.Context, msgID string, at peer) error {
-	request, err := newClientCall(http.MethodPost, &url.URL{
-		Scheme: "https", Host: at.id + "." + at.host + ":" + strconv.Itoa(subject.ControlPort), Path: cancelPath,
-		RawQuery: url.Values{"id": {msgID}}.Encode(),
-	}, nil, nil)
-	if err != nil {
-		return err
-	}
-	if err := c.prepare(context.Background(), request); err != nil {
-		return err
-	}
-	c.setFreshHeaders(request)
-	return c.send(ctx, request)
 }

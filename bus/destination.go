@@ -60,8 +60,8 @@ func (d *destination) bind(c *Conn) (err error) {
 	if !d.takesQuery() {
 		model.Header = d.json
 	}
-	d.template.head = wire.NewRequestHead(&model)
-	d.template.subject, err = d.template.address.Subject(c.plane)
+	d.template.Head = wire.NewRequestHead(&model)
+	d.template.Subject, err = d.template.Address.Subject(c.plane)
 	return err
 }
 

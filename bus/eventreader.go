@@ -82,7 +82,7 @@ func newStoredEvents(c *Conn, store *eventStream, e *endpoint, config *durable) 
 	s := &pullConsumer{
 		conn: c, source: source, store: store, event: event, consumer: consumerName(c.host, event), config: config,
 		subject: e.subject(c.plane, source, *route),
-		inbox:   c.nats.response + "." + storedInbox + "." + hostToken(source) + "." + event,
+		inbox:   c.client.ResponseSubject() + "." + storedInbox + "." + hostToken(source) + "." + event,
 		through: subscribedRouteOf(e, route),
 	}
 	s.again, s.room = time.AfterFunc(time.Hour, s.askLater), time.AfterFunc(time.Hour, s.lookForRoom)

@@ -12,7 +12,6 @@ import (
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 )
 
 // Publisher publishes the events of one host over a connection. Generated publishers (see reflectapi/apigen, -events)
@@ -160,7 +159,7 @@ func (c *Conn) Publish(ctx context.Context, address string, arguments any) error
 	switch {
 	case err != nil:
 		return unsent(err)
-	case request.address.Port != subject.EventPort:
+	case request.Address.Port != subject.EventPort:
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, subject.EventPort, subject.EventPort)
 	case request.Method != http.MethodPost:
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is fired with POST: leave the method out", address)
@@ -176,7 +175,7 @@ func (c *Conn) publishEvent(ctx context.Context, event *clientCall, store eventS
 			return c.publishStored(ctx, event, store)
 		}
 		before := c.broker.LastReport()
-		if err := c.nats.send(ctx, event); err != nil {
+		if err := c.client.Publish(ctx, &event.Outgoing); err != nil {
 			return unsent(err)
 		}
 		return c.confirm(ctx, event, before)
@@ -189,14 +188,8 @@ func (c *Conn) publishing(ctx context.Context, event *clientCall, carry func(con
 	x := event.exchange()
 	x.Multicast = true
 	event.carry = func(ctx context.Context) error {
-		if err := c.beginCall(ctx); err != nil {
-			return err
-		}
-		defer c.calls.Done()
-		if err := c.sealEvent(ctx, event); err != nil {
-			return err
-		}
-		return carry(ctx)
+		c.callees.note(event.Address, nil)
+		return c.client.PublishEvent(ctx, &event.Outgoing, carry)
 	}
 	err := c.calling(ctx, x)
 	switch {
@@ -215,8 +208,8 @@ func (c *Conn) publishStored(ctx context.Context, event *clientCall, store event
 	if err := store.keep(ctx, event); err != nil {
 		return err
 	}
-	if err := c.nats.send(ctx, event); err != nil {
-		c.log(c.logger.Warn().Err(err).Str("subject", event.subject),
+	if err := c.client.Publish(ctx, &event.Outgoing); err != nil {
+		c.log(c.logger.Warn().Err(err).Str("subject", event.Subject),
 			"an event was stored, but subscribers without bus.Durable did not get it")
 	}
 	return nil
@@ -225,24 +218,6 @@ func (c *Conn) publishStored(ctx context.Context, event *clientCall, store event
 // storeEvent only stores an event.
 func (c *Conn) storeEvent(ctx context.Context, event *clientCall, store eventStore) error {
 	return c.publishing(ctx, event, func(ctx context.Context) error { return store.keep(ctx, event) })
-}
-
-// sealEvent sets everything in an event that depends on its publisher and the time. The handlers of the event are not
-// part of the publishing call: they have a whole time budget, and share only the depth, the actor and the trace of the
-// chain.
-func (c *Conn) sealEvent(ctx context.Context, event *clientCall) error {
-	if ctx.Err() != nil {
-		return newError(statusOfContext(ctx.Err()), ExecutedNo, status.ContextEnded(ctx), "the context ended before the event was fired")
-	}
-	if err := c.prepare(ctx, event); err != nil {
-		return err
-	}
-	if event.CallDepth > wire.MaxCallDepth {
-		return newError(http.StatusLoopDetected, ExecutedNo, nil, "calls and events are nested more than %d deep", wire.MaxCallDepth)
-	}
-	c.setFreshHeaders(event)
-	c.callees.note(event.address, nil)
-	return nil
 }
 
 // confirm returns when the broker has received the published event. It returns an error if the broker denied it.
@@ -255,20 +230,12 @@ func (c *Conn) confirm(ctx context.Context, event *clientCall, before error) err
 		failed.MsgID = event.MsgID
 		return failed
 	}
-	if c.broker.IsNewViolation(before, natsconn.Violation{Publish: true, Subject: event.subject}) {
-		failed := c.broker.Forbidden(event.subject)
+	if c.broker.IsNewViolation(before, natsconn.Violation{Publish: true, Subject: event.Subject}) {
+		failed := c.broker.Forbidden(event.Subject)
 		failed.Executed, failed.Cause = status.ExecutedNo, nats.ErrPermissionViolation
 		return failed
 	}
 	return nil
-}
-
-// answeredBy returns the host that answers must come from: that of the address or, for an event, any.
-func answeredBy(called subject.Address) string {
-	if called.Port == subject.EventPort {
-		return subject.HostAll
-	}
-	return called.Host
 }
 
 // noConnection returns the error for a call on a nil connection.

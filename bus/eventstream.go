@@ -223,7 +223,7 @@ const (
 func (s *eventStream) keep(ctx context.Context, event *clientCall) error {
 	text := event.Request
 	text.Actor, text.TimeBudget = "", wire.DefaultTimeBudget
-	to, err := s.eventSubject(event.address.Path)
+	to, err := s.eventSubject(event.Address.Path)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (s *eventStream) keep(ctx context.Context, event *clientCall) error {
 	message.Data = wire.AppendRequest(nil, &text)
 	id := event.MsgID
 	if given, ok := ctx.Value(eventIDKey{}).(string); ok && given != "" {
-		id = event.address.Path + " " + given
+		id = event.Address.Path + " " + given
 	}
 	if limit := s.conn.broker.MaxPayload(); len(message.Data)+len(id) > limit-parkingRoom {
 		return newError(http.StatusRequestEntityTooLarge, ExecutedNo, nats.ErrMaxPayload,

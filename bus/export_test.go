@@ -3,10 +3,9 @@ package bus
 import (
 	"context"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
@@ -42,77 +41,14 @@ func (t *Table) Find(method, path string) (name string, values []string) {
 // BrokerUser returns as whom the broker knows a connection, as errors tell.
 func (c *Conn) BrokerUser() string { return c.broker.User() }
 
-// Knowledge is what a caller knows of those who answer a multicast.
-type Knowledge struct{ responders *responderCache }
-
-// MaxKnownSubjects is at how many subjects it knows them.
-const MaxKnownSubjects = maxKnownSubjects
-
-// NewKnowledge returns an empty one.
-func NewKnowledge() *Knowledge { return &Knowledge{newResponderCache("bus", newMembership())} }
-
-// Call begins a multicast with an id and returns its end, which says who answered.
-func (k *Knowledge) Call(id string) (end func(names ...string)) { return k.CallAt("subject", id) }
-
-// CallAt is Call at another subject of the host.
-func (k *Knowledge) CallAt(subject, id string) (end func(names ...string)) {
-	before := k.responders.begin("host", subject, id)
-	return func(names ...string) {
-		answered := make(map[string]struct{})
-		for _, name := range names {
-			answered[name+".host"] = struct{}{}
-		}
-		k.responders.learn(subject, before, answered)
-	}
-}
-
-// Subjects returns at how many subjects somebody is expected, and how many of them the host has.
-func (k *Knowledge) Subjects() (known, ofHost int) {
-	return len(k.responders.known), len(k.responders.hosts["host"].subjects)
-}
-
-// Late takes an ack that nobody waits for any more.
-func (k *Knowledge) Late(id, name string) {
-	k.responders.late(&wire.Response{OpCode: wire.OpAck, MsgID: id, FromID: name, FromHost: "host", Queue: name + ".host"})
-}
-
-// Forget takes a greeting of the host.
-func (k *Knowledge) Forget() { k.responders.greeted(peer{"host", "newcomer"}, true) }
-
-// Names returns who is expected to answer, sorted.
-func (k *Knowledge) Names() []string {
-	var names []string
-	for name := range k.responders.begin("host", "subject", "names").names {
-		names = append(names, strings.TrimSuffix(name, ".host"))
-	}
-	slices.Sort(names)
-	return names
-}
-
 // Methods returns what the table answers to "allow".
 func (t *Table) Methods(path string) []string { return t.router.methods(subject.PublicPort, path) }
 
 // PendingCalls returns how many requests wait for an ack or a response.
-func (c *Conn) PendingCalls() int {
-	count := 0
-	c.pending.each(func(at *shard) { count += len(at.slots) })
-	return count
-}
+func (c *Conn) PendingCalls() int { return c.client.Counts().Pending }
 
 // WatchedInstances returns how many instances are asked now and then whether they live.
-func (c *Conn) WatchedInstances() int {
-	c.pending.watching.Lock()
-	defer c.pending.watching.Unlock()
-	return len(c.pending.watches)
-}
-
-func (p *pending) each(look func(*shard)) {
-	for i := range p.shards {
-		p.shards[i].mu.Lock()
-		look(&p.shards[i])
-		p.shards[i].mu.Unlock()
-	}
-}
+func (c *Conn) WatchedInstances() int { return c.client.Counts().Watched }
 
 // RequestDifference returns what the check of the short circuit says of a request to
 // POST https://calculator.example:444/add that was changed.
@@ -138,10 +74,10 @@ func testCheck() *shortCircuitCheck {
 func checkedCall() *clientCall {
 	address := subject.Address{Port: 444, Host: "calculator.example", Method: "POST", Path: "/add"}
 	to, _ := address.Subject("bus")
-	return &clientCall{address: address, subject: to, Request: wire.Request{
+	return &clientCall{Outgoing: client.Outgoing{Address: address, Subject: to, Request: wire.Request{
 		Method: "POST", Target: "/add", Host: "calculator.example", FromHost: "caller.example", FromID: "a1aaaaaaaa", MsgID: "m1",
 		TimeBudget: 20 * time.Second, CallDepth: 1,
-	}}
+	}}}
 }
 
 // RunningRequests returns how many requests could be cancelled.
@@ -162,16 +98,14 @@ func RunningRequests(c *Conn) int {
 
 // HeldByParts returns how many bytes messages in parts hold.
 func HeldByParts(c *Conn) int {
-	return c.unfinished.memory.BytesHeld() + c.pending.memory.BytesHeld()
+	return c.unfinished.memory.BytesHeld() + c.client.Counts().PartBytes
 }
 
 // UnfinishedMessages returns of how many requests and responses parts are still to come.
 func UnfinishedMessages(c *Conn) int {
 	c.unfinished.mu.Lock()
 	defer c.unfinished.mu.Unlock()
-	count := len(c.unfinished.requests)
-	c.pending.each(func(at *shard) { count += len(at.arriving) })
-	return count
+	return len(c.unfinished.requests) + c.client.Counts().Partial
 }
 
 // BesideInDocuments is how many endpoints another one on that path is compared with when it is registered.
@@ -186,34 +120,16 @@ const IdleTime = worker.IdleTime
 const IntakeCapacity = natsconn.IntakeCapacity
 
 // HoldResponses keeps a connection from looking at what comes, from the first ack or response on, until release is called.
-func HoldResponses(c *Conn) (release func()) {
-	for i := range c.pending.shards {
-		c.pending.shards[i].mu.Lock()
-	}
-	return func() {
-		for i := range c.pending.shards {
-			c.pending.shards[i].mu.Unlock()
-		}
-	}
-}
+func HoldResponses(c *Conn) (release func()) { return c.client.Hold() }
 
 // KnownSubscriptions is how many subscriptions a connection and those that share its link have, and had without forgetting.
 func KnownSubscriptions(c *Conn) int { return c.broker.KnownSubscriptions() }
 
-// SendAsTooLarge has the calls of a connection leave as if a broker had just refused them as too large, and were then replaced
-// by the one that there is.
-func SendAsTooLarge(c *Conn) { c.transport = replaced{c.nats} }
-
-type replaced struct{ *natsTransport }
-
-func (r replaced) send(ctx context.Context, request *clientCall) error {
-	return r.sendInParts(ctx, request)
-}
-
-// AnswerAsTooLarge has a connection answer itself in the same way.
+// AnswerAsTooLarge has a connection answer itself as if a broker had just refused the answer as too large, and were then replaced by
+// the one that there is.
 func AnswerAsTooLarge(c *Conn, body []byte) error {
 	response := &wire.Response{Status: http.StatusOK, OpCode: wire.OpRes, FromHost: c.host, FromID: c.id, MsgID: "X", Queue: c.host, Body: body}
-	return c.nats.replyInParts(&serverCall{backTo: c.nats.response, arrival: new(arrival)}, response)
+	return brokerReplier{c.broker}.replyInParts(&serverCall{backTo: c.client.ResponseSubject(), arrival: new(arrival)}, response)
 }
 
 // CallRecord is a call as a tap reports it.
@@ -232,7 +148,7 @@ func Report(conn *Conn, err error) { conn.broker.HandleError(conn.NATS(), nil, e
 func FlushLog(c *Conn) { c.shared.lines.Flush(context.Background()) }
 
 // IsReminding reports whether callers are to be reminded that they wait.
-func (c *Conn) IsReminding() bool { return c.pending.reminder.going.Load() }
+func (c *Conn) IsReminding() bool { return c.client.Counts().Reminding }
 
 // PassedOn returns the error that a caller gets for a problem of status 409, and the body with which it answers when it passes
 // that on.

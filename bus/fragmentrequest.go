@@ -2,6 +2,7 @@ package bus
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -357,15 +358,6 @@ func (in *serverCall) freeParts() {
 	}
 }
 
-// limitMessage refuses a body that is too large for this connection, whichever way it travels.
-func (c *Conn) limitMessage(body []byte) error {
-	if len(body) <= c.unfinished.limit {
-		return nil
-	}
-	return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil,
-		"a body of %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes", len(body), c.unfinished.limit)
-}
-
 // maxRefused bounds the requests in parts that are remembered as refused.
 const maxRefused = 1024
 
@@ -411,4 +403,56 @@ func (r *refusedParts) has(key refusedKey) bool {
 		}
 	}
 	return false
+}
+
+// partsToken is the token of a request in parts, to be verified as soon as the first part is there: without a good one a sender
+// cannot fill the memory for parts. The verifier may have to wait for its key set, for which the goroutine that reads from the broker
+// has no time. So other parts may come meanwhile, and even the whole may be handed to the handlers, where it is verified like any
+// other.
+type partsToken struct {
+	conn     *Conn
+	name     requestKey
+	kept     *unfinishedRequest
+	endpoint *endpoint
+	token    string
+	until    time.Time
+}
+
+// verifyToken has the token of a request verified of which the first part was acked. Those who verify count as handlers, of whom
+// there is a limit.
+func (u *unfinished) verifyToken(first *serverCall, kept *unfinishedRequest) {
+	if first.Request.Actor == "" {
+		return
+	}
+	p := &partsToken{u.conn, keyOf(first.Request), kept, first.endpoint, first.Request.Actor, kept.begun.Add(first.Request.TimeBudget)}
+	if err := u.conn.acquireOrReject(first); err != nil {
+		u.refuse(p.name, kept, err)
+		return
+	}
+	u.conn.broker.Workers.Run(p)
+}
+
+// Urgent is for the pool of workers.
+func (p *partsToken) Urgent() bool { return false }
+
+// Do refuses the request unless the token is good.
+func (p *partsToken) Do(bool) {
+	room := p.conn.limiterFor(p.endpoint)
+	defer room.Done()
+	defer room.Release()
+	if err := p.verify(); err != nil {
+		p.conn.unfinished.refuse(p.name, p.kept, err)
+	}
+}
+
+func (p *partsToken) verify() (err error) {
+	defer func() {
+		if reason := recover(); reason != nil { // no token ends the process
+			err = crash(reason)
+		}
+	}()
+	ctx, cancel := context.WithDeadline(p.conn.base, p.until)
+	defer cancel()
+	_, err = p.conn.identify(ctx, p.token, p.endpoint)
+	return err
 }

@@ -9,54 +9,77 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/internal/fragment"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
-// shortCircuit keeps a call in the process if an instance there serves it, and passes the message itself instead of its
-// text. Neither side changes a message after it was passed.
-type shortCircuit struct {
-	caller *Conn
-	beyond transport          // for all other calls
-	check  *shortCircuitCheck // nil outside of tests
+// deliver is for [client.Config]: it keeps a call in the process if an instance there serves it, and passes the message itself instead of
+// its text. Neither side changes a message after it was passed.
+func (c *Conn) deliver(ctx context.Context, request *client.Outgoing) (delivered bool, err error) {
+	call, isCall := request.Values.(*clientCall)
+	if !isCall { // the client itself asks
+		call = &clientCall{Outgoing: *request}
+	}
+	switch {
+	case c.answersItself(ctx, request):
+		delivered, err = true, c.deliverToSelf(call)
+	case c.circuit:
+		delivered, err = c.deliverLocally(call)
+	}
+	if request.Local = delivered; delivered || err != nil {
+		return delivered, err
+	}
+	return false, c.write(call)
 }
 
-func (s *shortCircuit) send(ctx context.Context, request *clientCall) error {
-	if delivered, err := s.deliver(request); delivered || err != nil {
-		return err
-	}
-	if err := s.caller.write(request); err != nil {
-		return err
-	}
-	return s.beyond.send(ctx, request)
+// answersItself reports whether a handler of this connection, which is closing, calls its own host: there are no subscriptions any more
+// that could bring the request.
+func (c *Conn) answersItself(ctx context.Context, request *client.Outgoing) bool {
+	h := callctx.Of(ctx)
+	return h != nil && h.Owner == c && c.isClosing() && (request.Address.Host == c.host || request.Address.Host == c.ownHost)
 }
 
-// deliver passes a request to an instance that serves its address; false if there is none. An instance that was picked
-// cannot be removed before it has received the request, so that Close waits for the handler.
-func (s *shortCircuit) deliver(request *clientCall) (bool, error) {
-	local := s.caller.shared.local
+func (c *Conn) deliverToSelf(call *clientCall) error {
+	if err := c.write(call); err != nil {
+		return err
+	}
+	in := c.newServerCall()
+	in.Address, in.through, in.back, in.own = call.Address, &c.direct, localReplier{c}, true
+	in.copied(call)
+	if c.receive(in, nil) {
+		c.broker.Workers.Run(in)
+	}
+	return nil
+}
+
+// deliverLocally passes a call to an instance that serves its address; false if there is none. An instance that was picked cannot be
+// removed before it has received the call, so that Close waits for the handler.
+func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
+	local := c.shared.local
 	local.mu.RLock()
 	defer local.mu.RUnlock()
-	callee, found := local.pickLocked(s.caller.plane, request.address)
+	callee, found := local.pickLocked(c.plane, call.Address)
 	if callee == nil {
 		return false, nil
 	}
 	in := callee.newServerCall()
-	in.Address, in.through, in.back, in.match = request.address, &callee.direct, localReplier{s.caller}, found
-	if request.given != nil && (callee.bodies || !in.copyArgs(request.given, callee.unfinished.limit)) {
-		if err := s.caller.write(request); err != nil {
+	in.Address, in.through, in.back, in.match = call.Address, &callee.direct, localReplier{c}, found
+	if call.given != nil && (callee.bodies || !in.copyArgs(call.given, callee.maxMessage)) {
+		if err := c.write(call); err != nil {
 			return false, err
 		}
 	}
-	in.copied(request)
-	request.local = true
+	in.copied(call)
 	if in.given != nil && !in.endpoint.unseen {
-		request.reusable = false // an interceptor there may answer before the handler has returned, which still uses the values
+		call.reusable = false // an interceptor there may answer before the handler has returned, which still uses the values
 	}
-	if s.check != nil {
-		request.reusable = false // its answer is checked, too
-		in.back = checkedReplier{in.back, s.check, request}
-		s.check.message(s.caller, in, request)
+	if c.check != nil {
+		call.reusable = false // its answer is checked, too
+		in.back = checkedReplier{in.back, c.check, call}
+		c.check.message(c, in, call)
 	}
 	if callee.receive(in, nil) {
 		callee.broker.Workers.Run(in)
@@ -76,7 +99,7 @@ type localReplier struct{ caller *Conn }
 
 func (r localReplier) reply(to *serverCall, _ *wire.ResponseHead, response *wire.Response) error {
 	to.lent = to.lent || response == &to.response
-	r.caller.pending.deliver(response)
+	r.caller.client.Deliver(response)
 	return nil
 }
 
@@ -159,7 +182,7 @@ type none struct{}
 // newRequest returns the request of a call, with Go values if it may stay in the process. The caller then sets
 // given.results.
 func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
-	if !c.circuit || c.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.shared.local.serves(c.plane, to.template.address.Host) {
+	if !c.circuit || c.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.shared.local.serves(c.plane, to.template.Address.Host) {
 		return to.request(arguments)
 	}
 	request := to.withBody(nil)
@@ -167,7 +190,7 @@ func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
 		arguments = map[string]any(args)
 	}
 	request.given = unused[localValues](&c.shared.spare.givens)
-	request.given.to, request.given.arguments, request.given.limit = to, arguments, c.unfinished.limit
+	request.given.to, request.given.arguments, request.given.limit = to, arguments, c.maxMessage
 	return request, nil
 }
 
@@ -188,7 +211,7 @@ func (c *Conn) write(request *clientCall) error {
 	} else {
 		request.Header = slices.Concat(written.Header, request.Header) // fields added by the chain of calls
 	}
-	return c.limitMessage(request.Body)
+	return fragment.CheckBody(request.Body, c.maxMessage)
 }
 
 // copyArgs copies the arguments of a request for its endpoint; false if they have to travel as text.
@@ -211,7 +234,7 @@ func (in *serverCall) copyResults(out reflect.Value) bool {
 		return false
 	}
 	before := g.check.copied(g.results)
-	if !in.endpoint.mapped.GiveValues(out, g.results, g.anyCase, min(g.limit, in.conn.unfinished.limit)) {
+	if !in.endpoint.mapped.GiveValues(out, g.results, g.anyCase, min(g.limit, in.conn.maxMessage)) {
 		return false
 	}
 	if g.check != nil {

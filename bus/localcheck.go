@@ -87,11 +87,11 @@ func (k *shortCircuitCheck) request(sent *clientCall) error {
 	if err != nil {
 		return found.lost(err)
 	}
-	address, err := addressOf(read, sent.subject)
+	address, err := addressOf(read, sent.Subject)
 	if err != nil {
 		return found.lost(err)
 	}
-	found.part("address", sent.address, address)
+	found.part("address", sent.Address, address)
 	found.part("method", sent.Method, read.Method)
 	found.part("target", sent.Target, read.Target)
 	found.part("host", sent.Host, read.Host)
@@ -146,11 +146,11 @@ type comparison struct {
 }
 
 func callName(of *clientCall) string {
-	host := of.address.Host
-	if of.address.Port != subject.PublicPort {
-		host += ":" + strconv.Itoa(of.address.Port)
+	host := of.Address.Host
+	if of.Address.Port != subject.PublicPort {
+		host += ":" + strconv.Itoa(of.Address.Port)
 	}
-	return of.address.Method + " https://" + host + of.address.Path
+	return of.Address.Method + " https://" + host + of.Address.Path
 }
 
 // lost returns the error for a message that cannot be compared.

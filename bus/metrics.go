@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -51,10 +52,10 @@ func (x *Exchange) callee(err error) (host string, certain bool) {
 	}
 	taker := x.out.taker
 	if failed, ok := errors.AsType[*Error](err); ok {
-		taker = peer{failed.Host, failed.ID}
+		taker = client.Peer{Host: failed.Host, ID: failed.ID}
 	}
-	if joins(x.Host, taker.id, taker.host) {
-		return taker.host, true
+	if taker.IsCalled(x.Host) {
+		return taker.Host, true
 	}
 	return x.Host, x.Answers > 0
 }
@@ -111,7 +112,7 @@ func (m *meters) made(host string, x *Exchange) *meter {
 		return nil
 	}
 	to, others, limit := callee{host, x.Port}, callee{host: metrics.Others}, maxMeters/2
-	if x.Answers > 0 || x.Response != nil && !x.out.absent {
+	if x.Answers > 0 || x.Response != nil && !x.out.NotServed {
 		limit = maxMeters
 	}
 	if host == metrics.Others {

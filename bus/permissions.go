@@ -303,7 +303,7 @@ func (l *callees) note(called subject.Address, response *wire.Response) {
 		return
 	}
 	_, parent, _ := strings.Cut(called.Host, ".")
-	isInstance := response != nil && joins(called.Host, response.FromID, response.FromHost)
+	isInstance := response != nil && subject.Joins(called.Host, response.FromID, response.FromHost)
 	if isInstance {
 		to.host = response.FromHost
 	}

@@ -2,12 +2,12 @@ package bus
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -122,28 +122,8 @@ func WithAllowResponses() ConnectOption {
 
 // backTo returns the subject for the answer to a request, for a sender that subscribes to response.
 func (c *Conn) backTo(response string, request *wire.Request, message *nats.Msg) string {
-	if c.allowResponses && joins(message.Reply, response, request.MsgID) {
+	if c.allowResponses && subject.Joins(message.Reply, response, request.MsgID) {
 		return message.Reply // only this form: an answer to any other subject would be published in our name
 	}
 	return response
-}
-
-var (
-	errForgeable = errors.New("a connection with bus.WithAllowResponses accepts no answer on its response subject; " +
-		"the service that answers must use that option, too")
-	errOtherMessage = errors.New("the message id of the answer is not the last token of the subject that it was published to")
-)
-
-// rightPlace returns an error if an ack or a response came on a wrong subject.
-func (c *Conn) rightPlace(response *wire.Response, published string) error {
-	switch {
-	case joins(published, c.nats.response, response.MsgID):
-		return nil
-	case published != c.nats.response:
-		return errOtherMessage
-	case c.allowResponses:
-		return errForgeable
-	default:
-		return nil
-	}
 }

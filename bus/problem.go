@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap"
@@ -142,6 +143,17 @@ func isProblem(response *wire.Response) bool {
 // response returns the response of a service that answers with the error.
 func (e *Error) response() *wire.Response {
 	return &wire.Response{Status: e.Status, Header: e.header(), Body: e.body()}
+}
+
+// notServedResponse is for [client.Config]: what the instance that was asked would have answered itself, had the broker delivered the
+// request.
+func notServedResponse(request *client.Outgoing, methods []string, by client.Peer) *wire.Response {
+	refused := notFoundError(request.Address, methods)
+	refused.Host, refused.ID, refused.MsgID = by.Host, by.ID, request.MsgID
+	refused.TraceID, refused.Path = traceIDOf(request.Header), request.Address.Path
+	response := refused.response()
+	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = wire.OpRes, by.Host, by.ID, request.MsgID, by.Host
+	return response
 }
 
 // encodeError returns the response for an error of an internal package.

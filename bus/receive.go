@@ -1,10 +1,19 @@
 package bus
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -37,9 +46,9 @@ type serverCall struct {
 // arrival is the part of a request that a handler may keep: its context, and what that refers to.
 type arrival struct {
 	serving callctx.Handler
-	place   int                     // in inflight
-	read    wire.Request            // what Request points to
-	fields  [usualFields]wire.Field // of read, unless it has more
+	place   int                              // in inflight
+	read    wire.Request                     // what Request points to
+	fields  [natsconn.UsualFields]wire.Field // of read, unless it has more
 }
 
 // subscribedRoute says why a message was delivered. The zero value stands for messages to this very instance.
@@ -150,7 +159,7 @@ func (c *Conn) validate(in *serverCall, err error) error {
 	case c.router.bypassesClaims(in.Address, in.match):
 		return notFoundError(in.Address, nil)
 	default:
-		return c.limitMessage(in.Request.Body)
+		return fragment.CheckBody(in.Request.Body, c.maxMessage)
 	}
 }
 
@@ -261,4 +270,142 @@ func (in *serverCall) expired() error {
 	default:
 		return nil
 	}
+}
+
+// receiverOf returns the receiver of a subscription for requests.
+func (c *Conn) receiverOf(through subscribedRoute) natsconn.Receiver {
+	return func(message *nats.Msg, reader *wire.Reader) worker.Job {
+		if in := c.receiveRequest(message, reader, &through); in != nil {
+			return in
+		}
+		return nil
+	}
+}
+
+// receiveRequest takes what arrives for an endpoint, through the subscription that was made for it.
+func (c *Conn) receiveRequest(message *nats.Msg, reader *wire.Reader, through *subscribedRoute) *serverCall {
+	in := c.newServerCall()
+	in.through, in.size, in.back = through, len(message.Data), brokerReplier{c.broker}
+	request := in.Request
+	err := reader.ParseRequest(message.Data, request)
+	to, known := c.callers.responseSubject(request, through.ofFramework())
+	if !known || request.MsgID == "" {
+		c.drop(message.Subject, cmp.Or(err, errNoSender))
+		if known {
+			c.answerNameless(in, to, err)
+		}
+		return nil
+	}
+	if err == nil && request.Fragment.Number > 1 {
+		return c.unfinished.add(request, message.Subject, len(message.Data))
+	}
+	if err != nil && c.unfinished.noteMalformed(request, message.Subject, err) {
+		return nil
+	}
+	in.backTo = c.backTo(to, request, message)
+	switch {
+	case err != nil:
+		in.Address.Path = pathOf(request.Target) // for the answer
+	case through.plain(c, request):
+		in.Address, in.match = through.address(c), through.match()
+	default:
+		in.Address, err = addressOf(request, message.Subject)
+		if through.endpoint != nil && through.endpoint.source != "" { // on a host that is not ours
+			in.match = through.match()
+		}
+	}
+	if !c.receive(in, err) {
+		return nil
+	}
+	return in
+}
+
+// answerNameless tells the sender of a request what is wrong with it, if it has no valid message id: the response has none,
+// either, and no ack comes before it. Where answers are allowed only on the reply subject, which ends with the id, there is
+// none.
+func (c *Conn) answerNameless(in *serverCall, to string, err error) {
+	if c.allowResponses {
+		return
+	}
+	in.backTo = to
+	c.respond(in, c.completeError(in, unsent(err)).response())
+}
+
+var errNoSender = errors.New("the message must have a valid Bus-From-Host and Bus-From-Id")
+
+// addressOf returns the address that a request was published to. The subject decides, because the broker's permissions are
+// about subjects; a request that says otherwise is refused.
+func addressOf(request *wire.Request, published string) (subject.Address, error) {
+	_, rest, _ := strings.Cut(published, ".")
+	digits, _, _ := strings.Cut(rest, ".")
+	port, err := strconv.Atoi(digits)
+	if err != nil {
+		return subject.Address{}, newError(http.StatusBadRequest, ExecutedNo, err, "nothing is served on port %s", digits)
+	}
+	host, named, hasPort := strings.Cut(request.Host, ":")
+	if hasPort && named != digits {
+		return subject.Address{}, newError(http.StatusBadRequest, ExecutedNo, nil,
+			"the Host header names port %s, but the message was published to port %d", named, port)
+	}
+	path := pathOf(request.Target)
+	address := subject.Address{Port: port, Host: subject.LowerHost(host), Method: request.Method, Path: path}
+	plane, _, _ := strings.Cut(published, ".")
+	said, err := address.Subject(plane)
+	if err != nil {
+		return address, err
+	}
+	if said != published {
+		return address, newError(http.StatusBadRequest, ExecutedNo, nil,
+			"the request says %s %s on host %s, but was published to %s", request.Method, path, request.Host, published)
+	}
+	return address, nil
+}
+
+func pathOf(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return path
+}
+
+// senderKey is the instance that sent a request.
+type senderKey struct{ host, id string }
+
+// callers caches the response subjects of callers, so that they are not built for each request.
+type callers struct {
+	plane string
+
+	mu       sync.RWMutex // protects subjects
+	subjects map[senderKey]string
+}
+
+// maxCallers bounds the cache. When it is full it is emptied.
+const maxCallers = 4096
+
+func newCallers(plane string) *callers {
+	return &callers{plane: plane, subjects: make(map[senderKey]string)}
+}
+
+// responseSubject returns where the sender of a request listens; false if the request does not name a valid one. A sender that
+// only greets, as every instance does, is not cached.
+func (c *callers) responseSubject(request *wire.Request, greets bool) (string, bool) {
+	from := senderKey{request.FromHost, request.FromID}
+	c.mu.RLock()
+	to, known := c.subjects[from]
+	c.mu.RUnlock()
+	if known {
+		return to, true
+	}
+	if subject.CheckHost(from.host) != nil || subject.CheckID(from.id) != nil {
+		return "", false
+	}
+	to = subject.Response(c.plane, from.host, from.id)
+	if greets {
+		return to, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.subjects) >= maxCallers {
+		clear(c.subjects)
+	}
+	c.subjects[senderKey{strings.Clone(from.host), strings.Clone(from.id)}] = to // not a piece of a whole message
+	return to, true
 }

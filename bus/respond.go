@@ -6,9 +6,14 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -67,12 +72,12 @@ func notFoundError(address subject.Address, methods []string) *Error {
 
 // acknowledge tells the caller that its request has arrived, before any queueing.
 func (c *Conn) acknowledge(in *serverCall) {
-	ack := c.shared.spare.newResponse()
+	ack := c.broker.Response()
 	ack.Status, ack.OpCode = http.StatusAccepted, wire.OpAck
 	if err := c.reply(in, ack); err != nil {
 		c.logLost(in, "ack", err)
 	}
-	c.shared.spare.reuseResponse(ack) // no code keeps it
+	c.broker.FreeResponse(ack) // no code keeps it
 }
 
 // limitResponseSize is the [Interceptor] that makes an error of a response that is too large, as those that stand around have to see it as
@@ -91,10 +96,10 @@ func (c *Conn) limitResponseSize(next CallFunc) CallFunc {
 
 // limitResponse refuses what is too large for this connection, or for any.
 func (c *Conn) limitResponse(response *wire.Response) error {
-	if err := fits(0, response.Header); err != nil {
+	if err := fragment.CheckHead(0, response.Header); err != nil {
 		return err
 	}
-	return c.limitMessage(response.Body)
+	return fragment.CheckBody(response.Body, c.maxMessage)
 }
 
 // cannotBeSent is what the caller gets in place of a response that is too large: it has not made it so.
@@ -172,4 +177,60 @@ func (c *Conn) awaitBroker(in *serverCall) {
 	ctx, cancel := context.WithDeadline(c.base, in.serving.Ends)
 	defer cancel()
 	c.broker.AwaitReturn(ctx) // while there is no broker the response is lost, and respond logs it
+}
+
+// replier carries acks and responses back to the instances that sent the requests.
+type replier interface {
+	// reply sends a response. head is its prepared beginning, nil for none.
+	reply(to *serverCall, head *wire.ResponseHead, response *wire.Response) error
+}
+
+// brokerReplier answers on the response subjects of the senders.
+type brokerReplier struct{ broker *natsconn.Conn }
+
+// reply answers a request.
+func (b brokerReplier) reply(to *serverCall, head *wire.ResponseHead, response *wire.Response) error {
+	sent, err := b.publishResponse(to, head, response)
+	if !sent && err == nil {
+		return b.replyInParts(to, response)
+	}
+	return err
+}
+
+// publishResponse publishes an ack, a response, or a fragment of one; fits is false if it is too large for one message. The response of a handler waits for room until the time of
+// its request is over. Others come from the goroutine that takes messages in, and wait for nothing.
+func (b brokerReplier) publishResponse(to *serverCall, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
+	if b.broker.Exceeds(len(response.Body)) {
+		return false, nil
+	}
+	buffer := b.broker.Buffer()
+	if head != nil {
+		*buffer = head.AppendResponse((*buffer)[:0], response)
+	} else {
+		*buffer = wire.AppendResponse((*buffer)[:0], response)
+	}
+	if response.OpCode == wire.OpAck || to.conn == nil {
+		return b.broker.SendNow(to.backTo, buffer)
+	}
+	left := time.Until(to.serving.Ends)
+	return b.broker.Send(to.conn.base, left, to.backTo, "", buffer)
+}
+
+// replyInParts sends a response that does not fit one message.
+func (b brokerReplier) replyInParts(to *serverCall, response *wire.Response) error {
+	cut, err := fragment.PlanResponse(response, b.broker.MaxPayload())
+	if err != nil {
+		return err
+	}
+	for number := 1; number <= cut.Count; number++ {
+		fits, err := b.publishResponse(to, nil, cut.Response(number, response))
+		if err == nil && !fits {
+			err = status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, nats.ErrMaxPayload,
+				"the broker's message limit changed to %d bytes while a large response was being sent", b.broker.MaxPayload())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

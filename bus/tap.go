@@ -90,7 +90,7 @@ func (x *Exchange) answered(err error) bool {
 		failed := asError(err)
 		return failed.Host != "" && failed.Executed != ExecutedUnknown // unknown: the instance took the call, but has not answered
 	}
-	return x.Response == nil || x.Response.FromID != "" && !x.out.absent
+	return x.Response == nil || x.Response.FromID != "" && !x.out.NotServed
 }
 
 // keep adds a call. When the latest read is too long ago, it drops all of them instead.

@@ -178,3 +178,27 @@ func ArrivedResponse(sent *wire.Response, payload int) (*wire.Response, error) {
 	read.Body, read.Fragment = body, wire.Fragment{}
 	return read, nil
 }
+
+// CheckHead returns an error for a head that no instance would accept, on either transport: see [wire.MaxHeadBytes]. rest is the size of
+// what stands in the head besides the header, in bytes.
+func CheckHead(rest int, header wire.Header) error {
+	const ownBytes, ownFields = 2 << 10, 16 // what the bus adds, and some
+	size := ownBytes + rest
+	for _, field := range header {
+		size += len(field.Name) + len(field.Value) + len(": \r\n")
+	}
+	if size <= wire.MaxHeadBytes && len(header)+ownFields <= wire.MaxFields {
+		return nil
+	}
+	return status.Errorf(http.StatusRequestHeaderFieldsTooLarge, status.ExecutedNo, nil, "the head has %d fields and about %d bytes; the limits are %d and %d",
+		len(header)+ownFields, size, wire.MaxFields, wire.MaxHeadBytes)
+}
+
+// CheckBody returns an error for a body that is larger than the limit of a connection, whichever way it travels.
+func CheckBody(body []byte, limit int) error {
+	if len(body) <= limit {
+		return nil
+	}
+	return status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil,
+		"a body of %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes", len(body), limit)
+}

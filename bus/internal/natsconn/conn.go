@@ -37,6 +37,7 @@ type Conn struct {
 	writer     atomic.Pointer[batch.Conn] // what a connection of our own writes to; nil if nats.go writes to the socket itself
 	turns      chan struct{}              // room for the one goroutine that waits to publish
 	buffers    sync.Pool                  // of *[]byte
+	responses  sync.Pool                  // of *wire.Response
 	quiet      testbroker.Quiet           // nil unless the broker is one
 	dispatcher *dispatcher
 	state      *connState
@@ -113,17 +114,6 @@ func (c *Conn) Backlog() *worker.Backlog { return c.dispatcher.handlers }
 // stalledAfter is how long a broker may accept nothing of what there is to send before it counts as stalled. Then the connection is
 // not healthy, and acks do not wait in memory any more.
 const stalledAfter = time.Second
-
-// Buffer returns an empty buffer to write a message in.
-func (c *Conn) Buffer() *[]byte {
-	if used, ok := c.buffers.Get().(*[]byte); ok {
-		return used
-	}
-	return new([]byte)
-}
-
-// maxPooled is the largest buffer that is kept for the next message.
-const maxPooled = 1 << 20
 
 // Send publishes the content of a buffer from [Conn.Buffer], and takes the buffer back: nats.go copies it. It waits for room until ctx
 // ends or within has passed. fits is false if the content is too large for one message of the broker, or there is an error. After an

@@ -1,4 +1,4 @@
-package bus
+package client
 
 import (
 	"context"
@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
 // pendingMulticast collects the acks and the responses of one multicast. An ack does not wake the caller. A slot serves one call
 // after the other.
 type pendingMulticast struct {
-	host  string // of those who may answer; "all" for an event, which any host may answer
-	call  clientCall
-	conn  *Conn
-	known map[string]int // who answered the last time, and their places among members; not changed
-	began time.Time
-	ends  time.Time     // of the time budget
-	news  chan struct{} // room for one: there is something to take, or all that have acked have answered
+	host   string // of those who may answer; "all" for an event, which any host may answer
+	call   Outgoing
+	client *Client
+	known  map[string]int // who answered the last time, and their places among members; not changed
+	began  time.Time
+	ends   time.Time     // of the time budget
+	news   chan struct{} // room for one: there is something to take, or all that have acked have answered
 
 	timer *time.Timer // of the caller, as all of this paragraph
 	set   time.Time   // what the timer is set to; zero when it does not run
@@ -27,7 +28,7 @@ type pendingMulticast struct {
 
 	mu           sync.Mutex     // protects all below
 	members      []member       // those who are known come first
-	strangers    map[string]int // the places of all others, by name
+	unexpected   map[string]int // the places of all others, by name
 	acked        int            // of the members
 	answered     int            // of them
 	missing      int            // those known who have not answered
@@ -39,22 +40,22 @@ type pendingMulticast struct {
 	doubts       bool // there may be others than those known
 	sealed       bool // the call has ended
 
-	haste
+	earlyEnd
 }
 
 // member is a responder, as one call sees it.
 type member struct {
-	ack             peer // who has acked
+	ack             Peer // who has acked
 	acked, answered bool
 }
 
 // expectAll says who has to answer before the call is complete.
-func (s *pendingMulticast) expectAll(before memory) {
+func (s *pendingMulticast) expectAll(before knowledge) {
 	s.known, s.missing = before.names, len(before.names)
 	for range before.names {
 		s.members = append(s.members, member{})
 	}
-	s.hasty = before.hasty && s.conn.broker.NATS().ConnectedClusterName() == ""
+	s.endsEarly = before.endsEarly && !s.client.broker.IsClustered()
 }
 
 func (s *pendingMulticast) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
@@ -78,28 +79,28 @@ func (s *pendingMulticast) placeLocked(response *wire.Response) int {
 	var room [128]byte
 	name := appendResponderName(room[:0], response)
 	at, met := s.findLocked(name)
-	if met && s.members[at].acked && s.members[at].ack != senderOf(response) {
+	if met && s.members[at].acked && s.members[at].ack != SenderOf(response) {
 		name = appendInstanceName(room[:0], response)
 		at, met = s.findLocked(name)
 	}
 	if met {
 		return at
 	}
-	if len(s.strangers) >= maxResponders {
+	if len(s.unexpected) >= maxResponders {
 		return -1
 	}
-	if s.strangers == nil {
-		s.strangers = make(map[string]int)
+	if s.unexpected == nil {
+		s.unexpected = make(map[string]int)
 	}
 	at = len(s.members)
-	s.strangers[string(name)], s.members = at, append(s.members, member{})
+	s.unexpected[string(name)], s.members = at, append(s.members, member{})
 	return at
 }
 
 // findLocked returns the place of a name.
 func (s *pendingMulticast) findLocked(name []byte) (at int, met bool) {
 	if at, met = s.known[string(name)]; !met {
-		at, met = s.strangers[string(name)]
+		at, met = s.unexpected[string(name)]
 	}
 	return at, met
 }
@@ -107,10 +108,10 @@ func (s *pendingMulticast) findLocked(name []byte) (at int, met bool) {
 // heardLocked notes that a member owes a response.
 func (s *pendingMulticast) heardLocked(at int, response *wire.Response) {
 	if from := &s.members[at]; !from.acked {
-		from.acked, from.ack = true, senderOf(response)
+		from.acked, from.ack = true, SenderOf(response)
 		s.acked++
 		s.lastAck = time.Now()
-		s.direct = joins(s.host, response.FromID, response.FromHost)
+		s.direct = subject.Joins(s.host, response.FromID, response.FromHost)
 	}
 }
 
@@ -139,7 +140,7 @@ func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *status
 	if s.sealed || failed.Host == "" || failed.ID == "" {
 		return
 	}
-	at := slices.IndexFunc(s.members, func(m member) bool { return m.owes() && m.ack == senderOf(response) })
+	at := slices.IndexFunc(s.members, func(m member) bool { return m.owes() && m.ack == SenderOf(response) })
 	if at < 0 { // it has not acked; else its queue need not be known
 		at = s.placeLocked(response)
 	}
@@ -162,7 +163,7 @@ func (s *pendingMulticast) settleLocked(at int, came outcome) {
 }
 
 // lose notes that an instance that has acked is gone.
-func (s *pendingMulticast) lose(gone peer) {
+func (s *pendingMulticast) lose(gone Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, each := range s.members {
@@ -175,14 +176,14 @@ func (s *pendingMulticast) lose(gone peer) {
 func (m member) owes() bool { return m.acked && !m.answered }
 
 // unanswered returns the instances that have acked and not answered.
-func (s *pendingMulticast) unanswered() []peer {
+func (s *pendingMulticast) unanswered() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.owed()
 }
 
 // owed is owing with the lock held.
-func (s *pendingMulticast) owed() (instances []peer) {
+func (s *pendingMulticast) owed() (instances []Peer) {
 	for _, each := range s.members {
 		if each.owes() {
 			instances = append(instances, each.ack)
@@ -198,14 +199,14 @@ func (s *pendingMulticast) noResponders() {
 	s.wake()
 }
 
-// denied believes that the broker has refused the request, unless an instance has acked it.
+// denied confirmQuiet that the broker has refused the request, unless an instance has acked it.
 func (s *pendingMulticast) denied(subject string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if subject != s.call.subject || s.noSubscriber || s.acked > 0 {
+	if subject != s.call.Subject || s.noSubscriber || s.acked > 0 {
 		return
 	}
-	failed := s.conn.broker.Forbidden(subject)
+	failed := s.client.broker.Forbidden(subject)
 	failed.MsgID = s.call.MsgID
 	s.noSubscriber, s.inbox = true, append(s.inbox, outcome{failed: failed})
 	s.wake()
@@ -221,11 +222,11 @@ func (s *pendingMulticast) wake() {
 // multicastProbe is to a multicast what unicastProbe is to a unicast call: it asks whether the instances that owe an
 // answer are still there. All its methods are called only by the caller.
 type multicastProbe struct {
-	conn    *Conn
-	slot    *pendingMulticast
-	due     time.Time // of the next round
-	outage  <-chan struct{}
-	*prober // nil before the first question
+	client *Client
+	call   *pendingMulticast
+	due    time.Time // of the next round
+	outage <-chan struct{}
+	*probe // nil before the first question
 }
 
 // round asks when it is due.
@@ -233,9 +234,9 @@ func (p *multicastProbe) round() {
 	if time.Until(p.due) > 0 {
 		return
 	}
-	if owing := p.slot.unanswered(); len(owing) > 0 {
-		if p.prober == nil {
-			p.prober = p.conn.newProber()
+	if owing := p.call.unanswered(); len(owing) > 0 {
+		if p.probe == nil {
+			p.probe = p.client.newProbe()
 		}
 		p.ask(owing)
 	}
@@ -245,9 +246,9 @@ func (p *multicastProbe) round() {
 // review looks at the broker's answers: an instance that is lost becomes an outcome, and one that may be is asked again
 // soon.
 func (p *multicastProbe) review() {
-	lost, suspects := p.prober.review()
+	lost, suspects := p.probe.review()
 	for _, instance := range lost {
-		p.slot.lose(instance)
+		p.call.lose(instance)
 	}
 	if suspects {
 		p.due = time.Now().Add(probeAgain)
@@ -260,52 +261,52 @@ const (
 	// multicastQuiet is how long after an ack no new one must have come before a caller concludes that all instances have acked.
 	multicastQuiet = 250 * time.Millisecond
 
-	// hastyQuiet is the shortest time that is enough if nothing speaks for more.
-	hastyQuiet = 12 * time.Millisecond
+	// earliestQuiet is the shortest time that is enough if nothing speaks for more.
+	earliestQuiet = 12 * time.Millisecond
 
-	// hastyFactor times as long as the slowest ack took, a hasty caller listens for another one.
-	hastyFactor = 8
+	// quietFactor times as long as the slowest ack took, a endsEarly caller listens for another one.
+	quietFactor = 8
 )
 
-// haste lets a first call end before it has been quiet for [multicastQuiet]. The lock of the slot protects it.
-type haste struct {
-	hasty bool
-	lag   time.Duration // by how much this process, or the broker, was late when the caller looked at the clock
-	long  bool          // it has been quiet for [multicastQuiet], and everything that came until then has been looked at
+// earlyEnd lets a first call end before it has been quiet for [multicastQuiet]. The lock of the slot protects it.
+type earlyEnd struct {
+	endsEarly bool
+	lag       time.Duration // by how much this process, or the broker, was late when the caller looked at the clock
+	long      bool          // it has been quiet for [multicastQuiet], and everything that came until then has been looked at
 }
 
-// silenceLocked is how long no new ack must have come. As long as there is none at all, it is what a unicast call waits: the
+// quietPeriodLocked is how long no new ack must have come. As long as there is none at all, it is what a unicast call waits: the
 // broker would have said so if no instance had got the request.
-func (s *pendingMulticast) silenceLocked() time.Duration {
+func (s *pendingMulticast) quietPeriodLocked() time.Duration {
 	if s.acked == 0 {
-		return max(multicastQuiet, s.conn.ackWait)
+		return max(multicastQuiet, s.client.config.AckWait)
 	}
-	if !s.hasty {
+	if !s.endsEarly {
 		return multicastQuiet
 	}
 	slowest := max(s.lastAck.Sub(s.began), s.lag)
-	return min(max(hastyQuiet, hastyFactor*slowest), multicastQuiet)
+	return min(max(earliestQuiet, quietFactor*slowest), multicastQuiet)
 }
 
 // quietFrom is when it will have been quiet for long enough, unless something comes.
 func (s *pendingMulticast) quietFrom() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lastAck.Add(s.silenceLocked())
+	return s.lastAck.Add(s.quietPeriodLocked())
 }
 
-// believes finds out whether it has really been quiet, or this process or the broker was slow; false if the call has to be
+// confirmQuiet finds out whether it has really been quiet, or this process or the broker was slow; false if the call has to be
 // looked at again.
-func (s *pendingMulticast) believes(ctx context.Context) bool {
+func (s *pendingMulticast) confirmQuiet(ctx context.Context) bool {
 	due := s.quietFrom()
 	caughtUp := s.catchUp(ctx)
-	trusted := caughtUp && s.conn.responders.areAll(s.host, s.instances())
+	trusted := caughtUp && s.client.responders.areAll(s.host, s.instances())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hasty = s.hasty && trusted
+	s.endsEarly = s.endsEarly && trusted
 	s.lag = max(s.lag, time.Since(due))
-	quiet := !time.Now().Before(s.lastAck.Add(s.silenceLocked()))
-	s.long = quiet && caughtUp && !s.hasty
+	quiet := !time.Now().Before(s.lastAck.Add(s.quietPeriodLocked()))
+	s.long = quiet && caughtUp && !s.endsEarly
 	return quiet
 }
 
@@ -313,16 +314,16 @@ func (s *pendingMulticast) believes(ctx context.Context) bool {
 func (s *pendingMulticast) catchUp(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, earlier(s.ends, time.Now().Add(multicastQuiet)))
 	defer cancel()
-	if s.conn.broker.Flush(ctx) != nil {
+	if s.client.broker.Flush(ctx) != nil {
 		return false
 	}
-	s.conn.broker.Barrier(ctx)
+	s.client.broker.Barrier(ctx)
 	return ctx.Err() == nil
 }
 
 // presentInstances returns the instances of the host that seem to be there; nil if the call has not listened for long, or cannot
 // tell, as one instance acks for a queue.
-func (s *pendingMulticast) presentInstances() []peer {
+func (s *pendingMulticast) presentInstances() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, queued := s.findLocked([]byte(s.host)); queued || !s.long {
@@ -332,14 +333,14 @@ func (s *pendingMulticast) presentInstances() []peer {
 }
 
 // instances returns who has acked.
-func (s *pendingMulticast) instances() []peer {
+func (s *pendingMulticast) instances() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.heardFrom()
 }
 
 // heardFrom is instances with the lock held.
-func (s *pendingMulticast) heardFrom() (acked []peer) {
+func (s *pendingMulticast) heardFrom() (acked []Peer) {
 	for _, each := range s.members {
 		if each.acked {
 			acked = append(acked, each.ack)

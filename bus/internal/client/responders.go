@@ -1,10 +1,7 @@
-package bus
+package client
 
 import (
-	"cmp"
-	"hash/maphash"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,23 +13,23 @@ import (
 // waiting for silence. A responder is a queue, or an instance if the endpoint has no queue.
 type responderCache struct {
 	plane      string
-	membership *membership
+	membership *Membership
 
-	mu      sync.Mutex         // protects all below
-	known   map[string]*roster // by subject
+	mu      sync.Mutex               // protects all below
+	known   map[string]*responderSet // by subject
 	hosts   map[string]*hostResponders
 	begun   map[string]multicastCall // recent ones, by message id
 	ordered []string                 // the ids in begun: a ring, once it is full
 	oldest  int                      // of the ring
-	patient bool                     // haste was wrong once: no call is hasty any more
+	patient bool                     // an early end was wrong once: no call ends early any more
 
 	latest atomic.Pointer[string] // host that was heard: most answers come from the same one as the answer before
 
 	unused sync.Pool // of *pendingMulticast
 }
 
-// roster is who has answered at a subject: queue names, numbered from 0.
-type roster struct {
+// responderSet is who has answered at a subject: queue names, numbered from 0.
+type responderSet struct {
 	host  *hostResponders // which has the subject, too
 	names map[string]int
 	lent  bool // a call uses the names: they must not be changed any more
@@ -41,7 +38,7 @@ type roster struct {
 // multicastCall is a multicast that was made.
 type multicastCall struct {
 	host, subject string
-	hasty         bool // it ended before it had been quiet for long
+	endsEarly     bool // it ended before it had been quiet for long
 }
 
 // hostResponders is a host that has answered this connection, or greeted it.
@@ -60,10 +57,10 @@ const (
 	maxResponders    = 4096 // of one subject
 )
 
-func newResponderCache(plane string, census *membership) *responderCache {
+func newResponderCache(plane string, membership *Membership) *responderCache {
 	return &responderCache{
-		plane: plane, membership: census,
-		known: make(map[string]*roster),
+		plane: plane, membership: membership,
+		known: make(map[string]*responderSet),
 		hosts: make(map[string]*hostResponders),
 		begun: make(map[string]multicastCall),
 	}
@@ -85,16 +82,16 @@ func (r *responderCache) hostLocked(name string) *hostResponders {
 	return r.hosts[name]
 }
 
-// memory is what was known of a subject when a multicast to it began.
-type memory struct {
+// knowledge is what was known of a subject when a multicast to it began.
+type knowledge struct {
 	host      *hostResponders
 	greetings int
 	names     map[string]int // numbered from 0; not changed any more
-	hasty     bool           // nothing speaks against haste
+	endsEarly bool           // nothing speaks against an early end
 }
 
 // begin returns what is known of a subject of a host, and remembers the id of the multicast for acks that come late.
-func (r *responderCache) begin(host, subject, id string) memory {
+func (r *responderCache) begin(host, subject, id string) knowledge {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun[id] = multicastCall{host: host, subject: subject}
@@ -105,31 +102,31 @@ func (r *responderCache) begin(host, subject, id string) memory {
 		r.ordered[r.oldest] = id
 		r.oldest = (r.oldest + 1) % maxMulticasts
 	}
-	before := memory{host: r.hostLocked(host)}
+	before := knowledge{host: r.hostLocked(host)}
 	before.greetings = before.host.greetings
 	if known := r.known[subject]; known != nil {
 		known.lent = true
 		before.names = known.names
 	}
-	before.hasty = len(before.names) == 0 && !r.patient
+	before.endsEarly = len(before.names) == 0 && !r.patient
 	return before
 }
 
 // conclude ends a call that has seen all responders, and learns who they are; false if an instance has turned up in the
 // meantime. Whatever comes from then on is late.
-func (r *responderCache) conclude(call *pendingMulticast, before memory) bool {
+func (r *responderCache) conclude(call *pendingMulticast, before knowledge) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if before.host.greetings != before.greetings && call.doubt() {
 		return false
 	}
-	names, hasty, ended := call.seal()
-	if begun, remembered := r.begun[call.call.MsgID]; remembered && hasty {
-		begun.hasty = true
+	names, endsEarly, ended := call.seal()
+	if begun, remembered := r.begun[call.call.MsgID]; remembered && endsEarly {
+		begun.endsEarly = true
 		r.begun[call.call.MsgID] = begun
 	}
 	if names != nil {
-		r.replaceLocked(call.call.subject, before, names)
+		r.replaceLocked(call.call.Subject, before, names)
 	}
 	if there := call.presentInstances(); ended && len(there) > 0 {
 		r.membership.reduce(r.plane, call.host, there)
@@ -139,7 +136,7 @@ func (r *responderCache) conclude(call *pendingMulticast, before memory) bool {
 
 // replaceLocked sets who has answered a multicast that ended. It keeps what was learnt from late acks since that began, and
 // changes nothing if an instance has come or gone since.
-func (r *responderCache) replaceLocked(subject string, before memory, names map[string]int) {
+func (r *responderCache) replaceLocked(subject string, before knowledge, names map[string]int) {
 	if before.host.greetings != before.greetings {
 		return
 	}
@@ -157,7 +154,7 @@ func (r *responderCache) replaceLocked(subject string, before memory, names map[
 			}
 		}
 	}
-	r.known[subject] = &roster{host: before.host, names: names}
+	r.known[subject] = &responderSet{host: before.host, names: names}
 	before.host.subjects[subject] = struct{}{}
 }
 
@@ -172,7 +169,7 @@ func enlist(names map[string]int, name string) {
 func (r *responderCache) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.membership.add(r.plane, senderOf(ack))
+	r.membership.add(r.plane, SenderOf(ack))
 	call := r.begun[ack.MsgID]
 	if !cameFrom(ack, call.host) {
 		return
@@ -184,7 +181,7 @@ func (r *responderCache) late(ack *wire.Response) {
 			return
 		}
 	}
-	if call.hasty {
+	if call.endsEarly {
 		r.patient = true
 	}
 	if known == nil || len(known.names) >= maxResponders {
@@ -197,17 +194,17 @@ func (r *responderCache) late(ack *wire.Response) {
 }
 
 // areAll reports whether these are all the instances of a host that are known to be there. No instance has the host "all".
-func (r *responderCache) areAll(host string, instances []peer) bool {
+func (r *responderCache) areAll(host string, instances []Peer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.patient && r.membership.covered(r.plane, host, instances)
 }
 
 // greeted notes that an instance came or went, and forgets what is known of the subjects of its host, and of "all".
-func (r *responderCache) greeted(by peer, stays bool) {
+func (r *responderCache) greeted(by Peer, stays bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, name := range []string{by.host, subject.HostAll} {
+	for _, name := range []string{by.Host, subject.HostAll} {
 		if known := r.hosts[name]; known != nil {
 			r.forgetSubjects(known)
 		}
@@ -257,126 +254,4 @@ func appendResponderName(to []byte, response *wire.Response) []byte {
 
 func appendInstanceName(to []byte, response *wire.Response) []byte {
 	return append(append(append(to, response.FromID...), '.'), response.FromHost...)
-}
-
-// membership lists the instances that are known to be there: those that acked the greeting of a connection of the link, which goes
-// to every instance of its plane, and those that have greeted since. One that does not ack a multicast within a long silence is
-// taken for dead, until it is heard again. Each takes eight bytes, as a process may meet thousands and call few; two with the
-// same mark are taken for one.
-//
-// A full census forgets all instances of one host, and is unsure of a host that comes afterwards: it may be a forgotten one. The
-// mark of the host itself, without an instance, stands for those that were forgotten, until a call has listened for them.
-type membership struct {
-	seed maphash.Seed
-
-	mu      sync.Mutex // protects all below
-	marks   []uint64   // sorted; the upper half stands for the plane and the host
-	evicted bool       // hosts were forgotten
-}
-
-const maxCensus = 16 << 10
-
-func newMembership() *membership { return &membership{seed: maphash.MakeSeed()} }
-
-func (c *membership) mark(plane string, at peer) uint64 {
-	return c.markHost(plane, at.host) | maphash.String(c.seed, at.id)>>32
-}
-
-func (c *membership) markHost(plane, host string) uint64 {
-	return maphash.Comparable(c.seed, localHost{plane, host}) >> 32 << 32
-}
-
-func (c *membership) markAll(plane string, instances []peer) map[uint64]struct{} {
-	marks := make(map[uint64]struct{}, len(instances))
-	for _, each := range instances {
-		marks[c.mark(plane, each)] = struct{}{}
-	}
-	return marks
-}
-
-func (c *membership) add(plane string, at peer) {
-	host, mark := c.markHost(plane, at.host), c.mark(plane, at)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := slices.BinarySearch(c.marks, mark); known {
-		return
-	}
-	c.makeRoomLocked(2, mark) //nolint:mnd // the host's and the instance's
-	if first, last := c.sectionLocked(host); first == last && c.evicted {
-		c.insertLocked(host)
-	}
-	c.insertLocked(mark)
-}
-
-func (c *membership) insertLocked(mark uint64) {
-	if place, known := slices.BinarySearch(c.marks, mark); !known {
-		c.marks = slices.Insert(c.marks, place, mark)
-	}
-}
-
-// makeRoomLocked forgets hosts until there is room for so many marks. The hash of a mark chooses which hosts.
-func (c *membership) makeRoomLocked(count int, chooses uint64) {
-	for len(c.marks)+count > maxCensus {
-		first, last := c.sectionLocked(c.marks[chooses<<32>>32%uint64(len(c.marks))] >> 32 << 32)
-		c.marks = slices.Delete(c.marks, first, last)
-		c.evicted = true
-	}
-}
-
-func (c *membership) remove(plane string, at peer) {
-	mark := c.mark(plane, at)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if place, known := slices.BinarySearch(c.marks, mark); known {
-		c.marks = slices.Delete(c.marks, place, place+1)
-	}
-}
-
-// covered reports whether the host has known instances, and all of them are among these.
-func (c *membership) covered(plane, host string, by []peer) bool {
-	seen := c.markAll(plane, by)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	first, last := c.sectionLocked(c.markHost(plane, host))
-	for _, mark := range c.marks[first:last] {
-		if _, ok := seen[mark]; !ok {
-			return false
-		}
-	}
-	return first < last
-}
-
-// reduce forgets the instances of the host that are not among these. A host of which the census is unsure has these.
-func (c *membership) reduce(plane, host string, to []peer) {
-	seen := c.markAll(plane, to)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	section := c.markHost(plane, host)
-	first, last := c.sectionLocked(section)
-	unsure := c.evicted && (first == last || c.marks[first] == section)
-	rest := slices.DeleteFunc(c.marks[first:last], func(mark uint64) bool {
-		_, ok := seen[mark]
-		return !ok
-	})
-	c.marks = slices.Delete(c.marks, first+len(rest), last)
-	if !unsure {
-		return
-	}
-	c.makeRoomLocked(len(to), section>>32)
-	for _, each := range to {
-		if each.host == host { // else an instance of its own, or the host "all", was called
-			c.insertLocked(c.mark(plane, each))
-		}
-	}
-}
-
-// sectionLocked returns where the marks of a host begin and end.
-func (c *membership) sectionLocked(host uint64) (first, last int) {
-	sameHost := func(mark, host uint64) int { return cmp.Compare(mark>>32<<32, host) }
-	first, _ = slices.BinarySearchFunc(c.marks, host, sameHost)
-	last = first
-	for last < len(c.marks) && c.marks[last]>>32<<32 == host {
-		last++
-	}
-	return first, last
 }

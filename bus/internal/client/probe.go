@@ -1,4 +1,4 @@
-package bus
+package client
 
 import (
 	"crypto/rand"
@@ -21,14 +21,14 @@ const (
 	probeAgain    = 400 * time.Millisecond // between the first answer that says so and the next question
 )
 
-// prober asks whether the instances that owe one caller an answer are still there. It is made when the first question is
+// probe asks whether the instances that owe one caller an answer are still there. It is made when the first question is
 // due, which few calls see. All its methods but absent are called only by the caller.
-type prober struct {
-	conn *Conn
-	news chan struct{} // room for one: the broker has said that an instance is not there
+type probe struct {
+	client *Client
+	news   chan struct{} // room for one: the broker has said that an instance is not there
 
 	mu    sync.Mutex // protects asked, and what it holds
-	asked map[peer]*question
+	asked map[Peer]*question
 }
 
 // question is what one instance was asked last. The token is its reply subject, as hard to guess as a message id.
@@ -38,46 +38,46 @@ type question struct {
 	suspect bool // what it has said the last time
 }
 
-func (c *Conn) newProber() *prober {
-	return &prober{conn: c, news: make(chan struct{}, 1), asked: make(map[peer]*question)}
+func (c *Client) newProbe() *probe {
+	return &probe{client: c, news: make(chan struct{}, 1), asked: make(map[Peer]*question)}
 }
 
 // ask asks for each instance whether it is there. One that was there the last time is no longer a suspect.
-func (p *prober) ask(instances []peer) {
+func (p *probe) ask(instances []Peer) {
 	for _, instance := range instances {
 		// host and id come from a message, and become part of a subject
-		if subject.CheckHost(instance.host) != nil || subject.CheckID(instance.id) != nil {
+		if subject.CheckHost(instance.Host) != nil || subject.CheckID(instance.ID) != nil {
 			continue
 		}
 		token := p.renew(instance)
-		to := subject.Response(p.conn.plane, instance.host, instance.id)
-		if p.conn.broker.Denies(to) {
+		to := subject.Response(p.client.config.Plane, instance.Host, instance.ID)
+		if p.client.broker.Denies(to) {
 			continue // no probe can be sent: wait for the answer
 		}
-		if err := p.conn.broker.PublishNow(to, p.conn.nats.response+"."+token, nil); err != nil {
-			p.conn.log(p.conn.logger.Debug().Err(err).Str("callee", instance.id+"."+instance.host),
+		if err := p.client.broker.PublishNow(to, p.client.response+"."+token, nil); err != nil {
+			p.client.log(p.client.config.Logger.Debug().Err(err).Str("callee", instance.ID+"."+instance.Host),
 				"cannot ask the broker whether the instance is still there")
 		}
 	}
 }
 
 // renew makes the token of the next question.
-func (p *prober) renew(instance peer) (token string) {
+func (p *probe) renew(instance Peer) (token string) {
 	token = rand.Text()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before, next := p.asked[instance], &question{token: token}
 	if before != nil {
-		p.conn.pending.unwatch(before.token)
+		p.client.pending.unwatch(before.token)
 		next.suspect = before.absent
 	}
 	p.asked[instance] = next
-	p.conn.pending.watch(token, func() { p.absent(next) })
+	p.client.pending.watch(token, func() { p.absent(next) })
 	return token
 }
 
 // absent takes the broker's answer, on the goroutine that reads it.
-func (p *prober) absent(to *question) {
+func (p *probe) absent(to *question) {
 	p.mu.Lock()
 	to.absent = true
 	p.mu.Unlock()
@@ -88,8 +88,8 @@ func (p *prober) absent(to *question) {
 }
 
 // review returns who is lost, and whether another instance has to be asked again soon.
-func (p *prober) review() (lost []peer, suspects bool) {
-	settling := p.conn.broker.IsSettling() // many are back later than this process
+func (p *probe) review() (lost []Peer, suspects bool) {
+	settling := p.client.broker.IsSettling() // many are back later than this process
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for instance, asked := range p.asked {
@@ -107,13 +107,13 @@ func (p *prober) review() (lost []peer, suspects bool) {
 }
 
 // forgetLocked ends a question.
-func (p *prober) forgetLocked(instance peer, asked *question) {
-	p.conn.pending.unwatch(asked.token)
+func (p *probe) forgetLocked(instance Peer, asked *question) {
+	p.client.pending.unwatch(asked.token)
 	delete(p.asked, instance)
 }
 
 // end forgets all questions. There may be no prober at all.
-func (p *prober) end() {
+func (p *probe) end() {
 	if p == nil {
 		return
 	}
@@ -124,8 +124,8 @@ func (p *prober) end() {
 	}
 }
 
-// badNews returns the channel of news, nil when there is no prober.
-func (p *prober) badNews() <-chan struct{} {
+// events returns the channel of news, nil when there is no prober.
+func (p *probe) events() <-chan struct{} {
 	if p == nil {
 		return nil
 	}
@@ -134,45 +134,45 @@ func (p *prober) badNews() <-chan struct{} {
 
 // instanceLost is the error for an instance that has acked and is gone. It is a 504, as when no answer comes in time: the
 // request has been taken, and may have run, which 503 would deny to a caller that sees only the status.
-func instanceLost(gone peer, msgID string) *status.Error {
+func instanceLost(gone Peer, msgID string) *status.Error {
 	failed := status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, status.ErrInstanceLost,
-		"%s.%s took the call, and is gone", gone.id, gone.host)
-	failed.Host, failed.ID, failed.MsgID = gone.host, gone.id, msgID
+		"%s.%s took the call, and is gone", gone.ID, gone.Host)
+	failed.Host, failed.ID, failed.MsgID = gone.Host, gone.ID, msgID
 	return failed
 }
 
 // unicastProbe is what a caller checks from time to time while it waits: whether an ack has come in time, and then
 // whether the instance that acked is still there. One timer does for both, and it ends few calls.
 type unicastProbe struct {
-	conn  *Conn
-	slot  *pendingCall
-	local bool // the call has stayed in the process: the instance that acked is there
+	client *Client
+	call   *pendingCall
+	local  bool // the call has stayed in the process: the instance that acked is there
 
-	pause   time.Duration // until the next round
-	waited  time.Duration // in all rounds
-	*prober               // nil before the first question
+	pause  time.Duration // until the next round
+	waited time.Duration // in all rounds
+	*probe               // nil before the first question
 }
 
 // first returns when the first round is due.
 func (p *unicastProbe) first() time.Duration {
-	p.waited = p.slot.waited
-	p.pause = min(p.slot.ackWait, probeInterval) - p.waited
+	p.waited = p.call.waited
+	p.pause = min(p.call.ackWait, probeInterval) - p.waited
 	return p.pause
 }
 
 // round makes the checks that are due, and returns when the next round is.
 func (p *unicastProbe) round() (time.Duration, error) {
 	p.waited += p.pause
-	switch acked := p.slot.acked(); {
-	case !acked && !p.local && p.conn.broker.IsSettling():
+	switch acked := p.call.acked(); {
+	case !acked && !p.local && p.client.broker.IsSettling():
 		p.pause = probeInterval // no ack can have come; the end of the outage, or of its grace, decides
-	case !acked && p.conn.broker.DeniedSince(p.slot.report, p.slot.subject):
-		return 0, p.conn.broker.Forbidden(p.slot.subject)
-	case !acked && p.waited >= p.slot.ackWait:
+	case !acked && p.client.broker.DeniedSince(p.call.report, p.call.subject):
+		return 0, p.client.broker.Forbidden(p.call.subject)
+	case !acked && p.waited >= p.call.ackWait:
 		return 0, status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrNoAck,
-			"no ack from %s within %s", p.slot.host, p.slot.ackWait)
+			"no ack from %s within %s", p.call.host, p.call.ackWait)
 	case !acked:
-		p.pause = min(p.slot.ackWait-p.waited, probeInterval)
+		p.pause = min(p.call.ackWait-p.waited, probeInterval)
 	case p.waited < probeInterval:
 		p.pause = probeInterval - p.waited
 	default:
@@ -186,17 +186,17 @@ func (p *unicastProbe) question() {
 	if p.local {
 		return
 	}
-	if p.prober == nil {
-		p.prober = p.conn.newProber()
+	if p.probe == nil {
+		p.probe = p.client.newProbe()
 	}
-	p.ask(p.slot.unanswered())
+	p.ask(p.call.unanswered())
 }
 
 // review looks at the broker's answers, and returns when the next round is due, or the last instance if that is lost.
-func (p *unicastProbe) review() (next time.Duration, gone *peer) {
-	lost, suspects := p.prober.review()
+func (p *unicastProbe) review() (next time.Duration, gone *Peer) {
+	lost, suspects := p.probe.review()
 	for _, instance := range lost {
-		if p.slot.lose(instance) {
+		if p.call.lose(instance) {
 			return 0, &instance
 		}
 	}

@@ -1,9 +1,8 @@
-package bus
+package client
 
 import (
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 	"slices"
 	"time"
@@ -13,57 +12,18 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// multicast calls every instance that serves the address, and yields the answers as they come. It goes over the broker even
-// to instances of this process, so that each gets it once. An instance that has acked and does not answer in time is yielded
-// as an error. If no instance is there, nothing is yielded.
-func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wire.Response, error] {
-	return func(yield func(*wire.Response, error) bool) {
-		c.made.Add(1)
-		sent := *request
-		sent.Header = slices.Clip(sent.Header) // fields that are added are not seen by other ranges
-		x := sent.exchange()
-		x.Multicast = true
-		stopped := false // nothing must be yielded any more
-		counted := func(response *wire.Response, err error) bool {
-			if err == nil {
-				x.Answers++
-				sent.taker = senderOf(response)
-			}
-			stopped = true // also when the loop over the answers panics
-			if err != nil {
-				err = asError(err)
-			}
-			stopped = !yield(response, err)
-			return !stopped
-		}
-		sent.carry = func(ctx context.Context) error {
-			if stopped {
-				return nil // an interceptor has called next again
-			}
-			return c.collect(ctx, &sent, counted)
-		}
-		err := c.calling(ctx, x)
-		switch {
-		case stopped:
-		case err != nil:
-			yield(nil, x.failed(err))
-		case x.answeredByInterceptor():
-			yield(x.Response, nil)
-		}
-	}
-}
-
-// collect is a multicast that has passed through the interceptors. What befalls an instance is yielded; an error is returned
-// if the call itself has failed, so that the interceptors see it, too.
-func (c *Conn) collect(ctx context.Context, request *clientCall, yield func(*wire.Response, error) bool) error {
-	if err := c.beginCall(ctx); err != nil {
+// Gather makes one multicast call, and yields the outcome at each instance as it comes: a response, or the error for an instance that has
+// acked. It returns an error if the call itself has failed. If yield returns false the call ends. A copy of request is sent; its MsgID is
+// set.
+func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire.Response, error) bool) error {
+	if err := c.begin(ctx); err != nil {
 		return err
 	}
 	defer c.calls.Done()
-	waiting := c.responders.newSlot(c, request, callctx.Budget(ctx))
+	waiting := c.newGathering(request, callctx.Budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call
-	if err := c.prepare(ctx, sent); err != nil {
+	if err := c.seal(ctx, sent); err != nil {
 		return err
 	}
 	c.setAttemptHeaders(sent, waiting.ends)
@@ -74,14 +34,14 @@ func (c *Conn) collect(ctx context.Context, request *clientCall, yield func(*wir
 	return c.gather(ctx, waiting, yield)
 }
 
-// newSlot returns an unused slot for a call. Each range over a multicast is a call of its own.
-func (r *responderCache) newSlot(c *Conn, request *clientCall, budget time.Duration) *pendingMulticast {
-	s, ok := r.unused.Get().(*pendingMulticast)
+// newGathering returns an unused slot for a call. Each range over a multicast is a call of its own.
+func (c *Client) newGathering(request *Outgoing, budget time.Duration) *pendingMulticast {
+	s, ok := c.responders.unused.Get().(*pendingMulticast)
 	if !ok {
 		s = &pendingMulticast{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
 		s.timer.Stop()
 	}
-	s.conn, s.call, s.host, s.began = c, *request, answeredBy(request.address), time.Now()
+	s.client, s.call, s.host, s.began = c, *request, request.sender(), time.Now()
 	s.call.Header = slices.Clip(s.call.Header) // fields that are added are not seen by other calls
 	s.ends, s.lastAck = s.began.Add(budget), s.began
 	return s
@@ -96,23 +56,23 @@ func (r *responderCache) reuse(s *pendingMulticast) {
 	}
 	clear(s.members)
 	clear(s.inbox)
-	clear(s.strangers)
-	*s = pendingMulticast{news: s.news, timer: s.timer, members: s.members[:0], inbox: s.inbox[:0], strangers: s.strangers}
+	clear(s.unexpected)
+	*s = pendingMulticast{news: s.news, timer: s.timer, members: s.members[:0], inbox: s.inbox[:0], unexpected: s.unexpected}
 	r.unused.Put(s)
 }
 
 // gather sends the request and yields the answers until the call has ended, or returns why it has failed.
-func (c *Conn) gather(ctx context.Context, waiting *pendingMulticast, yield func(*wire.Response, error) bool) error {
+func (c *Client) gather(ctx context.Context, waiting *pendingMulticast, yield func(*wire.Response, error) bool) error {
 	sent := &waiting.call
-	before := c.responders.begin(waiting.host, sent.subject, sent.MsgID)
+	before := c.responders.begin(waiting.host, sent.Subject, sent.MsgID)
 	waiting.expectAll(before)
 	c.pending.open(sent.MsgID, waiting)
 	defer c.pending.close(sent.MsgID)
-	if err := c.nats.send(ctx, sent); err != nil {
+	if err := c.Publish(ctx, sent); err != nil {
 		return err
 	}
-	waiting.probe = multicastProbe{conn: c, slot: waiting, due: waiting.began.Add(probeInterval), outage: c.broker.GraceExpired()}
-	left, noted := true, false // left: by whoever ranges over the answers, with break, return or a panic
+	waiting.probe = multicastProbe{client: c, call: waiting, due: waiting.began.Add(probeInterval), outage: c.broker.GraceExpired()}
+	left := true // yield has returned false, or has not returned
 	defer func() {
 		waiting.probe.end()
 		if left {
@@ -122,15 +82,11 @@ func (c *Conn) gather(ctx context.Context, waiting *pendingMulticast, yield func
 	}()
 	for {
 		came, why := waiting.next(ctx)
-		if !noted && (came.response != nil || why != goesOn) {
-			c.callees.note(sent.address, came.response)
-			noted = true
-		}
 		switch {
-		case why == goesOn && came.ofCall():
+		case why == notEnded && came.ofCall():
 			return came.failed
-		case why == goesOn && came.yield(yield):
-		case why == goesOn:
+		case why == notEnded && came.yield(yield):
+		case why == notEnded:
 			return nil
 		case why != allAnswered:
 			left = false
@@ -158,11 +114,11 @@ func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {
 	return yield(o.response, nil)
 }
 
-// ending is why a caller stops waiting.
-type ending int
+// stopReason is why a caller stops waiting.
+type stopReason int
 
 const (
-	goesOn ending = iota
+	notEnded stopReason = iota
 	allAnswered
 	brokerGone // for longer than calls wait
 	timeUp
@@ -170,14 +126,14 @@ const (
 )
 
 // next waits for the next outcome, or returns why there will be no more.
-func (s *pendingMulticast) next(ctx context.Context) (outcome, ending) {
+func (s *pendingMulticast) next(ctx context.Context) (outcome, stopReason) {
 	for {
 		came, now := s.look()
 		wake := s.probe.due
 		switch {
 		case now == hasOutcome:
-			return came, goesOn
-		case now == isComplete, now == isQuiet && s.believes(ctx), now == isKnown && !s.mayBeGreeted():
+			return came, notEnded
+		case now == isComplete, now == isQuiet && s.confirmQuiet(ctx), now == isKnown && !s.mayBeGreeted():
 			return came, allAnswered
 		case now == isKnown:
 			wake = earlier(wake, time.Now().Add(time.Millisecond))
@@ -186,14 +142,14 @@ func (s *pendingMulticast) next(ctx context.Context) (outcome, ending) {
 		case now == isOpen:
 			wake = earlier(wake, s.quietFrom())
 		}
-		if why := s.sleep(ctx, earlier(wake, s.ends)); why != goesOn {
+		if why := s.sleep(ctx, earlier(wake, s.ends)); why != notEnded {
 			return came, why
 		}
 	}
 }
 
 // sleep returns when there is something to look at, after wake at the latest.
-func (s *pendingMulticast) sleep(ctx context.Context, wake time.Time) ending {
+func (s *pendingMulticast) sleep(ctx context.Context, wake time.Time) stopReason {
 	if s.set.IsZero() || wake.Before(s.set) { // else it fires early, which costs less than setting it for each answer
 		s.timer.Reset(time.Until(wake))
 		s.set = wake
@@ -206,7 +162,7 @@ func (s *pendingMulticast) sleep(ctx context.Context, wake time.Time) ending {
 			return timeUp
 		}
 		s.probe.round()
-	case <-s.probe.badNews():
+	case <-s.probe.events():
 		s.probe.review()
 	case <-s.probe.outage:
 		return brokerGone
@@ -215,10 +171,10 @@ func (s *pendingMulticast) sleep(ctx context.Context, wake time.Time) ending {
 			return callerGone
 		}
 		return timeUp
-	case <-s.conn.base.Done():
+	case <-s.client.config.Base.Done():
 		return callerGone
 	}
-	return goesOn
+	return notEnded
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -228,20 +184,20 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// progress is the state of a multicast.
-type progress int
+// phase is the state of a multicast.
+type phase int
 
 const (
-	hasOutcome progress = iota
-	isOwed              // an instance has acked and not answered: only news, a lost instance or the end matters
-	isOpen              // all that have acked have answered; there may be others
-	isQuiet             // there seem to be no others
-	isKnown             // all that answered the last time have done so again
+	hasOutcome phase = iota
+	isOwed           // an instance has acked and not answered: only news, a lost instance or the end matters
+	isOpen           // all that have acked have answered; there may be others
+	isQuiet          // there seem to be no others
+	isKnown          // all that answered the last time have done so again
 	isComplete
 )
 
 // look takes the next outcome out of the inbox, or returns the state of the call.
-func (s *pendingMulticast) look() (came outcome, now progress) {
+func (s *pendingMulticast) look() (came outcome, now phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -257,7 +213,7 @@ func (s *pendingMulticast) look() (came outcome, now progress) {
 		return came, isComplete
 	case s.reliesLocked():
 		return came, isKnown
-	case time.Now().Before(s.lastAck.Add(s.silenceLocked())):
+	case time.Now().Before(s.lastAck.Add(s.quietPeriodLocked())):
 		return came, isOpen
 	default:
 		return came, isQuiet
@@ -280,13 +236,13 @@ func (s *pendingMulticast) doubt() bool {
 
 // mayBeGreeted reports whether a request of the framework is being handled, which may be a greeting.
 func (s *pendingMulticast) mayBeGreeted() bool {
-	_, working := s.conn.controls.Count()
+	_, working := s.client.config.Controls.Count()
 	return working > 0
 }
 
 // stopWaiting yields what is missing to the caller, and tells the handlers that still run that no caller waits for them. It
 // returns why the call has failed, nil if only instances have.
-func (c *Conn) stopWaiting(ctx context.Context, waiting *pendingMulticast, why ending, yield func(*wire.Response, error) bool) error {
+func (c *Client) stopWaiting(ctx context.Context, waiting *pendingMulticast, why stopReason, yield func(*wire.Response, error) bool) error {
 	outcomes, silent := waiting.remainder()
 	if why != brokerGone {
 		c.cancelAll(ctx, &waiting.call, silent)
@@ -308,13 +264,13 @@ func (s *pendingMulticast) gaveUp(ctx context.Context) error {
 	if ctx.Err() != nil {
 		why = status.ContextEnded(ctx)
 	}
-	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.address.Host)
+	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, why, "the caller stopped waiting for %s", s.call.Address.Host)
 	failed.MsgID = s.call.MsgID
 	return failed
 }
 
 // timeOut yields what has come in the last moment, and one error for each instance that acked and did not answer.
-func (s *pendingMulticast) timeOut(outcomes []outcome, silent []peer, yield func(*wire.Response, error) bool) {
+func (s *pendingMulticast) timeOut(outcomes []outcome, silent []Peer, yield func(*wire.Response, error) bool) {
 	for _, came := range outcomes {
 		if !came.yield(yield) {
 			return
@@ -322,7 +278,7 @@ func (s *pendingMulticast) timeOut(outcomes []outcome, silent []peer, yield func
 	}
 	for _, ack := range silent {
 		failed := status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, status.TimeBudgetSpent(), "the instance took the call, and did not answer within the time budget")
-		failed.Host, failed.ID, failed.MsgID = ack.host, ack.id, s.call.MsgID
+		failed.Host, failed.ID, failed.MsgID = ack.Host, ack.ID, s.call.MsgID
 		if !yield(nil, failed) {
 			return
 		}
@@ -336,13 +292,13 @@ func (s *pendingMulticast) cutOff(outcomes []outcome, yield func(*wire.Response,
 			return nil
 		}
 	}
-	failed := outlasted(s.call.address.Host)
+	failed := outlasted(s.call.Address.Host)
 	failed.MsgID = s.call.MsgID
 	return failed
 }
 
 // remainder ends the call and returns the outcomes that were not taken yet, and the instances that owe one.
-func (s *pendingMulticast) remainder() (outcomes []outcome, silent []peer) {
+func (s *pendingMulticast) remainder() (outcomes []outcome, silent []Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed = true
@@ -350,24 +306,24 @@ func (s *pendingMulticast) remainder() (outcomes []outcome, silent []peer) {
 }
 
 // seal ends the call; ended is false if an instance has turned up in the meantime. names are those who have acked, nil if they
-// are the ones that were known. hasty says that the call has ended before it had been quiet for long.
-func (s *pendingMulticast) seal() (names map[string]int, hasty, ended bool) {
+// are the ones that were known. endsEarly says that the call has ended before it had been quiet for long.
+func (s *pendingMulticast) seal() (names map[string]int, endsEarly, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answered < s.acked || s.taken < len(s.inbox) {
 		return nil, false, false
 	}
 	s.sealed = true
-	if len(s.known) > 0 && s.missing == 0 && len(s.strangers) == 0 {
+	if len(s.known) > 0 && s.missing == 0 && len(s.unexpected) == 0 {
 		return nil, false, true
 	}
 	names = make(map[string]int, s.acked)
-	for _, places := range []map[string]int{s.known, s.strangers} {
+	for _, places := range []map[string]int{s.known, s.unexpected} {
 		for name, at := range places {
 			if s.members[at].acked {
 				enlist(names, name)
 			}
 		}
 	}
-	return names, s.hasty && !s.direct && s.acked > 0, true
+	return names, s.endsEarly && !s.direct && s.acked > 0, true
 }

@@ -1,4 +1,4 @@
-package bus
+package client
 
 import (
 	"context"
@@ -12,114 +12,74 @@ import (
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
-	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// Why a request has reached no one: the broker says that no instance subscribes to the subject, or does not let us publish to
-// it. Nothing has run.
+// Why a request has reached no instance: none subscribes to the subject, or the broker does not let us publish to it. Nothing has run.
 var (
-	errAbsent = errors.New("nobody subscribes")
-	errDenied = errors.New("the broker does not take the request")
+	errNoSubscriber = errors.New("no instance subscribes")
+	errDenied       = errors.New("the broker does not take the request")
 )
 
-// leftError says the same of the instance that has taken the first part of a request.
-type leftError struct{ taker peer }
+// leftError is the error for an instance that has taken the first fragment of a request, and is gone.
+type leftError struct{ taker Peer }
 
 func (e leftError) Error() string {
-	return e.taker.id + "." + e.taker.host + " took the first part of the request, and was not there for the others: " +
+	return e.taker.ID + "." + e.taker.Host + " took the first part of the request, and was not there for the others: " +
 		"it has left, or does not subscribe to its instance subject"
 }
 
-// roundTrip makes one unicast call: it sends, waits for the ack and the response, and finds out why when no instance
-// is there. Only a request that has provably reached no one is sent again.
-func (c *Conn) roundTrip(ctx context.Context, request *clientCall) (*wire.Response, error) {
-	if err := c.beginCall(ctx); err != nil {
+// Call makes one unicast call, and returns its response, or an error that tells whether it may have run.
+func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, error) {
+	if err := c.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer c.calls.Done()
 	ends := time.Now().Add(callctx.Budget(ctx))
-	if err := c.prepare(ctx, request); err != nil {
+	if err := c.seal(ctx, request); err != nil {
 		return nil, err
 	}
 	var retry *backoff // made when no instance is there, which few calls see
 	mayTell := true
 	for {
 		response, err := c.attempt(ctx, request, ends)
-		c.callees.note(request.address, response)
 		if err == nil {
 			c.responders.heard(response.FromHost)
 		}
 		gone, left := errors.AsType[leftError](err)
-		if !left && !errors.Is(err, errAbsent) {
+		if !left && !errors.Is(err, errNoSubscriber) {
 			return response, err
 		}
 		if retry == nil {
-			retry = newPatience()
+			retry = newBackoff()
 		}
 		if left {
-			retry.renew(gone.taker)
+			retry.restart(gone.taker)
 		}
 		if !left && mayTell { // else it is served, or was
-			allowed, by, err := c.askAllowed(ctx, request.address, ends)
+			allowed, by, err := c.askAllowed(ctx, request.Address, ends)
 			if err == nil && !slices.Contains(allowed, request.Method) {
-				if call := request.seen.out; call != nil {
-					call.absent = true
-				}
-				return c.absentResponse(request, allowed, by), nil
+				request.NotServed = true
+				return c.config.NotServed(request, allowed, by), nil
 			}
-			mayTell = err == nil || errors.Is(err, errAbsent) // who was asked and does not say is not asked again
+			mayTell = err == nil || errors.Is(err, errNoSubscriber) // a host that does not answer is not asked again
 		}
-		if !retry.pause(ctx, left || c.responders.heardOf(request.address.Host), ends) {
+		if !retry.pause(ctx, left || c.responders.heardOf(request.Address.Host), ends) {
 			return nil, c.noResponder(request, err)
 		}
-		request.reusable = false
-		again := *request // the one that has left is not changed any more, nor used again
-		request = &again
 	}
-}
-
-// beginCall has a call under way until leave of c.calls. Once closing has begun, only handlers that still run may make calls.
-func (c *Conn) beginCall(ctx context.Context) error {
-	if h := callctx.Of(ctx); h != nil && h.Owner == c && c.base.Err() == nil && h.AcquireNested(c.calls) {
-		return nil
-	}
-	if c.calls.Acquire() != worker.Admitted {
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the connection of %s is closed", c.host)
-	}
-	return nil
-}
-
-// send carries a request. While this connection closes, a handler that calls its own host is answered by itself: there
-// are no subscriptions any more that could bring the request.
-func (c *Conn) send(ctx context.Context, sent *clientCall) error {
-	h := callctx.Of(ctx)
-	if h == nil || h.Owner != c || !c.isClosing() || (sent.address.Host != c.host && sent.address.Host != c.ownHost) {
-		return c.transport.send(ctx, sent)
-	}
-	if err := c.write(sent); err != nil {
-		return err
-	}
-	sent.local = true
-	in := c.newServerCall()
-	in.Address, in.through, in.back, in.own = sent.address, &c.direct, localReplier{c}, true
-	in.copied(sent)
-	if c.receive(in, nil) {
-		c.broker.Workers.Run(in)
-	}
-	return nil
 }
 
 // attempt sends a request once, under an id of its own, and waits until the call ends.
-func (c *Conn) attempt(ctx context.Context, sent *clientCall, ends time.Time) (*wire.Response, error) {
+func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*wire.Response, error) {
 	c.setAttemptHeaders(sent, ends)
 	if err := status.TooLate(ctx, sent.TimeBudget); err != nil {
 		return nil, err
 	}
-	waiting := c.pending.newSlot(answeredBy(sent.address), c.ackWait)
-	waiting.subject, waiting.report = sent.subject, c.broker.Report()
+	waiting := c.pending.newCall(sent.sender(), c.config.AckWait)
+	waiting.subject, waiting.report = sent.Subject, c.broker.Report()
 	sent.waiting = waiting
 	c.pending.open(sent.MsgID, waiting)
 	defer func() {
@@ -145,10 +105,10 @@ func (c *Conn) attempt(ctx context.Context, sent *clientCall, ends time.Time) (*
 }
 
 // await returns the response, or why there is none.
-func (c *Conn) await(ctx context.Context, sent *clientCall, s *pendingCall, ends time.Time) (*wire.Response, error) {
-	probe := unicastProbe{conn: c, slot: s, local: sent.local}
+func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends time.Time) (*wire.Response, error) {
+	probe := unicastProbe{client: c, call: s, local: sent.Local}
 	var outage <-chan struct{} // nil: no outage ends a call that has stayed in the process
-	if !sent.local {
+	if !sent.Local {
 		outage = c.broker.GraceExpired()
 	}
 	if s.isRemindable(sent.TimeBudget) {
@@ -182,7 +142,7 @@ func (c *Conn) await(ctx context.Context, sent *clientCall, s *pendingCall, ends
 				return nil, err
 			}
 			s.timer.Reset(min(next, time.Until(ends)))
-		case <-probe.badNews():
+		case <-probe.events():
 			next, gone := probe.review()
 			if gone != nil {
 				return s.lastWord(instanceLost(*gone, sent.MsgID))
@@ -192,14 +152,14 @@ func (c *Conn) await(ctx context.Context, sent *clientCall, s *pendingCall, ends
 			return s.lastWord(outlasted(s.host))
 		case <-ctx.Done():
 			return nil, s.gaveUp(ctx)
-		case <-c.base.Done():
+		case <-c.config.Base.Done():
 			return nil, status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrClosed, "the connection was closed while waiting for %s", s.host)
 		}
 	}
 }
 
 // outcome returns the response, or why there is none.
-func (c *Conn) outcome(s *pendingCall) (*wire.Response, error) {
+func (c *Client) outcome(s *pendingCall) (*wire.Response, error) {
 	response, err := s.outcome()
 	if errors.Is(err, errDenied) {
 		err = c.broker.Forbidden(s.subject)
@@ -236,32 +196,30 @@ type backoff struct {
 	next  time.Duration
 	until time.Time // when the last attempt is made
 	tried time.Time // when the latest attempt began; zero: there was none
-	left  []peer    // who has taken the first part of a request, and was not there for the others
+	left  []Peer    // who has taken the first part of a request, and was not there for the others
 }
 
-func newPatience() *backoff {
-	return &backoff{next: firstPause, until: time.Now().Add(replaceWindow)}
-}
+func newBackoff() *backoff { return &backoff{next: firstPause, until: time.Now().Add(replaceWindow)} }
 
-// renew gives the host all the time again, as an instance was there until now. The pauses stay as long as they have become. An
+// restart gives the host all the time again, as an instance was there until now. The pauses stay as long as they have become. An
 // instance that takes a first part once more has not left: it will not be there for the others the next time, either.
-func (p *backoff) renew(left peer) {
-	if !slices.Contains(p.left, left) {
-		p.left, p.until = append(p.left, left), time.Now().Add(replaceWindow)
+func (b *backoff) restart(left Peer) {
+	if !slices.Contains(b.left, left) {
+		b.left, b.until = append(b.left, left), time.Now().Add(replaceWindow)
 	}
 }
 
 // pause waits before the next attempt; false when there is none. Known reports whether the host has been heard of by now.
-func (p *backoff) pause(ctx context.Context, known bool, ends time.Time) bool {
-	pause := min(p.next, time.Until(p.until))
-	if !p.tried.IsZero() && !known || pause <= 0 || time.Until(ends) < pause {
+func (b *backoff) pause(ctx context.Context, known bool, ends time.Time) bool {
+	pause := min(b.next, time.Until(b.until))
+	if !b.tried.IsZero() && !known || pause <= 0 || time.Until(ends) < pause {
 		return false
 	}
-	p.next = min(2*p.next, longestPause)
+	b.next = min(2*b.next, longestPause)
 	if !sleep(ctx, pause) {
 		return false
 	}
-	p.tried = time.Now()
+	b.tried = time.Now()
 	return true
 }
 
@@ -280,10 +238,10 @@ func sleep(ctx context.Context, wait time.Duration) bool {
 // allowPath is where a host tells under which methods a path is served.
 const allowPath = "/allow"
 
-// newAllowed asks a host under which methods it serves a path.
-func newAllowed(address subject.Address) (*clientCall, error) {
+// newAllowed returns the request that asks a host under which methods it serves a path.
+func newAllowed(address subject.Address) (Outgoing, error) {
 	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
-	return newClientCall(http.MethodGet, &url.URL{
+	return NewOutgoing(http.MethodGet, &url.URL{
 		Scheme: "https", Host: address.Host + ":" + strconv.Itoa(subject.ControlPort), Path: allowPath, RawQuery: query.Encode(),
 	}, nil, nil)
 }
@@ -297,49 +255,39 @@ func parseAllowed(body []byte) (methods []string, err error) {
 	return answer.Methods, err
 }
 
-// errUntold says that a host does not tell what it serves.
-var errUntold = errors.New("the host does not tell what it serves")
+// errNotTold is the error for a host that does not answer that request.
+var errNotTold = errors.New("the host does not tell what it serves")
 
-// askAllowed asks a host under which methods it serves a path, and returns the instance that has answered, too; errAbsent
+// askAllowed asks a host under which methods it serves a path, and returns the instance that has answered, too; errNoSubscriber
 // when no instance is there.
-func (c *Conn) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, by peer, err error) {
+func (c *Client) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, by Peer, err error) {
 	if address.Port == subject.ControlPort && address.Path == allowPath {
-		return nil, peer{}, errAbsent // a host that does not answer this is not there
+		return nil, Peer{}, errNoSubscriber // a host that does not answer this is not there
 	}
 	question, err := newAllowed(address)
 	if err == nil {
-		err = c.prepare(ctx, question)
+		err = c.seal(ctx, &question)
 	}
 	if err != nil {
-		return nil, peer{}, err
+		return nil, Peer{}, err
 	}
 	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // it calls no other host: a host answers it at any depth
-	response, err := c.attempt(ctx, question, ends)
+	response, err := c.attempt(ctx, &question, ends)
 	switch {
 	case err != nil:
-		return nil, peer{}, err
+		return nil, Peer{}, err
 	case response.Status != http.StatusOK:
-		return nil, peer{}, errUntold
+		return nil, Peer{}, errNotTold
 	}
 	c.responders.heard(response.FromHost)
 	methods, err = parseAllowed(response.Body)
-	return methods, senderOf(response), err
-}
-
-// absentResponse is what the instance that was asked would have answered itself, had the broker delivered the request.
-func (c *Conn) absentResponse(request *clientCall, methods []string, by peer) *wire.Response {
-	refused := notFoundError(request.address, methods)
-	refused.Host, refused.ID, refused.MsgID = by.host, by.id, request.MsgID
-	refused.TraceID, refused.Path = traceIDOf(request.Header), request.address.Path
-	response := refused.response()
-	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = wire.OpRes, by.host, by.id, request.MsgID, by.host
-	return response
+	return methods, SenderOf(response), err
 }
 
 // noResponder is the error of a request that no instance takes, as the last attempt has found.
-func (c *Conn) noResponder(request *clientCall, last error) *status.Error {
+func (c *Client) noResponder(request *Outgoing, last error) *status.Error {
 	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrNoResponder,
-		"no instance serves %s on port %d in plane %s", request.address.Host, request.address.Port, c.plane)
+		"no instance serves %s on port %d in plane %s", request.Address.Host, request.Address.Port, c.config.Plane)
 	if gone, left := errors.AsType[leftError](last); left {
 		failed.Detail = gone.Error()
 	}

@@ -1,0 +1,210 @@
+// Package client is the caller's side of the bus: a request leaves, and its answers come.
+//
+// A unicast call ([Client.Call]) has at most one handler. The client sends the request, waits for the ack of the instance that takes it
+// and for the response, and finds out why when there is none: no instance subscribes, the broker denies it, the instance is lost, or the
+// time budget is spent. Only a request that has provably reached no instance is sent again. A multicast ([Client.Gather]) gathers the
+// responses of all instances.
+//
+// What arrives for a call finds it by its message id in pending. Every pending call is a [slot]: a pendingCall or a pendingMulticast.
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// Config is what a client works with. All fields are set.
+type Config struct {
+	Owner           any // the connection that is the Owner of the contexts of its handlers
+	Host, ID, Plane string
+	AckWait         time.Duration
+	MaxMessage      int  // bytes of a body
+	AllowResponses  bool // see bus.WithAllowResponses
+	Broker          *natsconn.Conn
+	Membership      *Membership
+	Base            context.Context //nolint:containedctx // ends when the owner gives up on its calls
+	Controls        *worker.Limiter // the requests of the framework that are being handled
+	Logger          zerolog.Logger
+
+	// Deliver hands a request to an instance of this process, and sets Local. If there is none it makes the request ready for the
+	// broker. An error says that nothing has run.
+	Deliver func(ctx context.Context, request *Outgoing) (delivered bool, err error)
+	// NotServed returns the response of a host that serves a path only under other methods, or not at all.
+	NotServed func(request *Outgoing, methods []string, by Peer) *wire.Response
+	// Encode returns an error as a response.
+	Encode func(*status.Error) *wire.Response
+	// Dropped is called when a message cannot be received.
+	Dropped func(subject string, err error)
+}
+
+// Client makes the calls of one connection. Its methods are safe for concurrent use.
+type Client struct {
+	config     Config
+	broker     *natsconn.Conn
+	response   string // the response subject
+	pending    *pending
+	responders *responderCache
+	calls      *worker.Limiter // those under way
+	unmatched  atomic.Int64
+}
+
+// New returns a client. What arrives on [Client.ResponseSubject] has to be given to [Client.Receive], and what arrives one token below to
+// [Client.ReceiveBelow].
+func New(config Config) *Client {
+	c := &Client{
+		config: config, broker: config.Broker, response: subject.Response(config.Plane, config.Host, config.ID),
+		responders: newResponderCache(config.Plane, config.Membership), calls: worker.NewLimiter(0),
+	}
+	c.pending = newPending(c.unexpected, config.Encode, config.MaxMessage, fragment.NewMemory(config.MaxMessage))
+	return c
+}
+
+// ResponseSubject returns where acks and responses come.
+func (c *Client) ResponseSubject() string { return c.response }
+
+// Calls returns the limiter of the calls under way, which admits none once it is closed, but those of handlers.
+func (c *Client) Calls() *worker.Limiter { return c.calls }
+
+// Unmatched returns how many acks and responses came that no caller waited for.
+func (c *Client) Unmatched() int64 { return c.unmatched.Load() }
+
+// PublishDenied ends the calls to a subject that the broker does not let us publish to.
+func (c *Client) PublishDenied(subject string) { c.pending.denied(subject) }
+
+// Greeted notes that an instance came, or left.
+func (c *Client) Greeted(by Peer, stays bool) { c.responders.greeted(by, stays) }
+
+// Peer is another instance.
+type Peer struct{ Host, ID string }
+
+// SenderOf returns the instance that sent a message.
+func SenderOf(message *wire.Response) Peer { return Peer{message.FromHost, message.FromID} }
+
+// IsCalled reports whether a host, as called, is this very instance: "id.host".
+func (p Peer) IsCalled(host string) bool { return subject.Joins(host, p.ID, p.Host) }
+
+// Outgoing is a request about to leave, and where it goes.
+type Outgoing struct {
+	wire.Request
+	Address subject.Address
+	Subject string            // of the address, on the client's plane; "" until the request is sealed
+	Head    *wire.RequestHead // the prepared beginning; nil for none
+	Fields  *callctx.Fields   // of the context, which are in the header; nil for none
+	Values  any               // what Deliver needs besides
+
+	Local     bool // the latest attempt has stayed in the process
+	NotServed bool // the response is of NotServed, and of no instance
+
+	reply   string       // the subject on which the broker reports that no instance subscribes; it ends with the message id
+	waiting *pendingCall // of the attempt; nil: no caller waits for an answer
+}
+
+// NewOutgoing addresses a request. HEAD travels as GET, and the caller drops the body.
+func NewOutgoing(method string, to *url.URL, header wire.Header, body []byte) (Outgoing, error) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	address, err := subject.FromURL(method, to)
+	if err != nil {
+		return Outgoing{}, err
+	}
+	target := address.Path
+	if to.RawQuery != "" {
+		target += "?" + to.RawQuery
+	}
+	return Outgoing{
+		Address: address,
+		Request: wire.Request{Method: method, Target: target, Host: address.Host, Header: header, Body: body},
+	}, nil
+}
+
+// sender returns the host that answers must come from: that of the address or, for an event, any.
+func (o *Outgoing) sender() string {
+	if o.Address.Port == subject.EventPort {
+		return subject.HostAll
+	}
+	return o.Address.Host
+}
+
+// begin counts a call until c.calls.Done. Once the client is closed, only handlers that still run may make calls.
+func (c *Client) begin(ctx context.Context) error {
+	if h := callctx.Of(ctx); h != nil && h.Owner == c.config.Owner && c.config.Base.Err() == nil && h.AcquireNested(c.calls) {
+		return nil
+	}
+	if c.calls.Acquire() != worker.Admitted {
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the connection of %s is closed", c.config.Host)
+	}
+	return nil
+}
+
+// seal gives a request all that depends on its sender and on the chain of calls. An error means that it must not leave.
+func (c *Client) seal(ctx context.Context, request *Outgoing) (err error) {
+	request.FromHost, request.FromID = c.config.Host, c.config.ID
+	if request.Subject == "" { // it may stand in the template of an operation
+		if request.Subject, err = request.Address.Subject(c.config.Plane); err != nil {
+			return status.Unsent(err)
+		}
+	}
+	callctx.Inherit(ctx, &request.Request, request.Fields)
+	if err := fragment.CheckHead(len(request.Target)+len(request.Actor), request.Header); err != nil {
+		return err
+	}
+	return fragment.CheckBody(request.Body, c.config.MaxMessage)
+}
+
+// setAttemptHeaders makes an attempt of a sealed request: an id of its own, and the time that is left now.
+func (c *Client) setAttemptHeaders(request *Outgoing, ends time.Time) {
+	request.reply, request.MsgID = c.newReply()
+	request.TimeBudget = time.Until(ends).Truncate(time.Millisecond)
+}
+
+func (c *Client) log(event *zerolog.Event, message string) { c.broker.Lines.Add(event, message) }
+
+// Counts is what a client holds at a moment.
+type Counts struct {
+	Pending   int  // calls that wait for an ack or a response
+	Watched   int  // instances that the broker is asked for now and then
+	Partial   int  // calls with a response of which fragments are still to come
+	PartBytes int  // what these responses hold
+	Reminding bool // callers are to be woken
+}
+
+// Counts returns what the client holds.
+func (c *Client) Counts() Counts {
+	counts := Counts{PartBytes: c.pending.memory.BytesHeld(), Reminding: c.pending.reminder.going.Load()}
+	release := c.Hold()
+	for i := range c.pending.shards {
+		counts.Pending += len(c.pending.shards[i].slots)
+		counts.Partial += len(c.pending.shards[i].partial)
+	}
+	release()
+	c.pending.watching.Lock()
+	defer c.pending.watching.Unlock()
+	counts.Watched = len(c.pending.watches)
+	return counts
+}
+
+// Hold keeps the client from looking at acks and responses until release is called.
+func (c *Client) Hold() (release func()) {
+	for i := range c.pending.shards {
+		c.pending.shards[i].mu.Lock()
+	}
+	return func() {
+		for i := range c.pending.shards {
+			c.pending.shards[i].mu.Unlock()
+		}
+	}
+}

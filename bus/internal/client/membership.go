@@ -1,0 +1,132 @@
+package client
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"sync"
+)
+
+// Membership lists the instances that are known to be there: those that acked the greeting of a connection of the link, which goes
+// to every instance of its plane, and those that have greeted since. One that does not ack a multicast within a long silence is
+// taken for dead, until it is heard again. Each takes eight bytes, as a process may meet thousands and call few; two with the
+// same mark are taken for one.
+//
+// A full Membership forgets all instances of one host, and is unsure of a host that comes afterwards: it may be a forgotten one. The
+// mark of the host itself, without an instance, stands for those that were forgotten, until a call has listened for them.
+type Membership struct {
+	seed maphash.Seed
+
+	mu      sync.Mutex // protects all below
+	marks   []uint64   // sorted; the upper half stands for the plane and the host
+	evicted bool       // hosts were forgotten
+}
+
+const maxMembers = 16 << 10
+
+func NewMembership() *Membership { return &Membership{seed: maphash.MakeSeed()} }
+
+func (c *Membership) mark(plane string, at Peer) uint64 {
+	return c.markHost(plane, at.Host) | maphash.String(c.seed, at.ID)>>32
+}
+
+func (c *Membership) markHost(plane, host string) uint64 {
+	return maphash.Comparable(c.seed, planeHost{plane, host}) >> 32 << 32
+}
+
+func (c *Membership) markAll(plane string, instances []Peer) map[uint64]struct{} {
+	marks := make(map[uint64]struct{}, len(instances))
+	for _, each := range instances {
+		marks[c.mark(plane, each)] = struct{}{}
+	}
+	return marks
+}
+
+func (c *Membership) add(plane string, at Peer) {
+	host, mark := c.markHost(plane, at.Host), c.mark(plane, at)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := slices.BinarySearch(c.marks, mark); known {
+		return
+	}
+	c.makeRoomLocked(2, mark) //nolint:mnd // the host's and the instance's
+	if first, last := c.sectionLocked(host); first == last && c.evicted {
+		c.insertLocked(host)
+	}
+	c.insertLocked(mark)
+}
+
+func (c *Membership) insertLocked(mark uint64) {
+	if place, known := slices.BinarySearch(c.marks, mark); !known {
+		c.marks = slices.Insert(c.marks, place, mark)
+	}
+}
+
+// makeRoomLocked forgets hosts until there is room for so many marks. The hash of a mark chooses which hosts.
+func (c *Membership) makeRoomLocked(count int, chooses uint64) {
+	for len(c.marks)+count > maxMembers {
+		first, last := c.sectionLocked(c.marks[chooses<<32>>32%uint64(len(c.marks))] >> 32 << 32)
+		c.marks = slices.Delete(c.marks, first, last)
+		c.evicted = true
+	}
+}
+
+func (c *Membership) remove(plane string, at Peer) {
+	mark := c.mark(plane, at)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if place, known := slices.BinarySearch(c.marks, mark); known {
+		c.marks = slices.Delete(c.marks, place, place+1)
+	}
+}
+
+// covered reports whether the host has known instances, and all of them are among these.
+func (c *Membership) covered(plane, host string, by []Peer) bool {
+	seen := c.markAll(plane, by)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, last := c.sectionLocked(c.markHost(plane, host))
+	for _, mark := range c.marks[first:last] {
+		if _, ok := seen[mark]; !ok {
+			return false
+		}
+	}
+	return first < last
+}
+
+// reduce forgets the instances of the host that are not among these. A host of which the membership is unsure has these.
+func (c *Membership) reduce(plane, host string, to []Peer) {
+	seen := c.markAll(plane, to)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	section := c.markHost(plane, host)
+	first, last := c.sectionLocked(section)
+	unsure := c.evicted && (first == last || c.marks[first] == section)
+	rest := slices.DeleteFunc(c.marks[first:last], func(mark uint64) bool {
+		_, ok := seen[mark]
+		return !ok
+	})
+	c.marks = slices.Delete(c.marks, first+len(rest), last)
+	if !unsure {
+		return
+	}
+	c.makeRoomLocked(len(to), section>>32)
+	for _, each := range to {
+		if each.Host == host { // else an instance of its own, or the host "all", was called
+			c.insertLocked(c.mark(plane, each))
+		}
+	}
+}
+
+// sectionLocked returns where the marks of a host begin and end.
+func (c *Membership) sectionLocked(host uint64) (first, last int) {
+	sameHost := func(mark, host uint64) int { return cmp.Compare(mark>>32<<32, host) }
+	first, _ = slices.BinarySearchFunc(c.marks, host, sameHost)
+	last = first
+	for last < len(c.marks) && c.marks[last]>>32<<32 == host {
+		last++
+	}
+	return first, last
+}
+
+type planeHost struct{ plane, host string }

@@ -1,0 +1,44 @@
+package natsconn
+
+import (
+	"github.com/busline/busline/bus/wire"
+)
+
+// The connections of a process that share a broker connection leave memory to each other here. With pools of its own each would keep
+// some, and a pool that is used once takes 128 bytes for each core.
+
+// Buffer returns an empty buffer to write a message in.
+func (c *Conn) Buffer() *[]byte {
+	if used, ok := c.buffers.Get().(*[]byte); ok {
+		return used
+	}
+	return new([]byte)
+}
+
+// maxPooled is the largest buffer that is kept for the next message.
+const maxPooled = 1 << 20
+
+// UsualFields is how many header fields fit in a message without another allocation.
+const UsualFields = 2
+
+// Response returns memory to parse an ack or a response into.
+func (c *Conn) Response() *wire.Response {
+	if used, ok := c.responses.Get().(*wire.Response); ok {
+		return used
+	}
+	made := new(struct {
+		wire.Response
+		fields [UsualFields]wire.Field // of its header, unless it has more
+	})
+	made.Header = made.fields[:0]
+	return &made.Response
+}
+
+// FreeResponse takes back a response that no code has kept, unless it is large.
+func (c *Conn) FreeResponse(response *wire.Response) {
+	if cap(response.Header) > UsualFields {
+		return
+	}
+	*response = wire.Response{Header: response.Header[:0]}
+	c.responses.Put(response)
+}
