@@ -65,7 +65,7 @@ func (c *Conn) isClosing() bool {
 // responses, and only then the connection.
 func (c *Conn) drain(ctx context.Context) error {
 	c.client.Calls().Close()
-	c.shared.services.leave(c)
+	c.shared.services.Leave(microService{c})
 	c.shared.local.remove(c)
 	c.tap.close()
 	c.session.Drain(ctx)
@@ -101,7 +101,7 @@ func (c *Conn) abandon() {
 	c.closeVerifier()
 	c.unfinished.close()
 	c.shared.local.remove(c)
-	c.shared.services.leave(c)
+	c.shared.services.Leave(microService{c})
 	c.session.Leave()
 	c.shared.release()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/natsmicro"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -207,7 +208,8 @@ func (c *Conn) ownSubscriptions() []Permission {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Subject, b.Subject))
 	})
 	if c.isListed() {
-		for _, subject := range []string{allServices, c.serviceSubject(), c.serviceSubject() + "." + anyLabel} {
+		name := natsmicro.Subject(c.host)
+		for _, subject := range []string{natsmicro.AllServices, name, name + "." + anyLabel} {
 			allowed = append(allowed, Permission{Subject: subject, For: forServiceProtocol})
 		}
 	}

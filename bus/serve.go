@@ -181,7 +181,9 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	c.warnOfOpenMethods(endpoints)
 	if !c.serving {
 		c.serving = true
-		c.shared.services.join(ctx, c)
+		if !c.unlisted {
+			c.shared.services.Join(ctx, microService{c})
+		}
 	}
 	c.announce(ctx, "hello")
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/natsmicro"
 )
 
 // shared is one broker connection, with what the connections of this process on it have in common. Its last user closes it.
@@ -22,7 +23,7 @@ type shared struct {
 	spare      spare
 	inflight   *inflight
 	server     http.Server // web endpoints have it in their context: it does nothing
-	services   *serviceProtocol
+	services   *natsmicro.Services
 	greeting   chan struct{} // room for the one that greets: see announce
 
 	dialled chan struct{} // closed when broker, or err, is set
@@ -89,7 +90,7 @@ func joinShared(config *connectConfig) (joined *shared, first bool) {
 func (s *shared) dial(ctx context.Context, name string, config *connectConfig) {
 	defer close(s.dialled)
 	if s.broker, s.err = natsconn.Dial(ctx, name, config.broker, *config.logger, &s.lines); s.err == nil {
-		s.services = newServiceProtocol(s.broker, *config.logger)
+		s.services = natsmicro.New(s.broker, *config.logger)
 	}
 }
 

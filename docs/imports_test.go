@@ -34,14 +34,15 @@ const importTable = `
 	bus/internal/logqueue:
 	bus/internal/fragment: bus/wire bus/internal/status
 	bus/internal/callctx: bus/wire bus/claims bus/internal/status bus/internal/worker
+	restmap/strictjson:
 	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/fragment bus/internal/natsconn bus/internal/status bus/internal/worker restmap/strictjson
 	bus/internal/natsconn: bus/wire bus/internal/batch bus/internal/logqueue bus/internal/status bus/internal/testbroker bus/internal/worker
+	bus/internal/natsmicro: bus/wire bus/metrics bus/internal/status bus/internal/worker bus/internal/natsconn
 	reflectapi:
-	restmap/strictjson:
 	restmap:            reflectapi restmap/strictjson
 	reflectapi/apigen:  bus/subject reflectapi restmap
 	restmap/openapi:    reflectapi restmap restmap/strictjson
-	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/fragment bus/internal/natsconn bus/internal/callctx bus/internal/client reflectapi restmap restmap/strictjson restmap/openapi
+	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/fragment bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
 	restmap/openapi/compare: reflectapi restmap restmap/openapi
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap/openapi restmap/openapi/compare

@@ -95,7 +95,7 @@ func (b *bubble) giveUp(test string) {
 func (b *bubble) goroutines(leaveOut ...string) (found []string) {
 	silent := natsCode()
 	if len(b.open) > 0 {
-		silent = append(silent, "github.com/busline/busline/bus.", "github.com/busline/busline/bus/internal/worker.")
+		silent = append(silent, "github.com/busline/busline/bus.", "github.com/busline/busline/bus/internal/")
 	}
 	for stack := range strings.SplitSeq(strings.TrimSpace(stacks()), "\n\n") {
 		head, calls, _ := strings.Cut(stack, "\n")

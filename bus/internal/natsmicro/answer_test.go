@@ -1,18 +1,16 @@
-package bus_test
+package natsmicro_test
 
 import (
+	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/internal/natsmicro"
 )
 
-// TestServiceVersions has package micro say whether a version is one.
-func TestServiceVersions(t *testing.T) {
+func TestSemanticVersion(t *testing.T) {
 	t.Parallel()
-	raw := rawClient(t, &world{Bus: newBus(t)})
 	for version, want := range map[string]string{
 		"": "0.0.0", "1": "1.0.0", "v1": "1.0.0", "1.2": "1.2.0", "1.2.3": "1.2.3", "v1.2.3-rc.1+b.007": "1.2.3-rc.1+b.007",
 		"1-beta": "1.0.0-beta", "0": "0.0.0", "10.20.30--1-": "10.20.30--1-", "1+2026-11-22": "1.0.0+2026-11-22",
@@ -20,40 +18,43 @@ func TestServiceVersions(t *testing.T) {
 		"1.2.3-": "0.0.0", "1.2.3-a..b": "0.0.0", "1.2.3-01": "0.0.0", "1.2.3-0a": "1.2.3-0a", "1.2.3+": "0.0.0", "1.2.3+ä": "0.0.0", "-1": "0.0.0",
 		"1.2.3 4": "0.0.0", "2024.11.05": "0.0.0", "٣.1.1": "0.0.0",
 	} {
-		if got := bus.SemanticVersion(version); got != want {
+		got := natsmicro.SemanticVersion(version)
+		if got != want {
 			t.Errorf("%q is %q, want %q", version, got, want)
 		}
-		accepts(t, raw, "name", bus.SemanticVersion(version))
+		checkAccepted(t, "name", got)
 	}
 }
 
-func TestServiceNames(t *testing.T) {
+func TestEndpointName(t *testing.T) {
 	t.Parallel()
-	raw := rawClient(t, &world{Bus: newBus(t)})
-	if got := bus.ServiceName("a-1.b.example"); got != "a-1-b-example" {
-		t.Errorf("the host is %q", got)
-	}
-	accepts(t, raw, bus.ServiceName("a-1.b.example"), "1.0.0")
 	for name, want := range map[string]string{
 		"Calculator.Add": "Calculator-Add", "GET /files/{path+}": "GET-files-path", "GET /openapi.json": "GET-openapi-json",
 		"* /a_b/ü": "a_b", "* /": "any", "": "any", "GET /": "GET",
 	} {
-		if got := bus.EndpointName(name); got != want {
+		got := natsmicro.EndpointName(name)
+		if got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
-		accepts(t, raw, bus.EndpointName(name), "1.0.0")
+		checkAccepted(t, got, "1.0.0")
 	}
 }
 
-// accepts has package micro look at a name and a version.
-func accepts(t *testing.T, raw *nats.Conn, name, version string) {
-	t.Helper()
-	service, err := micro.AddService(raw, micro.Config{Name: name, Version: version})
-	if err != nil {
-		t.Errorf("%q %q: %v", name, version, err)
-		return
+func TestSubject(t *testing.T) {
+	t.Parallel()
+	subject := natsmicro.Subject("a-1.b.example")
+	if want := "$SRV.*.a-1-b-example"; subject != want {
+		t.Errorf("the subject is %q, want %q", subject, want)
 	}
-	if err := service.Stop(); err != nil {
-		t.Error(err)
+	checkAccepted(t, strings.TrimPrefix(subject, natsmicro.AllServices+"."), "1.0.0")
+}
+
+// checkAccepted checks a name and a version with package micro, which looks at the queue group last and rejects that here. So no
+// service is made, and no broker is needed.
+func checkAccepted(t *testing.T, name, version string) {
+	t.Helper()
+	_, err := micro.AddService(nil, micro.Config{Name: name, Version: version, QueueGroup: "no queue group"})
+	if err == nil || !strings.Contains(err.Error(), "invalid queue group name") {
+		t.Errorf("%q %q: %v", name, version, err)
 	}
 }
