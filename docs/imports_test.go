@@ -28,16 +28,17 @@ const importTable = `
 	bus/metrics:
 	bus/claims/claimstest: bus/claims
 	bus/internal/testcaller: bus/claims
+	bus/internal/batch:          github.com/nats-io
 	bus/internal/testbroker:
 	bus/internal/worker:
-	bus/internal/status:
 	bus/internal/logqueue:
+	bus/internal/status:
 	bus/internal/fragment: bus/wire bus/internal/status
 	bus/internal/callctx: bus/wire bus/claims bus/internal/status bus/internal/worker
-	restmap/strictjson:
-	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/fragment bus/internal/natsconn bus/internal/status bus/internal/worker restmap/strictjson
 	bus/internal/natsconn: bus/wire bus/internal/batch bus/internal/logqueue bus/internal/status bus/internal/testbroker bus/internal/worker
 	bus/internal/natsmicro: bus/wire bus/metrics bus/internal/status bus/internal/worker bus/internal/natsconn
+	restmap/strictjson:
+	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/fragment bus/internal/natsconn bus/internal/status bus/internal/worker restmap/strictjson
 	reflectapi:
 	restmap:            reflectapi restmap/strictjson
 	reflectapi/apigen:  bus/subject reflectapi restmap
@@ -71,7 +72,6 @@ const importTable = `
 const neverCompiled = `
 	bus/wire:           github.com/nats-io
 	bus/subject:        github.com/nats-io
-	bus/internal/batch:          github.com/nats-io
 	reflectapi:         github.com/nats-io
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io
