@@ -28,7 +28,6 @@ const importTable = `
 	bus/metrics:
 	bus/claims/claimstest: bus/claims
 	bus/internal/testcaller: bus/claims
-	bus/internal/batch:          github.com/nats-io
 	bus/internal/testbroker:
 	bus/internal/worker:
 	bus/internal/logqueue:
@@ -72,6 +71,7 @@ const importTable = `
 const neverCompiled = `
 	bus/wire:           github.com/nats-io
 	bus/subject:        github.com/nats-io
+	bus/internal/batch: github.com/nats-io
 	reflectapi:         github.com/nats-io
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io

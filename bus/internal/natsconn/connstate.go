@@ -159,7 +159,7 @@ func (s *connState) stop() {
 	}
 }
 
-// isSettling reports whether the broker is away, or was a moment ags.
+// isSettling reports whether the broker is away, or was a moment ago.
 func (s *connState) isSettling() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
