@@ -88,13 +88,14 @@ type receiver struct {
 	*natsconn.Session
 	t        *testing.T
 	conn     *natsconn.Conn
+	member   *member
 	received []string // subjects; only the dispatcher writes it, and arrived reads it behind a barrier
 }
 
 // open returns a session until the test ends.
 func open(t *testing.T, conn *natsconn.Conn, m *member) *receiver {
 	t.Helper()
-	r := &receiver{Session: conn.Open(m, "", zerolog.Nop()), t: t, conn: conn}
+	r := &receiver{Session: conn.Open(m, "", zerolog.Nop()), t: t, conn: conn, member: m}
 	t.Cleanup(r.Leave)
 	return r
 }
@@ -140,6 +141,14 @@ func (r *receiver) checkArrives(published []string, want ...string) {
 	r.conn.Barrier(r.t.Context())
 	if got := r.received[before:]; !slices.Equal(got, want) {
 		r.t.Errorf("received %q, want %q", got, want)
+	}
+}
+
+// awaitDenied returns when the member was told that it cannot publish to a subject.
+func (r *receiver) awaitDenied(subject string) {
+	r.t.Helper()
+	if got := await(r.t, r.member.denied); got != subject {
+		r.t.Errorf("%q is denied, want %q", got, subject)
 	}
 }
 

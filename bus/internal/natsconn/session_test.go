@@ -114,7 +114,9 @@ func TestConn_OwnsSubject_Planes(t *testing.T) {
 	conn := dialInProcess(t)
 	session, none := conn.Open(newMember(), "bus", zerolog.Nop()), conn.Open(newMember(), "", zerolog.Nop())
 	defer none.Leave()
-	for subject, want := range map[string]bool{"bus.a": true, "bus.a.b": true, "bus": false, "business.a": false, ".a": false, "": false, "other.bus.a": false} {
+	for subject, want := range map[string]bool{
+		"bus.a": true, "bus.a.b": true, "bus": false, "business.a": false, ".a": false, "": false, "other.bus.a": false,
+	} {
 		if got := conn.OwnsSubject(subject); got != want {
 			t.Errorf("%q: %t", subject, got)
 		}
