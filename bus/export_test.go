@@ -39,9 +39,6 @@ func (t *Table) Find(method, path string) (name string, values []string) {
 	return found.endpoint.Name, found.values
 }
 
-// BrokerUser returns as whom the broker knows a connection, as errors tell.
-func (c *Conn) BrokerUser() string { return c.broker.User() }
-
 // Knowledge is what a caller knows of those who answer a multicast.
 type Knowledge struct{ responders *responderCache }
 
