@@ -222,9 +222,6 @@ func (c *Conn) Traffic() metrics.Traffic { return c.reportTraffic() }
 // Drop has a connection drop a message.
 func Drop(c *Conn, why error) { c.drop("a.subject", why) }
 
-// Report passes an asynchronous error of nats.go to a connection.
-func Report(conn *Conn, err error) { conn.broker.HandleError(conn.NATS(), nil, err) }
-
 // FlushLog waits until the lines of a connection are written.
 func FlushLog(c *Conn) { c.shared.lines.Flush(context.Background()) }
 

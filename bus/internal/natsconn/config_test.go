@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 
-	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
 )
 
@@ -133,36 +131,5 @@ func TestConfig_Timeout_Default(t *testing.T) {
 	}
 	if got := (natsconn.Config{ConnectTimeout: time.Hour}).Timeout(); got != time.Hour {
 		t.Errorf("it is %v, want an hour", got)
-	}
-}
-
-// TestDial_ForeignScheme holds that a scheme that no broker has is an error once the broker is not there.
-func TestDial_ForeignScheme(t *testing.T) {
-	t.Parallel()
-	const remedy = "; a broker's URL has the scheme nats, tls, ws or wss, not "
-	for url, want := range map[string]string{
-		"http://127.0.0.1:1":                             "connect to http://127.0.0.1:1: " + nats.ErrNoServers.Error() + remedy + "http: change",
-		"nats://127.0.0.1:1,tcp://one:secret@[::1]:1":    "connect to nats://127.0.0.1:1, tcp://[::1]:1: ",
-		"127.0.0.1:1, NATS://127.0.0.1:1, tcp://[::1]:1": remedy + "tcp: ",
-	} {
-		config := natsconn.Config{URL: url, ConnectTimeout: time.Hour}
-		_, err := natsconn.Dial(t.Context(), "test", config, zerolog.Nop(), new(logqueue.Queue))
-		checkError(t, url, err, want)
-	}
-}
-
-// TestConn_ReconnectDelay_Bounds holds between which bounds the random pauses are, which grow after 50 attempts.
-func TestConn_ReconnectDelay_Bounds(t *testing.T) {
-	t.Parallel()
-	const soon, later = 100 * time.Millisecond, 400 * time.Millisecond
-	for tries, average := range map[int]time.Duration{0: soon, 1: soon, 50: soon, 51: later, 1 << 30: later} {
-		shortest, longest := time.Hour, time.Duration(0)
-		for range 1000 {
-			pause := natsconn.ReconnectDelay(tries)
-			shortest, longest = min(shortest, pause), max(longest, pause)
-		}
-		if shortest < average/2 || longest >= 3*average/2 || longest < average || shortest > average {
-			t.Errorf("after %d attempts the pause is from %v to %v, want %v to %v", tries, shortest, longest, average/2, 3*average/2)
-		}
 	}
 }
