@@ -56,8 +56,11 @@ func (d *violations) Has(denied Violation) bool { return d.has(denied) }
 // Forget empties the set.
 func (d *violations) Forget() { d.forget() }
 
+// AsyncErrCollector collects what the broker refuses.
+type AsyncErrCollector = asyncErrCollector
+
 // CollectAsyncErrs returns a collector that has begun.
-func CollectAsyncErrs(c *Conn) *asyncErrCollector { return c.collectAsyncErrs() } //nolint:revive // a test needs no name for it
+func CollectAsyncErrs(c *Conn) *AsyncErrCollector { return c.collectAsyncErrs() }
 
 // Reports returns what was refused since the collector began.
 func (w *asyncErrCollector) Reports(ctx context.Context) ([]error, error) { return w.reports(ctx) }
