@@ -90,7 +90,7 @@ func TestHandler_Err_Deadline(t *testing.T) {
 				if err := h.Err(); err != nil {
 					t.Errorf("before the deadline the error is %v", err)
 				}
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				if err := h.Err(); !errors.Is(err, context.DeadlineExceeded) || h.CallerLeft() {
 					t.Errorf("at the deadline the error is %v; the caller has left: %t", err, h.CallerLeft())

@@ -26,7 +26,7 @@ func TestConnState_Begin_Grace(t *testing.T) {
 		if isClosed(expired) || isClosed(changed) {
 			t.Error("the grace ends early, or there is another change")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if !isClosed(expired) || s.GraceExpired() != expired {
 			t.Error("the grace does not end")
@@ -116,7 +116,7 @@ func TestConnState_IsSettling_AfterOutage(t *testing.T) {
 		if !s.IsSettling() {
 			t.Error("it is not settling after an outage")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if s.IsSettling() {
 			t.Error("it goes on settling")
 		}
@@ -129,7 +129,7 @@ func TestConnState_AwaitReturn_Wait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := natsconn.NewConnState()
 		defer s.Stop()
-		check := func(name string, ctx context.Context, want time.Duration) { //nolint:revive // the name comes first
+		check := func(name string, ctx context.Context, want time.Duration) {
 			t.Helper()
 			start := time.Now()
 			s.AwaitReturn(ctx)
