@@ -38,9 +38,6 @@ func (t *Table) Find(method, path string) (name string, values []string) {
 	return found.endpoint.Name, found.values
 }
 
-// BrokerUser returns as whom the broker knows a connection, as errors tell.
-func (c *Conn) BrokerUser() string { return c.broker.User() }
-
 // Methods returns what the table answers to "allow".
 func (t *Table) Methods(path string) []string { return t.router.methods(subject.PublicPort, path) }
 
@@ -140,9 +137,6 @@ func (c *Conn) Traffic() metrics.Traffic { return c.reportTraffic() }
 
 // Drop has a connection drop a message.
 func Drop(c *Conn, why error) { c.drop("a.subject", why) }
-
-// Report passes an asynchronous error of nats.go to a connection.
-func Report(conn *Conn, err error) { conn.broker.HandleError(conn.NATS(), nil, err) }
 
 // FlushLog waits until the lines of a connection are written.
 func FlushLog(c *Conn) { c.shared.lines.Flush(context.Background()) }

@@ -105,23 +105,3 @@ func TestStartupWithCredentials(t *testing.T) {
 		})
 	}
 }
-
-// TestBrokerUser has credentials in the URL, where those of the environment do not count.
-func TestBrokerUser(t *testing.T) {
-	t.Setenv("BUS_NATS_USER", "other")
-	for _, test := range []struct{ config, login, want string }{
-		{`authorization { users: [ { user: "one", password: "secret" } ] }`, "one:secret@", `user "one"`},
-		{`authorization { token: "t0ken" }`, "t0ken@", "this connection"},
-		{`authorization { users: [ { user: "other", password: "" } ] }`, "", `user "other"`},
-	} {
-		url := strings.Replace(configured(t, test.config), "://", "://"+test.login, 1)
-		conn, err := bus.Connect(t.Context(), "one.example", bus.WithURL(url), bus.WithLogger(zerolog.Nop()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := conn.BrokerUser(); got != test.want {
-			t.Errorf("%s: got %s, want %s", test.config, got, test.want)
-		}
-		closeConn(t, conn)
-	}
-}

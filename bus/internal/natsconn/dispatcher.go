@@ -39,6 +39,9 @@ func newDispatcher(c *Conn) *dispatcher {
 	}
 }
 
+// start runs the dispatcher, unless it runs already or has ended.
+func (d *dispatcher) start() { d.starting.Do(func() { go d.run() }) }
+
 // run takes messages until end.
 func (d *dispatcher) run() {
 	for {
@@ -84,7 +87,7 @@ func (d *dispatcher) subscriptionOf(made *nats.Subscription) *Subscription {
 
 // subscribe makes a subscription whose messages are taken.
 func (d *dispatcher) subscribe(on *nats.Conn, s *Subscription) (*nats.Subscription, error) {
-	d.starting.Do(func() { go d.run() })
+	d.start()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	made, err := on.ChanQueueSubscribe(s.Subject, s.Queue, d.messages)
@@ -119,6 +122,7 @@ func (d *dispatcher) sweep(ctx context.Context) {
 
 // barrier returns when all that has arrived so far is taken. It queues a message of a subscription of its own behind it.
 func (d *dispatcher) barrier(ctx context.Context) {
+	d.start() // nothing may have been subscribed to
 	own, passed := new(nats.Subscription), make(chan struct{})
 	d.mu.Lock()
 	d.known[own] = &Subscription{Receive: func(*nats.Msg, *wire.Reader) worker.Job {
@@ -140,7 +144,7 @@ func (d *dispatcher) barrier(ctx context.Context) {
 
 // end stops run, and the workers. Nothing may arrive any more.
 func (d *dispatcher) end() {
-	d.starting.Do(func() { close(d.ended) }) // nothing was ever subscribed
+	d.starting.Do(func() { close(d.ended) }) // it never ran
 	select {
 	case <-d.ended:
 	case d.messages <- nil:

@@ -1,0 +1,98 @@
+package natsconn_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/internal/logqueue"
+	"github.com/busline/busline/bus/internal/natsconn"
+)
+
+// TestDial_ForeignScheme holds that a scheme that no broker has is an error once the broker is not there.
+func TestDial_ForeignScheme(t *testing.T) {
+	t.Parallel()
+	const remedy = "; a broker's URL has the scheme nats, tls, ws or wss, not "
+	for url, want := range map[string]string{
+		"http://127.0.0.1:1":                             "connect to http://127.0.0.1:1: " + nats.ErrNoServers.Error() + remedy + "http: change",
+		"nats://127.0.0.1:1,tcp://one:secret@[::1]:1":    "connect to nats://127.0.0.1:1, tcp://[::1]:1: ",
+		"127.0.0.1:1, NATS://127.0.0.1:1, tcp://[::1]:1": remedy + "tcp: ",
+	} {
+		config := natsconn.Config{URL: url, ConnectTimeout: time.Hour}
+		_, err := natsconn.Dial(t.Context(), "test", config, zerolog.Nop(), new(logqueue.Queue))
+		checkError(t, url, err, want)
+	}
+}
+
+// TestConn_ReconnectDelay_Bounds holds between which bounds the random pauses are, which grow after 50 attempts.
+func TestConn_ReconnectDelay_Bounds(t *testing.T) {
+	t.Parallel()
+	const soon, later = 100 * time.Millisecond, 400 * time.Millisecond
+	for tries, average := range map[int]time.Duration{0: soon, 1: soon, 50: soon, 51: later, 1 << 30: later} {
+		shortest, longest := time.Hour, time.Duration(0)
+		for range 1000 {
+			pause := natsconn.ReconnectDelay(tries)
+			shortest, longest = min(shortest, pause), max(longest, pause)
+		}
+		if shortest < average/2 || longest >= 3*average/2 || longest < average || shortest > average {
+			t.Errorf("after %d attempts the pause is from %v to %v, want %v to %v", tries, shortest, longest, average/2, 3*average/2)
+		}
+	}
+}
+
+// journal is a log that a test reads.
+type journal struct {
+	mu   sync.Mutex // protects text
+	text strings.Builder
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+// lines returns the lines that contain a text.
+func (j *journal) lines(text string) (found []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for line := range strings.Lines(j.text.String()) {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// TestConn_HandleError_Attempts holds that an error of attempts to reach a broker that is away, such as one of certificates, is logged once,
+// as a reason why the broker cannot be reached.
+func TestConn_HandleError_Attempts(t *testing.T) {
+	t.Parallel()
+	gone, err := broker.Start(broker.Listen("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, lines := new(journal), new(logqueue.Queue)
+	conn, err := natsconn.Dial(t.Context(), "test", natsconn.Config{URL: gone.URL()}, zerolog.New(log), lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	changed := conn.NATS().StatusChanged(nats.RECONNECTING)
+	defer conn.NATS().RemoveStatusListener(changed)
+	gone.Close()
+	await(t, changed)
+	for range 10 {
+		conn.HandleError(conn.NATS(), nil, errors.New("remote error: tls: expired certificate"))
+	}
+	lines.Flush(t.Context())
+	if told := log.lines("expired certificate"); len(told) != 1 || !strings.Contains(told[0], "cannot be reached again yet") {
+		t.Errorf("the log has %q, want one line that says that the broker cannot be reached", told)
+	}
+}
