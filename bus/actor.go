@@ -87,7 +87,7 @@ func (c *Conn) verify(ctx context.Context, token, endpoint string) (claims.Claim
 func checkClaims(e *endpoint) Interceptor {
 	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) error {
-			if err := x.in.conn.authorize(&x.in.serving, e); err != nil {
+			if err := x.in.conn.authorize(&x.in.Handler, e); err != nil {
 				return err
 			}
 			return next(ctx, x)

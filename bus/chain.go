@@ -43,15 +43,6 @@ func (e *endpoint) serve(ctx context.Context, x *Exchange) (err error) {
 	return err
 }
 
-// pass sends a request through the chain of its endpoint.
-func (in *serverCall) pass() (*wire.Response, error) {
-	in.Side, in.Endpoint, in.in = ServerSide, &in.endpoint.Endpoint, in
-	if err := in.endpoint.chain(&in.serving, &in.Exchange); err != nil {
-		return nil, in.failed(err)
-	}
-	return in.Response, nil
-}
-
 var errNoAnswer = errors.New("an interceptor returned neither an error nor a response")
 
 // answered is the [Interceptor] that returns an error if there is neither an error nor a response.

@@ -70,7 +70,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.tap.close()
 	c.session.Drain(ctx)
 	c.broker.Barrier(ctx)
-	c.unfinished.close()
+	c.server.StopReassembling()
 	if c.Connected() {
 		c.announce(ctx, "bye")
 	}
@@ -99,7 +99,7 @@ func (c *Conn) abandon() {
 	c.stop()
 	c.tap.close()
 	c.closeVerifier()
-	c.unfinished.close()
+	c.server.StopReassembling()
 	c.shared.local.remove(c)
 	c.shared.services.Leave(microService{c})
 	c.session.Leave()

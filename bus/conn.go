@@ -18,6 +18,7 @@ import (
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
@@ -48,22 +49,17 @@ type Conn struct {
 	check      *shortCircuitCheck // nil outside of tests
 	maxMessage int                // bytes of a body
 
-	unfinished   *unfinished
 	callees      *callees
-	callers      *callers
 	destinations *destinations
 	untagged     table[reflect.Type, error] // by the type of arguments, or of results
-	router       *router
+	server       *server.Server
 	events       eventSources
-	heads        [2]responseHeads // of endpoints with a queue, and without
 	documents    documents
 	handlers     *worker.Limiter // requests that it handles
 	controls     *worker.Limiter // requests of the framework, which are answered however busy the handlers are
 
 	base context.Context    // of every handler; ends when Close gives up on them
 	stop context.CancelFunc // ends base
-
-	direct subscribedRoute // to this very instance
 
 	tracing      *tracing // nil: no spans
 	meters       *meters  // nil: no metrics but ours
@@ -156,8 +152,6 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 		broker:   shared.broker,
 		throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second},
 		callees:  newCallees(),
-		callers:  newCallers(config.plane),
-		router:   newRouter(),
 		handlers: worker.NewLimiter(config.handlerLimit),
 		controls: worker.NewLimiter(0),
 		tap:      newTap(),
@@ -166,8 +160,12 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 	conn.tracing = newTracing(config.tracerProvider, host, id)
 	conn.destinations = newDestinations(conn)
 	conn.maxMessage = config.messageLimit
-	conn.unfinished = newUnfinished(conn, config.messageLimit)
 	conn.base, conn.stop = context.WithCancel(context.Background())
+	conn.server = server.New(server.Config{
+		Owner: conn, Host: host, ID: id, Plane: config.plane, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
+		Broker: shared.broker, Inflight: shared.inflight, Base: conn.base, Handlers: conn.handlers, Controls: conn.controls, Logger: conn.logger,
+		Service: service{conn},
+	})
 	conn.client = client.New(client.Config{
 		Owner: conn, Host: host, ID: id, Plane: config.plane, AckWait: config.ackWait, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
 		Broker: shared.broker, Membership: shared.membership, Base: conn.base, Controls: conn.controls, Logger: conn.logger,
@@ -184,17 +182,17 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 		return err
 	}
 	responses := subject.Response(c.plane, c.host, anyLabel)
-	err = c.install(ctx, c.router, endpoints, append([]*natsconn.Subscription{
+	err = c.install(ctx, c.server.Router, endpoints, append([]*natsconn.Subscription{
 		{Subject: c.client.ResponseSubject(), Receive: c.client.Receive, Answers: true, Pattern: responses, For: "acks and responses to its calls"},
 		{
 			Subject: c.client.ResponseSubject() + "." + anyLabel, Receive: c.client.ReceiveBelow, Answers: true,
 			Pattern: responses + "." + anyLabel, For: "notices that nobody subscribes, answers by allow_responses",
 		},
 		{
-			Subject: subject.Instance(c.plane, c.host, c.id), Receive: c.receiverOf(subscribedRoute{}),
+			Subject: subject.Instance(c.plane, c.host, c.id), Receive: c.server.ReceiverOfInstance(),
 			Pattern: subject.Instance(c.plane, c.host, anyLabel), For: "calls to one instance",
 		},
-		{Subject: everyonesSubject(c.plane), Receive: c.receiverOf(subscribedRoute{everyone: true}), For: forControl},
+		{Subject: everyonesSubject(c.plane), Receive: c.server.ReceiverOfAll(), For: forControl},
 	}, c.subscriptionsOf(endpoints)...), nil)
 	if err != nil {
 		return err

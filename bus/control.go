@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 )
@@ -20,7 +21,7 @@ type control struct{}
 // Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping.
 func (control) Ping(ctx context.Context) (host, id, version string, ports []int) {
 	conn := servingConn(ctx)
-	return conn.host, conn.id, conn.version, conn.router.servedPorts()
+	return conn.host, conn.id, conn.version, conn.server.Router.ServedPorts()
 }
 
 // Traffic returns the calls that the instance has served and made so far.
@@ -43,10 +44,7 @@ func (control) Bye(ctx context.Context) { greeted(ctx, false) }
 // Cancel announces that the caller no longer waits for the answer to its request with that id.
 func (control) Cancel(ctx context.Context, id string) {
 	caller, _ := CallerOf(ctx)
-	conn, key := servingConn(ctx), requestKey{caller.Host, caller.ID, id}
-	if !conn.unfinished.cancel(key) {
-		conn.shared.inflight.cancel(conn, key)
-	}
+	servingConn(ctx).server.Cancel(server.RequestKey{Host: caller.Host, ID: caller.ID, MsgID: id})
 }
 
 func greeted(ctx context.Context, stays bool) {
@@ -60,7 +58,7 @@ type allowEndpoint struct{}
 
 // Allow returns the methods under which a path is served.
 func (allowEndpoint) Allow(ctx context.Context, port int, path string) (methods []string) {
-	return servingConn(ctx).router.methods(port, path)
+	return servingConn(ctx).server.Router.Methods(port, path)
 }
 
 // The endpoints that every connection serves are planned once: planning takes longer than the rest of Connect.
@@ -92,6 +90,7 @@ func planControl() ([]*endpoint, error) {
 			e.addressed = true
 		}
 		e.chain = controlChain(e)
+		e.route()
 	}
 	return endpoints, err
 }
@@ -108,6 +107,7 @@ func planDirectory() ([]*endpoint, error) {
 	}))
 	for _, e := range endpoints {
 		e.chain = controlChain(e)
+		e.route()
 	}
 	return endpoints, err
 }
@@ -136,76 +136,4 @@ func (s *shared) turn(ctx context.Context) (over func()) {
 	_ = s.broker.Flush(ctx) // without the broker nothing comes
 	s.broker.Barrier(ctx)
 	return func() { <-s.greeting }
-}
-
-// inflight holds the requests of all instances of a link whose handlers run, to be found when their callers leave. A
-// cancel for any other request has no effect.
-type inflight struct{ shards [16]inflightShard } // by the last byte of the message id, so that requests do not wait for each other
-
-// inflightShard is searched only when a caller leaves, which is rare. Each request knows its index, so adding and
-// removing need no search.
-type inflightShard struct {
-	mu       sync.Mutex // protects requests, and their place fields
-	requests []*arrival
-}
-
-// requestKey identifies a request by its sender, so that no other caller can cancel it.
-type requestKey struct{ host, id, msgID string }
-
-func (r *inflight) shard(msgID string) *inflightShard {
-	if msgID == "" {
-		return &r.shards[0]
-	}
-	return &r.shards[int(msgID[len(msgID)-1])%len(r.shards)] // the last byte is random
-}
-
-// noPlace is the place of a request that is not in a shard.
-const noPlace = -1
-
-// add adds a request, unless it is one of the framework.
-func (r *inflight) add(s *arrival, port int) {
-	s.place = noPlace
-	if port == subject.ControlPort {
-		return
-	}
-	at := r.shard(s.read.MsgID)
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	s.place = len(at.requests)
-	at.requests = append(at.requests, s)
-}
-
-// remove removes a request that has ended, and ends its context.
-func (r *inflight) remove(s *arrival) {
-	s.serving.End(context.Canceled, true)
-	at := r.shard(s.read.MsgID)
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if s.place == noPlace {
-		return
-	}
-	last := len(at.requests) - 1
-	moved := at.requests[last]
-	at.requests[s.place], moved.place = moved, s.place
-	at.requests[last] = nil // so that it can be collected
-	at.requests = at.requests[:last]
-}
-
-// cancel ends the context of a running handler of an instance.
-func (r *inflight) cancel(c *Conn, key requestKey) {
-	at := r.shard(key.msgID)
-	if found := at.find(c, key); found != nil {
-		found.serving.End(ErrCallerLeft, false)
-	}
-}
-
-func (at *inflightShard) find(c *Conn, key requestKey) *arrival {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	for _, each := range at.requests {
-		if each.serving.Owner == c && each.read.MsgID == key.msgID && keyOf(&each.read) == key {
-			return each
-		}
-	}
-	return nil
 }

@@ -96,7 +96,8 @@ func newParkedEvent(conn *Conn, source string, message *jetstream.RawStreamMsg) 
 
 // eventName returns the unescaped path of an event without the slash.
 func eventName(target string) string {
-	escaped := path.Base(pathOf(target))
+	whole, _, _ := strings.Cut(target, "?")
+	escaped := path.Base(whole)
 	if name, err := url.PathUnescape(escaped); err == nil {
 		return name
 	}

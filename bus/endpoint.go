@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -23,7 +24,8 @@ import (
 type endpoint struct {
 	Endpoint
 	endpointConfig
-	source string // the host whose event this is; "" for what is served on our own host
+	routed *server.Endpoint // as the server knows it; made when all else is set
+	source string           // the host whose event this is; "" for what is served on our own host
 	mapped *restmap.Endpoint
 	rule   *claims.Rule // what it asks of a token; nil for nothing
 	run    func(ctx context.Context, in *serverCall) (*wire.Response, error)
@@ -85,12 +87,23 @@ func newEndpoint(config endpointConfig, name string, mapped *restmap.Endpoint) *
 	}
 }
 
-// queueName is the queue that an instance answers under. Without a queue each instance is one of its own.
-func (e *endpoint) queueName(c *Conn) string {
-	if e.queue {
-		return c.host
+// route makes what the server knows of the endpoint, unless it is there.
+func (e *endpoint) route() {
+	if e.routed != nil {
+		return
 	}
-	return c.ownHost
+	e.routed = &server.Endpoint{
+		Name: e.Name, Path: e.Path, Port: e.Port, Routes: e.mapped.Routes, Source: e.source, Queue: e.queue, OnAll: e.onAll,
+		Web: e.mapped.Style == restmap.Web, Secured: e.secured, Claims: e.claims, BodyLimit: e.bodyLimit, TimeBudget: e.timeBudget, Value: e,
+	}
+}
+
+func routedOf(endpoints []*endpoint) []*server.Endpoint {
+	routed := make([]*server.Endpoint, len(endpoints))
+	for i, e := range endpoints {
+		routed[i] = e.routed
+	}
+	return routed
 }
 
 // brokerQueue is the queue that the broker balances over, "" for none.
@@ -105,23 +118,6 @@ func (e *endpoint) sharesPort(other *endpoint) bool { return other.Port == e.Por
 
 // hostOf is the hostname that the endpoint is served on.
 func (e *endpoint) hostOf(c *Conn) string { return cmp.Or(e.source, c.host) }
-
-// tokens are the pattern's segments as a subscription has them.
-func tokens(pattern restmap.Pattern) []string {
-	segments := pattern.Segments()
-	made := make([]string, len(segments))
-	for i, segment := range segments {
-		switch {
-		case segment.Rest:
-			made[i] = ">"
-		case segment.Name != "":
-			made[i] = "*"
-		default:
-			made[i] = subject.Escape(segment.Literal)
-		}
-	}
-	return made
-}
 
 // runFunction makes the run of a function endpoint: request → arguments → method → results → response.
 func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response, error) {
@@ -139,7 +135,7 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 			return nil, executed(err)
 		}
 		if in.copyResults(results) {
-			in.given.filled.Header = in.serving.ResponseHeader(json)
+			in.given.filled.Header = in.Handler.ResponseHeader(json)
 			return in.given.filled, nil
 		}
 		encoded, err := e.mapped.Encode(results)
@@ -150,7 +146,7 @@ func runFunction(e *endpoint) func(context.Context, *serverCall) (*wire.Response
 		if encoded.ContentType != "" {
 			in.response.Header = json
 		}
-		in.response.Header = in.serving.ResponseHeader(in.response.Header)
+		in.response.Header = in.Handler.ResponseHeader(in.response.Header)
 		return &in.response, nil
 	}
 }
@@ -169,8 +165,8 @@ func (e *endpoint) decode(in *serverCall) (reflect.Value, error) {
 		ContentType: in.Request.Header.Get("Content-Type"),
 		Body:        in.Request.Body,
 	}
-	if len(in.values) > 0 {
-		request.PathValue = in.value
+	if in.HasValues() {
+		request.PathValue = in.Value
 	}
 	return e.mapped.Decode(&request)
 }

@@ -45,7 +45,7 @@ func AnswerLate(c *Conn, subject string, status int, ago time.Duration) error {
 	d := newDelivery(s, &nats.Msg{Reply: subject})
 	d.begin()
 	d.heard = d.heard.Add(-ago)
-	return d.reply(c.newServerCall(), nil, &wire.Response{OpCode: wire.OpRes, Status: status})
+	return d.Reply(&c.newServerCall().Incoming, nil, &wire.Response{OpCode: wire.OpRes, Status: status})
 }
 
 // HeldEvents returns how many stored events a connection has, and no room to handle.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -104,9 +105,9 @@ func (d *delivery) givenAway() bool {
 	return time.Since(d.heard) >= storedAckWait
 }
 
-// reply takes the answer of the handler. A failure counts no more once the event was given away: it would have the event tried
+// Reply takes the answer of the handler. A failure counts no more once the event was given away: it would have the event tried
 // once more beside the attempt that runs by now, or parked although that succeeds.
-func (d *delivery) reply(in *serverCall, _ *wire.ResponseHead, response *wire.Response) error {
+func (d *delivery) Reply(in *server.Incoming, _ *wire.ResponseHead, response *wire.Response) error {
 	if response.OpCode != wire.OpRes {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (d *delivery) reply(in *serverCall, _ *wire.ResponseHead, response *wire.Re
 
 // isFinal reports whether trying again is pointless: the handler itself says so. Not so when a service that it calls refuses, or
 // when the event does not fit what the handler takes: that service, or this one, may just be replaced by another version.
-func (d *delivery) isFinal(in *serverCall, failed *Error) bool {
+func (d *delivery) isFinal(in *server.Incoming, failed *Error) bool {
 	switch failed.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
@@ -183,7 +184,7 @@ const parkingRoom = 2 << 10
 
 // deadLetter stores an event where an operator can look at it, and only then lets JetStream forget it. If that fails the event comes
 // again.
-func (d *delivery) deadLetter(in *serverCall, reason string) error {
+func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
 	c, s := d.from.conn, d.from
 	parked := nats.NewMsg(subject.ParkedEvent(c.plane, s.source, hostToken(c.host), s.event))
 	parked.Data = d.message.Data

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -32,8 +33,9 @@ type pullConsumer struct {
 	consumer  string
 	inbox     string
 	config    *durable
-	through   subscribedRoute
-	unhandled atomic.Int64 // events that were parked
+	served    server.Match    // the endpoint that handles it
+	address   subject.Address // of the endpoint
+	unhandled atomic.Int64    // events that were parked
 
 	mu        sync.Mutex    // protects all below
 	asked     int           // events that may still come
@@ -77,13 +79,15 @@ func subscribeStored(ctx context.Context, c *Conn, source string, endpoints []*e
 }
 
 func newStoredEvents(c *Conn, store *eventStream, e *endpoint, config *durable) *pullConsumer {
-	source, event, route := store.source, tokens(e.mapped.Path())[0], &e.mapped.Routes[0]
+	source, event, route := store.source, server.Tokens(e.mapped.Path())[0], &e.mapped.Routes[0]
 	e.run = runStored(e.run)
+	e.route()
 	s := &pullConsumer{
 		conn: c, source: source, store: store, event: event, consumer: consumerName(c.host, event), config: config,
 		subject: e.subject(c.plane, source, *route),
 		inbox:   c.client.ResponseSubject() + "." + storedInbox + "." + hostToken(source) + "." + event,
-		through: subscribedRouteOf(e, route),
+		served:  server.Match{Found: server.Found{Endpoint: e.routed, Route: route}},
+		address: subject.Address{Port: e.Port, Host: source, Method: route.Method, Path: e.Path},
 	}
 	s.again, s.room = time.AfterFunc(time.Hour, s.askLater), time.AfterFunc(time.Hour, s.lookForRoom)
 	s.rest()
@@ -136,14 +140,14 @@ func (s *pullConsumer) receive(message *nats.Msg, reader *wire.Reader) worker.Jo
 	turn := s.arrived()
 	d := newDelivery(s, message)
 	in := s.conn.newServerCall()
-	in.Address, in.through, in.match = s.through.address(s.conn), &s.through, s.through.match()
-	in.size, in.back, in.backTo, in.isEvent = len(message.Data), d, message.Reply, true
+	in.Address, in.Match = s.address, s.served
+	in.Size, in.Replier, in.ReplyTo, in.IsEvent = len(message.Data), d, message.Reply, true
 	d.err = reader.ParseRequest(message.Data, in.Request)
 	if d.err == nil {
 		d.err = s.objection(in.Request)
 	}
 	in.Request.TimeBudget = wire.DefaultTimeBudget
-	if longest := s.through.endpoint.timeBudget; longest > 0 {
+	if longest := s.served.Endpoint.TimeBudget; longest > 0 {
 		in.Request.TimeBudget = longest
 	}
 	d.begin()
@@ -157,15 +161,15 @@ func (s *pullConsumer) receive(message *nats.Msg, reader *wire.Reader) worker.Jo
 
 // objection says why an event must not be handled. JetStream stores whatever is published to it, and not only Busline fires.
 func (s *pullConsumer) objection(event *wire.Request) error {
-	_, told := s.conn.callers.responseSubject(event, true)
-	_, contradiction := addressOf(event, s.subject)
+	unknown := s.conn.server.CheckSender(event)
+	_, contradiction := server.AddressOf(event, s.subject)
 	switch {
-	case !told:
-		return newError(http.StatusBadRequest, ExecutedNo, errNoSender, "%s", errNoSender)
+	case unknown != nil:
+		return unknown
 	case event.Fragment.IsPart():
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "header Bus-Fragment: a stored event has one part")
 	case event.CallDepth > wire.MaxCallDepth:
-		return errTooDeep()
+		return server.ErrTooDeep()
 	default:
 		return contradiction
 	}
@@ -203,9 +207,8 @@ func (s *pullConsumer) start(in *serverCall, d *delivery, turn bool) bool {
 
 // begin prepares an event that was admitted to be handled.
 func (s *pullConsumer) begin(in *serverCall, d *delivery) {
-	in.prepare(s.conn)
-	s.conn.shared.inflight.add(in.arrival, subject.EventPort)
-	d.handledUntil(in.serving.Ends)
+	s.conn.server.Start(&in.Incoming)
+	d.handledUntil(in.Handler.Ends)
 }
 
 // done makes room for another event: first for those of other kinds that wait for it, or this one could hold them up.
@@ -220,7 +223,7 @@ func (s *pullConsumer) done() {
 // runStored wraps the run of an endpoint: it refuses events that break a rule, or were tried often enough.
 func runStored(run func(context.Context, *serverCall) (*wire.Response, error)) func(context.Context, *serverCall) (*wire.Response, error) {
 	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
-		d, ok := in.back.(*delivery)
+		d, ok := in.Replier.(*delivery)
 		switch {
 		case ok && d.err != nil:
 			return nil, unsent(d.err)

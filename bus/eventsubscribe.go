@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
@@ -179,7 +180,7 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *dura
 // events, so that each has a router of its own. The zero value has none.
 type eventSources struct {
 	mu      sync.Mutex // protects all below
-	routers map[string]*router
+	routers map[string]*server.Router
 	stores  map[string]eventStore // that events are fired to, by host
 	readers []eventReader         // of stored events, in the order of Subscribe
 }
@@ -198,14 +199,14 @@ type eventReader interface {
 }
 
 // of returns the router of a source.
-func (s *eventSources) of(source string) *router {
+func (s *eventSources) of(source string) *server.Router {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.routers == nil {
-		s.routers = make(map[string]*router)
+		s.routers = make(map[string]*server.Router)
 	}
 	if s.routers[source] == nil {
-		s.routers[source] = newRouter()
+		s.routers[source] = server.NewRouter()
 	}
 	return s.routers[source]
 }

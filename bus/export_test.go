@@ -14,33 +14,6 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// Table is a router for tests: routes in, the one that answers out.
-type Table struct{ router *router }
-
-// NewTable returns an empty table.
-func NewTable() *Table { return &Table{newRouter()} }
-
-// Add takes in a route on port 443.
-func (t *Table) Add(method, path string) error {
-	mapped, err := restmap.Handler(method, path)
-	if err != nil {
-		return err
-	}
-	return t.router.add([]*endpoint{newEndpoint(newEndpointConfig(), mapped.Name, mapped)})
-}
-
-// Find returns the name of the route for an address, "" for none, and the values of its parameters.
-func (t *Table) Find(method, path string) (name string, values []string) {
-	found := t.router.find(subject.Address{Port: subject.PublicPort, Method: method, Path: path})
-	if !found.found() {
-		return "", nil
-	}
-	return found.endpoint.Name, found.values
-}
-
-// Methods returns what the table answers to "allow".
-func (t *Table) Methods(path string) []string { return t.router.methods(subject.PublicPort, path) }
-
 // PendingCalls returns how many requests wait for an ack or a response.
 func (c *Conn) PendingCalls() int { return c.client.Counts().Pending }
 
@@ -78,31 +51,18 @@ func checkedCall() *clientCall {
 }
 
 // RunningRequests returns how many requests could be cancelled.
-func RunningRequests(c *Conn) int {
-	count := 0
-	for i := range c.shared.inflight.shards {
-		at := &c.shared.inflight.shards[i]
-		at.mu.Lock()
-		for _, each := range at.requests {
-			if each.serving.Owner == c {
-				count++
-			}
-		}
-		at.mu.Unlock()
-	}
-	return count
-}
+func RunningRequests(c *Conn) int { return c.shared.inflight.Count(c) }
 
 // HeldByParts returns how many bytes messages in parts hold.
 func HeldByParts(c *Conn) int {
-	return c.unfinished.memory.BytesHeld() + c.client.Counts().PartBytes
+	_, held := c.server.Partial()
+	return held + c.client.Counts().PartBytes
 }
 
 // UnfinishedMessages returns of how many requests and responses parts are still to come.
 func UnfinishedMessages(c *Conn) int {
-	c.unfinished.mu.Lock()
-	defer c.unfinished.mu.Unlock()
-	return len(c.unfinished.requests) + c.client.Counts().Partial
+	requests, _ := c.server.Partial()
+	return requests + c.client.Counts().Partial
 }
 
 // BesideInDocuments is how many endpoints another one on that path is compared with when it is registered.
@@ -121,13 +81,6 @@ func HoldResponses(c *Conn) (release func()) { return c.client.Hold() }
 
 // KnownSubscriptions is how many subscriptions a connection and those that share its link have, and had without forgetting.
 func KnownSubscriptions(c *Conn) int { return c.broker.KnownSubscriptions() }
-
-// AnswerAsTooLarge has a connection answer itself as if a broker had just refused the answer as too large, and were then replaced by
-// the one that there is.
-func AnswerAsTooLarge(c *Conn, body []byte) error {
-	response := &wire.Response{Status: http.StatusOK, OpCode: wire.OpRes, FromHost: c.host, FromID: c.id, MsgID: "X", Queue: c.host, Body: body}
-	return brokerReplier{c.broker}.replyInParts(&serverCall{backTo: c.client.ResponseSubject(), arrival: new(arrival)}, response)
-}
 
 // CallRecord is a call as a tap reports it.
 type CallRecord = callRecord

@@ -176,7 +176,7 @@ func (x *Exchange) restoreRequest() {
 	switch {
 	case x.Request != nil:
 	case x.in != nil:
-		x.Request = &x.in.read
+		x.Request = &x.in.Read
 	case x.out != nil:
 		x.Request = &x.out.Request
 	}

@@ -69,27 +69,6 @@ func TestMaxPayload(t *testing.T) {
 	}
 }
 
-// TestBrokerTakesMoreThanBefore answers with what one broker has refused, over another one, which takes it in one message.
-func TestBrokerTakesMoreThanBefore(t *testing.T) {
-	t.Parallel()
-	w := transports()["broker"](newBus(t))
-	callee, caller := w.connect("echo.example"), w.connect("caller.example")
-	serve(t, callee, echo{})
-	for _, size := range []int{0, 1, 1000, 100_000} {
-		text := strings.Repeat("a", size)
-		var out struct{ Same string }
-		if err := caller.Call(t.Context(), "https://echo.example/echo", bus.Args{"text": text}, &out); err != nil || out.Same != text {
-			t.Errorf("%d bytes come back as %d: %v", size, len(out.Same), err)
-		}
-		if err := bus.AnswerAsTooLarge(callee, []byte(text)); err != nil {
-			t.Errorf("%d bytes are not answered: %v", size, err)
-		}
-	}
-	if dropped := callee.Stats().Malformed + caller.Stats().Malformed; dropped != 0 {
-		t.Errorf("%d messages were dropped", dropped)
-	}
-}
-
 func TestWebHandlerFaults(t *testing.T) {
 	t.Parallel()
 	overBoth(t, func(t *testing.T, w *world) {

@@ -12,6 +12,7 @@ import (
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -47,11 +48,9 @@ func (c *Conn) deliverToSelf(call *clientCall) error {
 		return err
 	}
 	in := c.newServerCall()
-	in.Address, in.through, in.back, in.own = call.Address, &c.direct, localReplier{c}, true
+	in.Address, in.Replier, in.Own = call.Address, localReplier{c}, true
 	in.copied(call)
-	if c.receive(in, nil) {
-		c.broker.Workers.Run(in)
-	}
+	c.server.Deliver(&in.Incoming)
 	return nil
 }
 
@@ -66,39 +65,39 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 		return false, nil
 	}
 	in := callee.newServerCall()
-	in.Address, in.through, in.back, in.match = call.Address, &callee.direct, localReplier{c}, found
+	in.Address, in.Replier, in.Match = call.Address, localReplier{c}, found
 	if call.given != nil && (callee.bodies || !in.copyArgs(call.given, callee.maxMessage)) {
 		if err := c.write(call); err != nil {
 			return false, err
 		}
 	}
 	in.copied(call)
-	if in.given != nil && !in.endpoint.unseen {
+	if in.given != nil && !in.endpoint().unseen {
 		call.reusable = false // an interceptor there may answer before the handler has returned, which still uses the values
 	}
 	if c.check != nil {
 		call.reusable = false // its answer is checked, too
-		in.back = checkedReplier{in.back, c.check, call}
+		in.Replier = checkedReplier{in.Replier, c.check, call}
 		c.check.message(c, in, call)
 	}
-	if callee.receive(in, nil) {
-		callee.broker.Workers.Run(in)
-	}
+	callee.server.Deliver(&in.Incoming)
 	return true, nil
 }
 
 // copied gives the callee a separate copy of the request: the interceptors on both sides may add header fields, even at
 // the same time.
 func (in *serverCall) copied(request *clientCall) {
-	in.read = request.Request
-	in.read.Header = slices.Clip(in.read.Header)
+	in.Read = request.Request
+	in.Read.Header = slices.Clip(in.Read.Header)
 }
 
 // localReplier passes acks and responses to a caller in the same process.
 type localReplier struct{ caller *Conn }
 
-func (r localReplier) reply(to *serverCall, _ *wire.ResponseHead, response *wire.Response) error {
-	to.lent = to.lent || response == &to.response
+// Reply passes on an ack or a response.
+func (r localReplier) Reply(to *server.Incoming, _ *wire.ResponseHead, response *wire.Response) error {
+	in, _ := to.Values.(*serverCall)
+	in.lent = in.lent || response == &in.response
 	r.caller.client.Deliver(response)
 	return nil
 }
@@ -143,12 +142,12 @@ func (l *localRegistry) remove(c *Conn) {
 }
 
 // pickLocked returns a random instance that serves the address, with its route; or the instance that the address names; or nil.
-func (l *localRegistry) pickLocked(plane string, address subject.Address) (*Conn, match) {
+func (l *localRegistry) pickLocked(plane string, address subject.Address) (*Conn, server.Match) {
 	if among := l.instances[localHost{plane, address.Host}]; len(among) > 0 {
 		first := rand.IntN(len(among)) //nolint:gosec // balancing is no secret
 		for i := range among {
 			candidate := among[(first+i)%len(among)]
-			if found := candidate.router.find(address); found.found() {
+			if found := candidate.server.Router.Find(address); found.IsFound() {
 				return candidate, found
 			}
 		}
@@ -156,10 +155,10 @@ func (l *localRegistry) pickLocked(plane string, address subject.Address) (*Conn
 	id, host, _ := strings.Cut(address.Host, ".")
 	for _, candidate := range l.instances[localHost{plane, host}] {
 		if candidate.id == id {
-			return candidate, match{}
+			return candidate, server.Match{}
 		}
 	}
-	return nil, match{}
+	return nil, server.Match{}
 }
 
 // localValues are the arguments and the results of a call as Go values. If the call stays in the process, and the function takes
@@ -216,10 +215,10 @@ func (c *Conn) write(request *clientCall) error {
 
 // copyArgs copies the arguments of a request for its endpoint; false if they have to travel as text.
 func (in *serverCall) copyArgs(g *localValues, limit int) bool {
-	if !in.found() || len(in.values) > 0 {
+	if !in.IsFound() || in.HasValues() {
 		return false
 	}
-	arguments, ok := in.endpoint.mapped.TakeValues(g.arguments, min(g.limit, limit, in.endpoint.bodyLimit))
+	arguments, ok := in.endpoint().mapped.TakeValues(g.arguments, min(g.limit, limit, in.endpoint().bodyLimit))
 	if ok {
 		g.taken, in.given = arguments, g
 	}
@@ -234,14 +233,14 @@ func (in *serverCall) copyResults(out reflect.Value) bool {
 		return false
 	}
 	before := g.check.copied(g.results)
-	if !in.endpoint.mapped.GiveValues(out, g.results, g.anyCase, min(g.limit, in.conn.maxMessage)) {
+	if !in.endpoint().mapped.GiveValues(out, g.results, g.anyCase, min(g.limit, in.conn.maxMessage)) {
 		return false
 	}
 	if g.check != nil {
 		g.check.results(in, out, before)
 	}
 	g.filled = &in.response
-	if in.endpoint.unseen { // in can be reused then
+	if in.endpoint().unseen { // in can be reused then
 		g.filled = &g.response
 	}
 	*g.filled = wire.Response{Status: http.StatusOK}

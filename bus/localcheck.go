@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 	"github.com/busline/busline/restmap/strictjson"
@@ -37,7 +38,7 @@ func (k *shortCircuitCheck) message(caller *Conn, in *serverCall, sent *clientCa
 		return
 	}
 	k.tell(k.request(&written))
-	read, err := in.endpoint.decode(&serverCall{Exchange: Exchange{Request: &written.Request}, match: in.match})
+	read, err := in.endpoint().decode(&serverCall{Incoming: server.Incoming{Request: &written.Request, Match: in.Match}})
 	if err != nil {
 		k.tell(found.lost(err))
 		return
@@ -58,8 +59,8 @@ func (k *shortCircuitCheck) copied(results reflect.Value) reflect.Value {
 
 // results reports differences in the results of a call, which were copied.
 func (k *shortCircuitCheck) results(in *serverCall, out, before reflect.Value) {
-	found := &comparison{call: in.endpoint.Name, message: "response"}
-	encoded, err := in.endpoint.mapped.Encode(out)
+	found := &comparison{call: in.endpoint().Name, message: "response"}
+	encoded, err := in.endpoint().mapped.Encode(out)
 	if err == nil && in.given.anyCase {
 		err = strictjson.UnmarshalAnyCase(encoded.Body, before.Addr().Interface())
 	} else if err == nil {
@@ -87,7 +88,7 @@ func (k *shortCircuitCheck) request(sent *clientCall) error {
 	if err != nil {
 		return found.lost(err)
 	}
-	address, err := addressOf(read, sent.Subject)
+	address, err := server.AddressOf(read, sent.Subject)
 	if err != nil {
 		return found.lost(err)
 	}
@@ -129,14 +130,15 @@ func (k *shortCircuitCheck) response(to *clientCall, sent *wire.Response) error 
 
 // checkedReplier checks the responses that it passes on.
 type checkedReplier struct {
-	replier
+	server.Replier
 	check *shortCircuitCheck
 	to    *clientCall
 }
 
-func (r checkedReplier) reply(to *serverCall, head *wire.ResponseHead, response *wire.Response) error {
+// Reply compares what it passes on.
+func (r checkedReplier) Reply(to *server.Incoming, head *wire.ResponseHead, response *wire.Response) error {
 	r.check.tell(r.check.response(r.to, response))
-	return r.replier.reply(to, head, response)
+	return r.Replier.Reply(to, head, response)
 }
 
 // comparison collects the differences between a message in the process and the same one over the broker.

@@ -46,7 +46,7 @@ func (in *serverCall) levelOf(failed *Error) zerolog.Level {
 	switch {
 	case in.isFault(failed):
 		return zerolog.ErrorLevel
-	case in.found() && in.endpoint.source != "":
+	case in.IsFound() && in.Endpoint.Source != "":
 		return zerolog.WarnLevel // an event: its publisher does not get the error
 	default:
 		return zerolog.DebugLevel
@@ -61,7 +61,7 @@ func (in *serverCall) isFault(failed *Error) bool {
 	case failed.Status == http.StatusInternalServerError:
 		return true
 	default:
-		return !in.serving.CallerLeft() // a caller that has left gets no answer
+		return !in.Handler.CallerLeft() // a caller that has left gets no answer
 	}
 }
 

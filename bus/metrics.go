@@ -338,9 +338,6 @@ func (t *rejectedRequests) expose(text *metrics.Text, with func(...metrics.Label
 	}
 }
 
-// reject answers a request that is not handled with an error.
-func (c *Conn) reject(in *serverCall, why error) { c.respond(in, c.countRejected(in, why)) }
-
 // countRejected counts a request that is not handled, and returns the answer. A request whose caller has left does not count, as the
 // caller does not wait for the answer.
 func (c *Conn) countRejected(in *serverCall, why error) *wire.Response {

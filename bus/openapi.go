@@ -11,6 +11,7 @@ import (
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap"
@@ -242,7 +243,7 @@ func OpenAPIOf[T any](host string, impl T, options ...ServeOption) ([]byte, erro
 	}
 	served, err := new(documents).missing(nil, endpoints)
 	if err == nil {
-		err = errors.Join(validOwnHost(host), validEndpoints(defaultPlane, host, endpoints), newRouter().add(slices.Concat(endpoints, served)))
+		err = errors.Join(validOwnHost(host), validEndpoints(defaultPlane, host, endpoints), checkRoutes(slices.Concat(endpoints, served)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("describe %T: %w", impl, err)
@@ -263,7 +264,7 @@ func EventsOpenAPIOf[T any](source string, impl T, options ...SubscribeOption) (
 	config := newEventsConfig(options)
 	endpoints, service, err := planEvents(interfaceOf[T](), source, impl, config)
 	if err == nil {
-		err = errors.Join(validSource(source), validEndpoints(defaultPlane, source, endpoints), newRouter().add(endpoints))
+		err = errors.Join(validSource(source), validEndpoints(defaultPlane, source, endpoints), checkRoutes(endpoints))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("describe the events of %s in %T: %w", source, impl, err)
@@ -342,4 +343,12 @@ func CheckNames[T any](impl T, options ...ServeOption) error {
 		return config.err
 	}
 	return reflectapi.CheckNames(interfaceOf[T](), impl, config.describe...)
+}
+
+// checkRoutes returns an error for endpoints that no path can tell apart.
+func checkRoutes(endpoints []*endpoint) error {
+	for _, e := range endpoints {
+		e.route()
+	}
+	return server.NewRouter().Add(routedOf(endpoints))
 }

@@ -4,11 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/nats-io/nats.go"
-
-	"github.com/busline/busline/bus/subject"
-	"github.com/busline/busline/bus/wire"
 )
 
 // String returns the permissions as a block for the configuration file of a NATS server, to be placed behind the name
@@ -118,12 +113,4 @@ func entries(listed []Permission) (texts []string) {
 // on the response subject are ignored. Default: acks and responses travel to the response subject.
 func WithAllowResponses() ConnectOption {
 	return func(c *connectConfig) { c.allowResponses = true }
-}
-
-// backTo returns the subject for the answer to a request, for a sender that subscribes to response.
-func (c *Conn) backTo(response string, request *wire.Request, message *nats.Msg) string {
-	if c.allowResponses && subject.Joins(message.Reply, response, request.MsgID) {
-		return message.Reply // only this form: an answer to any other subject would be published in our name
-	}
-	return response
 }

@@ -10,10 +10,12 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/reflectapi"
@@ -172,7 +174,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	endpoints = append(endpoints, documents...)
 	ctx, cancel := context.WithTimeout(c.base, natsconn.DefaultTimeout)
 	defer cancel()
-	if err := c.install(ctx, c.router, endpoints, c.subscriptionsOf(endpoints), nil); err != nil {
+	if err := c.install(ctx, c.server.Router, endpoints, c.subscriptionsOf(endpoints), nil); err != nil {
 		return err
 	}
 	c.remember(endpoints)
@@ -254,6 +256,7 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 		if e.Port == subject.ControlPort { // all connections share these endpoints
 			continue
 		}
+		e.route()
 		e.served = new(metrics.Family)
 		e.unseen = e.mapped.Style != restmap.Web && len(c.interceptors)+len(e.interceptors) == 0
 		if e.chain, err = c.serverChain(e); err != nil {
@@ -265,11 +268,11 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 
 // install puts endpoints into a router, which holds all their state, and only then subscribes. When it returns the broker knows of them.
 // after, if it is not nil, runs then, and takes them back if it fails.
-func (c *Conn) install(ctx context.Context, into *router, endpoints []*endpoint, subscriptions []*natsconn.Subscription, after func() error) error {
+func (c *Conn) install(ctx context.Context, into *server.Router, endpoints []*endpoint, subscriptions []*natsconn.Subscription, after func() error) error {
 	if err := c.chain(endpoints); err != nil {
 		return err
 	}
-	if err := into.add(endpoints); err != nil {
+	if err := into.Add(routedOf(endpoints)); err != nil {
 		return err
 	}
 	err := c.session.Attempt(ctx, func() error {
@@ -281,7 +284,7 @@ func (c *Conn) install(ctx context.Context, into *router, endpoints []*endpoint,
 		return nil
 	}, after)
 	if err != nil {
-		into.remove(endpoints)
+		into.Remove(routedOf(endpoints))
 	}
 	return c.closedMeanwhile(err)
 }
@@ -295,12 +298,13 @@ func (c *Conn) closedMeanwhile(err error) error {
 }
 
 func (e *endpoint) subject(plane, host string, route restmap.Route) string {
-	return subject.Subscription(plane, strconv.Itoa(e.Port), host, route.Method, tokens(route.Pattern)...)
+	return subject.Subscription(plane, strconv.Itoa(e.Port), host, route.Method, server.Tokens(route.Pattern)...)
 }
 
 // subscriptionsOf returns what brings the requests for endpoints.
 func (c *Conn) subscriptionsOf(endpoints []*endpoint) (subscriptions []*natsconn.Subscription) {
 	for _, e := range endpoints {
+		e.route()
 		if e.addressed {
 			continue
 		}
@@ -308,11 +312,46 @@ func (c *Conn) subscriptionsOf(endpoints []*endpoint) (subscriptions []*natsconn
 			route := &e.mapped.Routes[i]
 			subscriptions = append(subscriptions, &natsconn.Subscription{
 				Subject: e.subject(c.plane, e.hostOf(c), *route), Queue: e.brokerQueue(c), For: e.purpose(),
-				Receive: c.receiverOf(subscribedRouteOf(e, route)),
+				Receive: c.server.ReceiverOf(e.routed, route),
 			})
 		}
 	}
 	return subscriptions
+}
+
+// warnOfOpenMethods warns of web endpoints that ask for claims under some methods, while a wider pattern answers the same paths
+// without these claims under others. One of the two was added. A wider GET beside claims on writing alone is no reason to warn.
+func (c *Conn) warnOfOpenMethods(added []*endpoint) {
+	c.mu.Lock()
+	all := slices.Clone(c.endpoints) // the added ones are among them
+	c.mu.Unlock()
+	for _, e := range all {
+		if !e.secured || e.mapped.Style != restmap.Web {
+			continue
+		}
+		isNew := slices.Contains(added, e)
+		if !isNew && !slices.ContainsFunc(added, func(other *endpoint) bool { return other.mayCover(e) }) {
+			continue // searching takes longer, and there may be thousands
+		}
+		for found, methods := range c.server.Router.OpenMethods(e.routed) {
+			wider, _ := found.Value.(*endpoint)
+			if isNew || slices.Contains(added, wider) {
+				c.warnThatOpen(e, wider, methods)
+			}
+		}
+	}
+}
+
+// mayCover reports whether the pattern of a web endpoint has parameters, and begins like that of another.
+func (e *endpoint) mayCover(other *endpoint) bool {
+	literal, _, parameters := strings.Cut(e.Path, "{")
+	return parameters && e.mapped.Style == restmap.Web && e.Port == other.Port && strings.HasPrefix(other.Path, literal)
+}
+
+func (c *Conn) warnThatOpen(e, wider *endpoint, methods []string) {
+	c.logger.Warn().Str("endpoint", e.Name).Str("path", e.Path).
+		Msgf("the claims of %s do not guard its paths under %s, which %s answers without them: ask for the same claims there, or serve %s under the method *",
+			e.Name, strings.Join(methods, ", "), wider.Name, e.Path)
 }
 
 // lintMethods returns a warning for each method that a struct usually has for its own program and that callers could
@@ -370,7 +409,7 @@ func isHandler(as reflect.Type, impl any) bool {
 // others.
 func unmeantPath(method, path string, handler http.Handler) string {
 	_, isMux := handler.(*http.ServeMux)
-	if !strings.HasSuffix(path, "/") || !isMux && method != "" && method != anyMethod {
+	if !strings.HasSuffix(path, "/") || !isMux && method != "" && method != restmap.AnyMethod {
 		return ""
 	}
 	return fmt.Sprintf("only %s itself is served, and nothing below it: write %s{path+} for that", path, path)

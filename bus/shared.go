@@ -12,6 +12,7 @@ import (
 	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/natsmicro"
+	"github.com/busline/busline/bus/internal/server"
 )
 
 // shared is one broker connection, with what the connections of this process on it have in common. Its last user closes it.
@@ -21,8 +22,8 @@ type shared struct {
 	local      *localRegistry
 	membership *client.Membership
 	spare      spare
-	inflight   *inflight
-	server     http.Server // web endpoints have it in their context: it does nothing
+	inflight   *server.Inflight
+	httpServer http.Server // web endpoints have it in their context: it does nothing
 	services   *natsmicro.Services
 	greeting   chan struct{} // room for the one that greets: see announce
 
@@ -78,7 +79,7 @@ func joinShared(config *connectConfig) (joined *shared, first bool) {
 		return open, false
 	}
 	made := &shared{
-		local: newLocalRegistry(), membership: client.NewMembership(), inflight: new(inflight),
+		local: newLocalRegistry(), membership: client.NewMembership(), inflight: new(server.Inflight),
 		dialled: make(chan struct{}), greeting: make(chan struct{}, 1), users: 1,
 	}
 	if !config.ownLink {
@@ -168,21 +169,4 @@ func (c *Conn) reuse(answered *clientCall) {
 	}
 	*answered = clientCall{}
 	c.shared.spare.outgoing.Put(answered)
-}
-
-// newServerCall returns memory for a request, which is to be parsed into its Request.
-func (c *Conn) newServerCall() *serverCall {
-	in := unused[serverCall](&c.shared.spare.incoming)
-	in.arrival = new(arrival)
-	in.Request = &in.read
-	in.Request.Header = in.fields[:0]
-	return in
-}
-
-// reuse takes back an answered request.
-func (s *shared) reuse(in *serverCall) {
-	if in.endpoint.unseen && !in.crashed && !in.lent && in.kept == nil {
-		*in = serverCall{}
-		s.spare.incoming.Put(in)
-	}
 }

@@ -33,7 +33,7 @@ func runWeb(e *endpoint, handler webHandler) func(context.Context, *serverCall) 
 	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
 		// httputil.ReverseProxy assumes a test if the context has no server, and then passes on a truncated answer as
 		// complete.
-		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.conn.shared.server), in)
+		request, err := httpRequest(context.WithValue(ctx, http.ServerContextKey, &in.conn.shared.httpServer), in)
 		if err != nil {
 			return nil, err
 		}
@@ -74,10 +74,10 @@ func httpRequest(ctx context.Context, in *serverCall) (*http.Request, error) {
 		Header: message.Header.HTTP(), Host: address.Host, RemoteAddr: message.FromID + "." + message.FromHost,
 		Body: io.NopCloser(bytes.NewReader(message.Body)), ContentLength: int64(len(message.Body)),
 	}
-	request.Pattern = in.route.Pattern.String()
-	for _, segment := range in.route.Pattern.Segments() {
+	request.Pattern = in.Route.Pattern.String()
+	for _, segment := range in.Route.Pattern.Segments() {
 		if segment.Name != "" {
-			request.SetPathValue(segment.Name, in.value(segment.Name))
+			request.SetPathValue(segment.Name, in.Value(segment.Name))
 		}
 	}
 	return request.WithContext(ctx), nil

@@ -1,4 +1,4 @@
-package bus
+package server
 
 import (
 	"errors"
@@ -13,11 +13,10 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// router finds the endpoint that serves an address. The broker only decides that this service gets a message:
-// it treats subscriptions that overlap as one, so that which endpoint handles it is decided here, always the
-// same way: from left to right, a literal segment over {name}, {name} over {name+}; then an exact method over
-// any.
-type router struct {
+// Router finds the endpoint that serves an address. The broker only decides that this service gets a message: it treats subscriptions
+// that overlap as one. Which endpoint handles it is decided here, always the same way: from left to right, a literal segment over {name},
+// {name} over {name+}; then an exact method over any. It is safe for concurrent use.
+type Router struct {
 	mu    sync.RWMutex // protects ports
 	ports map[int]*node
 }
@@ -25,59 +24,61 @@ type router struct {
 // node is one segment further down the path.
 type node struct {
 	literal map[string]*node
-	param   *node // {name}
-	rest    spots // {name+}
-	spots   spots // paths that end here
+	param   *node  // {name}
+	rest    routes // {name+}
+	routes  routes // paths that end here
 }
 
-// spot is one route of an endpoint.
-type spot struct {
-	endpoint *endpoint
-	route    *restmap.Route
+// Found is one route of an endpoint; the zero value is none.
+type Found struct {
+	Endpoint *Endpoint
+	Route    *restmap.Route
 }
 
-func (s spot) found() bool { return s.endpoint != nil }
+// IsFound reports whether there is one.
+func (f Found) IsFound() bool { return f.Endpoint != nil }
 
-// spots are the routes that end at one place, one for each method.
-type spots []spot
+// routes are the routes that end at one place, one for each method.
+type routes []Found
 
 // of returns the route of a method, the zero value for none.
-func (s spots) of(method string) spot {
+func (s routes) of(method string) Found {
 	for _, each := range s {
-		if each.route.Method == method {
+		if each.Route.Method == method {
 			return each
 		}
 	}
-	return spot{}
+	return Found{}
 }
 
-// match is a route that was found, with the values of its parameters in their order; the zero value is none.
-type match struct {
-	spot
-	values []string
+// Match is a route that was found, with the values of its parameters; the zero value is none.
+type Match struct {
+	Found
+	values []string // in the order of the parameters
 }
 
 const anyMethod = "*"
 
-func newRouter() *router { return &router{ports: make(map[int]*node)} }
+// NewRouter returns an empty router.
+func NewRouter() *Router { return &Router{ports: make(map[int]*node)} }
 
-// add adds all endpoints or none. It reports every pair that no path can tell apart.
-func (r *router) add(endpoints []*endpoint) error {
+// Add adds all endpoints or none. It reports every pair that no path can tell apart.
+func (r *Router) Add(endpoints []*Endpoint) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error
 	for _, added := range endpoints {
-		for i := range added.mapped.Routes {
-			route := &added.mapped.Routes[i]
+		for i := range added.Routes {
+			route := &added.Routes[i]
 			leaf := r.leaf(added.Port, route.Pattern)
-			if taken := leaf.of(route.Method); taken.found() {
-				errs = append(errs, conflict(added, taken.endpoint, *route))
-				if taken.endpoint.Name == added.Name {
+			if taken := leaf.of(route.Method); taken.IsFound() {
+				errs = append(errs, conflict(added, taken.Endpoint, *route))
+				if taken.Endpoint.Name == added.Name {
 					break // its other routes are taken, too
 				}
 				continue
 			}
-			*leaf = append(*leaf, spot{added, route})
+			*leaf = append(*leaf, Found{added, route})
 		}
 	}
 	if len(errs) > 0 {
@@ -91,7 +92,7 @@ func hasParameters(pattern restmap.Pattern) bool {
 }
 
 // conflict returns the error for a route that is taken, with the path as it was written and an example of it.
-func conflict(added, taken *endpoint, route restmap.Route) error {
+func conflict(added, taken *Endpoint, route restmap.Route) error {
 	method, path := route.Method, route.Pattern.String()
 	if method == anyMethod {
 		method = "any method"
@@ -107,7 +108,7 @@ func conflict(added, taken *endpoint, route restmap.Route) error {
 }
 
 // leaf returns the routes at the end of a pattern, and makes the way there.
-func (r *router) leaf(port int, pattern restmap.Pattern) *spots {
+func (r *Router) leaf(port int, pattern restmap.Pattern) *routes {
 	at := r.ports[port]
 	if at == nil {
 		at = &node{}
@@ -132,27 +133,27 @@ func (r *router) leaf(port int, pattern restmap.Pattern) *spots {
 			at = at.literal[segment.Literal]
 		}
 	}
-	return &at.spots
+	return &at.routes
 }
 
-// remove takes endpoints out again.
-func (r *router) remove(endpoints []*endpoint) {
+// Remove takes endpoints out again.
+func (r *Router) Remove(endpoints []*Endpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.removeAll(endpoints)
 }
 
-func (r *router) removeAll(endpoints []*endpoint) {
+func (r *Router) removeAll(endpoints []*Endpoint) {
 	for _, removed := range endpoints {
-		for _, route := range removed.mapped.Routes {
+		for _, route := range removed.Routes {
 			leaf := r.leaf(removed.Port, route.Pattern)
-			*leaf = slices.DeleteFunc(*leaf, func(each spot) bool { return each.endpoint == removed })
+			*leaf = slices.DeleteFunc(*leaf, func(each Found) bool { return each.Endpoint == removed })
 		}
 	}
 }
 
-// servedPorts returns the ports that something is served on, sorted, without the framework's own.
-func (r *router) servedPorts() []int {
+// ServedPorts returns the ports that something is served on, sorted, without the framework's own.
+func (r *Router) ServedPorts() []int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	ports := make([]int, 0, len(r.ports))
@@ -170,7 +171,7 @@ func (n *node) serves() bool {
 	if n == nil {
 		return false
 	}
-	if len(n.spots)+len(n.rest) > 0 || n.param.serves() {
+	if len(n.routes)+len(n.rest) > 0 || n.param.serves() {
 		return true
 	}
 	for _, next := range n.literal {
@@ -181,23 +182,23 @@ func (n *node) serves() bool {
 	return false
 }
 
-// find returns the most specific route for an address. HEAD is served where GET is.
-func (r *router) find(address subject.Address) match {
+// Find returns the most specific route for an address. HEAD is served where GET is.
+func (r *Router) Find(address subject.Address) Match {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if straight := r.ports[address.Port].at(address.Path).choose(address.Method); straight.found() {
-		return match{spot: straight}
+	if straight := r.ports[address.Port].at(address.Path).choose(address.Method); straight.IsFound() {
+		return Match{Found: straight}
 	}
 	var few [8]string // enough for most paths, and stays on the stack
 	segments, err := subject.AppendSegments(few[:0], address.Path)
 	if err != nil {
-		return match{}
+		return Match{}
 	}
 	return r.searchLocked(address, segments)
 }
 
 // at returns the routes of a path that has nothing escaped, and no parameter in its pattern: the most specific there are.
-func (n *node) at(path string) spots {
+func (n *node) at(path string) routes {
 	rest, more := strings.CutPrefix(path, "/")
 	if strings.IndexByte(path, '%') >= 0 {
 		return nil
@@ -210,50 +211,50 @@ func (n *node) at(path string) spots {
 	if n == nil {
 		return nil
 	}
-	return n.spots
+	return n.routes
 }
 
 // searchLocked finds the route for the port and the method of an address, and for the segments of a path.
-func (r *router) searchLocked(address subject.Address, segments []string) match {
-	return r.ports[address.Port].find(segments, nil, func(at spots) spot {
+func (r *Router) searchLocked(address subject.Address, segments []string) Match {
+	return r.ports[address.Port].find(segments, nil, func(at routes) Found {
 		return at.choose(address.Method)
 	})
 }
 
 // choose returns the route that serves a method, the zero value for none.
-func (s spots) choose(method string) spot {
-	if exact := s.of(method); exact.found() {
+func (s routes) choose(method string) Found {
+	if exact := s.of(method); exact.IsFound() {
 		return exact
 	}
-	if get := s.of(http.MethodGet); get.found() && method == http.MethodHead {
+	if get := s.of(http.MethodGet); get.IsFound() && method == http.MethodHead {
 		return get
 	}
 	return s.of(anyMethod)
 }
 
 // find walks down the segments, most specific first, and back up if accept finds nothing.
-func (n *node) find(segments, values []string, accept func(spots) spot) match {
+func (n *node) find(segments, values []string, accept func(routes) Found) Match {
 	if n == nil {
-		return match{}
+		return Match{}
 	}
 	if len(segments) == 0 {
-		return match{accept(n.spots), values}
+		return Match{accept(n.routes), values}
 	}
 	first, others := segments[0], segments[1:]
-	if m := n.literal[first].find(others, values, accept); m.found() {
+	if m := n.literal[first].find(others, values, accept); m.IsFound() {
 		return m
 	}
 	if first != "" { // {name} matches no empty segment
-		if m := n.param.find(others, append(values, first), accept); m.found() {
+		if m := n.param.find(others, append(values, first), accept); m.IsFound() {
 			return m
 		}
 	}
 	// the value of {name+} is the decoded segments with slashes between
-	return match{accept(n.rest), append(values, strings.Join(segments, "/"))}
+	return Match{accept(n.rest), append(values, strings.Join(segments, "/"))}
 }
 
-// methods returns the methods under which a path is served, sorted; GET implies HEAD.
-func (r *router) methods(port int, path string) []string {
+// Methods returns the methods under which a path is served, sorted; GET implies HEAD.
+func (r *Router) Methods(port int, path string) []string {
 	segments, err := subject.Segments(path)
 	if err != nil {
 		return nil
@@ -261,11 +262,11 @@ func (r *router) methods(port int, path string) []string {
 	served := make(map[string]bool)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	r.ports[port].find(segments, nil, func(at spots) spot {
+	r.ports[port].find(segments, nil, func(at routes) Found {
 		for _, each := range at {
-			served[each.route.Method] = true
+			served[each.Route.Method] = true
 		}
-		return spot{} // so that less specific routes are looked at too
+		return Found{} // so that less specific routes are looked at too
 	})
 	return sortedMethods(served)
 }
@@ -290,10 +291,10 @@ func sortedMethods(served map[string]bool) []string {
 	return methods
 }
 
-// value returns a parameter of the path, "" when there is none of that name.
-func (m match) value(name string) string {
+// Value returns a parameter of the path, "" when there is none of that name.
+func (m Match) Value(name string) string {
 	at := 0
-	for _, segment := range m.route.Pattern.Segments() {
+	for _, segment := range m.Route.Pattern.Segments() {
 		if segment.Name == "" {
 			continue
 		}
@@ -309,8 +310,8 @@ func (m match) value(name string) string {
 // asks for other claims: /files//private/x, where /files/private/{path+} asks for some and /files/{path+} for none. No path is
 // cleaned here, but many a handler cleans what it gets, as [http.FileServer] does, and would find the same thing. It may have
 // stripped any prefix before.
-func (r *router) bypassesClaims(address subject.Address, found match) bool {
-	if found.endpoint.mapped.Style != restmap.Web || len(found.values) == 0 {
+func (r *Router) bypassesClaims(address subject.Address, found Match) bool {
+	if !found.Endpoint.Web || len(found.values) == 0 {
 		return false
 	}
 	segments, err := subject.Segments(address.Path)
@@ -319,11 +320,11 @@ func (r *router) bypassesClaims(address subject.Address, found match) bool {
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for stripped := range found.route.Pattern.Segments() {
+	for stripped := range found.Route.Pattern.Segments() {
 		cleaned := strings.Split(path.Clean("/" + strings.Join(segments[stripped:], "/"))[1:], "/")
 		file := slices.Concat(segments[:stripped], cleaned)
 		for _, straight := range [][]string{file, append(file, "")} { // a folder ends in a slash
-			if to := r.searchLocked(address, straight); to.found() && to.endpoint.secured && to.endpoint.claims != found.endpoint.claims {
+			if to := r.searchLocked(address, straight); to.IsFound() && to.Endpoint.Secured && to.Endpoint.Claims != found.Endpoint.Claims {
 				return true
 			}
 		}
@@ -336,44 +337,10 @@ func isUnclean(segment string) bool {
 	return segment == "" || segment == "." || segment == ".." || strings.Contains(segment, "/")
 }
 
-// warnOfOpenMethods warns of web endpoints that ask for claims under some methods, while a wider pattern answers the same paths
-// without these claims under others. One of the two was added. A wider GET beside claims on writing alone is no reason to warn.
-func (c *Conn) warnOfOpenMethods(added []*endpoint) {
-	c.mu.Lock()
-	all := slices.Clone(c.endpoints) // the added ones are among them
-	c.mu.Unlock()
-	for _, e := range all {
-		if !e.secured || e.mapped.Style != restmap.Web {
-			continue
-		}
-		isNew := slices.Contains(added, e)
-		if !isNew && !slices.ContainsFunc(added, func(other *endpoint) bool { return other.mayCover(e) }) {
-			continue // searching takes longer, and there may be thousands
-		}
-		for wider, methods := range c.router.openMethods(e) {
-			if isNew || slices.Contains(added, wider) {
-				c.warnThatOpen(e, wider, methods)
-			}
-		}
-	}
-}
-
-// mayCover reports whether the pattern of a web endpoint has parameters, and begins like that of another.
-func (e *endpoint) mayCover(other *endpoint) bool {
-	literal, _, parameters := strings.Cut(e.Path, "{")
-	return parameters && e.mapped.Style == restmap.Web && e.Port == other.Port && strings.HasPrefix(other.Path, literal)
-}
-
-func (c *Conn) warnThatOpen(e, wider *endpoint, methods []string) {
-	c.logger.Warn().Str("endpoint", e.Name).Str("path", e.Path).
-		Msgf("the claims of %s do not guard its paths under %s, which %s answers without them: ask for the same claims there, or serve %s under the method *",
-			e.Name, strings.Join(methods, ", "), wider.Name, e.Path)
-}
-
-// openMethods returns the methods under which the paths of an endpoint lead to web endpoints with a wider pattern and other
+// OpenMethods returns the methods under which the paths of an endpoint lead to web endpoints with a wider pattern and other
 // claims.
-func (r *router) openMethods(e *endpoint) map[*endpoint][]string {
-	pattern := e.mapped.Path()
+func (r *Router) OpenMethods(e *Endpoint) map[*Endpoint][]string {
+	pattern := e.Routes[0].Pattern
 	segments := pattern.Segments()
 	path := make([]string, len(segments))
 	for i, segment := range segments {
@@ -381,18 +348,21 @@ func (r *router) openMethods(e *endpoint) map[*endpoint][]string {
 			path[i] = "{" + segment.Name + "}"
 		}
 	}
-	open := make(map[*endpoint][]string)
+	open := make(map[*Endpoint][]string)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, method := range sortedMethods(map[string]bool{anyMethod: true}) {
 		to := r.searchLocked(subject.Address{Port: e.Port, Method: method}, path)
 		switch {
-		case !to.found(), to.endpoint.mapped.Style != restmap.Web, to.route.Method == http.MethodGet:
-		case to.endpoint.secured && to.endpoint.claims == e.claims:
-		case slices.Equal(tokens(to.route.Pattern), tokens(pattern)): // that is what its path says
+		case !to.IsFound(), !to.Endpoint.Web, to.Route.Method == http.MethodGet:
+		case to.Endpoint.Secured && to.Endpoint.Claims == e.Claims:
+		case slices.Equal(Tokens(to.Route.Pattern), Tokens(pattern)): // that is what its path says
 		default:
-			open[to.endpoint] = append(open[to.endpoint], method)
+			open[to.Endpoint] = append(open[to.Endpoint], method)
 		}
 	}
 	return open
 }
+
+// HasValues reports whether the route has parameters.
+func (m Match) HasValues() bool { return len(m.values) > 0 }

@@ -1,4 +1,4 @@
-package bus_test
+package server_test
 
 import (
 	"cmp"
@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/restmap"
 )
 
 // FuzzRouter compares the router with an oracle that tries every route. A table is written "GET /a/{x}\n…".
@@ -16,7 +18,7 @@ func FuzzRouter(f *testing.F) {
 	f.Add("GET /a/{x}\nPOST /a/b\nGET /", "GET", "/a/b")
 	f.Add("GET /a//b\nGET /a/{x}/b\nGET /a/{x+}", "HEAD", "/a//b")
 	f.Fuzz(func(t *testing.T, table, method, path string) {
-		routes := bus.NewTable()
+		routes := newTable()
 		var known []string
 		for line := range strings.Lines(table) {
 			line = strings.TrimSuffix(line, "\n")
@@ -89,7 +91,7 @@ func ranks(route, method string) []int {
 
 func TestRouterMethods(t *testing.T) {
 	t.Parallel()
-	routes := bus.NewTable()
+	routes := newTable()
 	for _, route := range []string{"GET /products/{id}", "PUT /products/{id}", "POST /products/search", "* /any/{rest+}"} {
 		verb, path, _ := strings.Cut(route, " ")
 		if err := routes.Add(verb, path); err != nil {
@@ -109,3 +111,34 @@ func TestRouterMethods(t *testing.T) {
 		}
 	}
 }
+
+// table is a router, routes in, the one that answers out.
+type table struct{ router *server.Router }
+
+func newTable() *table { return &table{server.NewRouter()} }
+
+// Add takes in a route on port 443.
+func (t *table) Add(method, path string) error {
+	mapped, err := restmap.Handler(method, path)
+	if err != nil {
+		return err
+	}
+	return t.router.Add([]*server.Endpoint{{Name: mapped.Name, Path: path, Port: subject.PublicPort, Routes: mapped.Routes, Queue: true, Web: true}})
+}
+
+// Find returns the name of the route for an address, "" for none, and the values of its parameters.
+func (t *table) Find(method, path string) (name string, values []string) {
+	found := t.router.Find(subject.Address{Port: subject.PublicPort, Method: method, Path: path})
+	if !found.IsFound() {
+		return "", nil
+	}
+	for _, segment := range found.Route.Pattern.Segments() {
+		if segment.Name != "" {
+			values = append(values, found.Value(segment.Name))
+		}
+	}
+	return found.Endpoint.Name, values
+}
+
+// Methods returns the methods of a path.
+func (t *table) Methods(path string) []string { return t.router.Methods(subject.PublicPort, path) }

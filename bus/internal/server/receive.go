@@ -1,0 +1,329 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
+)
+
+// subscribedRoute is what a subscription brings requests for. The zero value stands for requests to this very instance.
+type subscribedRoute struct {
+	endpoint *Endpoint
+	everyone bool           // for requests of the framework to every instance
+	route    *restmap.Route // the route of the endpoint, if it has one address; else nil
+}
+
+// subscribedRouteOf returns that of a route of an endpoint. If the route has one address, it is known what serves it: nothing that is
+// registered later can take precedence, as no path is more specific than one without parameters, and no method than one that is named.
+func subscribedRouteOf(e *Endpoint, route *restmap.Route) subscribedRoute {
+	if route.Method == anyMethod || hasParameters(route.Pattern) {
+		return subscribedRoute{endpoint: e}
+	}
+	return subscribedRoute{endpoint: e, route: route}
+}
+
+// brings reports whether a request for the endpoint found is to be handled when it comes through r. Where patterns overlap, the broker
+// delivers one copy for the queue and one for each subscription without a queue: exactly one of them counts.
+func (r *subscribedRoute) brings(found *Endpoint) bool {
+	if r.endpoint == nil || r.endpoint == found {
+		return true
+	}
+	return r.endpoint.Queue && found.Queue
+}
+
+// match returns what serves the only address; the zero value if there are several.
+func (r *subscribedRoute) match() Match {
+	if r.route == nil {
+		return Match{}
+	}
+	return Match{Found: Found{r.endpoint, r.route}}
+}
+
+// ofFramework reports whether the subscription brings only requests of the framework.
+func (r *subscribedRoute) ofFramework() bool {
+	return r.everyone || r.endpoint != nil && r.endpoint.Port == subject.ControlPort
+}
+
+// onlyAddress returns the only address of a route that has one.
+func (s *Server) onlyAddress(r *subscribedRoute) subject.Address {
+	return subject.Address{Port: r.endpoint.Port, Host: s.hostOf(r.endpoint), Method: r.route.Method, Path: r.endpoint.Path}
+}
+
+// isPlain reports whether a request, which was published to the only address, spells it exactly like that.
+func (s *Server) isPlain(request *wire.Request, r *subscribedRoute) bool {
+	return r.route != nil && request.Method == r.route.Method &&
+		request.Host == s.hostOf(r.endpoint) && pathOf(request.Target) == r.endpoint.Path
+}
+
+// ReceiverOfInstance returns the receiver of requests to this very instance.
+func (s *Server) ReceiverOfInstance() natsconn.Receiver { return s.receiverOf(subscribedRoute{}) }
+
+// ReceiverOfAll returns the receiver of requests of the framework to every instance.
+func (s *Server) ReceiverOfAll() natsconn.Receiver {
+	return s.receiverOf(subscribedRoute{everyone: true})
+}
+
+// ReceiverOf returns the receiver of requests for a route of an endpoint.
+func (s *Server) ReceiverOf(e *Endpoint, route *restmap.Route) natsconn.Receiver {
+	return s.receiverOf(subscribedRouteOf(e, route))
+}
+
+func (s *Server) receiverOf(through subscribedRoute) natsconn.Receiver {
+	return func(message *nats.Msg, reader *wire.Reader) worker.Job {
+		if in := s.receiveMessage(message, reader, &through); in != nil {
+			return in
+		}
+		return nil
+	}
+}
+
+// receiveMessage takes a message for a subscription. It returns a request that was admitted.
+func (s *Server) receiveMessage(message *nats.Msg, reader *wire.Reader, through *subscribedRoute) *Incoming {
+	in := s.Service.New()
+	in.via, in.Size, in.Replier = through, len(message.Data), brokerReplier{s.Broker}
+	request := in.Request
+	err := reader.ParseRequest(message.Data, request)
+	to, known := s.callers.responseSubject(request, through.ofFramework())
+	if !known || request.MsgID == "" {
+		s.Service.Dropped(message.Subject, cmp.Or(err, errNoSender))
+		if known {
+			s.answerNameless(in, to, err)
+		}
+		return nil
+	}
+	if err == nil && request.Fragment.Number > 1 {
+		return s.partial.add(request, message.Subject, len(message.Data))
+	}
+	if err != nil && s.partial.noteMalformed(request, message.Subject, err) {
+		return nil
+	}
+	in.ReplyTo = s.replyTo(to, request, message)
+	if err = s.place(in, message.Subject, err); !s.receive(in, err) {
+		return nil
+	}
+	return in
+}
+
+// place sets the address of a request, and what serves it if that is known from the subscription.
+func (s *Server) place(in *Incoming, published string, err error) error {
+	through := in.via
+	switch {
+	case err != nil:
+		in.Address.Path = pathOf(in.Request.Target) // for the answer
+	case s.isPlain(in.Request, through):
+		in.Address, in.Match = s.onlyAddress(through), through.match()
+	default:
+		in.Address, err = AddressOf(in.Request, published)
+		if through.endpoint != nil && through.endpoint.Source != "" { // on a host that is not ours
+			in.Match = through.match()
+		}
+	}
+	return err
+}
+
+// replyTo returns the subject for the answer to a request, for a sender that subscribes to response.
+func (s *Server) replyTo(response string, request *wire.Request, message *nats.Msg) string {
+	if s.AllowResponses && subject.Joins(message.Reply, response, request.MsgID) {
+		return message.Reply // only this form: an answer to any other subject would be published in our name
+	}
+	return response
+}
+
+// answerNameless answers a request without a valid message id with an error: no ack comes before it, and the response has no id, either.
+// Where answers are allowed only on the reply subject, which ends with the id, there is no answer.
+func (s *Server) answerNameless(in *Incoming, to string, err error) {
+	if s.AllowResponses {
+		return
+	}
+	in.ReplyTo = to
+	s.respond(in, s.Service.Encode(in, status.Unsent(err)))
+}
+
+// Deliver takes a request from a caller in this process, which has set Address, Read, Replier and, if it is known, the Match. If it is
+// admitted its handler starts. It does not block.
+func (s *Server) Deliver(in *Incoming) {
+	in.via = &s.direct
+	if s.receive(in, nil) {
+		s.Broker.Workers.Run(in)
+	}
+}
+
+// receive takes one request: it acks the request, and then rejects it or admits it to the handlers. If it returns true the caller has to
+// run the request, on a goroutine that may block. err is what was already found wrong with the message.
+func (s *Server) receive(in *Incoming, err error) (admitted bool) {
+	if err == nil {
+		if !in.IsFound() {
+			in.Match = s.Router.Find(in.Address)
+		}
+		switch {
+		case in.via.everyone && (!in.IsFound() || !in.Endpoint.OnAll):
+			in.Match, err = Match{}, s.Service.NotServed(in.Address, nil)
+		case in.IsFound() && !in.via.brings(in.Endpoint):
+			return false
+		}
+	}
+	err = s.validate(in, err)
+	inFragments := in.Request.Fragment.IsPart()
+	if inFragments {
+		err = s.partial.begin(in, err) // before the ack, which brings the other fragments
+	}
+	s.acknowledge(in)
+	if inFragments {
+		s.partial.acked(in)
+	}
+	if err == nil && !inFragments {
+		err = s.admit(in)
+	}
+	if err != nil {
+		s.reject(in, err)
+	}
+	return err == nil && !inFragments
+}
+
+// validate returns an error if a request must not be started.
+func (s *Server) validate(in *Incoming, err error) error {
+	switch {
+	case err != nil:
+		return status.Unsent(err)
+	case in.Request.TimeBudget <= 0:
+		return status.Errorf(http.StatusGatewayTimeout, status.ExecutedNo, status.ErrTimeout, "the time budget was spent before the request arrived")
+	case in.Request.CallDepth > wire.MaxCallDepth:
+		return ErrTooDeep()
+	case !in.IsFound():
+		return s.Service.NotServed(in.Address, s.Router.Methods(in.Address.Port, in.Address.Path))
+	case s.Router.bypassesClaims(in.Address, in.Match):
+		return s.Service.NotServed(in.Address, nil)
+	default:
+		return s.checkBody(in.Request.Body)
+	}
+}
+
+// ErrTooDeep returns the error for a request at the end of too long a chain of calls.
+func ErrTooDeep() error {
+	return status.Errorf(http.StatusLoopDetected, status.ExecutedNo, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
+}
+
+// admit admits a request to the handlers, or returns why not.
+func (s *Server) admit(in *Incoming) error {
+	if err := s.acquire(in); err != nil {
+		return err
+	}
+	s.Start(in) // not later: the caller may have its ack by now, and cancel
+	return nil
+}
+
+// acquire acquires a slot among the handlers. A request that a handler of this instance has made counts as part of that handler.
+func (s *Server) acquire(in *Incoming) error {
+	slots := s.limiterFor(in.Endpoint)
+	if in.Own {
+		slots.AcquireNested()
+		return nil
+	}
+	switch slots.Acquire() {
+	case worker.Full:
+		return status.TooBusy("too busy: the limit of concurrent handlers is reached")
+	case worker.Closed:
+		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the instance is closing")
+	default:
+		return nil
+	}
+}
+
+var errNoSender = errors.New("the message must have a valid Bus-From-Host and Bus-From-Id")
+
+// CheckSender returns an error for a request without a valid sender.
+func (s *Server) CheckSender(request *wire.Request) error {
+	if _, known := s.callers.responseSubject(request, true); !known {
+		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, errNoSender, "%s", errNoSender)
+	}
+	return nil
+}
+
+// AddressOf returns the address that a request was published to. The subject decides, because the broker's permissions are about
+// subjects; a request that says otherwise is an error.
+func AddressOf(request *wire.Request, published string) (subject.Address, error) {
+	_, rest, _ := strings.Cut(published, ".")
+	digits, _, _ := strings.Cut(rest, ".")
+	port, err := strconv.Atoi(digits)
+	if err != nil {
+		return subject.Address{}, status.Errorf(http.StatusBadRequest, status.ExecutedNo, err, "nothing is served on port %s", digits)
+	}
+	host, named, hasPort := strings.Cut(request.Host, ":")
+	if hasPort && named != digits {
+		return subject.Address{}, status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil,
+			"the Host header names port %s, but the message was published to port %d", named, port)
+	}
+	path := pathOf(request.Target)
+	address := subject.Address{Port: port, Host: subject.LowerHost(host), Method: request.Method, Path: path}
+	plane, _, _ := strings.Cut(published, ".")
+	named, err = address.Subject(plane)
+	if err != nil {
+		return address, err
+	}
+	if named != published {
+		return address, status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil,
+			"the request says %s %s on host %s, but was published to %s", request.Method, path, request.Host, published)
+	}
+	return address, nil
+}
+
+func pathOf(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return path
+}
+
+// sender is the instance that sent a request.
+type sender struct{ host, id string }
+
+// callers caches the response subjects of callers, so that they are not built for each request.
+type callers struct {
+	plane string
+
+	mu       sync.RWMutex // protects subjects
+	subjects map[sender]string
+}
+
+// maxCallers bounds the cache. When it is full it is emptied.
+const maxCallers = 4096
+
+func newCallers(plane string) *callers {
+	return &callers{plane: plane, subjects: make(map[sender]string)}
+}
+
+// responseSubject returns where the sender of a request listens; false if the request does not name a valid one. A sender that only
+// greets, as every instance does, is not cached.
+func (c *callers) responseSubject(request *wire.Request, greets bool) (string, bool) {
+	from := sender{request.FromHost, request.FromID}
+	c.mu.RLock()
+	to, known := c.subjects[from]
+	c.mu.RUnlock()
+	if known {
+		return to, true
+	}
+	if subject.CheckHost(from.host) != nil || subject.CheckID(from.id) != nil {
+		return "", false
+	}
+	to = subject.Response(c.plane, from.host, from.id)
+	if greets {
+		return to, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.subjects) >= maxCallers {
+		clear(c.subjects)
+	}
+	c.subjects[sender{strings.Clone(from.host), strings.Clone(from.id)}] = to // not a piece of a whole message
+	return to, true
+}

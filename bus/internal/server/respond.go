@@ -1,0 +1,153 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/internal/fragment"
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/wire"
+)
+
+// acknowledge tells the caller that its request has arrived, before any queueing.
+func (s *Server) acknowledge(in *Incoming) {
+	ack := s.Broker.Response()
+	ack.Status, ack.OpCode = http.StatusAccepted, wire.OpAck
+	if err := s.reply(in, ack); err != nil {
+		s.Service.Lost(in, "ack", err)
+	}
+	s.Broker.FreeResponse(ack) // no code keeps it
+}
+
+// reject answers a request that is not handled.
+func (s *Server) reject(in *Incoming, why error) { s.respond(in, s.Service.Reject(in, why)) }
+
+// respond sends the response. One that the broker does not carry is replaced by an error.
+func (s *Server) respond(in *Incoming, response *wire.Response) {
+	response.OpCode = wire.OpRes
+	err := s.reply(in, response)
+	if err == nil {
+		return
+	}
+	switch status.Of(err).Status {
+	case http.StatusRequestHeaderFieldsTooLarge, http.StatusRequestEntityTooLarge:
+		response = s.Service.Unsendable(in, err)
+		response.OpCode = wire.OpRes
+		err = s.reply(in, response)
+	}
+	if err != nil {
+		s.Service.Lost(in, "response", err)
+	}
+}
+
+// LimitResponse returns an error for a response that is too large for this connection, or for any.
+func (s *Server) LimitResponse(response *wire.Response) error {
+	if err := fragment.CheckHead(0, response.Header); err != nil {
+		return err
+	}
+	return s.checkBody(response.Body)
+}
+
+func (s *Server) reply(in *Incoming, response *wire.Response) error {
+	response.FromHost, response.FromID, response.MsgID, response.Queue = s.Host, s.ID, in.Request.MsgID, s.Host
+	if in.IsFound() {
+		response.Queue = s.queueName(in.Endpoint)
+	}
+	if err := s.LimitResponse(response); err != nil {
+		return err
+	}
+	return in.Replier.Reply(in, s.headOf(in, response), response)
+}
+
+// responseHeads are the beginnings of the acks and the ordinary responses of one queue.
+type responseHeads struct {
+	made          sync.Once
+	ack, response *wire.ResponseHead
+}
+
+// headOf returns the prepared beginning of a response; nil before the endpoint is found.
+func (s *Server) headOf(in *Incoming, response *wire.Response) *wire.ResponseHead {
+	if !in.IsFound() {
+		return nil
+	}
+	heads := &s.heads[0]
+	if !in.Endpoint.Queue {
+		heads = &s.heads[1]
+	}
+	heads.made.Do(func() {
+		model := wire.Response{Status: http.StatusAccepted, OpCode: wire.OpAck, FromHost: s.Host, FromID: s.ID, Queue: s.queueName(in.Endpoint)}
+		heads.ack = wire.NewResponseHead(&model)
+		model.Status, model.OpCode = http.StatusOK, wire.OpRes
+		model.Header = wire.Header{{Name: "Content-Type", Value: "application/json"}}
+		heads.response = wire.NewResponseHead(&model)
+	})
+	if response.OpCode == wire.OpAck {
+		return heads.ack
+	}
+	return heads.response
+}
+
+// awaitBroker holds a response back while the broker is away, and until its caller may be back, too, within the time budget. If the
+// broker stays away, the response is lost, and respond reports it.
+func (s *Server) awaitBroker(in *Incoming) {
+	if in.ReplyTo == "" || !s.Broker.WasAwaySince(in.Began) {
+		return
+	}
+	ctx, cancel := context.WithDeadline(s.Base, in.Handler.Ends)
+	defer cancel()
+	s.Broker.AwaitReturn(ctx)
+}
+
+// brokerReplier answers on the response subjects of the senders.
+type brokerReplier struct{ broker *natsconn.Conn }
+
+// Reply answers a request.
+func (b brokerReplier) Reply(to *Incoming, head *wire.ResponseHead, response *wire.Response) error {
+	fits, err := b.publish(to, head, response)
+	if !fits && err == nil {
+		return b.publishFragments(to, response)
+	}
+	return err
+}
+
+// publish publishes an ack, a response, or a fragment of one; fits is false if it is too large for one message. The response of a handler
+// waits for room until the time of its request is over. Others come from the dispatcher, and wait for nothing.
+func (b brokerReplier) publish(to *Incoming, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
+	if b.broker.Exceeds(len(response.Body)) {
+		return false, nil
+	}
+	buffer := b.broker.Buffer()
+	if head != nil {
+		*buffer = head.AppendResponse((*buffer)[:0], response)
+	} else {
+		*buffer = wire.AppendResponse((*buffer)[:0], response)
+	}
+	if response.OpCode == wire.OpAck || !to.IsAdmitted() {
+		return b.broker.SendNow(to.ReplyTo, buffer)
+	}
+	return b.broker.Send(to.server.Base, time.Until(to.Handler.Ends), to.ReplyTo, "", buffer)
+}
+
+// publishFragments sends a response that does not fit one message.
+func (b brokerReplier) publishFragments(to *Incoming, response *wire.Response) error {
+	plan, err := fragment.PlanResponse(response, b.broker.MaxPayload())
+	if err != nil {
+		return err
+	}
+	for number := 1; number <= plan.Count; number++ {
+		fits, err := b.publish(to, nil, plan.Response(number, response))
+		if err == nil && !fits {
+			err = status.Errorf(http.StatusServiceUnavailable, status.ExecutedYes, nats.ErrMaxPayload,
+				"the broker's message limit changed to %d bytes while a large response was being sent", b.broker.MaxPayload())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

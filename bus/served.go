@@ -1,0 +1,203 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// serverCall is a request as its interceptors and its handler see it; the server receives and answers what it embeds. Everything that a
+// request needs is in one piece of memory.
+type serverCall struct {
+	server.Incoming
+	conn    *Conn
+	seen    Exchange // as interceptors see it
+	entered bool     // it has reached the endpoint
+
+	given    *localValues  // Go values of a caller in the process; nil when the request was written
+	response wire.Response // what a function endpoint has answered
+	lent     bool          // response, to a caller in the process
+}
+
+// endpoint returns what serves the request, nil before it is found.
+func (in *serverCall) endpoint() *endpoint {
+	if !in.IsFound() {
+		return nil
+	}
+	e, _ := in.Endpoint.Value.(*endpoint)
+	return e
+}
+
+// newServerCall returns memory for a request, which is to be parsed into Read.
+func (c *Conn) newServerCall() *serverCall {
+	in := unused[serverCall](&c.shared.spare.incoming)
+	in.Reset()
+	in.conn, in.Values = c, in
+	return in
+}
+
+// callOf returns the request that the server has received.
+func callOf(received *server.Incoming) *serverCall {
+	in, _ := received.Values.(*serverCall)
+	if in.seen.Side == 0 {
+		in.seen.Address, in.seen.Request, in.seen.began, in.seen.Side, in.seen.in = in.Address, in.Request, in.Began, ServerSide, in
+	}
+	return in
+}
+
+// service is a connection as its server calls it: what stands behind the endpoints.
+type service struct{ conn *Conn }
+
+// New returns memory for a request.
+func (s service) New() *server.Incoming { return &s.conn.newServerCall().Incoming }
+
+// Free takes back the memory of an answered request, unless code outside of this package may refer to it.
+func (s service) Free(received *server.Incoming) {
+	in := callOf(received)
+	if in.endpoint().unseen && !in.seen.crashed && !in.lent && !in.CameInFragments() {
+		*in = serverCall{}
+		s.conn.shared.spare.incoming.Put(in)
+	}
+}
+
+// Serve passes a request through the chain of its endpoint.
+func (s service) Serve(received *server.Incoming) *wire.Response {
+	in := callOf(received)
+	x := &in.seen
+	x.began, x.Endpoint = in.Began, &in.endpoint().Endpoint
+	if err := in.endpoint().chain(&in.Handler, x); err != nil {
+		return s.conn.completeError(in, x.failed(err)).response()
+	}
+	return x.Response
+}
+
+// Crashed returns the response to a request whose chain did not return.
+func (s service) Crashed(received *server.Incoming, reason any) *wire.Response {
+	in := callOf(received)
+	return s.conn.logAndEncode(in, in.seen.failed(crash(reason)))
+}
+
+// Encode returns an error as a response.
+func (s service) Encode(received *server.Incoming, err error) *wire.Response {
+	return s.conn.completeError(callOf(received), err).response()
+}
+
+// Reject counts a request that is not handled, and returns the answer.
+func (s service) Reject(received *server.Incoming, why error) *wire.Response {
+	return s.conn.countRejected(callOf(received), why)
+}
+
+// Unsendable returns the response in place of one that is too large.
+func (s service) Unsendable(received *server.Incoming, why error) *wire.Response {
+	return s.conn.logAndEncode(callOf(received), cannotBeSent(why))
+}
+
+// NotServed returns the error for a path that is not served, or under other methods.
+func (service) NotServed(address subject.Address, methods []string) error {
+	return notFoundError(address, methods)
+}
+
+// CheckToken returns an error for a request without a token, for an endpoint that asks for one.
+func (s service) CheckToken(request *wire.Request, e *server.Endpoint) error {
+	asked, _ := e.Value.(*endpoint)
+	return s.conn.tokenMissing(request, asked)
+}
+
+// Verify returns an error for a token that is bad, or gives no access to an endpoint. No token ends the process.
+func (s service) Verify(ctx context.Context, token string, e *server.Endpoint) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = crash(reason)
+		}
+	}()
+	asked, _ := e.Value.(*endpoint)
+	_, err = s.conn.identify(ctx, token, asked)
+	return err
+}
+
+// Lost logs an ack or a response that was not sent.
+func (s service) Lost(in *server.Incoming, what string, err error) { s.conn.logLost(in, what, err) }
+
+// Dropped counts and logs a message that cannot be received.
+func (s service) Dropped(subject string, err error) { s.conn.drop(subject, err) }
+
+// logAndEncode turns an error into the response for a request, and logs it.
+func (c *Conn) logAndEncode(in *serverCall, err error) *wire.Response {
+	failed := c.completeError(in, err)
+	line := c.logger.WithLevel(in.levelOf(failed)).EmbedObject(requestFields{callFields{&in.seen, failed.Status}}).
+		EmbedObject(failureFields{failed.Detail, failed.Type})
+	if handler, ok := errors.AsType[*crashed](err); ok {
+		line = line.Bytes("stack", handler.stack)
+	}
+	if in.IsAdmitted() { // on the goroutine of its handler
+		c.shared.lines.Protect(func() { line.Msg("request failed") })
+	} else {
+		c.log(line, "request failed")
+	}
+	return failed.response()
+}
+
+// completeError completes an error: it names the path, and this instance unless another one failed.
+func (c *Conn) completeError(in *serverCall, err error) *Error {
+	failed := *asError(err)
+	failed.TraceID = in.seen.traceID
+	failed.sentBy(c, in.Request)
+	if failed.Path == "" {
+		failed.Path = in.Address.Path
+	}
+	c.logLeftOut(&failed)
+	return &failed
+}
+
+// logLeftOut tells the author of a handler which details of its error do not reach the caller, which no other line does.
+func (c *Conn) logLeftOut(failed *Error) {
+	if failed.leftOut != "" {
+		c.log(c.logger.Warn().Str("msgId", failed.MsgID).Str("path", failed.Path).Str("reason", failed.leftOut),
+			"details of an error left out")
+	}
+}
+
+// notFoundError is the error for a path of a host that is there: 405 with what is served, or 404.
+func notFoundError(address subject.Address, methods []string) *Error {
+	if len(methods) == 0 {
+		return newError(http.StatusNotFound, ExecutedNo, nil, "%s serves nothing at %s on port %d", address.Host, address.Path, address.Port)
+	}
+	allow := strings.Join(methods, ", ")
+	refused := newError(http.StatusMethodNotAllowed, ExecutedNo, nil, "%s is served under %s, not %s", address.Path, allow, address.Method)
+	refused.allow = allow
+	return refused
+}
+
+// limitResponseSize is the [Interceptor] that makes an error of a response that is too large, as those that stand around have to see it as
+// its caller does.
+func (c *Conn) limitResponseSize(next CallFunc) CallFunc {
+	return func(ctx context.Context, x *Exchange) error {
+		err := next(ctx, x)
+		if err == nil && x.Response != nil {
+			if tooLarge := c.server.LimitResponse(x.Response); tooLarge != nil {
+				return cannotBeSent(tooLarge)
+			}
+		}
+		return err
+	}
+}
+
+// cannotBeSent is what the caller gets in place of a response that is too large: it has not made it so.
+func cannotBeSent(why error) *Error {
+	return newError(http.StatusInternalServerError, ExecutedYes, nil, "the response cannot be sent: %s", asError(why).Detail)
+}
+
+func (c *Conn) logLost(in *server.Incoming, what string, err error) {
+	level := zerolog.WarnLevel
+	if in.Address.Port == subject.ControlPort {
+		level = zerolog.DebugLevel // hardly any caller waits for it
+	}
+	c.log(c.limitedLine(level, what+": "+err.Error()).Str("msgId", in.Request.MsgID).Str("caller", in.Request.FromHost).Err(err), what+" lost")
+}
