@@ -175,16 +175,15 @@ func (c *Client) log(event *zerolog.Event, message string) { c.broker.Lines.Add(
 
 // Counts is what a client holds at a moment.
 type Counts struct {
-	Pending   int  // calls that wait for an ack or a response
-	Watched   int  // instances that the broker is asked for now and then
-	Partial   int  // calls with a response of which fragments are still to come
-	PartBytes int  // what these responses hold
-	Reminding bool // callers are to be woken
+	Pending   int // calls that wait for an ack or a response
+	Watched   int // instances that probes ask the broker for
+	Partial   int // calls with an incomplete response in fragments
+	PartBytes int // bytes held by these responses
 }
 
 // Counts returns what the client holds.
 func (c *Client) Counts() Counts {
-	counts := Counts{PartBytes: c.pending.memory.BytesHeld(), Reminding: c.pending.reminder.going.Load()}
+	counts := Counts{PartBytes: c.pending.memory.BytesHeld()}
 	release := c.Hold()
 	for i := range c.pending.shards {
 		counts.Pending += len(c.pending.shards[i].slots)
