@@ -151,7 +151,7 @@ func (c *Client) begin(ctx context.Context) error {
 }
 
 // seal gives a request all that depends on its sender and on the chain of calls. An error means that it must not leave.
-func (c *Client) seal(ctx context.Context, request *Outgoing) (err error) {
+func (c *Client) prepare(ctx context.Context, request *Outgoing) (err error) {
 	request.FromHost, request.FromID = c.config.Host, c.config.ID
 	if request.Subject == "" { // it may stand in the template of an operation
 		if request.Subject, err = request.Address.Subject(c.config.Plane); err != nil {

@@ -109,7 +109,7 @@ func NewGathering(instances int) *Gathering {
 // Call makes a multicast that all instances ack and answer, and returns how many answers the caller takes.
 func (g *Gathering) Call(ctx context.Context, id string) (answers int) {
 	r := g.client.responders
-	s := g.client.newGathering(g.request, wire.DefaultTimeBudget)
+	s := g.client.newMulticast(g.request, wire.DefaultTimeBudget)
 	defer r.reuse(s)
 	s.call.MsgID = id
 	before := r.begin(s.host, s.call.Subject, id)
@@ -144,7 +144,7 @@ func (p *pending) Open(id, host, subject string, inFragments bool) *PendingCall 
 	s := p.newCall(host, time.Second)
 	s.subject = subject
 	if inFragments {
-		s.divide(&fragmentSender{taken: make(chan Peer, 1)})
+		s.sendInFragments(&fragmentSender{taken: make(chan Peer, 1)})
 	}
 	p.open(id, s)
 	return s
@@ -156,7 +156,7 @@ func (p *pending) Close(id string) { p.close(id) }
 // Deliver takes a message: an ack, a response, or, if size is not 0, a fragment of a response that has size bytes.
 func (p *pending) Deliver(message *wire.Response, size int) {
 	if size != 0 {
-		p.deliverPart(message, size)
+		p.deliverFragment(message, size)
 	} else {
 		p.deliver(message)
 	}
@@ -184,7 +184,7 @@ func (p *pending) BytesHeld() int { return p.memory.BytesHeld() }
 func (p *pending) ExpectReminder(id string) { p.reminder.expect(id) }
 
 // IsReminding reports whether another round of reminders is scheduled.
-func (p *pending) IsReminding() bool { return p.reminder.going.Load() }
+func (p *pending) IsReminding() bool { return p.reminder.scheduled.Load() }
 
 // ReminderInterval and RemindedAfter are the time between two rounds, and the longest time until the second one.
 const (
@@ -269,11 +269,11 @@ func (p *unicastProbe) Events() <-chan struct{} { return p.events() }
 // PublishFragments publishes a request as if the broker had just refused it as too large. inFragments reports whether more fragments
 // follow.
 func (c *Client) PublishFragments(ctx context.Context, request *Outgoing) (inFragments bool, err error) {
-	if err := c.seal(ctx, request); err != nil {
+	if err := c.prepare(ctx, request); err != nil {
 		return false, err
 	}
 	c.setAttemptHeaders(request, time.Now().Add(wire.DefaultTimeBudget))
 	request.waiting = c.pending.newCall(request.sender(), c.config.AckWait)
 	err = c.publishFragments(ctx, request)
-	return request.waiting.departing != nil, err
+	return request.waiting.fragments != nil, err
 }

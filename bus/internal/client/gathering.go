@@ -38,7 +38,7 @@ type pendingMulticast struct {
 	noSubscriber bool // the broker knows of no subscriber
 	direct       bool // a single instance was addressed, and has acked
 	doubts       bool // there may be others than those known
-	sealed       bool // the call has ended
+	ended        bool // the call has ended
 
 	earlyEnd
 }
@@ -64,18 +64,18 @@ func (s *pendingMulticast) expects(response *wire.Response) bool { return cameFr
 func (s *pendingMulticast) acknowledge(ack *wire.Response) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sealed {
+	if s.ended {
 		return false
 	}
-	if at := s.placeLocked(ack); at >= 0 {
-		s.heardLocked(at, ack)
+	if at := s.indexLocked(ack); at >= 0 {
+		s.noteAckLocked(at, ack)
 	}
 	return true
 }
 
-// placeLocked returns where the sender stands among the members; -1 when there are too many. A second instance that names a queue
+// indexLocked returns where the sender stands among the members; -1 when there are too many. A second instance that names a queue
 // which another one has answered for stands for itself: it owes an answer, too.
-func (s *pendingMulticast) placeLocked(response *wire.Response) int {
+func (s *pendingMulticast) indexLocked(response *wire.Response) int {
 	var room [128]byte
 	name := appendResponderName(room[:0], response)
 	at, met := s.findLocked(name)
@@ -105,8 +105,8 @@ func (s *pendingMulticast) findLocked(name []byte) (at int, met bool) {
 	return at, met
 }
 
-// heardLocked notes that a member owes a response.
-func (s *pendingMulticast) heardLocked(at int, response *wire.Response) {
+// noteAckLocked notes that a member owes a response.
+func (s *pendingMulticast) noteAckLocked(at int, response *wire.Response) {
 	if from := &s.members[at]; !from.acked {
 		from.acked, from.ack = true, SenderOf(response)
 		s.acked++
@@ -119,41 +119,41 @@ func (s *pendingMulticast) heardLocked(at int, response *wire.Response) {
 func (s *pendingMulticast) respond(response *wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sealed {
+	if s.ended {
 		return
 	}
-	at := s.placeLocked(response)
+	at := s.indexLocked(response)
 	if at < 0 || s.members[at].answered {
 		return
 	}
-	s.heardLocked(at, response)
-	s.settleLocked(at, outcome{response: response})
+	s.noteAckLocked(at, response)
+	s.addOutcomeLocked(at, outcome{response: response})
 	s.wake()
 }
 
-func (*pendingMulticast) spoilAck(error) {}
+func (*pendingMulticast) noteMalformedAck(error) {}
 
 // noteMalformed makes the error the outcome at the sender. If that is unknown, nothing changes.
 func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sealed || failed.Host == "" || failed.ID == "" {
+	if s.ended || failed.Host == "" || failed.ID == "" {
 		return
 	}
-	at := slices.IndexFunc(s.members, func(m member) bool { return m.owes() && m.ack == SenderOf(response) })
+	at := slices.IndexFunc(s.members, func(m member) bool { return m.isUnanswered() && m.ack == SenderOf(response) })
 	if at < 0 { // it has not acked; else its queue need not be known
-		at = s.placeLocked(response)
+		at = s.indexLocked(response)
 	}
 	if at < 0 || s.members[at].answered {
 		return
 	}
-	s.heardLocked(at, response)
-	s.settleLocked(at, outcome{failed: failed})
+	s.noteAckLocked(at, response)
+	s.addOutcomeLocked(at, outcome{failed: failed})
 	s.wake()
 }
 
-// settleLocked keeps the outcome of the call at a member.
-func (s *pendingMulticast) settleLocked(at int, came outcome) {
+// addOutcomeLocked keeps the outcome of the call at a member.
+func (s *pendingMulticast) addOutcomeLocked(at int, came outcome) {
 	s.members[at].answered = true
 	s.answered++
 	if at < len(s.known) {
@@ -167,25 +167,25 @@ func (s *pendingMulticast) lose(gone Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, each := range s.members {
-		if each.owes() && each.ack == gone {
-			s.settleLocked(at, outcome{failed: instanceLost(gone, s.call.MsgID)})
+		if each.isUnanswered() && each.ack == gone {
+			s.addOutcomeLocked(at, outcome{failed: instanceLost(gone, s.call.MsgID)})
 		}
 	}
 }
 
-func (m member) owes() bool { return m.acked && !m.answered }
+func (m member) isUnanswered() bool { return m.acked && !m.answered }
 
 // unanswered returns the instances that have acked and not answered.
 func (s *pendingMulticast) unanswered() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.owed()
+	return s.unansweredLocked()
 }
 
 // owed is owing with the lock held.
-func (s *pendingMulticast) owed() (instances []Peer) {
+func (s *pendingMulticast) unansweredLocked() (instances []Peer) {
 	for _, each := range s.members {
-		if each.owes() {
+		if each.isUnanswered() {
 			instances = append(instances, each.ack)
 		}
 	}
@@ -329,18 +329,18 @@ func (s *pendingMulticast) presentInstances() []Peer {
 	if _, queued := s.findLocked([]byte(s.host)); queued || !s.long {
 		return nil
 	}
-	return s.heardFrom()
+	return s.instancesLocked()
 }
 
 // instances returns who has acked.
 func (s *pendingMulticast) instances() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.heardFrom()
+	return s.instancesLocked()
 }
 
 // heardFrom is instances with the lock held.
-func (s *pendingMulticast) heardFrom() (acked []Peer) {
+func (s *pendingMulticast) instancesLocked() (acked []Peer) {
 	for _, each := range s.members {
 		if each.acked {
 			acked = append(acked, each.ack)

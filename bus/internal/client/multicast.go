@@ -20,10 +20,10 @@ func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire
 		return err
 	}
 	defer c.calls.Done()
-	waiting := c.newGathering(request, callctx.Budget(ctx))
+	waiting := c.newMulticast(request, callctx.Budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call
-	if err := c.seal(ctx, sent); err != nil {
+	if err := c.prepare(ctx, sent); err != nil {
 		return err
 	}
 	c.setAttemptHeaders(sent, waiting.ends)
@@ -34,8 +34,8 @@ func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire
 	return c.gather(ctx, waiting, yield)
 }
 
-// newGathering returns an unused slot for a call. Each range over a multicast is a call of its own.
-func (c *Client) newGathering(request *Outgoing, budget time.Duration) *pendingMulticast {
+// newMulticast returns an unused slot for a call. Each range over a multicast is a call of its own.
+func (c *Client) newMulticast(request *Outgoing, budget time.Duration) *pendingMulticast {
 	s, ok := c.responders.unused.Get().(*pendingMulticast)
 	if !ok {
 		s = &pendingMulticast{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
@@ -188,11 +188,11 @@ func earlier(a, b time.Time) time.Time {
 type phase int
 
 const (
-	hasOutcome phase = iota
-	isOwed           // an instance has acked and not answered: only news, a lost instance or the end matters
-	isOpen           // all that have acked have answered; there may be others
-	isQuiet          // there seem to be no others
-	isKnown          // all that answered the last time have done so again
+	hasOutcome    phase = iota
+	hasUnanswered       // an instance has acked and not answered: only news, a lost instance or the end matters
+	isOpen              // all that have acked have answered; there may be others
+	isQuiet             // there seem to be no others
+	isKnown             // all that answered the last time have done so again
 	isComplete
 )
 
@@ -208,10 +208,10 @@ func (s *pendingMulticast) look() (came outcome, now phase) {
 	case s.noSubscriber && s.acked == 0:
 		return came, isComplete
 	case s.answered < s.acked:
-		return came, isOwed
+		return came, hasUnanswered
 	case s.direct:
 		return came, isComplete
-	case s.reliesLocked():
+	case s.knownAnsweredLocked():
 		return came, isKnown
 	case time.Now().Before(s.lastAck.Add(s.quietPeriodLocked())):
 		return came, isOpen
@@ -220,8 +220,8 @@ func (s *pendingMulticast) look() (came outcome, now phase) {
 	}
 }
 
-// reliesLocked reports whether the call ends because those who were known have answered.
-func (s *pendingMulticast) reliesLocked() bool {
+// knownAnsweredLocked reports whether the call ends because those who were known have answered.
+func (s *pendingMulticast) knownAnsweredLocked() bool {
 	return len(s.known) > 0 && s.missing == 0 && !s.direct && !s.doubts
 }
 
@@ -230,7 +230,7 @@ func (s *pendingMulticast) doubt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.doubts
-	s.doubts = before || s.reliesLocked()
+	s.doubts = before || s.knownAnsweredLocked()
 	return s.doubts != before
 }
 
@@ -292,7 +292,7 @@ func (s *pendingMulticast) cutOff(outcomes []outcome, yield func(*wire.Response,
 			return nil
 		}
 	}
-	failed := outlasted(s.call.Address.Host)
+	failed := brokerAway(s.call.Address.Host)
 	failed.MsgID = s.call.MsgID
 	return failed
 }
@@ -301,19 +301,19 @@ func (s *pendingMulticast) cutOff(outcomes []outcome, yield func(*wire.Response,
 func (s *pendingMulticast) remainder() (outcomes []outcome, silent []Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sealed = true
-	return s.inbox[s.taken:], s.owed()
+	s.ended = true
+	return s.inbox[s.taken:], s.unansweredLocked()
 }
 
 // seal ends the call; ended is false if an instance has turned up in the meantime. names are those who have acked, nil if they
 // are the ones that were known. endsEarly says that the call has ended before it had been quiet for long.
-func (s *pendingMulticast) seal() (names map[string]int, endsEarly, ended bool) {
+func (s *pendingMulticast) end() (names map[string]int, endsEarly, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answered < s.acked || s.taken < len(s.inbox) {
 		return nil, false, false
 	}
-	s.sealed = true
+	s.ended = true
 	if len(s.known) > 0 && s.missing == 0 && len(s.unexpected) == 0 {
 		return nil, false, true
 	}

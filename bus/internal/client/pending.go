@@ -43,8 +43,8 @@ type slot interface {
 	// acknowledge takes an ack, and does not keep it.
 	acknowledge(ack *wire.Response) (inTime bool)
 	respond(response *wire.Response)
-	// spoilAck takes why an ack was dropped, for the error of a call that gets no response.
-	spoilAck(err error)
+	// noteMalformedAck takes why an ack was dropped, for the error of a call that gets no response.
+	noteMalformedAck(err error)
 	// noteMalformed takes the error that stands for a malformed response, of which the sender may be unknown.
 	noteMalformed(response *wire.Response, failed *status.Error)
 	// noResponders is called when no instance subscribes: the request has reached no one.
@@ -107,7 +107,7 @@ func (p *pending) take(response *wire.Response) bool {
 	case response.OpCode == wire.OpAck:
 		return s.acknowledge(response)
 	case len(response.Body) > p.limit:
-		s.respond(p.lost(response, fragment.TooLarge(int64(len(response.Body)), p.limit)))
+		s.respond(p.failedResponse(response, fragment.TooLarge(int64(len(response.Body)), p.limit)))
 	default:
 		s.respond(response)
 	}
@@ -125,7 +125,7 @@ func (p *pending) noteMalformed(response *wire.Response, err error) {
 	switch {
 	case s == nil || (hasSender && !s.expects(response)):
 	case response.OpCode == wire.OpAck:
-		s.spoilAck(err)
+		s.noteMalformedAck(err)
 	default:
 		if part := at.partial[response.MsgID][SenderOf(response)]; part != nil {
 			part.drop()

@@ -24,13 +24,13 @@ type pendingCall struct {
 	timer   *time.Timer   // of the caller
 	waited  time.Duration // by the caller before the timer was set
 
-	mu       sync.Mutex // protects all below, and departing until the request leaves
-	acks     []Peer     // the instances that have acked: several, without a queue
-	response *wire.Response
-	failed   error // why there will be no response: the request has reached no one, or the response is malformed
-	spoilt   error // what was wrong with an ack that was dropped
+	mu           sync.Mutex // protects all below, and fragments until the request leaves
+	acks         []Peer     // the instances that have acked: several, without a queue
+	response     *wire.Response
+	failed       error // why there will be no response: the request has reached no one, or the response is malformed
+	malformedAck error // what was wrong with an ack that was dropped
 
-	departing *fragmentSender // nil when the request travels whole
+	fragments *fragmentSender // nil when the request travels whole
 }
 
 // newCall returns an unused slot.
@@ -74,8 +74,8 @@ func (s *pendingCall) acknowledge(ack *wire.Response) bool {
 	if len(s.acks) < maxAcks && !slices.Contains(s.acks, from) {
 		s.acks = append(s.acks, from)
 	}
-	if s.departing != nil {
-		s.departing.offer(from)
+	if s.fragments != nil {
+		s.fragments.offer(from)
 	}
 	return true
 }
@@ -103,10 +103,10 @@ func (s *pendingCall) respond(response *wire.Response) {
 	}
 }
 
-func (s *pendingCall) spoilAck(err error) {
+func (s *pendingCall) noteMalformedAck(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spoilt = err
+	s.malformedAck = err
 }
 
 // noteMalformed ends the call also if the sender is unknown: only an instance that got the request knows its message id.
@@ -124,8 +124,8 @@ func (s *pendingCall) noteMalformed(_ *wire.Response, failed *status.Error) {
 func (s *pendingCall) explain(failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.spoilt != nil && failed.Executed == status.ExecutedUnknown {
-		failed.Detail += "; a malformed ack was dropped: " + s.spoilt.Error()
+	if s.malformedAck != nil && failed.Executed == status.ExecutedUnknown {
+		failed.Detail += "; a malformed ack was dropped: " + s.malformedAck.Error()
 		failed.Internal = true
 	}
 }
@@ -173,8 +173,8 @@ func (s *pendingCall) outcome() (*wire.Response, error) {
 	return nil, s.failed
 }
 
-// lastWord returns the response if it has come in the meantime, or else why there is none.
-func (s *pendingCall) lastWord(err error) (*wire.Response, error) {
+// responseOr returns the response if it has come in the meantime, or else why there is none.
+func (s *pendingCall) responseOr(err error) (*wire.Response, error) {
 	if response, _ := s.outcome(); response != nil {
 		return response, nil
 	}
@@ -186,7 +186,7 @@ func (s *pendingCall) lose(gone Peer) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.acks = slices.DeleteFunc(s.acks, func(ack Peer) bool { return ack == gone })
-	return len(s.acks) == 0 || (s.departing != nil && s.departing.taker == gone)
+	return len(s.acks) == 0 || (s.fragments != nil && s.fragments.taker == gone)
 }
 
 // gaveUp says why a caller stopped waiting.
@@ -224,78 +224,78 @@ func (d *fragmentSender) offer(acked Peer) {
 	}
 }
 
-// divide says that the request travels in parts, before the first of them leaves.
-func (s *pendingCall) divide(d *fragmentSender) {
+// sendInFragments says that the request travels in parts, before the first of them leaves.
+func (s *pendingCall) sendInFragments(d *fragmentSender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.departing = d
+	s.fragments = d
 }
 
 // taker is where the instance comes that has taken the first part; nil for a request that travels whole.
 func (s *pendingCall) taker() <-chan Peer {
-	if s.departing == nil {
+	if s.fragments == nil {
 		return nil
 	}
-	return s.departing.taken
+	return s.fragments.taken
 }
 
 // firstTaker is the instance that has taken the first part of a request, so that it gets the others; the zero value for none.
 func (s *pendingCall) firstTaker() Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.departing == nil {
+	if s.fragments == nil {
 		return Peer{}
 	}
-	return s.departing.taker
+	return s.fragments.taker
 }
 
 // ackedWholeLocked reports whether an instance has taken the request, and not just a part of it.
 func (s *pendingCall) ackedWholeLocked() bool {
-	return len(s.acks) > 0 && s.departing == nil
+	return len(s.acks) > 0 && s.fragments == nil
 }
 
 // mayAnswerLocked reports whether an instance may answer: of those that have the first part of a request, one gets the others.
 func (s *pendingCall) mayAnswerLocked(from Peer) bool {
-	if s.departing != nil {
-		return s.departing.taker == from
+	if s.fragments != nil {
+		return s.fragments.taker == from
 	}
 	return slices.Contains(s.acks, from)
 }
 
 // idle are the instances that have the first part of a request for nothing, as another one has the whole.
-func (s *pendingCall) idle() []Peer {
+func (s *pendingCall) idleTakers() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.acks), func(acked Peer) bool { return acked == s.departing.taker })
+	return slices.DeleteFunc(slices.Clone(s.acks), func(acked Peer) bool { return acked == s.fragments.taker })
 }
 
 // incomplete reports whether parts are left, so that nothing can have been handled.
-func (s *pendingCall) incomplete() bool { return s.departing != nil && !s.departing.complete }
+func (s *pendingCall) incomplete() bool { return s.fragments != nil && !s.fragments.complete }
 
 // follow sends all parts but the first to the instance that has taken that, on the caller's goroutine. It stops when the
 // call has ended meanwhile.
-func (s *pendingCall) follow(ctx context.Context, taker Peer, ends time.Time) error {
-	request, client := s.departing.whole, s.departing.client
+func (s *pendingCall) publishFollowing(ctx context.Context, taker Peer, ends time.Time) error {
+	request, client := s.fragments.whole, s.fragments.client
 	there := request.Address
 	there.Host = taker.ID + "." + taker.Host
 	to, err := there.Subject(client.config.Plane)
 	if err != nil {
 		return status.Unsent(err)
 	}
-	for number := 2; number <= s.departing.Count; number++ {
-		if s.over(ctx, ends) {
+	for number := 2; number <= s.fragments.Count; number++ {
+		if s.hasEnded(ctx, ends) {
 			return nil
 		}
-		if err := client.publishFragment(ctx, to, request.reply, s.departing.Request(number, &request.Request, there.Host)); err != nil {
+		if err := client.publishFragment(ctx, to, request.reply, s.fragments.Request(number, &request.Request, there.Host)); err != nil {
 			return status.Unsent(err) // the whole is not there yet
 		}
 	}
-	s.departing.complete = true
+	s.fragments.complete = true
 	return nil
 }
 
 // over reports whether the call has ended, so that wait finds why.
-func (s *pendingCall) over(ctx context.Context, ends time.Time) bool {
+func (s *pendingCall) hasEnded(ctx context.Context, ends time.Time) bool {
 	response, err := s.outcome()
 	return response != nil || err != nil || ctx.Err() != nil || !time.Now().Before(ends)
 }

@@ -33,9 +33,9 @@ type probe struct {
 
 // question is what one instance was asked last. The token is its reply subject, as hard to guess as a message id.
 type question struct {
-	token   string
-	absent  bool // what the broker has said
-	suspect bool // what it has said the last time
+	token       string
+	noResponder bool // the broker has reported no responders to it
+	suspect     bool // the broker has reported no responders to the question before
 }
 
 func (c *Client) newProbe() *probe {
@@ -69,17 +69,17 @@ func (p *probe) renew(instance Peer) (token string) {
 	before, next := p.asked[instance], &question{token: token}
 	if before != nil {
 		p.client.pending.unwatch(before.token)
-		next.suspect = before.absent
+		next.suspect = before.noResponder
 	}
 	p.asked[instance] = next
-	p.client.pending.watch(token, func() { p.absent(next) })
+	p.client.pending.watch(token, func() { p.noResponders(next) })
 	return token
 }
 
 // absent takes the broker's answer, on the goroutine that reads it.
-func (p *probe) absent(to *question) {
+func (p *probe) noResponders(to *question) {
 	p.mu.Lock()
-	to.absent = true
+	to.noResponder = true
 	p.mu.Unlock()
 	select {
 	case p.news <- struct{}{}:
@@ -95,11 +95,11 @@ func (p *probe) review() (lost []Peer, suspects bool) {
 	for instance, asked := range p.asked {
 		switch {
 		case settling:
-			asked.absent = false
-		case asked.absent && asked.suspect:
+			asked.noResponder = false
+		case asked.noResponder && asked.suspect:
 			lost = append(lost, instance)
 			p.forgetLocked(instance, asked)
-		case asked.absent:
+		case asked.noResponder:
 			suspects = true
 		}
 	}
@@ -177,12 +177,12 @@ func (p *unicastProbe) round() (time.Duration, error) {
 		p.pause = probeInterval - p.waited
 	default:
 		p.pause = probeInterval
-		p.question()
+		p.askInstances()
 	}
 	return p.pause, nil
 }
 
-func (p *unicastProbe) question() {
+func (p *unicastProbe) askInstances() {
 	if p.local {
 		return
 	}
@@ -209,8 +209,8 @@ func (p *unicastProbe) review() (next time.Duration, gone *Peer) {
 // reminder wakes callers that have waited for a while. Most have their outcome by then, and have needed no timer of their
 // own.
 type reminder struct {
-	callers *pending
-	going   atomic.Bool // another round is scheduled
+	callers   *pending
+	scheduled atomic.Bool // there is a next round
 }
 
 const (
@@ -224,7 +224,7 @@ const (
 // isRemindable reports whether a caller has enough time left to be reminded, and waits long enough for an ack that an interval
 // more or less makes no difference. A caller with parts to send has something else to wait for.
 func (s *pendingCall) isRemindable(left time.Duration) bool {
-	return s.departing == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
+	return s.fragments == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
 }
 
 // reminders are the message ids of calls to be woken in the next round, and in the one after it. The calls may have ended
@@ -241,35 +241,35 @@ func (r *reminder) expect(id string) {
 }
 
 func (r *reminder) start() {
-	if !r.going.Load() && r.going.CompareAndSwap(false, true) {
-		time.AfterFunc(reminderInterval, r.comeAround)
+	if !r.scheduled.Load() && r.scheduled.CompareAndSwap(false, true) {
+		time.AfterFunc(reminderInterval, r.tick)
 	}
 }
 
-func (r *reminder) comeAround() {
+func (r *reminder) tick() {
 	for i := range r.callers.shards {
 		r.callers.shards[i].remind()
 	}
-	if r.isExpected() {
-		time.AfterFunc(reminderInterval, r.comeAround)
+	if r.hasReminders() {
+		time.AfterFunc(reminderInterval, r.tick)
 		return
 	}
-	r.going.Store(false)
-	if r.isExpected() { // by a caller that came in between and found it going
+	r.scheduled.Store(false)
+	if r.hasReminders() { // by a caller that came in between and found it going
 		r.start()
 	}
 }
 
-func (r *reminder) isExpected() bool {
+func (r *reminder) hasReminders() bool {
 	for i := range r.callers.shards {
-		if r.callers.shards[i].isToRemind() {
+		if r.callers.shards[i].hasReminders() {
 			return true
 		}
 	}
 	return false
 }
 
-func (at *shard) isToRemind() bool {
+func (at *shard) hasReminders() bool {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	return len(at.reminders.next)+len(at.reminders.later) > 0

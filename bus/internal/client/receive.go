@@ -33,7 +33,7 @@ func (c *Client) Receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 		return nil
 	}
 	if response.Fragment.IsPart() {
-		c.pending.deliverPart(response, len(message.Data))
+		c.pending.deliverFragment(response, len(message.Data))
 		return nil
 	}
 	c.pending.deliver(response)
@@ -99,16 +99,16 @@ type partialResponse struct {
 	held     fragment.Reservation
 }
 
-// deliverPart takes a part of a response that has come as so many bytes. The last one, or one that ends the response
+// deliverFragment takes a part of a response that has come as so many bytes. The last one, or one that ends the response
 // early, brings the slot a response.
-func (p *pending) deliverPart(part *wire.Response, size int) {
-	if !p.takePart(part, size) {
+func (p *pending) deliverFragment(part *wire.Response, size int) {
+	if !p.takeFragment(part, size) {
 		p.unexpected(part)
 	}
 }
 
-// takePart is false for what no caller waits for.
-func (p *pending) takePart(part *wire.Response, size int) bool {
+// takeFragment is false for what no caller waits for.
+func (p *pending) takeFragment(part *wire.Response, size int) bool {
 	at := p.shard(part.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *pending) takePart(part *wire.Response, size int) bool {
 	case errors.Is(err, fragment.ErrRepeated):
 		return false
 	case err != nil:
-		s.respond(p.lost(part, err))
+		s.respond(p.failedResponse(part, err))
 	case response != nil:
 		s.respond(response)
 	default:
@@ -207,7 +207,7 @@ func (at *shard) forgetLocked(id string) {
 
 // lost is what takes the place of a response that was on its way and cannot be had: it says so in the name of who sent
 // it, which has handled the request.
-func (p *pending) lost(part *wire.Response, why error) *wire.Response {
+func (p *pending) failedResponse(part *wire.Response, why error) *wire.Response {
 	failed := *status.Of(why)
 	if failed.Status != http.StatusRequestEntityTooLarge && failed.RetryAfter == 0 {
 		failed.Status = http.StatusBadGateway

@@ -120,7 +120,7 @@ func (r *responderCache) conclude(call *pendingMulticast, before knowledge) bool
 	if before.host.greetings != before.greetings && call.doubt() {
 		return false
 	}
-	names, endsEarly, ended := call.seal()
+	names, endsEarly, ended := call.end()
 	if begun, remembered := r.begun[call.call.MsgID]; remembered && endsEarly {
 		begun.endsEarly = true
 		r.begun[call.call.MsgID] = begun

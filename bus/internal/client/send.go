@@ -64,7 +64,7 @@ func (c *Client) publish(ctx context.Context, to, reply string, head *wire.Reque
 	return c.broker.Send(ctx, request.TimeBudget, to, reply, buffer)
 }
 
-// publishFragments publishes the first fragment. The others follow once an instance has taken it: see [pendingCall.follow].
+// publishFragments publishes the first fragment. The others follow once an instance has taken it: see [pendingCall.publishFollowing].
 func (c *Client) publishFragments(ctx context.Context, request *Outgoing) error {
 	payload := c.broker.MaxPayload()
 	if request.waiting == nil {
@@ -78,7 +78,7 @@ func (c *Client) publishFragments(ctx context.Context, request *Outgoing) error 
 	if plan.Count == 1 { // the broker that has refused it was replaced meanwhile by one that takes it whole
 		return c.publishFragment(ctx, request.Subject, request.reply, &request.Request)
 	}
-	request.waiting.divide(&fragmentSender{Plan: plan, client: c, whole: request, taken: make(chan Peer, 1)})
+	request.waiting.sendInFragments(&fragmentSender{Plan: plan, client: c, whole: request, taken: make(chan Peer, 1)})
 	return c.publishFragment(ctx, request.Subject, request.reply, plan.Request(1, &request.Request, ""))
 }
 
@@ -94,15 +94,15 @@ func (c *Client) publishFragment(ctx context.Context, to, reply string, part *wi
 
 // Tell publishes a request that no caller waits for, outside of any chain of calls.
 func (c *Client) Tell(ctx context.Context, request *Outgoing) error {
-	if err := c.sealAlone(request); err != nil {
+	if err := c.prepareStandalone(request); err != nil {
 		return err
 	}
 	return c.Publish(ctx, request)
 }
 
-// sealAlone seals a request that is no part of a chain of calls: it has its own time budget and depth.
-func (c *Client) sealAlone(request *Outgoing) error {
-	if err := c.seal(context.Background(), request); err != nil {
+// prepareStandalone seals a request that is no part of a chain of calls: it has its own time budget and depth.
+func (c *Client) prepareStandalone(request *Outgoing) error {
+	if err := c.prepare(context.Background(), request); err != nil {
 		return err
 	}
 	c.setAttemptHeaders(request, time.Now().Add(wire.DefaultTimeBudget))
@@ -123,7 +123,7 @@ func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(c
 		}
 		return status.Errorf(code, status.ExecutedNo, status.ContextEnded(ctx), "the context ended before the event was fired")
 	}
-	if err := c.seal(ctx, event); err != nil {
+	if err := c.prepare(ctx, event); err != nil {
 		return err
 	}
 	if event.CallDepth > wire.MaxCallDepth {
@@ -152,7 +152,7 @@ func (c *Client) cancel(ctx context.Context, msgID string, at Peer) error {
 		RawQuery: url.Values{"id": {msgID}}.Encode(),
 	}, nil, nil)
 	if err == nil {
-		err = c.sealAlone(&request)
+		err = c.prepareStandalone(&request)
 	}
 	if err != nil {
 		return err

@@ -38,11 +38,11 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 	}
 	defer c.calls.Done()
 	ends := time.Now().Add(callctx.Budget(ctx))
-	if err := c.seal(ctx, request); err != nil {
+	if err := c.prepare(ctx, request); err != nil {
 		return nil, err
 	}
 	var retry *backoff // made when no instance is there, which few calls see
-	mayTell := true
+	mayAsk := true
 	for {
 		response, err := c.attempt(ctx, request, ends)
 		if err == nil {
@@ -58,13 +58,13 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 		if left {
 			retry.restart(gone.taker)
 		}
-		if !left && mayTell { // else it is served, or was
+		if !left && mayAsk { // else it is served, or was
 			allowed, by, err := c.askAllowed(ctx, request.Address, ends)
 			if err == nil && !slices.Contains(allowed, request.Method) {
 				request.NotServed = true
 				return c.config.NotServed(request, allowed, by), nil
 			}
-			mayTell = err == nil || errors.Is(err, errNoSubscriber) // a host that does not answer is not asked again
+			mayAsk = err == nil || errors.Is(err, errNoSubscriber) // a host that does not answer is not asked again
 		}
 		if !retry.pause(ctx, left || c.responders.heardOf(request.Address.Host), ends) {
 			return nil, c.noResponder(request, err)
@@ -98,8 +98,8 @@ func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*
 			failed.Executed = status.ExecutedNo
 		}
 		c.cancelAll(ctx, sent, waiting.unanswered())
-	} else if waiting.departing != nil {
-		c.cancelAll(ctx, sent, waiting.idle())
+	} else if waiting.fragments != nil {
+		c.cancelAll(ctx, sent, waiting.idleTakers())
 	}
 	return response, err
 }
@@ -113,7 +113,7 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 	}
 	if s.isRemindable(sent.TimeBudget) {
 		c.pending.reminder.expect(sent.MsgID)
-		if s.isSoon(ctx) {
+		if s.awaitReminder(ctx) {
 			if response, err := c.outcome(s); response != nil || err != nil {
 				return response, err
 			}
@@ -130,7 +130,7 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 				return response, err
 			}
 		case taker := <-s.taker():
-			if err := s.follow(ctx, taker, ends); err != nil {
+			if err := s.publishFollowing(ctx, taker, ends); err != nil {
 				return nil, err
 			}
 		case <-s.timer.C:
@@ -145,11 +145,11 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 		case <-probe.events():
 			next, gone := probe.review()
 			if gone != nil {
-				return s.lastWord(instanceLost(*gone, sent.MsgID))
+				return s.responseOr(instanceLost(*gone, sent.MsgID))
 			}
 			s.timer.Reset(min(next, time.Until(ends)))
 		case <-outage:
-			return s.lastWord(outlasted(s.host))
+			return s.responseOr(brokerAway(s.host))
 		case <-ctx.Done():
 			return nil, s.gaveUp(ctx)
 		case <-c.config.Base.Done():
@@ -167,9 +167,9 @@ func (c *Client) outcome(s *pendingCall) (*wire.Response, error) {
 	return response, err
 }
 
-// isSoon waits for the outcome, the reminder or the end of the context, for which it returns false. Whatever else ends a
+// awaitReminder waits for the outcome, the reminder or the end of the context, for which it returns false. Whatever else ends a
 // call is announced on channels that all calls share, and calls would contend for their locks.
-func (s *pendingCall) isSoon(ctx context.Context) bool {
+func (s *pendingCall) awaitReminder(ctx context.Context) bool {
 	ended := callctx.DoneIfMade(ctx)
 	if ended == nil { // no select is needed
 		<-s.news
@@ -255,8 +255,8 @@ func parseAllowed(body []byte) (methods []string, err error) {
 	return answer.Methods, err
 }
 
-// errNotTold is the error for a host that does not answer that request.
-var errNotTold = errors.New("the host does not tell what it serves")
+// errNoMethods is the error for a host that does not answer that request.
+var errNoMethods = errors.New("the host does not tell what it serves")
 
 // askAllowed asks a host under which methods it serves a path, and returns the instance that has answered, too; errNoSubscriber
 // when no instance is there.
@@ -266,7 +266,7 @@ func (c *Client) askAllowed(ctx context.Context, address subject.Address, ends t
 	}
 	question, err := newAllowed(address)
 	if err == nil {
-		err = c.seal(ctx, &question)
+		err = c.prepare(ctx, &question)
 	}
 	if err != nil {
 		return nil, Peer{}, err
@@ -277,7 +277,7 @@ func (c *Client) askAllowed(ctx context.Context, address subject.Address, ends t
 	case err != nil:
 		return nil, Peer{}, err
 	case response.Status != http.StatusOK:
-		return nil, Peer{}, errNotTold
+		return nil, Peer{}, errNoMethods
 	}
 	c.responders.heard(response.FromHost)
 	methods, err = parseAllowed(response.Body)
@@ -295,8 +295,8 @@ func (c *Client) noResponder(request *Outgoing, last error) *status.Error {
 	return failed
 }
 
-// outlasted is the error for a call during which the broker went away for too long.
-func outlasted(host string) *status.Error {
+// brokerAway is the error for a call during which the broker went away for too long.
+func brokerAway(host string) *status.Error {
 	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrDisconnected,
 		"the broker went away while the call to %s was under way, and did not come back within %s", host, natsconn.OutageGrace)
 }
