@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -101,13 +102,17 @@ func TestPending_Deliver(t *testing.T) {
 		response    client.Peer
 		unexpected  []string
 	}{
-		"ack":                         {happens: func(p *pending) { p.ack(first) }},
-		"response without an ack":     {happens: func(p *pending) { p.respond(first) }, response: first},
-		"first response counts":       {happens: func(p *pending) { p.respond(first, second) }, response: first},
-		"another host":                {happens: func(p *pending) { p.ack(stranger); p.respond(stranger) }, unexpected: []string{stranger.ID, stranger.ID}},
-		"any host":                    {host: "all", happens: func(p *pending) { p.respond(stranger) }, response: stranger},
-		"instance":                    {host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(first) }, response: first},
-		"another instance":            {host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(second) }, unexpected: []string{second.ID}},
+		"ack":                     {happens: func(p *pending) { p.ack(first) }},
+		"response without an ack": {happens: func(p *pending) { p.respond(first) }, response: first},
+		"first response counts":   {happens: func(p *pending) { p.respond(first, second) }, response: first},
+		"another host": {
+			happens: func(p *pending) { p.ack(stranger); p.respond(stranger) }, unexpected: []string{stranger.ID, stranger.ID},
+		},
+		"any host": {host: "all", happens: func(p *pending) { p.respond(stranger) }, response: stranger},
+		"instance": {host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(first) }, response: first},
+		"another instance": {
+			host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(second) }, unexpected: []string{second.ID},
+		},
 		"not the instance that acked": {happens: func(p *pending) { p.ack(first); p.respond(second) }, unexpected: []string{second.ID}},
 		"several acks":                {happens: func(p *pending) { p.ack(first, second); p.respond(second) }, response: second},
 		"ack of the first fragment that comes second": {
@@ -209,12 +214,35 @@ func TestPending_Fragments(t *testing.T) {
 					t.Errorf("the response has %d bytes, and the fragment %+v", len(response.Body), response.Fragment)
 				}
 			}
+			hasResponse := test.code != 0 || test.body != ""
+			if held := p.BytesHeld(); (held == 0) != hasResponse {
+				t.Errorf("%d bytes are held", held)
+			}
 			p.Close(msgID)
 			if held := p.BytesHeld(); held != 0 {
 				t.Errorf("%d bytes are held for a call that has ended", held)
 			}
 		})
 	}
+}
+
+// TestPending_FragmentsFillMemory holds fragments for other calls until there is no memory left. The request was executed, so the made-up
+// response suggests no retry.
+func TestPending_FragmentsFillMemory(t *testing.T) {
+	t.Parallel()
+	p := newPending(t, calculatorHost, false)
+	for i := range 16 {
+		id := "other" + strconv.Itoa(i)
+		p.Open(id, calculatorHost, endpoint, false)
+		part := message(wire.OpRes, first)
+		part.MsgID, part.Fragment, part.Body = id, wire.Fragment{Number: 1, Count: 2}, make([]byte, limit-1000)
+		p.Deliver(part, limit-800)
+	}
+	if p.encoded != nil {
+		t.Fatalf("another call has failed: %v", p.encoded)
+	}
+	p.deliverFragments("1", 2, limit)
+	p.checkMadeUp(http.StatusServiceUnavailable, "the response cannot be received: too busy: too many large messages are under way")
 }
 
 // TestPending_FragmentAcknowledges takes the first fragment of a response for the ack that was lost.
@@ -382,7 +410,8 @@ func TestPending_GaveUp(t *testing.T) {
 			p.ack(test.acks...)
 			err := p.call.GaveUp(test.ctx)
 			failed, _ := errors.AsType[*status.Error](err)
-			if failed == nil || failed.Status != test.code || failed.Executed != status.ExecutedUnknown || failed.Host != test.names.Host || failed.ID != test.names.ID {
+			if failed == nil || failed.Status != test.code || failed.Executed != status.ExecutedUnknown ||
+				failed.Host != test.names.Host || failed.ID != test.names.ID {
 				t.Errorf("the error is %+v, want %d of %v", failed, test.code, test.names)
 			}
 			for _, cause := range test.causes {
