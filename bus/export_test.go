@@ -94,9 +94,6 @@ func Drop(c *Conn, why error) { c.drop("a.subject", why) }
 // FlushLog waits until the lines of a connection are written.
 func FlushLog(c *Conn) { c.shared.lines.Flush(context.Background()) }
 
-// IsReminding reports whether callers are to be reminded that they wait.
-func (c *Conn) IsReminding() bool { return c.client.Counts().Reminding }
-
 // PassedOn returns the error that a caller gets for a problem of status 409, and the body with which it answers when it passes
 // that on.
 func PassedOn(body []byte) (*Error, []byte) {

@@ -1,11 +1,11 @@
-// Package client is the caller's side of the bus: a request leaves, and its answers come.
+// Package client is the caller's side of the bus: it sends requests, and receives the acks and responses.
 //
 // A unicast call ([Client.Call]) has at most one handler. The client sends the request, waits for the ack of the instance that takes it
-// and for the response, and finds out why when there is none: no instance subscribes, the broker denies it, the instance is lost, or the
+// and for the response, or finds out why there is none: no instance subscribes, the broker denies the request, the instance is lost, or the
 // time budget is spent. Only a request that has provably reached no instance is sent again. A multicast ([Client.Gather]) gathers the
 // responses of all instances.
 //
-// What arrives for a call finds it by its message id in pending. Every pending call is a [slot]: a pendingCall or a pendingMulticast.
+// Acks and responses find their call in pending, by message id. Every pending call is a [slot]: a pendingCall or a pendingMulticast.
 package client
 
 import (
@@ -28,7 +28,7 @@ import (
 
 // Config is what a client works with. All fields are set.
 type Config struct {
-	Owner           any // the connection that is the Owner of the contexts of its handlers
+	Owner           any // the connection, which is the Owner in the contexts of its handlers
 	Host, ID, Plane string
 	AckWait         time.Duration
 	MaxMessage      int  // bytes of a body
@@ -39,8 +39,8 @@ type Config struct {
 	Controls        *worker.Limiter // the requests of the framework that are being handled
 	Logger          zerolog.Logger
 
-	// Deliver hands a request to an instance of this process, and sets Local. If there is none it makes the request ready for the
-	// broker. An error says that nothing has run.
+	// Deliver hands a request to an instance of this process, and sets Local. Without such an instance, Deliver makes the request
+	// ready for the broker. After an error no handler has run.
 	Deliver func(ctx context.Context, request *Outgoing) (delivered bool, err error)
 	// NotServed returns the response of a host that serves a path only under other methods, or not at all.
 	NotServed func(request *Outgoing, methods []string, by Peer) *wire.Response
@@ -57,11 +57,11 @@ type Client struct {
 	response   string // the response subject
 	pending    *pending
 	responders *responderCache
-	calls      *worker.Limiter // those under way
+	calls      *worker.Limiter // the calls in flight
 	unmatched  atomic.Int64
 }
 
-// New returns a client. What arrives on [Client.ResponseSubject] has to be given to [Client.Receive], and what arrives one token below to
+// New returns a client. The owner passes messages on [Client.ResponseSubject] to [Client.Receive], and messages one token below to
 // [Client.ReceiveBelow].
 func New(config Config) *Client {
 	c := &Client{
@@ -72,19 +72,19 @@ func New(config Config) *Client {
 	return c
 }
 
-// ResponseSubject returns where acks and responses come.
+// ResponseSubject returns the subject of acks and responses.
 func (c *Client) ResponseSubject() string { return c.response }
 
-// Calls returns the limiter of the calls under way, which admits none once it is closed, but those of handlers.
+// Calls returns the limiter of the calls in flight. Once the limiter is closed, it admits only calls of handlers.
 func (c *Client) Calls() *worker.Limiter { return c.calls }
 
-// Unmatched returns how many acks and responses came that no caller waited for.
+// Unmatched returns the number of acks and responses without a waiting caller.
 func (c *Client) Unmatched() int64 { return c.unmatched.Load() }
 
-// PublishDenied ends the calls to a subject that the broker does not let us publish to.
+// PublishDenied ends the calls to a subject that the broker denies.
 func (c *Client) PublishDenied(subject string) { c.pending.denied(subject) }
 
-// Greeted notes that an instance came, or left.
+// Greeted notes that an instance has come, or, if stays is false, has left.
 func (c *Client) Greeted(by Peer, stays bool) { c.responders.greeted(by, stays) }
 
 // Peer is another instance.
@@ -96,20 +96,20 @@ func SenderOf(message *wire.Response) Peer { return Peer{message.FromHost, messa
 // IsCalled reports whether a host, as called, is this very instance: "id.host".
 func (p Peer) IsCalled(host string) bool { return subject.Joins(host, p.ID, p.Host) }
 
-// Outgoing is a request about to leave, and where it goes.
+// Outgoing is a request to be sent, and its address.
 type Outgoing struct {
 	wire.Request
 	Address subject.Address
-	Subject string            // of the address, on the client's plane; "" until the request is sealed
+	Subject string            // of the address, on the client's plane; "" until the request is prepared
 	Head    *wire.RequestHead // the prepared beginning; nil for none
 	Fields  *callctx.Fields   // of the context, which are in the header; nil for none
-	Values  any               // what Deliver needs besides
+	Values  any               // for Deliver alone
 
-	Local     bool // the latest attempt has stayed in the process
-	NotServed bool // the response is of NotServed, and of no instance
+	Local     bool // the latest attempt stayed in the process
+	NotServed bool // the response is made by Config.NotServed, and not by an instance
 
 	reply   string       // the subject on which the broker reports that no instance subscribes; it ends with the message id
-	waiting *pendingCall // of the attempt; nil: no caller waits for an answer
+	waiting *pendingCall // the slot of the attempt; nil without a waiting caller
 }
 
 // NewOutgoing addresses a request. HEAD travels as GET, and the caller drops the body.
@@ -131,7 +131,7 @@ func NewOutgoing(method string, to *url.URL, header wire.Header, body []byte) (O
 	}, nil
 }
 
-// sender returns the host that answers must come from: that of the address or, for an event, any.
+// sender returns the host that must answer: the host of the address or, for an event, any host.
 func (o *Outgoing) sender() string {
 	if o.Address.Port == subject.EventPort {
 		return subject.HostAll
@@ -139,7 +139,7 @@ func (o *Outgoing) sender() string {
 	return o.Address.Host
 }
 
-// begin counts a call until c.calls.Done. Once the client is closed, only handlers that still run may make calls.
+// begin counts a call until c.calls.Done. Once the client is closed, only running handlers may make calls.
 func (c *Client) begin(ctx context.Context) error {
 	if h := callctx.Of(ctx); h != nil && h.Owner == c.config.Owner && c.config.Base.Err() == nil && h.AcquireNested(c.calls) {
 		return nil
@@ -150,10 +150,10 @@ func (c *Client) begin(ctx context.Context) error {
 	return nil
 }
 
-// seal gives a request all that depends on its sender and on the chain of calls. An error means that it must not leave.
-func (c *Client) seal(ctx context.Context, request *Outgoing) (err error) {
+// prepare sets all that depends on the sender and on the chain of calls. After an error the request must not be sent.
+func (c *Client) prepare(ctx context.Context, request *Outgoing) (err error) {
 	request.FromHost, request.FromID = c.config.Host, c.config.ID
-	if request.Subject == "" { // it may stand in the template of an operation
+	if request.Subject == "" { // an operation has set it in its template
 		if request.Subject, err = request.Address.Subject(c.config.Plane); err != nil {
 			return status.Unsent(err)
 		}
@@ -165,7 +165,7 @@ func (c *Client) seal(ctx context.Context, request *Outgoing) (err error) {
 	return fragment.CheckBody(request.Body, c.config.MaxMessage)
 }
 
-// setAttemptHeaders makes an attempt of a sealed request: an id of its own, and the time that is left now.
+// setAttemptHeaders sets what differs between the attempts of a request: the message id, the reply subject and the time budget.
 func (c *Client) setAttemptHeaders(request *Outgoing, ends time.Time) {
 	request.reply, request.MsgID = c.newReply()
 	request.TimeBudget = time.Until(ends).Truncate(time.Millisecond)
@@ -173,18 +173,17 @@ func (c *Client) setAttemptHeaders(request *Outgoing, ends time.Time) {
 
 func (c *Client) log(event *zerolog.Event, message string) { c.broker.Lines.Add(event, message) }
 
-// Counts is what a client holds at a moment.
+// Counts are the numbers of things that a client holds at one moment.
 type Counts struct {
-	Pending   int  // calls that wait for an ack or a response
-	Watched   int  // instances that the broker is asked for now and then
-	Partial   int  // calls with a response of which fragments are still to come
-	PartBytes int  // what these responses hold
-	Reminding bool // callers are to be woken
+	Pending   int // calls that wait for an ack or a response
+	Watched   int // instances that probes ask the broker for
+	Partial   int // calls with an incomplete response in fragments
+	PartBytes int // bytes held by these responses
 }
 
-// Counts returns what the client holds.
+// Counts returns the present counts.
 func (c *Client) Counts() Counts {
-	counts := Counts{PartBytes: c.pending.memory.BytesHeld(), Reminding: c.pending.reminder.going.Load()}
+	counts := Counts{PartBytes: c.pending.memory.BytesHeld()}
 	release := c.Hold()
 	for i := range c.pending.shards {
 		counts.Pending += len(c.pending.shards[i].slots)
@@ -197,7 +196,7 @@ func (c *Client) Counts() Counts {
 	return counts
 }
 
-// Hold keeps the client from looking at acks and responses until release is called.
+// Hold blocks the delivery of acks and responses until the call of release.
 func (c *Client) Hold() (release func()) {
 	for i := range c.pending.shards {
 		c.pending.shards[i].mu.Lock()

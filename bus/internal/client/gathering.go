@@ -11,45 +11,45 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// pendingMulticast collects the acks and the responses of one multicast. An ack does not wake the caller. A slot serves one call
-// after the other.
+// pendingMulticast is the slot of a multicast. It collects acks and responses. An ack does not wake the caller. A pendingMulticast is
+// reused for later calls.
 type pendingMulticast struct {
-	host   string // of those who may answer; "all" for an event, which any host may answer
+	host   string // the host that may answer; "all" for an event, which any host may answer
 	call   Outgoing
 	client *Client
-	known  map[string]int // who answered the last time, and their places among members; not changed
+	known  map[string]int // responders of the multicast before, and their indexes in members; read only
 	began  time.Time
-	ends   time.Time     // of the time budget
-	news   chan struct{} // room for one: there is something to take, or all that have acked have answered
+	ends   time.Time     // the end of the time budget
+	news   chan struct{} // buffer of one; a value wakes the caller, who looks at the state
 
-	timer *time.Timer // of the caller, as all of this paragraph
-	set   time.Time   // what the timer is set to; zero when it does not run
+	timer *time.Timer // used by the caller alone, as set and probe are
+	set   time.Time   // the time the timer is set to; zero for a stopped timer
 	probe multicastProbe
 
 	mu           sync.Mutex     // protects all below
-	members      []member       // those who are known come first
-	unexpected   map[string]int // the places of all others, by name
-	acked        int            // of the members
-	answered     int            // of them
-	missing      int            // those known who have not answered
+	members      []member       // the known responders come first
+	unexpected   map[string]int // indexes of all other members, by name
+	acked        int            // members that have acked
+	answered     int            // members with an outcome
+	missing      int            // known responders without an outcome
 	inbox        []outcome
-	taken        int // of the inbox
+	taken        int // outcomes of the inbox that the caller has taken
 	lastAck      time.Time
-	noSubscriber bool // the broker knows of no subscriber
+	noSubscriber bool // no instance subscribes, or the broker denies the subject
 	direct       bool // a single instance was addressed, and has acked
-	doubts       bool // there may be others than those known
-	sealed       bool // the call has ended
+	doubts       bool // there may be unknown responders
+	ended        bool // the call has ended
 
 	earlyEnd
 }
 
 // member is a responder, as one call sees it.
 type member struct {
-	ack             Peer // who has acked
+	ack             Peer // the instance that has acked
 	acked, answered bool
 }
 
-// expectAll says who has to answer before the call is complete.
+// expectAll sets the known responders, which have to answer before the call is complete.
 func (s *pendingMulticast) expectAll(before knowledge) {
 	s.known, s.missing = before.names, len(before.names)
 	for range before.names {
@@ -60,22 +60,22 @@ func (s *pendingMulticast) expectAll(before knowledge) {
 
 func (s *pendingMulticast) expects(response *wire.Response) bool { return cameFrom(response, s.host) }
 
-// acknowledge takes an ack; false when it comes too late.
+// acknowledge takes an ack, and reports whether the call was still open.
 func (s *pendingMulticast) acknowledge(ack *wire.Response) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sealed {
+	if s.ended {
 		return false
 	}
-	if at := s.placeLocked(ack); at >= 0 {
-		s.heardLocked(at, ack)
+	if at := s.indexLocked(ack); at >= 0 {
+		s.noteAckLocked(at, ack)
 	}
 	return true
 }
 
-// placeLocked returns where the sender stands among the members; -1 when there are too many. A second instance that names a queue
-// which another one has answered for stands for itself: it owes an answer, too.
-func (s *pendingMulticast) placeLocked(response *wire.Response) int {
+// indexLocked returns the index of the sender in members, and adds the sender if it is new; -1 if there are too many members. The first
+// instance that acks for a queue is the member of the queue; a second one is a member of its own, and has to answer, too.
+func (s *pendingMulticast) indexLocked(response *wire.Response) int {
 	var room [128]byte
 	name := appendResponderName(room[:0], response)
 	at, met := s.findLocked(name)
@@ -97,7 +97,7 @@ func (s *pendingMulticast) placeLocked(response *wire.Response) int {
 	return at
 }
 
-// findLocked returns the place of a name.
+// findLocked returns the index of a name in members.
 func (s *pendingMulticast) findLocked(name []byte) (at int, met bool) {
 	if at, met = s.known[string(name)]; !met {
 		at, met = s.unexpected[string(name)]
@@ -105,8 +105,8 @@ func (s *pendingMulticast) findLocked(name []byte) (at int, met bool) {
 	return at, met
 }
 
-// heardLocked notes that a member owes a response.
-func (s *pendingMulticast) heardLocked(at int, response *wire.Response) {
+// noteAckLocked notes that a member has acked, so that its response is awaited.
+func (s *pendingMulticast) noteAckLocked(at int, response *wire.Response) {
 	if from := &s.members[at]; !from.acked {
 		from.acked, from.ack = true, SenderOf(response)
 		s.acked++
@@ -119,41 +119,41 @@ func (s *pendingMulticast) heardLocked(at int, response *wire.Response) {
 func (s *pendingMulticast) respond(response *wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sealed {
+	if s.ended {
 		return
 	}
-	at := s.placeLocked(response)
+	at := s.indexLocked(response)
 	if at < 0 || s.members[at].answered {
 		return
 	}
-	s.heardLocked(at, response)
-	s.settleLocked(at, outcome{response: response})
+	s.noteAckLocked(at, response)
+	s.addOutcomeLocked(at, outcome{response: response})
 	s.wake()
 }
 
-func (*pendingMulticast) spoilAck(error) {}
+func (*pendingMulticast) noteMalformedAck(error) {}
 
-// noteMalformed makes the error the outcome at the sender. If that is unknown, nothing changes.
+// noteMalformed makes the error the outcome at the sender. An error without a sender changes nothing.
 func (s *pendingMulticast) noteMalformed(response *wire.Response, failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sealed || failed.Host == "" || failed.ID == "" {
+	if s.ended || failed.Host == "" || failed.ID == "" {
 		return
 	}
-	at := slices.IndexFunc(s.members, func(m member) bool { return m.owes() && m.ack == SenderOf(response) })
-	if at < 0 { // it has not acked; else its queue need not be known
-		at = s.placeLocked(response)
+	at := slices.IndexFunc(s.members, func(m member) bool { return m.isUnanswered() && m.ack == SenderOf(response) })
+	if at < 0 { // it has not acked; after an ack the index does not depend on the queue, which may be illegible
+		at = s.indexLocked(response)
 	}
 	if at < 0 || s.members[at].answered {
 		return
 	}
-	s.heardLocked(at, response)
-	s.settleLocked(at, outcome{failed: failed})
+	s.noteAckLocked(at, response)
+	s.addOutcomeLocked(at, outcome{failed: failed})
 	s.wake()
 }
 
-// settleLocked keeps the outcome of the call at a member.
-func (s *pendingMulticast) settleLocked(at int, came outcome) {
+// addOutcomeLocked adds the outcome of the call at a member to the inbox.
+func (s *pendingMulticast) addOutcomeLocked(at int, came outcome) {
 	s.members[at].answered = true
 	s.answered++
 	if at < len(s.known) {
@@ -162,30 +162,30 @@ func (s *pendingMulticast) settleLocked(at int, came outcome) {
 	s.inbox = append(s.inbox, came)
 }
 
-// lose notes that an instance that has acked is gone.
+// lose ends the call at an instance that has acked and is gone.
 func (s *pendingMulticast) lose(gone Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, each := range s.members {
-		if each.owes() && each.ack == gone {
-			s.settleLocked(at, outcome{failed: instanceLost(gone, s.call.MsgID)})
+		if each.isUnanswered() && each.ack == gone {
+			s.addOutcomeLocked(at, outcome{failed: instanceLost(gone, s.call.MsgID)})
 		}
 	}
 }
 
-func (m member) owes() bool { return m.acked && !m.answered }
+// isUnanswered reports whether a member has acked and not answered.
+func (m member) isUnanswered() bool { return m.acked && !m.answered }
 
 // unanswered returns the instances that have acked and not answered.
 func (s *pendingMulticast) unanswered() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.owed()
+	return s.unansweredLocked()
 }
 
-// owed is owing with the lock held.
-func (s *pendingMulticast) owed() (instances []Peer) {
+func (s *pendingMulticast) unansweredLocked() (instances []Peer) {
 	for _, each := range s.members {
-		if each.owes() {
+		if each.isUnanswered() {
 			instances = append(instances, each.ack)
 		}
 	}
@@ -199,7 +199,7 @@ func (s *pendingMulticast) noResponders() {
 	s.wake()
 }
 
-// denied confirmQuiet that the broker has refused the request, unless an instance has acked it.
+// denied ends a call to the denied subject, unless an instance has acked.
 func (s *pendingMulticast) denied(subject string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,17 +219,16 @@ func (s *pendingMulticast) wake() {
 	}
 }
 
-// multicastProbe is to a multicast what unicastProbe is to a unicast call: it asks whether the instances that owe an
-// answer are still there. All its methods are called only by the caller.
+// multicastProbe checks from time to time whether the instances that have acked and not answered are still there. Only the caller uses it.
 type multicastProbe struct {
 	client *Client
 	call   *pendingMulticast
-	due    time.Time // of the next round
-	outage <-chan struct{}
-	*probe // nil before the first question
+	due    time.Time       // the time of the next round
+	outage <-chan struct{} // closed when an outage lasts too long
+	*probe                 // nil before the first question
 }
 
-// round asks when it is due.
+// round asks the broker for the unanswered instances, if the round is due.
 func (p *multicastProbe) round() {
 	if time.Until(p.due) > 0 {
 		return
@@ -243,8 +242,7 @@ func (p *multicastProbe) round() {
 	p.due = time.Now().Add(probeInterval)
 }
 
-// review looks at the broker's answers: an instance that is lost becomes an outcome, and one that may be is asked again
-// soon.
+// review evaluates the broker's answers: a lost instance becomes an outcome, and a suspect is asked for again soon.
 func (p *multicastProbe) review() {
 	lost, suspects := p.probe.review()
 	for _, instance := range lost {
@@ -255,28 +253,28 @@ func (p *multicastProbe) review() {
 	}
 }
 
-// A caller that has called an address before knows who will answer. One that calls it for the first time, or misses an instance
-// it knows, listens until it has been quiet for a while: see docs/decisions/0011.
+// A multicast to known responders ends when all of them have answered. A first multicast to an address, or one that misses a known
+// responder, ends after a quiet period without new acks: see docs/decisions/0011.
 const (
-	// multicastQuiet is how long after an ack no new one must have come before a caller concludes that all instances have acked.
+	// multicastQuiet is the quiet period after the last ack, after which the caller concludes that all instances have acked.
 	multicastQuiet = 250 * time.Millisecond
 
-	// earliestQuiet is the shortest time that is enough if nothing speaks for more.
+	// earliestQuiet is the shortest quiet period of a call that may end early.
 	earliestQuiet = 12 * time.Millisecond
 
-	// quietFactor times as long as the slowest ack took, a endsEarly caller listens for another one.
+	// quietFactor times the time of the slowest ack is the quiet period of a call that may end early.
 	quietFactor = 8
 )
 
-// earlyEnd lets a first call end before it has been quiet for [multicastQuiet]. The lock of the slot protects it.
+// earlyEnd lets a first call end after a quiet period shorter than [multicastQuiet]. The lock of the slot protects it.
 type earlyEnd struct {
-	endsEarly bool
-	lag       time.Duration // by how much this process, or the broker, was late when the caller looked at the clock
-	long      bool          // it has been quiet for [multicastQuiet], and everything that came until then has been looked at
+	endsEarly bool          // the quiet period may be shorter than [multicastQuiet]
+	lag       time.Duration // the longest delay of this process or the broker that the caller has noticed
+	long      bool          // the quiet period was [multicastQuiet], and all messages until its end were delivered
 }
 
-// quietPeriodLocked is how long no new ack must have come. As long as there is none at all, it is what a unicast call waits: the
-// broker would have said so if no instance had got the request.
+// quietPeriodLocked returns how long the caller waits for another ack. Before the first ack it is at least the ack wait of a unicast
+// call: the broker has not reported no responders, so an instance has the request.
 func (s *pendingMulticast) quietPeriodLocked() time.Duration {
 	if s.acked == 0 {
 		return max(multicastQuiet, s.client.config.AckWait)
@@ -288,15 +286,15 @@ func (s *pendingMulticast) quietPeriodLocked() time.Duration {
 	return min(max(earliestQuiet, quietFactor*slowest), multicastQuiet)
 }
 
-// quietFrom is when it will have been quiet for long enough, unless something comes.
+// quietFrom returns the end of the quiet period if no other ack comes.
 func (s *pendingMulticast) quietFrom() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastAck.Add(s.quietPeriodLocked())
 }
 
-// confirmQuiet finds out whether it has really been quiet, or this process or the broker was slow; false if the call has to be
-// looked at again.
+// confirmQuiet reports whether the quiet period is over even if this process or the broker was slow. If not, the caller looks at the
+// state again.
 func (s *pendingMulticast) confirmQuiet(ctx context.Context) bool {
 	due := s.quietFrom()
 	caughtUp := s.catchUp(ctx)
@@ -310,7 +308,7 @@ func (s *pendingMulticast) confirmQuiet(ctx context.Context) bool {
 	return quiet
 }
 
-// catchUp returns when everything that had reached the broker has been looked at; false if that takes too long.
+// catchUp waits until all messages that had reached the broker are delivered, and returns false if that takes too long.
 func (s *pendingMulticast) catchUp(ctx context.Context) bool {
 	ctx, cancel := context.WithDeadline(ctx, earlier(s.ends, time.Now().Add(multicastQuiet)))
 	defer cancel()
@@ -321,26 +319,25 @@ func (s *pendingMulticast) catchUp(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// presentInstances returns the instances of the host that seem to be there; nil if the call has not listened for long, or cannot
-// tell, as one instance acks for a queue.
+// presentInstances returns the instances that have acked, if they are most likely all instances of the host; nil after a short quiet
+// period, and for an endpoint with a queue, where one instance acks for all.
 func (s *pendingMulticast) presentInstances() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, queued := s.findLocked([]byte(s.host)); queued || !s.long {
 		return nil
 	}
-	return s.heardFrom()
+	return s.instancesLocked()
 }
 
-// instances returns who has acked.
+// instances returns the instances that have acked.
 func (s *pendingMulticast) instances() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.heardFrom()
+	return s.instancesLocked()
 }
 
-// heardFrom is instances with the lock held.
-func (s *pendingMulticast) heardFrom() (acked []Peer) {
+func (s *pendingMulticast) instancesLocked() (acked []Peer) {
 	for _, each := range s.members {
 		if each.acked {
 			acked = append(acked, each.ack)

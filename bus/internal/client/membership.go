@@ -7,23 +7,24 @@ import (
 	"sync"
 )
 
-// Membership lists the instances that are known to be there: those that acked the greeting of a connection of the link, which goes
-// to every instance of its plane, and those that have greeted since. One that does not ack a multicast within a long silence is
-// taken for dead, until it is heard again. Each takes eight bytes, as a process may meet thousands and call few; two with the
-// same mark are taken for one.
+// Membership is the set of known instances: those that have acked the greeting of a connection that shares the broker connection, which
+// goes to every instance of the plane, and those that have greeted since. A multicast with a long quiet period removes the instances that
+// have not acked; a late ack or a greeting adds them again. An instance takes eight bytes, its mark, as a process may know thousands and
+// call few; two instances with the same mark count as one.
 //
-// A full Membership forgets all instances of one host, and is unsure of a host that comes afterwards: it may be a forgotten one. The
-// mark of the host itself, without an instance, stands for those that were forgotten, until a call has listened for them.
+// A full Membership forgets all instances of one host. A host that comes afterwards may be a forgotten one. The mark of such a host
+// without an instance stands for the forgotten instances, until a multicast with a long quiet period has found them.
 type Membership struct {
 	seed maphash.Seed
 
 	mu      sync.Mutex // protects all below
 	marks   []uint64   // sorted; the upper half stands for the plane and the host
-	evicted bool       // hosts were forgotten
+	evicted bool       // a host was forgotten
 }
 
 const maxMembers = 16 << 10
 
+// NewMembership returns an empty set.
 func NewMembership() *Membership { return &Membership{seed: maphash.MakeSeed()} }
 
 func (c *Membership) mark(plane string, at Peer) uint64 {
@@ -62,7 +63,7 @@ func (c *Membership) insertLocked(mark uint64) {
 	}
 }
 
-// makeRoomLocked forgets hosts until there is room for so many marks. The hash of a mark chooses which hosts.
+// makeRoomLocked forgets hosts until there is room for count marks. The hash chooses decides which hosts.
 func (c *Membership) makeRoomLocked(count int, chooses uint64) {
 	for len(c.marks)+count > maxMembers {
 		first, last := c.sectionLocked(c.marks[chooses<<32>>32%uint64(len(c.marks))] >> 32 << 32)
@@ -80,7 +81,7 @@ func (c *Membership) remove(plane string, at Peer) {
 	}
 }
 
-// covered reports whether the host has known instances, and all of them are among these.
+// covered reports whether the host has known instances, and all of them are in by.
 func (c *Membership) covered(plane, host string, by []Peer) bool {
 	seen := c.markAll(plane, by)
 	c.mu.Lock()
@@ -94,7 +95,7 @@ func (c *Membership) covered(plane, host string, by []Peer) bool {
 	return first < last
 }
 
-// reduce forgets the instances of the host that are not among these. A host of which the membership is unsure has these.
+// reduce forgets the instances of the host that are not in to. If instances of the host may have been forgotten, reduce adds those in to.
 func (c *Membership) reduce(plane, host string, to []Peer) {
 	seen := c.markAll(plane, to)
 	c.mu.Lock()
@@ -112,7 +113,7 @@ func (c *Membership) reduce(plane, host string, to []Peer) {
 	}
 	c.makeRoomLocked(len(to), section>>32)
 	for _, each := range to {
-		if each.Host == host { // else an instance of its own, or the host "all", was called
+		if each.Host == host { // not if an instance or the host "all" was called
 			c.insertLocked(c.mark(plane, each))
 		}
 	}

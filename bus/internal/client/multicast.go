@@ -13,17 +13,17 @@ import (
 )
 
 // Gather makes one multicast call, and yields the outcome at each instance as it comes: a response, or the error for an instance that has
-// acked. It returns an error if the call itself has failed. If yield returns false the call ends. A copy of request is sent; its MsgID is
-// set.
+// acked. It returns an error if the call itself has failed. If yield returns false the call ends. Gather sends a copy of request, and sets
+// request.MsgID.
 func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire.Response, error) bool) error {
 	if err := c.begin(ctx); err != nil {
 		return err
 	}
 	defer c.calls.Done()
-	waiting := c.newGathering(request, callctx.Budget(ctx))
+	waiting := c.newMulticast(request, callctx.Budget(ctx))
 	defer c.responders.reuse(waiting)
 	sent := &waiting.call
-	if err := c.seal(ctx, sent); err != nil {
+	if err := c.prepare(ctx, sent); err != nil {
 		return err
 	}
 	c.setAttemptHeaders(sent, waiting.ends)
@@ -34,20 +34,20 @@ func (c *Client) Gather(ctx context.Context, request *Outgoing, yield func(*wire
 	return c.gather(ctx, waiting, yield)
 }
 
-// newGathering returns an unused slot for a call. Each range over a multicast is a call of its own.
-func (c *Client) newGathering(request *Outgoing, budget time.Duration) *pendingMulticast {
+// newMulticast returns an unused slot for a call. Each range over a multicast is a call of its own.
+func (c *Client) newMulticast(request *Outgoing, budget time.Duration) *pendingMulticast {
 	s, ok := c.responders.unused.Get().(*pendingMulticast)
 	if !ok {
 		s = &pendingMulticast{news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
 		s.timer.Stop()
 	}
 	s.client, s.call, s.host, s.began = c, *request, request.sender(), time.Now()
-	s.call.Header = slices.Clip(s.call.Header) // fields that are added are not seen by other calls
+	s.call.Header = slices.Clip(s.call.Header) // calls that append fields must not share the array
 	s.ends, s.lastAck = s.began.Add(budget), s.began
 	return s
 }
 
-// reuse takes back a slot that is closed, so that nothing refers to it any more.
+// reuse takes back a closed slot, to which no reference is left.
 func (r *responderCache) reuse(s *pendingMulticast) {
 	s.timer.Stop()
 	select {
@@ -61,7 +61,7 @@ func (r *responderCache) reuse(s *pendingMulticast) {
 	r.unused.Put(s)
 }
 
-// gather sends the request and yields the answers until the call has ended, or returns why it has failed.
+// gather sends the request and yields the outcomes until the call ends. It returns an error if the call itself has failed.
 func (c *Client) gather(ctx context.Context, waiting *pendingMulticast, yield func(*wire.Response, error) bool) error {
 	sent := &waiting.call
 	before := c.responders.begin(waiting.host, sent.Subject, sent.MsgID)
@@ -91,20 +91,20 @@ func (c *Client) gather(ctx context.Context, waiting *pendingMulticast, yield fu
 		case why != allAnswered:
 			left = false
 			return c.stopWaiting(ctx, waiting, why, yield)
-		case c.responders.conclude(waiting, before): // only now has it seen all responders
+		case c.responders.conclude(waiting, before): // the call has seen all responders
 			left = false
 			return nil
 		}
 	}
 }
 
-// outcome is the result of the call at one instance: a response, or why there will be none.
+// outcome is the result of the call at one instance: a response, or an error.
 type outcome struct {
 	response *wire.Response
 	failed   *status.Error
 }
 
-// ofCall reports whether it is not that of an instance: the call has reached none.
+// ofCall reports whether the outcome ends the call, which has reached no instance.
 func (o *outcome) ofCall() bool { return o.failed != nil && o.failed.Host == "" }
 
 func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {
@@ -114,18 +114,18 @@ func (o *outcome) yield(yield func(*wire.Response, error) bool) bool {
 	return yield(o.response, nil)
 }
 
-// stopReason is why a caller stops waiting.
+// stopReason is the reason why a caller stops waiting.
 type stopReason int
 
 const (
 	notEnded stopReason = iota
 	allAnswered
-	brokerGone // for longer than calls wait
+	brokerGone // for longer than the grace of an outage
 	timeUp
 	callerGone // or the connection closes
 )
 
-// next waits for the next outcome, or returns why there will be no more.
+// next waits for the next outcome, or returns the reason for no more outcomes.
 func (s *pendingMulticast) next(ctx context.Context) (outcome, stopReason) {
 	for {
 		came, now := s.look()
@@ -148,9 +148,9 @@ func (s *pendingMulticast) next(ctx context.Context) (outcome, stopReason) {
 	}
 }
 
-// sleep returns when there is something to look at, after wake at the latest.
+// sleep waits for news, at most until wake.
 func (s *pendingMulticast) sleep(ctx context.Context, wake time.Time) stopReason {
-	if s.set.IsZero() || wake.Before(s.set) { // else it fires early, which costs less than setting it for each answer
+	if s.set.IsZero() || wake.Before(s.set) { // else the timer fires early, which costs less than a reset for each answer
 		s.timer.Reset(time.Until(wake))
 		s.set = wake
 	}
@@ -184,19 +184,19 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// phase is the state of a multicast.
+// phase is the state of a multicast. A phase after hasOutcome has an empty inbox.
 type phase int
 
 const (
-	hasOutcome phase = iota
-	isOwed           // an instance has acked and not answered: only news, a lost instance or the end matters
-	isOpen           // all that have acked have answered; there may be others
-	isQuiet          // there seem to be no others
-	isKnown          // all that answered the last time have done so again
+	hasOutcome    phase = iota
+	hasUnanswered       // an instance has acked and not answered
+	isOpen              // all that have acked have answered; others may ack within the quiet period
+	isQuiet             // the quiet period is over
+	isKnown             // all known responders have answered
 	isComplete
 )
 
-// look takes the next outcome out of the inbox, or returns the state of the call.
+// look takes the next outcome from the inbox, and returns the state of the call.
 func (s *pendingMulticast) look() (came outcome, now phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,10 +208,10 @@ func (s *pendingMulticast) look() (came outcome, now phase) {
 	case s.noSubscriber && s.acked == 0:
 		return came, isComplete
 	case s.answered < s.acked:
-		return came, isOwed
+		return came, hasUnanswered
 	case s.direct:
 		return came, isComplete
-	case s.reliesLocked():
+	case s.knownAnsweredLocked():
 		return came, isKnown
 	case time.Now().Before(s.lastAck.Add(s.quietPeriodLocked())):
 		return came, isOpen
@@ -220,28 +220,28 @@ func (s *pendingMulticast) look() (came outcome, now phase) {
 	}
 }
 
-// reliesLocked reports whether the call ends because those who were known have answered.
-func (s *pendingMulticast) reliesLocked() bool {
+// knownAnsweredLocked reports whether the call may end because all known responders have answered.
+func (s *pendingMulticast) knownAnsweredLocked() bool {
 	return len(s.known) > 0 && s.missing == 0 && !s.direct && !s.doubts
 }
 
-// doubt makes the call wait for others than the known responders, as an instance has come or gone; false if it does so anyway.
+// doubt makes the call wait for unknown responders, as an instance has come or gone, and reports whether that is a change.
 func (s *pendingMulticast) doubt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.doubts
-	s.doubts = before || s.reliesLocked()
+	s.doubts = before || s.knownAnsweredLocked()
 	return s.doubts != before
 }
 
-// mayBeGreeted reports whether a request of the framework is being handled, which may be a greeting.
+// mayBeGreeted reports whether this process handles a request of the framework, which may be a greeting.
 func (s *pendingMulticast) mayBeGreeted() bool {
 	_, working := s.client.config.Controls.Count()
 	return working > 0
 }
 
-// stopWaiting yields what is missing to the caller, and tells the handlers that still run that no caller waits for them. It
-// returns why the call has failed, nil if only instances have.
+// stopWaiting ends a call that is not complete: it cancels the unanswered instances, and yields the outcomes in the inbox. It returns an
+// error if the call itself has failed; at the end of the time budget only instances fail.
 func (c *Client) stopWaiting(ctx context.Context, waiting *pendingMulticast, why stopReason, yield func(*wire.Response, error) bool) error {
 	outcomes, silent := waiting.remainder()
 	if why != brokerGone {
@@ -258,7 +258,7 @@ func (c *Client) stopWaiting(ctx context.Context, waiting *pendingMulticast, why
 	}
 }
 
-// gaveUp is the error when the caller stopped waiting.
+// gaveUp returns the error of a caller that stopped waiting.
 func (s *pendingMulticast) gaveUp(ctx context.Context) error {
 	why := status.ErrClosed
 	if ctx.Err() != nil {
@@ -269,7 +269,7 @@ func (s *pendingMulticast) gaveUp(ctx context.Context) error {
 	return failed
 }
 
-// timeOut yields what has come in the last moment, and one error for each instance that acked and did not answer.
+// timeOut yields the outcomes in the inbox, and one error for each unanswered instance.
 func (s *pendingMulticast) timeOut(outcomes []outcome, silent []Peer, yield func(*wire.Response, error) bool) {
 	for _, came := range outcomes {
 		if !came.yield(yield) {
@@ -285,35 +285,35 @@ func (s *pendingMulticast) timeOut(outcomes []outcome, silent []Peer, yield func
 	}
 }
 
-// cutOff yields what has come before the broker went away, and returns that it has.
+// cutOff yields the outcomes in the inbox, and returns the error for an outage.
 func (s *pendingMulticast) cutOff(outcomes []outcome, yield func(*wire.Response, error) bool) error {
 	for _, each := range outcomes {
 		if !each.yield(yield) {
 			return nil
 		}
 	}
-	failed := outlasted(s.call.Address.Host)
+	failed := brokerAway(s.call.Address.Host)
 	failed.MsgID = s.call.MsgID
 	return failed
 }
 
-// remainder ends the call and returns the outcomes that were not taken yet, and the instances that owe one.
+// remainder ends the call, and returns the outcomes in the inbox and the unanswered instances.
 func (s *pendingMulticast) remainder() (outcomes []outcome, silent []Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sealed = true
-	return s.inbox[s.taken:], s.owed()
+	s.ended = true
+	return s.inbox[s.taken:], s.unansweredLocked()
 }
 
-// seal ends the call; ended is false if an instance has turned up in the meantime. names are those who have acked, nil if they
-// are the ones that were known. endsEarly says that the call has ended before it had been quiet for long.
-func (s *pendingMulticast) seal() (names map[string]int, endsEarly, ended bool) {
+// end ends the call; ended is false if an ack or a response has come in the meantime. names are the responders that have acked, nil if
+// they are the known ones. endsEarly reports whether the quiet period may have been shorter than [multicastQuiet].
+func (s *pendingMulticast) end() (names map[string]int, endsEarly, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answered < s.acked || s.taken < len(s.inbox) {
 		return nil, false, false
 	}
-	s.sealed = true
+	s.ended = true
 	if len(s.known) > 0 && s.missing == 0 && len(s.unexpected) == 0 {
 		return nil, false, true
 	}

@@ -10,46 +10,46 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// pending holds a slot for each request that waits for an answer, by message id. A slot is opened before its request
-// leaves, and closed by the code that opened it, on every path.
+// pending holds the slots of the requests that wait for an answer, by message id. The code that sends a request opens the slot before, and
+// closes it on every path.
 type pending struct {
 	shards [16]shard // by the last byte of the id, so that calls do not wait for each other
 
-	reminder reminder // of the callers that wait
+	reminder reminder // wakes waiting callers
 
 	watching sync.Mutex        // protects watches
-	watches  map[string]func() // called when no instance is there, by the token of the probe
+	watches  map[string]func() // called at the notice that no instance subscribes, by the token of the probe
 
 	unused     sync.Pool            // of *pendingCall
 	unexpected func(*wire.Response) // called with acks and responses without a slot
 	encode     func(*status.Error) *wire.Response
 	limit      int              // of the body of a response, in bytes
-	memory     *fragment.Memory // of responses that come in parts
+	memory     *fragment.Memory // for responses in fragments
 }
 
-// shard holds some of the slots.
+// shard holds the slots of some message ids.
 type shard struct {
-	mu        sync.Mutex // protects what is below, and is held while a method of a slot is called
+	mu        sync.Mutex // protects all below; held during calls of the methods of a slot
 	slots     map[string]slot
-	partial   map[string]partialResponses // by message id; nothing without a slot
+	partial   map[string]partialResponses // by message id; only for open slots
 	reminders reminders
 }
 
-// slot receives what arrives for one request. Its methods are called on the goroutines that read from the broker: they
-// must not block. None is called any more once the slot is closed.
+// slot receives the acks and responses of one request. Its methods run on the goroutines that read from the broker, so they must not
+// block. They are not called after the slot is closed.
 type slot interface {
 	// expects reports whether an ack or a response may come from its sender.
 	expects(response *wire.Response) bool
 	// acknowledge takes an ack, and does not keep it.
 	acknowledge(ack *wire.Response) (inTime bool)
 	respond(response *wire.Response)
-	// spoilAck takes why an ack was dropped, for the error of a call that gets no response.
-	spoilAck(err error)
-	// noteMalformed takes the error that stands for a malformed response, of which the sender may be unknown.
+	// noteMalformedAck takes the error of a dropped ack, for the error of a call without a response.
+	noteMalformedAck(err error)
+	// noteMalformed takes the error for a malformed response, whose sender may be unknown.
 	noteMalformed(response *wire.Response, failed *status.Error)
-	// noResponders is called when no instance subscribes: the request has reached no one.
+	// noResponders takes the notice that no instance subscribes to the subject of the request.
 	noResponders()
-	// denied is called when the broker refuses messages to a subject. The request may have gone to another one.
+	// denied takes a subject that the broker denies, which may be another one than that of the request.
 	denied(subject string)
 }
 
@@ -87,15 +87,14 @@ func (p *pending) close(id string) {
 	at.forgetLocked(id)
 }
 
-// deliver hands an ack or a response to its slot. If no caller waits for it, or it is from an instance that was not asked, it
-// goes to unexpected.
+// deliver passes an ack or a response to its slot. A message without a slot, or from an unexpected sender, goes to unexpected.
 func (p *pending) deliver(response *wire.Response) {
 	if !p.take(response) {
 		p.unexpected(response)
 	}
 }
 
-// take hands a message to its slot; false if no caller waits for it.
+// take passes a message to its slot, and reports whether the slot expects it.
 func (p *pending) take(response *wire.Response) bool {
 	at := p.shard(response.MsgID)
 	at.mu.Lock()
@@ -107,15 +106,15 @@ func (p *pending) take(response *wire.Response) bool {
 	case response.OpCode == wire.OpAck:
 		return s.acknowledge(response)
 	case len(response.Body) > p.limit:
-		s.respond(p.lost(response, fragment.TooLarge(int64(len(response.Body)), p.limit)))
+		s.respond(p.failedResponse(response, fragment.TooLarge(int64(len(response.Body)), p.limit)))
 	default:
 		s.respond(response)
 	}
 	return true
 }
 
-// noteMalformed takes what can be read of a malformed ack or response, and the error of parsing it. A response ends the call at its
-// sender: another one does not come.
+// noteMalformed takes the legible fields of a malformed ack or response, and the error of parsing. A malformed response ends the call at
+// its sender, which sends no other response.
 func (p *pending) noteMalformed(response *wire.Response, err error) {
 	at := p.shard(response.MsgID)
 	at.mu.Lock()
@@ -125,7 +124,7 @@ func (p *pending) noteMalformed(response *wire.Response, err error) {
 	switch {
 	case s == nil || (hasSender && !s.expects(response)):
 	case response.OpCode == wire.OpAck:
-		s.spoilAck(err)
+		s.noteMalformedAck(err)
 	default:
 		if part := at.partial[response.MsgID][SenderOf(response)]; part != nil {
 			part.drop()
@@ -134,14 +133,14 @@ func (p *pending) noteMalformed(response *wire.Response, err error) {
 	}
 }
 
-// malformed is the error of a call whose response cannot be understood. Its text may quote the response.
+// malformed is the error for a malformed response. Its text may quote the response.
 func malformed(response *wire.Response, err error) *status.Error {
 	failed := status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, err, "the response is malformed: %v", err)
 	failed.Host, failed.ID, failed.MsgID, failed.Internal = response.FromHost, response.FromID, response.MsgID, true
 	return failed
 }
 
-// noResponders takes the broker's notice that no instance is there for a request, or for a probe.
+// noResponders takes the broker's notice that no instance subscribes to the subject of a request or a probe.
 func (p *pending) noResponders(id string) {
 	if p.shard(id).noResponders(id) {
 		return
@@ -154,7 +153,7 @@ func (p *pending) noResponders(id string) {
 	}
 }
 
-// noResponders is false if there is no such request.
+// noResponders passes the notice to a slot, and reports whether there is one.
 func (at *shard) noResponders(id string) bool {
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -165,7 +164,7 @@ func (at *shard) noResponders(id string) bool {
 	return s != nil
 }
 
-// denied is for all slots: the broker does not say which request it means.
+// denied takes a subject that the broker denies. All slots compare it, as the broker names no request.
 func (p *pending) denied(subject string) {
 	for i := range p.shards {
 		p.shards[i].denied(subject)
@@ -180,7 +179,7 @@ func (at *shard) denied(subject string) {
 	}
 }
 
-// watch has absent called when no instance is there for the probe of that token.
+// watch registers the function to call at the notice that no instance subscribes to the subject of a probe.
 func (p *pending) watch(token string, absent func()) {
 	p.watching.Lock()
 	defer p.watching.Unlock()
@@ -193,7 +192,7 @@ func (p *pending) unwatch(token string) {
 	delete(p.watches, token)
 }
 
-// cameFrom reports whether a response is from the host, or the instance of it, that was called.
+// cameFrom reports whether the sender is the called host or instance.
 func cameFrom(response *wire.Response, called string) bool {
 	return called == subject.HostAll || response.FromHost == called || subject.Joins(called, response.FromID, response.FromHost)
 }

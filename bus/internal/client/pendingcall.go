@@ -13,24 +13,24 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// pendingCall waits for acks and for one response of an instance that has acked, or of any while none has. An ack does
-// not wake the caller. It is used for one call after the other.
+// pendingCall is the slot of a unicast call. It takes acks, and one response: of an instance that has acked or, before the first ack, of
+// any instance of the host. An ack does not wake the caller. A pendingCall is reused for later calls.
 type pendingCall struct {
-	host    string // as called, with the instance in front when one was addressed
+	host    string // as called: host, or id.host
 	subject string // of the request
 	report  error  // the broker's last report before the call: see natsconn.Conn.DeniedSince
 	ackWait time.Duration
-	news    chan struct{} // room for one: there is an outcome
-	timer   *time.Timer   // of the caller
-	waited  time.Duration // by the caller before the timer was set
+	news    chan struct{} // buffer of one; a value wakes the caller, who looks at the outcome
+	timer   *time.Timer   // used by the caller alone
+	waited  time.Duration // how long the caller waited before it set the timer
 
-	mu       sync.Mutex // protects all below, and departing until the request leaves
-	acks     []Peer     // the instances that have acked: several, without a queue
-	response *wire.Response
-	failed   error // why there will be no response: the request has reached no one, or the response is malformed
-	spoilt   error // what was wrong with an ack that was dropped
+	mu           sync.Mutex // protects all below; the caller reads fragments without it
+	acks         []Peer     // instances that have acked: several if the endpoint has no queue
+	response     *wire.Response
+	failed       error // the reason for no response: the request has reached no instance, or the response is malformed
+	malformedAck error // the error of a dropped ack
 
-	departing *fragmentSender // nil when the request travels whole
+	fragments *fragmentSender // nil for a request in one message
 }
 
 // newCall returns an unused slot.
@@ -44,7 +44,7 @@ func (p *pending) newCall(host string, ackWait time.Duration) *pendingCall {
 	return s
 }
 
-// reuse takes back a slot that is closed, so that nothing refers to it any more.
+// reuse takes back a closed slot, to which no reference is left.
 func (p *pending) reuse(s *pendingCall) {
 	select {
 	case <-s.news:
@@ -55,7 +55,7 @@ func (p *pending) reuse(s *pendingCall) {
 	p.unused.Put(s)
 }
 
-// maxAcks bounds the memory that endless acks could take.
+// maxAcks bounds the memory for acks of one call.
 const maxAcks = 4096
 
 func (s *pendingCall) expects(response *wire.Response) bool {
@@ -74,13 +74,13 @@ func (s *pendingCall) acknowledge(ack *wire.Response) bool {
 	if len(s.acks) < maxAcks && !slices.Contains(s.acks, from) {
 		s.acks = append(s.acks, from)
 	}
-	if s.departing != nil {
-		s.departing.offer(from)
+	if s.fragments != nil {
+		s.fragments.offer(from)
 	}
 	return true
 }
 
-// unanswered returns the instances that would work in vain if the caller left.
+// unanswered returns the instances that have acked.
 func (s *pendingCall) unanswered() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *pendingCall) acked() bool {
 	return len(s.acks) > 0
 }
 
-// respond keeps the first response; an endpoint without a queue may send several.
+// respond keeps the first response. An endpoint without a queue may send several.
 func (s *pendingCall) respond(response *wire.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,13 +103,13 @@ func (s *pendingCall) respond(response *wire.Response) {
 	}
 }
 
-func (s *pendingCall) spoilAck(err error) {
+func (s *pendingCall) noteMalformedAck(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spoilt = err
+	s.malformedAck = err
 }
 
-// noteMalformed ends the call also if the sender is unknown: only an instance that got the request knows its message id.
+// noteMalformed ends the call even if the sender is unknown: only an instance with the request knows the message id.
 func (s *pendingCall) noteMalformed(_ *wire.Response, failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,18 +119,17 @@ func (s *pendingCall) noteMalformed(_ *wire.Response, failed *status.Error) {
 	}
 }
 
-// explain has the error of a call whose answer did not come say that a malformed ack came. What it was is nothing for people
-// outside of the bus.
+// explain adds a malformed ack to the error of a call without a response. The error is then internal, as it quotes the ack.
 func (s *pendingCall) explain(failed *status.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.spoilt != nil && failed.Executed == status.ExecutedUnknown {
-		failed.Detail += "; a malformed ack was dropped: " + s.spoilt.Error()
+	if s.malformedAck != nil && failed.Executed == status.ExecutedUnknown {
+		failed.Detail += "; a malformed ack was dropped: " + s.malformedAck.Error()
 		failed.Internal = true
 	}
 }
 
-// noResponders believes that no instance is there, unless an instance has acked the whole request.
+// noResponders ends the call, unless an instance has acked the whole request. If an instance has acked the first fragment, it has left.
 func (s *pendingCall) noResponders() {
 	if taker := s.firstTaker(); taker != (Peer{}) {
 		s.reachesNone(leftError{taker})
@@ -139,7 +138,7 @@ func (s *pendingCall) noResponders() {
 	}
 }
 
-// denied believes that the broker has refused the request, unless an instance has acked it.
+// denied ends a call to the denied subject, unless an instance has acked the whole request.
 func (s *pendingCall) denied(subject string) {
 	if subject == s.subject {
 		s.reachesNone(errDenied)
@@ -155,7 +154,7 @@ func (s *pendingCall) reachesNone(why error) {
 	}
 }
 
-// wakeLocked tells the caller that there is an outcome.
+// wakeLocked wakes the caller, who looks at the outcome.
 func (s *pendingCall) wakeLocked() {
 	select {
 	case s.news <- struct{}{}:
@@ -163,7 +162,7 @@ func (s *pendingCall) wakeLocked() {
 	}
 }
 
-// outcome returns the response, or why there will be none; neither while that is open.
+// outcome returns the response, or the reason for no response; neither while the call is open.
 func (s *pendingCall) outcome() (*wire.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,23 +172,23 @@ func (s *pendingCall) outcome() (*wire.Response, error) {
 	return nil, s.failed
 }
 
-// lastWord returns the response if it has come in the meantime, or else why there is none.
-func (s *pendingCall) lastWord(err error) (*wire.Response, error) {
+// responseOr returns the response if there is one by now, or else err.
+func (s *pendingCall) responseOr(err error) (*wire.Response, error) {
 	if response, _ := s.outcome(); response != nil {
 		return response, nil
 	}
 	return nil, err
 }
 
-// lose notes that an instance that has acked is gone, and reports whether it was the last one.
+// lose removes an instance that is gone, and reports whether the call has lost its last instance, or the one that takes its fragments.
 func (s *pendingCall) lose(gone Peer) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.acks = slices.DeleteFunc(s.acks, func(ack Peer) bool { return ack == gone })
-	return len(s.acks) == 0 || (s.departing != nil && s.departing.taker == gone)
+	return len(s.acks) == 0 || (s.fragments != nil && s.fragments.taker == gone)
 }
 
-// gaveUp says why a caller stopped waiting.
+// gaveUp returns the error of a call whose context or time budget has ended.
 func (s *pendingCall) gaveUp(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ContextEnded(ctx), "the caller stopped waiting for %s", s.host)
@@ -206,17 +205,17 @@ func (s *pendingCall) gaveUp(ctx context.Context) error {
 	return failed
 }
 
-// fragmentSender is a request that travels in fragments.
+// fragmentSender sends a request in fragments.
 type fragmentSender struct {
 	fragment.Plan
 	client   *Client
 	whole    *Outgoing
-	taker    Peer      // the instance that was first to ack, the zero value before; the slot protects it
-	taken    chan Peer // brings it to the caller; room for one
-	complete bool      // the last part has left; of the caller's goroutine alone
+	taker    Peer      // the first instance to ack, which gets the other fragments; zero before; the slot's lock protects it
+	taken    chan Peer // passes taker to the caller; buffer of one
+	complete bool      // the last fragment was sent; used by the caller alone
 }
 
-// offer takes the first instance that acks.
+// offer makes the first instance to ack the taker. The caller holds the slot's lock.
 func (d *fragmentSender) offer(acked Peer) {
 	if d.taker == (Peer{}) {
 		d.taker = acked
@@ -224,78 +223,77 @@ func (d *fragmentSender) offer(acked Peer) {
 	}
 }
 
-// divide says that the request travels in parts, before the first of them leaves.
-func (s *pendingCall) divide(d *fragmentSender) {
+// sendInFragments sets the sender of the fragments, before the first fragment is sent.
+func (s *pendingCall) sendInFragments(d *fragmentSender) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.departing = d
+	s.fragments = d
 }
 
-// taker is where the instance comes that has taken the first part; nil for a request that travels whole.
+// taker returns the channel for the instance that takes the fragments; nil for a request in one message.
 func (s *pendingCall) taker() <-chan Peer {
-	if s.departing == nil {
+	if s.fragments == nil {
 		return nil
 	}
-	return s.departing.taken
+	return s.fragments.taken
 }
 
-// firstTaker is the instance that has taken the first part of a request, so that it gets the others; the zero value for none.
+// firstTaker returns the instance that takes the fragments; the zero value for none.
 func (s *pendingCall) firstTaker() Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.departing == nil {
+	if s.fragments == nil {
 		return Peer{}
 	}
-	return s.departing.taker
+	return s.fragments.taker
 }
 
-// ackedWholeLocked reports whether an instance has taken the request, and not just a part of it.
+// ackedWholeLocked reports whether an instance has acked a request in one message.
 func (s *pendingCall) ackedWholeLocked() bool {
-	return len(s.acks) > 0 && s.departing == nil
+	return len(s.acks) > 0 && s.fragments == nil
 }
 
-// mayAnswerLocked reports whether an instance may answer: of those that have the first part of a request, one gets the others.
+// mayAnswerLocked reports whether an instance may answer: any that has acked or, for a request in fragments, the taker.
 func (s *pendingCall) mayAnswerLocked(from Peer) bool {
-	if s.departing != nil {
-		return s.departing.taker == from
+	if s.fragments != nil {
+		return s.fragments.taker == from
 	}
 	return slices.Contains(s.acks, from)
 }
 
-// idle are the instances that have the first part of a request for nothing, as another one has the whole.
-func (s *pendingCall) idle() []Peer {
+// idleTakers returns the instances that have acked the first fragment and get no others.
+func (s *pendingCall) idleTakers() []Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.acks), func(acked Peer) bool { return acked == s.departing.taker })
+	return slices.DeleteFunc(slices.Clone(s.acks), func(acked Peer) bool { return acked == s.fragments.taker })
 }
 
-// incomplete reports whether parts are left, so that nothing can have been handled.
-func (s *pendingCall) incomplete() bool { return s.departing != nil && !s.departing.complete }
+// incomplete reports whether a fragment is still to be sent, so that no handler has seen the request.
+func (s *pendingCall) incomplete() bool { return s.fragments != nil && !s.fragments.complete }
 
-// follow sends all parts but the first to the instance that has taken that, on the caller's goroutine. It stops when the
-// call has ended meanwhile.
-func (s *pendingCall) follow(ctx context.Context, taker Peer, ends time.Time) error {
-	request, client := s.departing.whole, s.departing.client
+// publishFollowing sends all fragments but the first to the taker, on the caller's goroutine, and stops early if the call ends.
+func (s *pendingCall) publishFollowing(ctx context.Context, taker Peer, ends time.Time) error {
+	request, client := s.fragments.whole, s.fragments.client
 	there := request.Address
 	there.Host = taker.ID + "." + taker.Host
 	to, err := there.Subject(client.config.Plane)
 	if err != nil {
 		return status.Unsent(err)
 	}
-	for number := 2; number <= s.departing.Count; number++ {
-		if s.over(ctx, ends) {
+	for number := 2; number <= s.fragments.Count; number++ {
+		if s.hasEnded(ctx, ends) {
 			return nil
 		}
-		if err := client.publishFragment(ctx, to, request.reply, s.departing.Request(number, &request.Request, there.Host)); err != nil {
-			return status.Unsent(err) // the whole is not there yet
+		if err := client.publishFragment(ctx, to, request.reply, s.fragments.Request(number, &request.Request, there.Host)); err != nil {
+			return status.Unsent(err) // the taker lacks a fragment
 		}
 	}
-	s.departing.complete = true
+	s.fragments.complete = true
 	return nil
 }
 
-// over reports whether the call has ended, so that wait finds why.
-func (s *pendingCall) over(ctx context.Context, ends time.Time) bool {
+// hasEnded reports whether the call has ended; await finds the reason.
+func (s *pendingCall) hasEnded(ctx context.Context, ends time.Time) bool {
 	response, err := s.outcome()
 	return response != nil || err != nil || ctx.Err() != nil || !time.Now().Before(ends)
 }

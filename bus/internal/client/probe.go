@@ -11,38 +11,38 @@ import (
 	"github.com/busline/busline/bus/subject"
 )
 
-// A caller that has an ack and waits asks the broker now and then whether the instance is still there: by a message
-// without a body to its response subject, with a reply subject of its own. An instance that is alive ignores the message.
-// When it has died the broker has forgotten its subscriptions, and says on the reply subject that no instance is there.
+// A caller that waits after an ack asks the broker every probeInterval whether the instance is still there. It publishes an empty message
+// with a reply subject to the response subject of the instance, which ignores it. If the instance is gone the broker has removed its
+// subscriptions, and reports no responders on the reply subject.
 //
-// The first such answer is not believed, as it also comes while an instance reconnects.
+// One such report makes the instance a suspect, as it may be reconnecting. A second one in a row means that the instance is lost.
 const (
 	probeInterval = time.Second            // between two questions
-	probeAgain    = 400 * time.Millisecond // between the first answer that says so and the next question
+	probeAgain    = 400 * time.Millisecond // between the report that makes a suspect and the next question
 )
 
-// probe asks whether the instances that owe one caller an answer are still there. It is made when the first question is
-// due, which few calls see. All its methods but absent are called only by the caller.
+// probe asks whether the unanswered instances of one call are still there. It is made for the first question, which few calls need. Only
+// the caller uses its methods, except noResponders.
 type probe struct {
 	client *Client
-	news   chan struct{} // room for one: the broker has said that an instance is not there
+	news   chan struct{} // buffer of one; a value stands for new reports
 
-	mu    sync.Mutex // protects asked, and what it holds
+	mu    sync.Mutex // protects asked and the questions
 	asked map[Peer]*question
 }
 
-// question is what one instance was asked last. The token is its reply subject, as hard to guess as a message id.
+// question is the latest question for one instance. The token ends the reply subject, and is as hard to guess as a message id.
 type question struct {
-	token   string
-	absent  bool // what the broker has said
-	suspect bool // what it has said the last time
+	token       string
+	noResponder bool // the broker has reported no responders to it
+	suspect     bool // the broker has reported no responders to the question before
 }
 
 func (c *Client) newProbe() *probe {
 	return &probe{client: c, news: make(chan struct{}, 1), asked: make(map[Peer]*question)}
 }
 
-// ask asks for each instance whether it is there. One that was there the last time is no longer a suspect.
+// ask asks the broker for each instance. An instance without a report since the question before is no suspect any more.
 func (p *probe) ask(instances []Peer) {
 	for _, instance := range instances {
 		// host and id come from a message, and become part of a subject
@@ -52,7 +52,7 @@ func (p *probe) ask(instances []Peer) {
 		token := p.renew(instance)
 		to := subject.Response(p.client.config.Plane, instance.Host, instance.ID)
 		if p.client.broker.Denies(to) {
-			continue // no probe can be sent: wait for the answer
+			continue // without a probe only an answer or the end of the call matters
 		}
 		if err := p.client.broker.PublishNow(to, p.client.response+"."+token, nil); err != nil {
 			p.client.log(p.client.config.Logger.Debug().Err(err).Str("callee", instance.ID+"."+instance.Host),
@@ -61,7 +61,7 @@ func (p *probe) ask(instances []Peer) {
 	}
 }
 
-// renew makes the token of the next question.
+// renew replaces the question for an instance, and returns the new token.
 func (p *probe) renew(instance Peer) (token string) {
 	token = rand.Text()
 	p.mu.Lock()
@@ -69,17 +69,17 @@ func (p *probe) renew(instance Peer) (token string) {
 	before, next := p.asked[instance], &question{token: token}
 	if before != nil {
 		p.client.pending.unwatch(before.token)
-		next.suspect = before.absent
+		next.suspect = before.noResponder
 	}
 	p.asked[instance] = next
-	p.client.pending.watch(token, func() { p.absent(next) })
+	p.client.pending.watch(token, func() { p.noResponders(next) })
 	return token
 }
 
-// absent takes the broker's answer, on the goroutine that reads it.
-func (p *probe) absent(to *question) {
+// noResponders takes the broker's report, on the goroutine that reads from the broker.
+func (p *probe) noResponders(to *question) {
 	p.mu.Lock()
-	to.absent = true
+	to.noResponder = true
 	p.mu.Unlock()
 	select {
 	case p.news <- struct{}{}:
@@ -87,32 +87,32 @@ func (p *probe) absent(to *question) {
 	}
 }
 
-// review returns who is lost, and whether another instance has to be asked again soon.
+// review returns the lost instances, and reports whether there are suspects to ask for again soon.
 func (p *probe) review() (lost []Peer, suspects bool) {
-	settling := p.client.broker.IsSettling() // many are back later than this process
+	settling := p.client.broker.IsSettling() // other instances may come back later than this one
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for instance, asked := range p.asked {
 		switch {
 		case settling:
-			asked.absent = false
-		case asked.absent && asked.suspect:
+			asked.noResponder = false
+		case asked.noResponder && asked.suspect:
 			lost = append(lost, instance)
 			p.forgetLocked(instance, asked)
-		case asked.absent:
+		case asked.noResponder:
 			suspects = true
 		}
 	}
 	return lost, suspects
 }
 
-// forgetLocked ends a question.
+// forgetLocked removes a question.
 func (p *probe) forgetLocked(instance Peer, asked *question) {
 	p.client.pending.unwatch(asked.token)
 	delete(p.asked, instance)
 }
 
-// end forgets all questions. There may be no prober at all.
+// end removes all questions. p may be nil.
 func (p *probe) end() {
 	if p == nil {
 		return
@@ -124,7 +124,7 @@ func (p *probe) end() {
 	}
 }
 
-// events returns the channel of news, nil when there is no prober.
+// events returns the channel of news; nil if p is nil.
 func (p *probe) events() <-chan struct{} {
 	if p == nil {
 		return nil
@@ -132,8 +132,8 @@ func (p *probe) events() <-chan struct{} {
 	return p.news
 }
 
-// instanceLost is the error for an instance that has acked and is gone. It is a 504, as when no answer comes in time: the
-// request has been taken, and may have run, which 503 would deny to a caller that sees only the status.
+// instanceLost is the error for an instance that has acked and is gone. Its status is 504, as for an answer that does not come in time: the
+// request may have been executed. To a caller that sees only the status, 503 would say that it has not.
 func instanceLost(gone Peer, msgID string) *status.Error {
 	failed := status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, status.ErrInstanceLost,
 		"%s.%s took the call, and is gone", gone.ID, gone.Host)
@@ -141,31 +141,31 @@ func instanceLost(gone Peer, msgID string) *status.Error {
 	return failed
 }
 
-// unicastProbe is what a caller checks from time to time while it waits: whether an ack has come in time, and then
-// whether the instance that acked is still there. One timer does for both, and it ends few calls.
+// unicastProbe checks from time to time whether an ack has come in time, and then whether the instance that acked is still there. Both
+// checks share the timer of the call. Only the caller uses it.
 type unicastProbe struct {
 	client *Client
 	call   *pendingCall
-	local  bool // the call has stayed in the process: the instance that acked is there
+	local  bool // the call stayed in the process, so that the instance is there
 
 	pause  time.Duration // until the next round
-	waited time.Duration // in all rounds
+	waited time.Duration // since the request was sent
 	*probe               // nil before the first question
 }
 
-// first returns when the first round is due.
+// first returns the time until the first round.
 func (p *unicastProbe) first() time.Duration {
 	p.waited = p.call.waited
 	p.pause = min(p.call.ackWait, probeInterval) - p.waited
 	return p.pause
 }
 
-// round makes the checks that are due, and returns when the next round is.
+// round makes the checks that are due, and returns the time until the next round, or the error that ends the call.
 func (p *unicastProbe) round() (time.Duration, error) {
 	p.waited += p.pause
 	switch acked := p.call.acked(); {
 	case !acked && !p.local && p.client.broker.IsSettling():
-		p.pause = probeInterval // no ack can have come; the end of the outage, or of its grace, decides
+		p.pause = probeInterval // no ack can come during an outage; the end of the outage or of its grace decides
 	case !acked && p.client.broker.DeniedSince(p.call.report, p.call.subject):
 		return 0, p.client.broker.Forbidden(p.call.subject)
 	case !acked && p.waited >= p.call.ackWait:
@@ -177,12 +177,13 @@ func (p *unicastProbe) round() (time.Duration, error) {
 		p.pause = probeInterval - p.waited
 	default:
 		p.pause = probeInterval
-		p.question()
+		p.askInstances()
 	}
 	return p.pause, nil
 }
 
-func (p *unicastProbe) question() {
+// askInstances asks for the instances that have acked.
+func (p *unicastProbe) askInstances() {
 	if p.local {
 		return
 	}
@@ -192,7 +193,7 @@ func (p *unicastProbe) question() {
 	p.ask(p.call.unanswered())
 }
 
-// review looks at the broker's answers, and returns when the next round is due, or the last instance if that is lost.
+// review evaluates the broker's reports. It returns the time until the next round, or the instance whose loss ends the call.
 func (p *unicastProbe) review() (next time.Duration, gone *Peer) {
 	lost, suspects := p.probe.review()
 	for _, instance := range lost {
@@ -206,32 +207,31 @@ func (p *unicastProbe) review() (next time.Duration, gone *Peer) {
 	return p.pause, nil
 }
 
-// reminder wakes callers that have waited for a while. Most have their outcome by then, and have needed no timer of their
-// own.
+// reminder wakes callers that have waited for a while, so that calls with an early outcome need no timer of their own.
 type reminder struct {
-	callers *pending
-	going   atomic.Bool // another round is scheduled
+	callers   *pending
+	scheduled atomic.Bool // there is a next round
 }
 
 const (
-	// reminderInterval is the time between two rounds, while a caller waits for one.
+	// reminderInterval is the time between two rounds, as long as calls are registered.
 	reminderInterval = 10 * time.Millisecond
 
-	// remindedAfter is after how long a caller is woken, in the second round: up to one interval earlier if others wait already.
+	// remindedAfter is the time until a caller is woken, in the second round: up to one interval less if rounds are already scheduled.
 	remindedAfter = 2 * reminderInterval
 )
 
-// isRemindable reports whether a caller has enough time left to be reminded, and waits long enough for an ack that an interval
-// more or less makes no difference. A caller with parts to send has something else to wait for.
+// isRemindable reports whether the reminder may replace the timer at first: the time budget is long enough, and an interval makes no
+// difference to the ack wait. A caller that sends fragments waits for the taker, too.
 func (s *pendingCall) isRemindable(left time.Duration) bool {
-	return s.departing == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
+	return s.fragments == nil && left > remindedAfter && s.ackWait > 10*remindedAfter
 }
 
-// reminders are the message ids of calls to be woken in the next round, and in the one after it. The calls may have ended
-// since. The lock of their shard protects them.
+// reminders are the message ids of calls to wake in the next round, and in the round after it. The calls may have ended. The lock of
+// the shard protects the reminders.
 type reminders struct{ next, later []string }
 
-// expect registers a call to be reminded.
+// expect registers a call to wake.
 func (r *reminder) expect(id string) {
 	at := r.callers.shard(id)
 	at.mu.Lock()
@@ -240,42 +240,44 @@ func (r *reminder) expect(id string) {
 	r.start()
 }
 
+// start schedules the first round, unless a round is scheduled.
 func (r *reminder) start() {
-	if !r.going.Load() && r.going.CompareAndSwap(false, true) {
-		time.AfterFunc(reminderInterval, r.comeAround)
+	if !r.scheduled.Load() && r.scheduled.CompareAndSwap(false, true) {
+		time.AfterFunc(reminderInterval, r.tick)
 	}
 }
 
-func (r *reminder) comeAround() {
+// tick is one round.
+func (r *reminder) tick() {
 	for i := range r.callers.shards {
 		r.callers.shards[i].remind()
 	}
-	if r.isExpected() {
-		time.AfterFunc(reminderInterval, r.comeAround)
+	if r.hasReminders() {
+		time.AfterFunc(reminderInterval, r.tick)
 		return
 	}
-	r.going.Store(false)
-	if r.isExpected() { // by a caller that came in between and found it going
+	r.scheduled.Store(false)
+	if r.hasReminders() { // of a call that was registered in between, and found a round scheduled
 		r.start()
 	}
 }
 
-func (r *reminder) isExpected() bool {
+func (r *reminder) hasReminders() bool {
 	for i := range r.callers.shards {
-		if r.callers.shards[i].isToRemind() {
+		if r.callers.shards[i].hasReminders() {
 			return true
 		}
 	}
 	return false
 }
 
-func (at *shard) isToRemind() bool {
+func (at *shard) hasReminders() bool {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	return len(at.reminders.next)+len(at.reminders.later) > 0
 }
 
-// remind wakes the callers that have waited for a whole interval.
+// remind wakes the callers that were registered before the last round.
 func (at *shard) remind() {
 	at.mu.Lock()
 	defer at.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Receive takes what arrives on the response subject. It is a [natsconn.Receiver].
+// Receive takes a message on the response subject. It is a [natsconn.Receiver].
 func (c *Client) Receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 	if len(message.Data) == 0 {
-		return nil // a probe of whether this instance lives: see probe.go
+		return nil // a probe: see probe.go
 	}
 	response := c.broker.Response()
 	if err := reader.ParseResponse(message.Data, response); err != nil {
@@ -33,17 +33,17 @@ func (c *Client) Receive(message *nats.Msg, reader *wire.Reader) worker.Job {
 		return nil
 	}
 	if response.Fragment.IsPart() {
-		c.pending.deliverPart(response, len(message.Data))
+		c.pending.deliverFragment(response, len(message.Data))
 		return nil
 	}
 	c.pending.deliver(response)
-	if response.OpCode == wire.OpAck { // which no code keeps
+	if response.OpCode == wire.OpAck { // slots do not keep acks
 		c.broker.FreeResponse(response)
 	}
 	return nil
 }
 
-// ReceiveBelow takes what arrives on <response subject>.<message id>: the broker's notice that no instance subscribes to the subject of
+// ReceiveBelow takes a message on <response subject>.<message id>: the broker's notice that no instance subscribes to the subject of
 // that message, or an answer (see bus.WithAllowResponses). It is a [natsconn.Receiver].
 func (c *Client) ReceiveBelow(message *nats.Msg, reader *wire.Reader) worker.Job {
 	if len(message.Data) != 0 {
@@ -63,7 +63,7 @@ var (
 	errOtherMessage = errors.New("the message id of the answer is not the last token of the subject that it was published to")
 )
 
-// checkPlace returns an error if an ack or a response came on a wrong subject.
+// checkPlace returns an error for an ack or a response on a wrong subject.
 func (c *Client) checkPlace(response *wire.Response, published string) error {
 	switch {
 	case subject.Joins(published, c.response, response.MsgID):
@@ -80,7 +80,7 @@ func (c *Client) checkPlace(response *wire.Response, published string) error {
 // Deliver takes an ack or a response from an instance of this process.
 func (c *Client) Deliver(response *wire.Response) { c.pending.deliver(response) }
 
-// unexpected takes acks and responses that no caller waits for. The ack of a multicast that has ended teaches who may answer the next.
+// unexpected takes acks and responses without a waiting caller. From the late ack of a multicast the cache learns a responder.
 func (c *Client) unexpected(response *wire.Response) {
 	c.unmatched.Add(1)
 	if response.OpCode == wire.OpAck {
@@ -88,27 +88,27 @@ func (c *Client) unexpected(response *wire.Response) {
 	}
 }
 
-// partialResponses are the responses to one request of which fragments are still to come, by sender. The lock of the shard protects
-// them, and they end with the slot of their request.
+// partialResponses are the incomplete responses to one request, by sender. The lock of the shard protects them. They end with the slot of
+// the request.
 type partialResponses map[Peer]*partialResponse
 
-// partialResponse is a response of which fragments are still to come.
+// partialResponse is a response with missing fragments.
 type partialResponse struct {
-	parts    *fragment.Reassembly // nil when it was dropped: its other fragments are skipped
+	parts    *fragment.Reassembly // nil for a dropped response, whose other fragments are skipped
 	response wire.Response
 	held     fragment.Reservation
 }
 
-// deliverPart takes a part of a response that has come as so many bytes. The last one, or one that ends the response
-// early, brings the slot a response.
-func (p *pending) deliverPart(part *wire.Response, size int) {
-	if !p.takePart(part, size) {
+// deliverFragment takes a fragment of a response, in a message of size bytes. The slot gets a response after the last fragment, or after one
+// that makes the response unreceivable.
+func (p *pending) deliverFragment(part *wire.Response, size int) {
+	if !p.takeFragment(part, size) {
 		p.unexpected(part)
 	}
 }
 
-// takePart is false for what no caller waits for.
-func (p *pending) takePart(part *wire.Response, size int) bool {
+// takeFragment reports whether the slot expects the fragment.
+func (p *pending) takeFragment(part *wire.Response, size int) bool {
 	at := p.shard(part.MsgID)
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -120,24 +120,23 @@ func (p *pending) takePart(part *wire.Response, size int) bool {
 	case errors.Is(err, fragment.ErrRepeated):
 		return false
 	case err != nil:
-		s.respond(p.lost(part, err))
+		s.respond(p.failedResponse(part, err))
 	case response != nil:
 		s.respond(response)
 	default:
-		s.acknowledge(part) // who has begun to answer is there, even if it has not acked
+		s.acknowledge(part) // an instance that answers has the request, even if its ack is lost
 	}
 	return true
 }
 
-// collectLocked returns a response when this part makes it whole. After an error other than errRepeated it cannot be had any
-// more.
+// collectLocked returns the response if this fragment completes it. After an error other than [fragment.ErrRepeated] the response is lost.
 func (p *pending) collectLocked(at *shard, part *wire.Response, size int) (*wire.Response, error) {
 	known, isNew := p.partialFromLocked(at, part)
 	switch {
 	case isNew:
 		return nil, known.begin(part, size, p.limit)
 	case known == nil || known.parts == nil:
-		return nil, nil //nolint:nilnil // passed over
+		return nil, nil //nolint:nilnil // skipped
 	}
 	err := known.add(part, size)
 	if errors.Is(err, fragment.ErrRepeated) || (err == nil && !known.parts.IsComplete()) {
@@ -152,7 +151,7 @@ func (p *pending) collectLocked(at *shard, part *wire.Response, size int) (*wire
 	return &response, nil
 }
 
-// partialFromLocked returns the response that a part belongs to, nil when there are more than could be answered.
+// partialFromLocked returns the response of the fragment's sender; nil if there are too many senders.
 func (p *pending) partialFromLocked(at *shard, part *wire.Response) (known *partialResponse, isNew bool) {
 	of, from := at.partial[part.MsgID], SenderOf(part)
 	if of == nil {
@@ -168,7 +167,7 @@ func (p *pending) partialFromLocked(at *shard, part *wire.Response) (known *part
 	return of[from], isNew
 }
 
-// begin takes the first part.
+// begin takes the first fragment.
 func (r *partialResponse) begin(part *wire.Response, size, limit int) error {
 	if part.Fragment.Number != 1 {
 		return status.Errorf(http.StatusBadGateway, status.ExecutedUnknown, nil, "part 1 of %d was lost on the way", part.Fragment.Count)
@@ -177,13 +176,14 @@ func (r *partialResponse) begin(part *wire.Response, size, limit int) error {
 	if err != nil {
 		return err
 	}
-	if err := r.held.Grow(2*size - len(part.Body)); err != nil { // the head is there twice
+	if err := r.held.Grow(2*size - len(part.Body)); err != nil { // the message, and the head again in response
 		return err
 	}
 	r.parts, r.response = parts, *part
 	return nil
 }
 
+// add takes the next fragment.
 func (r *partialResponse) add(part *wire.Response, size int) error {
 	if err := r.parts.Add(part.Fragment, part.Body); err != nil {
 		return err
@@ -191,13 +191,13 @@ func (r *partialResponse) add(part *wire.Response, size int) error {
 	return r.held.Grow(size)
 }
 
-// drop frees what has come.
+// drop frees the fragments.
 func (r *partialResponse) drop() {
 	r.parts, r.response = nil, wire.Response{}
 	r.held.Free()
 }
 
-// forgetLocked frees what has come for a request.
+// forgetLocked drops the incomplete responses to a request.
 func (at *shard) forgetLocked(id string) {
 	for _, response := range at.partial[id] {
 		response.drop()
@@ -205,9 +205,9 @@ func (at *shard) forgetLocked(id string) {
 	delete(at.partial, id)
 }
 
-// lost is what takes the place of a response that was on its way and cannot be had: it says so in the name of who sent
-// it, which has handled the request.
-func (p *pending) lost(part *wire.Response, why error) *wire.Response {
+// failedResponse returns the response that replaces one that cannot be received. It says so in the name of the sender, which has handled
+// the request.
+func (p *pending) failedResponse(part *wire.Response, why error) *wire.Response {
 	failed := *status.Of(why)
 	if failed.Status != http.StatusRequestEntityTooLarge && failed.RetryAfter == 0 {
 		failed.Status = http.StatusBadGateway
@@ -215,7 +215,7 @@ func (p *pending) lost(part *wire.Response, why error) *wire.Response {
 	failed.Executed = status.ExecutedYes
 	failed.Detail = "the response cannot be received: " + failed.Detail
 	failed.Host, failed.ID, failed.MsgID = part.FromHost, part.FromID, part.MsgID
-	failed.RetryAfter = 0 // what has run is not to be tried again in a second
+	failed.RetryAfter = 0 // the request was executed, so a retry is not suggested
 	response := p.encode(&failed)
 	response.OpCode, response.FromHost, response.FromID, response.MsgID, response.Queue = part.OpCode, part.FromHost, part.FromID, part.MsgID, part.Queue
 	return response

@@ -9,8 +9,8 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// responderCache remembers who has answered which multicast, so that the next one can end when all have answered, instead of
-// waiting for silence. A responder is a queue, or an instance if the endpoint has no queue.
+// responderCache holds the responders of earlier multicasts, so that the next multicast to the same subject can end without a quiet
+// period. A responder is a queue, or an instance if the endpoint has no queue.
 type responderCache struct {
 	plane      string
 	membership *Membership
@@ -18,38 +18,38 @@ type responderCache struct {
 	mu      sync.Mutex               // protects all below
 	known   map[string]*responderSet // by subject
 	hosts   map[string]*hostResponders
-	begun   map[string]multicastCall // recent ones, by message id
-	ordered []string                 // the ids in begun: a ring, once it is full
-	oldest  int                      // of the ring
-	patient bool                     // an early end was wrong once: no call ends early any more
+	begun   map[string]multicastCall // recent multicasts, by message id
+	ordered []string                 // the message ids in begun; a ring once it is full
+	oldest  int                      // index of the oldest id in the ring
+	patient bool                     // an early end has missed a responder: no call ends early any more
 
-	latest atomic.Pointer[string] // host that was heard: most answers come from the same one as the answer before
+	latest atomic.Pointer[string] // the host of the latest answer, as most answers come from the same host as the answer before
 
 	unused sync.Pool // of *pendingMulticast
 }
 
-// responderSet is who has answered at a subject: queue names, numbered from 0.
+// responderSet is the set of responders of a subject.
 type responderSet struct {
-	host  *hostResponders // which has the subject, too
-	names map[string]int
-	lent  bool // a call uses the names: they must not be changed any more
+	host  *hostResponders // has the subject in its subjects
+	names map[string]int  // numbered from 0
+	lent  bool            // a call reads names, so that they must not change
 }
 
-// multicastCall is a multicast that was made.
+// multicastCall is a recent multicast.
 type multicastCall struct {
 	host, subject string
-	endsEarly     bool // it ended before it had been quiet for long
+	endsEarly     bool // its quiet period may have been shorter than [multicastQuiet]
 }
 
-// hostResponders is a host that has answered this connection, or greeted it.
+// hostResponders is a host to which multicasts were made, or that has answered a call.
 type hostResponders struct {
-	name      string // once it has answered
+	name      string // set once it has answered
 	answered  bool
-	greetings int
-	subjects  map[string]struct{} // of the host, in known
+	greetings int                 // how often an instance has come or gone
+	subjects  map[string]struct{} // keys of known
 }
 
-// Bounds of what is remembered. Beyond them the oldest entry, or any, is forgotten, which costs a caller one wait.
+// Bounds of the cache. At a bound the oldest entry, or any, gives way, which costs a later multicast one quiet period.
 const (
 	maxKnownSubjects = 4096
 	maxKnownHosts    = 4096
@@ -66,7 +66,7 @@ func newResponderCache(plane string, membership *Membership) *responderCache {
 	}
 }
 
-// hostLocked returns what is known of a host, and adds it if it is new.
+// hostLocked returns the entry of a host, and adds it if it is new.
 func (r *responderCache) hostLocked(name string) *hostResponders {
 	if r.hosts[name] == nil {
 		for other, known := range r.hosts {
@@ -75,22 +75,22 @@ func (r *responderCache) hostLocked(name string) *hostResponders {
 			}
 			r.forgetSubjects(known)
 			delete(r.hosts, other)
-			r.latest.Store(nil) // it may be that one
+			r.latest.Store(nil) // it may point into the entry
 		}
 		r.hosts[name] = &hostResponders{subjects: make(map[string]struct{})}
 	}
 	return r.hosts[name]
 }
 
-// knowledge is what was known of a subject when a multicast to it began.
+// knowledge is the state of the cache for a subject at the beginning of a multicast.
 type knowledge struct {
 	host      *hostResponders
 	greetings int
-	names     map[string]int // numbered from 0; not changed any more
-	endsEarly bool           // nothing speaks against an early end
+	names     map[string]int // numbered from 0; read only
+	endsEarly bool           // the call may end early
 }
 
-// begin returns what is known of a subject of a host, and remembers the id of the multicast for acks that come late.
+// begin returns the knowledge of a subject of a host, and keeps the message id of the multicast for late acks.
 func (r *responderCache) begin(host, subject, id string) knowledge {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,15 +112,15 @@ func (r *responderCache) begin(host, subject, id string) knowledge {
 	return before
 }
 
-// conclude ends a call that has seen all responders, and learns who they are; false if an instance has turned up in the
-// meantime. Whatever comes from then on is late.
+// conclude ends a call with all answers, and keeps its responders. It returns false, and the call goes on, if an instance has come or gone
+// or an ack has come in the meantime. All later acks are late.
 func (r *responderCache) conclude(call *pendingMulticast, before knowledge) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if before.host.greetings != before.greetings && call.doubt() {
 		return false
 	}
-	names, endsEarly, ended := call.seal()
+	names, endsEarly, ended := call.end()
 	if begun, remembered := r.begun[call.call.MsgID]; remembered && endsEarly {
 		begun.endsEarly = true
 		r.begun[call.call.MsgID] = begun
@@ -134,8 +134,8 @@ func (r *responderCache) conclude(call *pendingMulticast, before knowledge) bool
 	return ended
 }
 
-// replaceLocked sets who has answered a multicast that ended. It keeps what was learnt from late acks since that began, and
-// changes nothing if an instance has come or gone since.
+// replaceLocked sets the responders of a subject after a multicast. It keeps those that late acks have added since the multicast began,
+// and changes nothing if an instance has come or gone since.
 func (r *responderCache) replaceLocked(subject string, before knowledge, names map[string]int) {
 	if before.host.greetings != before.greetings {
 		return
@@ -165,7 +165,7 @@ func enlist(names map[string]int, name string) {
 	}
 }
 
-// late learns from an ack that came after its multicast had ended, and from the acks of a greeting.
+// late adds the sender of a late ack to the responders of the multicast's subject. Acks of a greeting only add to the membership.
 func (r *responderCache) late(ack *wire.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,14 +193,14 @@ func (r *responderCache) late(ack *wire.Response) {
 	enlist(known.names, name)
 }
 
-// areAll reports whether these are all the instances of a host that are known to be there. No instance has the host "all".
+// areAll reports whether instances has all known instances of a host. The host "all" has no known instances.
 func (r *responderCache) areAll(host string, instances []Peer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.patient && r.membership.covered(r.plane, host, instances)
 }
 
-// greeted notes that an instance came or went, and forgets what is known of the subjects of its host, and of "all".
+// greeted notes that an instance has come or, if stays is false, has gone, and forgets the responders of its host and of the host "all".
 func (r *responderCache) greeted(by Peer, stays bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,6 +216,7 @@ func (r *responderCache) greeted(by Peer, stays bool) {
 	}
 }
 
+// forgetSubjects removes the responders of all subjects of a host.
 func (r *responderCache) forgetSubjects(known *hostResponders) {
 	for subject := range known.subjects {
 		delete(r.known, subject)
@@ -224,7 +225,7 @@ func (r *responderCache) forgetSubjects(known *hostResponders) {
 	known.greetings++
 }
 
-// heard remembers that a host has answered.
+// heard notes that a host has answered.
 func (r *responderCache) heard(host string) {
 	if latest := r.latest.Load(); latest != nil && *latest == host {
 		return
@@ -233,18 +234,19 @@ func (r *responderCache) heard(host string) {
 	defer r.mu.Unlock()
 	known := r.hostLocked(host)
 	if !known.answered {
-		known.name, known.answered = host, true // once: others read the name without the lock
+		known.name, known.answered = host, true // set once, as latest lets other goroutines read name without the lock
 	}
 	r.latest.Store(&known.name)
 }
 
+// heardOf reports whether a host has answered.
 func (r *responderCache) heardOf(host string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hosts[host] != nil && r.hosts[host].answered
 }
 
-// appendResponderName appends the queue that answers if it is the host's; otherwise the instance, whatever queue it names.
+// appendResponderName appends the name of the responder: the queue if it is the queue of the host, else the instance.
 func appendResponderName(to []byte, response *wire.Response) []byte {
 	if response.Queue != response.FromHost {
 		return appendInstanceName(to, response)

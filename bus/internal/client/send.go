@@ -25,8 +25,8 @@ func (c *Client) send(ctx context.Context, request *Outgoing) error {
 	return c.Publish(ctx, request)
 }
 
-// Publish publishes a sealed request, with a reply subject of its own, on which the broker reports when no instance subscribes. Acks and
-// responses come to the response subject all the same. After an error nothing was sent.
+// Publish publishes a prepared request. Its reply subject is only for the broker's notice that no instance subscribes: acks and responses
+// come to the response subject. After an error nothing was sent.
 func (c *Client) Publish(ctx context.Context, request *Outgoing) error {
 	fits, err := c.publish(ctx, request.Subject, request.reply, request.Head, &request.Request)
 	if !fits && err == nil {
@@ -35,7 +35,7 @@ func (c *Client) Publish(ctx context.Context, request *Outgoing) error {
 	return err
 }
 
-// newReply returns a reply subject, and the message id that it ends with: 26 characters with 130 random bits.
+// newReply returns a reply subject and its last token, which is the message id: 26 characters with 130 random bits.
 func (c *Client) newReply() (reply, msgID string) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	var id [26]byte
@@ -49,10 +49,10 @@ func (c *Client) newReply() (reply, msgID string) {
 	return reply, reply[len(c.response)+1:]
 }
 
-// publish publishes a request, or a fragment of one. fits is false if it is too large for one message. A prepared head saves writing
-// what is the same for all requests of an operation.
+// publish publishes a request, or a fragment of a request. fits reports whether one message has room for it. head, if it is not nil, is
+// the beginning that all requests of an operation have in common.
 func (c *Client) publish(ctx context.Context, to, reply string, head *wire.RequestHead, request *wire.Request) (fits bool, err error) {
-	if c.broker.Exceeds(len(request.Body)) { // it is not even written
+	if c.broker.Exceeds(len(request.Body)) { // no need to encode it
 		return false, nil
 	}
 	buffer := c.broker.Buffer()
@@ -64,7 +64,7 @@ func (c *Client) publish(ctx context.Context, to, reply string, head *wire.Reque
 	return c.broker.Send(ctx, request.TimeBudget, to, reply, buffer)
 }
 
-// publishFragments publishes the first fragment. The others follow once an instance has taken it: see [pendingCall.follow].
+// publishFragments publishes the first fragment. The others follow after an ack of the first: see [pendingCall.publishFollowing].
 func (c *Client) publishFragments(ctx context.Context, request *Outgoing) error {
 	payload := c.broker.MaxPayload()
 	if request.waiting == nil {
@@ -75,14 +75,14 @@ func (c *Client) publishFragments(ctx context.Context, request *Outgoing) error 
 	if err != nil {
 		return err
 	}
-	if plan.Count == 1 { // the broker that has refused it was replaced meanwhile by one that takes it whole
+	if plan.Count == 1 { // a broker with a smaller limit has refused the request, and another one has replaced that broker
 		return c.publishFragment(ctx, request.Subject, request.reply, &request.Request)
 	}
-	request.waiting.divide(&fragmentSender{Plan: plan, client: c, whole: request, taken: make(chan Peer, 1)})
+	request.waiting.sendInFragments(&fragmentSender{Plan: plan, client: c, whole: request, taken: make(chan Peer, 1)})
 	return c.publishFragment(ctx, request.Subject, request.reply, plan.Request(1, &request.Request, ""))
 }
 
-// publishFragment publishes one fragment. If it does not fit, the broker was replaced by another one meanwhile.
+// publishFragment publishes one fragment. A fragment that does not fit was planned for the limit of an earlier broker.
 func (c *Client) publishFragment(ctx context.Context, to, reply string, part *wire.Request) error {
 	fits, err := c.publish(ctx, to, reply, nil, part)
 	if err == nil && !fits {
@@ -92,25 +92,25 @@ func (c *Client) publishFragment(ctx context.Context, to, reply string, part *wi
 	return err
 }
 
-// Tell publishes a request that no caller waits for, outside of any chain of calls.
+// Tell publishes a request without waiting for an answer, outside of any chain of calls.
 func (c *Client) Tell(ctx context.Context, request *Outgoing) error {
-	if err := c.sealAlone(request); err != nil {
+	if err := c.prepareStandalone(request); err != nil {
 		return err
 	}
 	return c.Publish(ctx, request)
 }
 
-// sealAlone seals a request that is no part of a chain of calls: it has its own time budget and depth.
-func (c *Client) sealAlone(request *Outgoing) error {
-	if err := c.seal(context.Background(), request); err != nil {
+// prepareStandalone prepares a request outside of any chain of calls: the request has its own time budget and depth.
+func (c *Client) prepareStandalone(request *Outgoing) error {
+	if err := c.prepare(context.Background(), request); err != nil {
 		return err
 	}
 	c.setAttemptHeaders(request, time.Now().Add(wire.DefaultTimeBudget))
 	return nil
 }
 
-// PublishEvent seals an event, and runs carry, which publishes or stores it. The handlers of an event are not part of the call that
-// publishes it: they have a whole time budget, and share only the depth, the actor and the trace of the chain.
+// PublishEvent prepares an event, and runs carry, which publishes or stores the event. The handlers of an event do not belong to the
+// call that publishes the event: they have a whole time budget, and share only the depth, the actor and the trace of the chain.
 func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(context.Context) error) error {
 	if err := c.begin(ctx); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(c
 		}
 		return status.Errorf(code, status.ExecutedNo, status.ContextEnded(ctx), "the context ended before the event was fired")
 	}
-	if err := c.seal(ctx, event); err != nil {
+	if err := c.prepare(ctx, event); err != nil {
 		return err
 	}
 	if event.CallDepth > wire.MaxCallDepth {
@@ -133,11 +133,11 @@ func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(c
 	return carry(ctx)
 }
 
-// cancelPath is where an instance learns that no caller waits for an answer any more.
+// cancelPath is the path of the request that cancels a call at an instance.
 const cancelPath = "/cancel"
 
-// cancelAll notifies the instances that have acked a request that its caller has stopped waiting. It waits for no answer: delivery makes
-// no difference to the caller. An instance whose ack comes later is not notified.
+// cancelAll notifies the instances that have acked a request that the caller has stopped waiting, and waits for no answer. An instance
+// whose ack comes later is not notified.
 func (c *Client) cancelAll(ctx context.Context, sent *Outgoing, from []Peer) {
 	for _, at := range from {
 		if err := c.cancel(ctx, sent.MsgID, at); err != nil {
@@ -152,7 +152,7 @@ func (c *Client) cancel(ctx context.Context, msgID string, at Peer) error {
 		RawQuery: url.Values{"id": {msgID}}.Encode(),
 	}, nil, nil)
 	if err == nil {
-		err = c.sealAlone(&request)
+		err = c.prepareStandalone(&request)
 	}
 	if err != nil {
 		return err

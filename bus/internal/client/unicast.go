@@ -17,13 +17,13 @@ import (
 	"github.com/busline/busline/restmap/strictjson"
 )
 
-// Why a request has reached no instance: none subscribes to the subject, or the broker does not let us publish to it. Nothing has run.
+// The reasons why a request has reached no instance. No handler has run.
 var (
 	errNoSubscriber = errors.New("no instance subscribes")
 	errDenied       = errors.New("the broker does not take the request")
 )
 
-// leftError is the error for an instance that has taken the first fragment of a request, and is gone.
+// leftError is the error for an instance that has acked the first fragment of a request, and has left.
 type leftError struct{ taker Peer }
 
 func (e leftError) Error() string {
@@ -31,18 +31,18 @@ func (e leftError) Error() string {
 		"it has left, or does not subscribe to its instance subject"
 }
 
-// Call makes one unicast call, and returns its response, or an error that tells whether it may have run.
+// Call makes one unicast call, and returns the response, or an error that says whether the request may have been executed.
 func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, error) {
 	if err := c.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer c.calls.Done()
 	ends := time.Now().Add(callctx.Budget(ctx))
-	if err := c.seal(ctx, request); err != nil {
+	if err := c.prepare(ctx, request); err != nil {
 		return nil, err
 	}
-	var retry *backoff // made when no instance is there, which few calls see
-	mayTell := true
+	var retry *backoff // made for the second attempt, which few calls need
+	mayAsk := true
 	for {
 		response, err := c.attempt(ctx, request, ends)
 		if err == nil {
@@ -58,13 +58,13 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 		if left {
 			retry.restart(gone.taker)
 		}
-		if !left && mayTell { // else it is served, or was
+		if !left && mayAsk { // else an instance serves it, or did
 			allowed, by, err := c.askAllowed(ctx, request.Address, ends)
 			if err == nil && !slices.Contains(allowed, request.Method) {
 				request.NotServed = true
 				return c.config.NotServed(request, allowed, by), nil
 			}
-			mayTell = err == nil || errors.Is(err, errNoSubscriber) // a host that does not answer is not asked again
+			mayAsk = err == nil || errors.Is(err, errNoSubscriber) // a host that does not answer is not asked again
 		}
 		if !retry.pause(ctx, left || c.responders.heardOf(request.Address.Host), ends) {
 			return nil, c.noResponder(request, err)
@@ -72,7 +72,7 @@ func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, e
 	}
 }
 
-// attempt sends a request once, under an id of its own, and waits until the call ends.
+// attempt sends a request once, with a message id of its own, and waits until the call ends.
 func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*wire.Response, error) {
 	c.setAttemptHeaders(sent, ends)
 	if err := status.TooLate(ctx, sent.TimeBudget); err != nil {
@@ -98,22 +98,22 @@ func (c *Client) attempt(ctx context.Context, sent *Outgoing, ends time.Time) (*
 			failed.Executed = status.ExecutedNo
 		}
 		c.cancelAll(ctx, sent, waiting.unanswered())
-	} else if waiting.departing != nil {
-		c.cancelAll(ctx, sent, waiting.idle())
+	} else if waiting.fragments != nil {
+		c.cancelAll(ctx, sent, waiting.idleTakers())
 	}
 	return response, err
 }
 
-// await returns the response, or why there is none.
+// await waits for the response, or for the reason why there is none.
 func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends time.Time) (*wire.Response, error) {
 	probe := unicastProbe{client: c, call: s, local: sent.Local}
-	var outage <-chan struct{} // nil: no outage ends a call that has stayed in the process
+	var outage <-chan struct{} // nil for a call in the process, which no outage ends
 	if !sent.Local {
 		outage = c.broker.GraceExpired()
 	}
 	if s.isRemindable(sent.TimeBudget) {
 		c.pending.reminder.expect(sent.MsgID)
-		if s.isSoon(ctx) {
+		if s.awaitReminder(ctx) {
 			if response, err := c.outcome(s); response != nil || err != nil {
 				return response, err
 			}
@@ -122,7 +122,7 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 	}
 	defer s.timer.Stop()
 	s.timer.Reset(min(probe.first(), time.Until(ends)))
-	defer func() { probe.end() }() // not without the closure: there is nothing to end yet
+	defer func() { probe.end() }() // the closure reads probe when await returns
 	for {
 		select {
 		case <-s.news:
@@ -130,7 +130,7 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 				return response, err
 			}
 		case taker := <-s.taker():
-			if err := s.follow(ctx, taker, ends); err != nil {
+			if err := s.publishFollowing(ctx, taker, ends); err != nil {
 				return nil, err
 			}
 		case <-s.timer.C:
@@ -145,11 +145,11 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 		case <-probe.events():
 			next, gone := probe.review()
 			if gone != nil {
-				return s.lastWord(instanceLost(*gone, sent.MsgID))
+				return s.responseOr(instanceLost(*gone, sent.MsgID))
 			}
 			s.timer.Reset(min(next, time.Until(ends)))
 		case <-outage:
-			return s.lastWord(outlasted(s.host))
+			return s.responseOr(brokerAway(s.host))
 		case <-ctx.Done():
 			return nil, s.gaveUp(ctx)
 		case <-c.config.Base.Done():
@@ -158,7 +158,7 @@ func (c *Client) await(ctx context.Context, sent *Outgoing, s *pendingCall, ends
 	}
 }
 
-// outcome returns the response, or why there is none.
+// outcome returns the response, or the error that ends the call; neither while the call is open.
 func (c *Client) outcome(s *pendingCall) (*wire.Response, error) {
 	response, err := s.outcome()
 	if errors.Is(err, errDenied) {
@@ -167,9 +167,9 @@ func (c *Client) outcome(s *pendingCall) (*wire.Response, error) {
 	return response, err
 }
 
-// isSoon waits for the outcome, the reminder or the end of the context, for which it returns false. Whatever else ends a
-// call is announced on channels that all calls share, and calls would contend for their locks.
-func (s *pendingCall) isSoon(ctx context.Context) bool {
+// awaitReminder waits for the outcome or the reminder, and returns false if ctx ends before. All other channels of await are shared by
+// all calls, which would contend for their locks.
+func (s *pendingCall) awaitReminder(ctx context.Context) bool {
 	ended := callctx.DoneIfMade(ctx)
 	if ended == nil { // no select is needed
 		<-s.news
@@ -183,33 +183,33 @@ func (s *pendingCall) isSoon(ctx context.Context) bool {
 	}
 }
 
-// How long a caller waits before it tries again when no instance is there.
+// Pauses between attempts that reach no instance.
 const (
 	firstPause    = 5 * time.Millisecond   // before the second attempt at a subject that no instance subscribes to
 	longestPause  = 50 * time.Millisecond  // between later attempts
-	replaceWindow = 500 * time.Millisecond // how long a host that was there before may be away
+	replaceWindow = 500 * time.Millisecond // how long a known host may be without an instance
 )
 
-// backoff says how often to try a host that no instance answers for: once more if it is unknown, for a while if it has answered
-// before, as it is likely being replaced.
+// backoff decides when to send a request again that has reached no instance: once if the host is unknown; for replaceWindow if the host has
+// answered before, as a new version is likely replacing it.
 type backoff struct {
 	next  time.Duration
-	until time.Time // when the last attempt is made
-	tried time.Time // when the latest attempt began; zero: there was none
-	left  []Peer    // who has taken the first part of a request, and was not there for the others
+	until time.Time // the time of the last attempt
+	tried time.Time // the beginning of the latest attempt; zero before the first
+	left  []Peer    // instances that have acked a first fragment, and were gone for the second
 }
 
 func newBackoff() *backoff { return &backoff{next: firstPause, until: time.Now().Add(replaceWindow)} }
 
-// restart gives the host all the time again, as an instance was there until now. The pauses stay as long as they have become. An
-// instance that takes a first part once more has not left: it will not be there for the others the next time, either.
+// restart begins the window again, as an instance was there until now; the length of the pauses stays. An instance counts once: if it
+// acks a first fragment again, it has not left, and lacks the subscription for the other fragments.
 func (b *backoff) restart(left Peer) {
 	if !slices.Contains(b.left, left) {
 		b.left, b.until = append(b.left, left), time.Now().Add(replaceWindow)
 	}
 }
 
-// pause waits before the next attempt; false when there is none. Known reports whether the host has been heard of by now.
+// pause waits before the next attempt, and reports whether there is one. known says whether the host has answered before.
 func (b *backoff) pause(ctx context.Context, known bool, ends time.Time) bool {
 	pause := min(b.next, time.Until(b.until))
 	if !b.tried.IsZero() && !known || pause <= 0 || time.Until(ends) < pause {
@@ -223,7 +223,7 @@ func (b *backoff) pause(ctx context.Context, known bool, ends time.Time) bool {
 	return true
 }
 
-// sleep is false if ctx ends before the time is up.
+// sleep waits, and returns false if ctx ends before.
 func sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -235,10 +235,10 @@ func sleep(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// allowPath is where a host tells under which methods a path is served.
+// allowPath is the path of the request that asks a host for the methods of a path.
 const allowPath = "/allow"
 
-// newAllowed returns the request that asks a host under which methods it serves a path.
+// newAllowed returns the request that asks a host for the methods of a path.
 func newAllowed(address subject.Address) (Outgoing, error) {
 	query := url.Values{"port": {strconv.Itoa(address.Port)}, "path": {address.Path}}
 	return NewOutgoing(http.MethodGet, &url.URL{
@@ -246,7 +246,7 @@ func newAllowed(address subject.Address) (Outgoing, error) {
 	}, nil, nil)
 }
 
-// parseAllowed reads the answer; an error when it is none.
+// parseAllowed parses the answer to newAllowed.
 func parseAllowed(body []byte) (methods []string, err error) {
 	var answer struct {
 		Methods []string `json:"methods"`
@@ -255,36 +255,36 @@ func parseAllowed(body []byte) (methods []string, err error) {
 	return answer.Methods, err
 }
 
-// errNotTold is the error for a host that does not answer that request.
-var errNotTold = errors.New("the host does not tell what it serves")
+// errNoMethods is the error for a host that does not serve allowPath.
+var errNoMethods = errors.New("the host does not tell what it serves")
 
-// askAllowed asks a host under which methods it serves a path, and returns the instance that has answered, too; errNoSubscriber
-// when no instance is there.
+// askAllowed asks a host for the methods of a path. It returns the methods and the instance that has answered; errNoSubscriber if the
+// host has no instance.
 func (c *Client) askAllowed(ctx context.Context, address subject.Address, ends time.Time) (methods []string, by Peer, err error) {
 	if address.Port == subject.ControlPort && address.Path == allowPath {
-		return nil, Peer{}, errNoSubscriber // a host that does not answer this is not there
+		return nil, Peer{}, errNoSubscriber // every instance serves allowPath: without a subscriber the host has none
 	}
 	question, err := newAllowed(address)
 	if err == nil {
-		err = c.seal(ctx, &question)
+		err = c.prepare(ctx, &question)
 	}
 	if err != nil {
 		return nil, Peer{}, err
 	}
-	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // it calls no other host: a host answers it at any depth
+	question.CallDepth = min(question.CallDepth, wire.MaxCallDepth) // the answer needs no further calls, so the depth does not matter
 	response, err := c.attempt(ctx, &question, ends)
 	switch {
 	case err != nil:
 		return nil, Peer{}, err
 	case response.Status != http.StatusOK:
-		return nil, Peer{}, errNotTold
+		return nil, Peer{}, errNoMethods
 	}
 	c.responders.heard(response.FromHost)
 	methods, err = parseAllowed(response.Body)
 	return methods, SenderOf(response), err
 }
 
-// noResponder is the error of a request that no instance takes, as the last attempt has found.
+// noResponder is the error of a request that no instance takes. last is the error of the last attempt.
 func (c *Client) noResponder(request *Outgoing, last error) *status.Error {
 	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrNoResponder,
 		"no instance serves %s on port %d in plane %s", request.Address.Host, request.Address.Port, c.config.Plane)
@@ -295,8 +295,8 @@ func (c *Client) noResponder(request *Outgoing, last error) *status.Error {
 	return failed
 }
 
-// outlasted is the error for a call during which the broker went away for too long.
-func outlasted(host string) *status.Error {
+// brokerAway is the error for a call during an outage that lasts longer than the grace.
+func brokerAway(host string) *status.Error {
 	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrDisconnected,
 		"the broker went away while the call to %s was under way, and did not come back within %s", host, natsconn.OutageGrace)
 }

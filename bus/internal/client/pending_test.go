@@ -1,0 +1,453 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busline/busline/bus/internal/client"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/wire"
+)
+
+const (
+	msgID    = "m1"
+	endpoint = "bus.endpoint" // the subject of the request
+	limit    = 64 << 10       // of a response, in bytes
+)
+
+// pending holds the slot of one request.
+type pending struct {
+	*client.Pending
+	t          *testing.T
+	call       *client.PendingCall
+	unexpected []string      // the senders of messages without a slot
+	encoded    *status.Error // the error of the made-up response
+}
+
+// newPending opens the slot of a request to a host.
+func newPending(t *testing.T, host string, inFragments bool) *pending {
+	t.Helper()
+	p := &pending{t: t}
+	p.Pending = client.NewPending(func(message *wire.Response) { p.unexpected = append(p.unexpected, message.FromID) },
+		func(failed *status.Error) *wire.Response {
+			p.encoded = failed
+			return encode(failed)
+		}, limit)
+	p.call = p.Open(msgID, host, endpoint, inFragments)
+	return p
+}
+
+// message returns an ack or a response.
+func message(code wire.OpCode, from client.Peer) *wire.Response {
+	return &wire.Response{Status: http.StatusOK, OpCode: code, FromHost: from.Host, FromID: from.ID, MsgID: msgID, Queue: from.Host}
+}
+
+// ack delivers acks.
+func (p *pending) ack(from ...client.Peer) {
+	for _, each := range from {
+		p.Deliver(message(wire.OpAck, each), 0)
+	}
+}
+
+// respond delivers responses.
+func (p *pending) respond(from ...client.Peer) {
+	for _, each := range from {
+		p.Deliver(message(wire.OpRes, each), 0)
+	}
+}
+
+// checkResponse expects the response of an instance; the zero value for none.
+func (p *pending) checkResponse(from client.Peer) {
+	p.t.Helper()
+	response, err := p.call.Outcome()
+	var got client.Peer
+	if response != nil {
+		got = client.SenderOf(response)
+	}
+	if err != nil || got != from || len(p.call.News()) != min(1, len(from.ID)) {
+		p.t.Errorf("the response is of %v, want %v (%v); %d wake-ups", got, from, err, len(p.call.News()))
+	}
+}
+
+// checkError expects an error, or none.
+func (p *pending) checkError(want error) {
+	p.t.Helper()
+	if response, err := p.call.Outcome(); response != nil || !errors.Is(err, want) {
+		p.t.Errorf("the outcome is %v %v, want %v", response, err, want)
+	}
+}
+
+// checkUnexpected expects the senders of messages without a slot.
+func (p *pending) checkUnexpected(want ...string) {
+	p.t.Helper()
+	if !slices.Equal(p.unexpected, want) {
+		p.t.Errorf("unexpected are %q, want %q", p.unexpected, want)
+	}
+}
+
+func TestPending_Deliver(t *testing.T) {
+	t.Parallel()
+	stranger := client.Peer{Host: "other.example", ID: "o1aaaaaaaa"}
+	for name, test := range map[string]struct {
+		host        string // as called
+		inFragments bool
+		happens     func(p *pending)
+		response    client.Peer
+		unexpected  []string
+	}{
+		"ack":                     {happens: func(p *pending) { p.ack(first) }},
+		"response without an ack": {happens: func(p *pending) { p.respond(first) }, response: first},
+		"first response counts":   {happens: func(p *pending) { p.respond(first, second) }, response: first},
+		"another host": {
+			happens: func(p *pending) { p.ack(stranger); p.respond(stranger) }, unexpected: []string{stranger.ID, stranger.ID},
+		},
+		"any host": {host: "all", happens: func(p *pending) { p.respond(stranger) }, response: stranger},
+		"instance": {host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(first) }, response: first},
+		"another instance": {
+			host: first.ID + "." + first.Host, happens: func(p *pending) { p.respond(second) }, unexpected: []string{second.ID},
+		},
+		"not the instance that acked": {happens: func(p *pending) { p.ack(first); p.respond(second) }, unexpected: []string{second.ID}},
+		"several acks":                {happens: func(p *pending) { p.ack(first, second); p.respond(second) }, response: second},
+		"ack of the first fragment that comes second": {
+			inFragments: true, happens: func(p *pending) { p.ack(first, second); p.respond(second) }, unexpected: []string{second.ID},
+		},
+		"ack of the first fragment that comes first": {
+			inFragments: true, happens: func(p *pending) { p.ack(first, second); p.respond(first) }, response: first,
+		},
+		"closed": {happens: func(p *pending) { p.Close(msgID); p.respond(first) }, unexpected: []string{first.ID}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := test.host
+			if host == "" {
+				host = calculatorHost
+			}
+			p := newPending(t, host, test.inFragments)
+			test.happens(p)
+			p.checkResponse(test.response)
+			p.checkUnexpected(test.unexpected...)
+		})
+	}
+}
+
+func TestPending_ResponseTooLarge(t *testing.T) {
+	t.Parallel()
+	p := newPending(t, calculatorHost, false)
+	large := message(wire.OpRes, first)
+	large.Body = make([]byte, limit+1)
+	p.Deliver(large, 0)
+	p.checkMadeUp(http.StatusRequestEntityTooLarge, "the response cannot be received: a body of at least 65537 bytes exceeds the limit of 65536")
+}
+
+// checkMadeUp expects a response from Encode in the place of that of the first instance.
+func (p *pending) checkMadeUp(code int, detail string) {
+	p.t.Helper()
+	p.checkResponse(first)
+	if p.encoded == nil {
+		p.t.Fatal("no response was made up")
+	}
+	response, _ := p.call.Outcome()
+	if response.OpCode != wire.OpRes || response.MsgID != msgID || response.Queue != first.Host || string(response.Body) != p.encoded.Error() {
+		p.t.Errorf("the response is %+v", response)
+	}
+	if p.encoded.Status != code || p.encoded.Detail != detail || p.encoded.Executed != status.ExecutedYes || p.encoded.RetryAfter != 0 {
+		p.t.Errorf("the error is %+v, want %d %s", p.encoded, code, detail)
+	}
+	if p.encoded.Host != first.Host || p.encoded.ID != first.ID || p.encoded.MsgID != msgID {
+		p.t.Errorf("the error is of %s %s %s", p.encoded.Host, p.encoded.ID, p.encoded.MsgID)
+	}
+}
+
+// deliverFragments delivers fragments of a response of the first instance, each with its number as the body.
+func (p *pending) deliverFragments(numbers string, count, size int) {
+	for _, number := range numbers {
+		part := message(wire.OpRes, first)
+		part.Fragment = wire.Fragment{Number: int(number - '0'), Count: count}
+		part.Body = []byte(strings.Repeat(string(number), size))
+		p.Deliver(part, 200+size)
+	}
+}
+
+func TestPending_Fragments(t *testing.T) {
+	t.Parallel()
+	const half = limit / 2
+	for name, test := range map[string]struct {
+		numbers    string // of the fragments, as they come
+		size       int
+		body       string // "": there is no response
+		code       int    // of the made-up response
+		detail     string // of its error
+		unexpected []string
+	}{
+		"in order":          {numbers: "123", size: 1, body: "123"},
+		"repeated":          {numbers: "11223", size: 1, body: "123", unexpected: []string{first.ID, first.ID}},
+		"incomplete":        {numbers: "12", size: 1},
+		"lost":              {numbers: "13", size: 1, code: 502, detail: "part 2 of 3 was lost on the way"},
+		"comes after all":   {numbers: "1323", size: 1, code: 502, detail: "part 2 of 3 was lost on the way"},
+		"first one is lost": {numbers: "23", size: 1, code: 502, detail: "part 1 of 3 was lost on the way"},
+		"as large as may be": {
+			numbers: "123", size: limit / 3, body: strings.Repeat("1", limit/3) + strings.Repeat("2", limit/3) + strings.Repeat("3", limit/3),
+		},
+		"too large in the end":      {numbers: "123", size: half, code: 413, detail: "a body of at least 98304 bytes exceeds the limit of 65536"},
+		"too large from the outset": {numbers: "1", size: half + 1, code: 413, detail: "a body of at least 65538 bytes exceeds the limit of 65536"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPending(t, calculatorHost, false)
+			p.deliverFragments(test.numbers, 3, test.size)
+			p.checkUnexpected(test.unexpected...)
+			switch {
+			case test.code != 0:
+				p.checkMadeUp(test.code, "the response cannot be received: "+test.detail)
+			case test.body == "":
+				p.checkResponse(client.Peer{})
+			default:
+				p.checkResponse(first)
+				if response, _ := p.call.Outcome(); string(response.Body) != test.body || response.Fragment.IsPart() {
+					t.Errorf("the response has %d bytes, and the fragment %+v", len(response.Body), response.Fragment)
+				}
+			}
+			hasResponse := test.code != 0 || test.body != ""
+			if held := p.BytesHeld(); (held == 0) != hasResponse {
+				t.Errorf("%d bytes are held", held)
+			}
+			p.Close(msgID)
+			if held := p.BytesHeld(); held != 0 {
+				t.Errorf("%d bytes are held for a call that has ended", held)
+			}
+		})
+	}
+}
+
+// TestPending_FragmentsFillMemory holds fragments for other calls until there is no memory left. The request was executed, so the made-up
+// response suggests no retry.
+func TestPending_FragmentsFillMemory(t *testing.T) {
+	t.Parallel()
+	p := newPending(t, calculatorHost, false)
+	for i := range 16 {
+		id := "other" + strconv.Itoa(i)
+		p.Open(id, calculatorHost, endpoint, false)
+		part := message(wire.OpRes, first)
+		part.MsgID, part.Fragment, part.Body = id, wire.Fragment{Number: 1, Count: 2}, make([]byte, limit-1000)
+		p.Deliver(part, limit-800)
+	}
+	if p.encoded != nil {
+		t.Fatalf("another call has failed: %v", p.encoded)
+	}
+	p.deliverFragments("1", 2, limit)
+	p.checkMadeUp(http.StatusServiceUnavailable, "the response cannot be received: too busy: too many large messages are under way")
+}
+
+// TestPending_FragmentAcknowledges takes the first fragment of a response for the ack that was lost.
+func TestPending_FragmentAcknowledges(t *testing.T) {
+	t.Parallel()
+	p := newPending(t, calculatorHost, false)
+	p.deliverFragments("1", 2, 1)
+	if got := p.call.Acks(); !slices.Equal(got, []client.Peer{first}) {
+		t.Errorf("%v have acked", got)
+	}
+	if p.BytesHeld() == 0 {
+		t.Error("a fragment holds no memory")
+	}
+	p.NoteMalformed(message(wire.OpRes, first), errors.New("no status line"))
+	if held := p.BytesHeld(); held != 0 {
+		t.Errorf("%d bytes are held after a malformed fragment", held)
+	}
+}
+
+func TestPending_NoteMalformed(t *testing.T) {
+	t.Parallel()
+	err := errors.New("no status line")
+	for name, test := range map[string]struct {
+		message *wire.Response
+		ends    bool
+	}{
+		"response":                  {message(wire.OpRes, first), true},
+		"response without a sender": {message(wire.OpRes, client.Peer{}), true},
+		"response of another host":  {message(wire.OpRes, client.Peer{Host: "other.example", ID: "o1aaaaaaaa"}), false},
+		"ack":                       {message(wire.OpAck, first), false},
+		"unknown message id":        {&wire.Response{OpCode: wire.OpRes, MsgID: "m2"}, false},
+		"no message id":             {&wire.Response{OpCode: wire.OpRes}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPending(t, calculatorHost, false)
+			p.NoteMalformed(test.message, err)
+			if !test.ends {
+				p.checkError(nil)
+				return
+			}
+			p.checkError(err)
+			_, got := p.call.Outcome()
+			failed, _ := errors.AsType[*status.Error](got)
+			if failed == nil || failed.Status != http.StatusBadGateway || failed.Executed != status.ExecutedUnknown || !failed.Internal ||
+				failed.Host != test.message.FromHost || failed.ID != test.message.FromID || failed.MsgID != msgID {
+				t.Errorf("the error is %+v", failed)
+			}
+		})
+	}
+}
+
+func TestPending_Explain(t *testing.T) {
+	t.Parallel()
+	p := newPending(t, calculatorHost, false)
+	failed := status.Errorf(http.StatusServiceUnavailable, status.ExecutedUnknown, status.ErrNoAck, "no ack")
+	p.call.Explain(failed)
+	if failed.Detail != "no ack" || failed.Internal {
+		t.Errorf("without a malformed ack the error is %+v", failed)
+	}
+	p.NoteMalformed(message(wire.OpAck, first), errors.New("no status line"))
+	p.call.Explain(failed)
+	if failed.Detail != "no ack; a malformed ack was dropped: no status line" || !failed.Internal {
+		t.Errorf("with a malformed ack the error is %+v", failed)
+	}
+	unsent := status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, nil, "not sent")
+	if p.call.Explain(unsent); unsent.Detail != "not sent" {
+		t.Errorf("the error of a request that was not sent is %+v", unsent)
+	}
+}
+
+func TestPending_ReachesNoInstance(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		inFragments bool
+		happens     func(p *pending)
+		want        error
+	}{
+		"no responders":                          {false, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
+		"no responders after an ack":             {false, func(p *pending) { p.ack(first); p.NoResponders(msgID) }, nil},
+		"no responders of another request":       {false, func(p *pending) { p.NoResponders("m2") }, nil},
+		"no responders for fragments":            {true, func(p *pending) { p.NoResponders(msgID) }, client.ErrNoSubscriber},
+		"no responders for the second fragment":  {true, func(p *pending) { p.ack(first, second); p.NoResponders(msgID) }, client.LeftError(first)},
+		"denied":                                 {false, func(p *pending) { p.Denied(endpoint) }, client.ErrDenied},
+		"another subject is denied":              {false, func(p *pending) { p.Denied("bus.other") }, nil},
+		"denied after an ack":                    {false, func(p *pending) { p.ack(first); p.Denied(endpoint) }, nil},
+		"denied after the ack of a fragment":     {true, func(p *pending) { p.ack(first); p.Denied(endpoint) }, client.ErrDenied},
+		"no responders, then denied":             {false, func(p *pending) { p.NoResponders(msgID); p.Denied(endpoint) }, client.ErrNoSubscriber},
+		"no responders for a request that ended": {false, func(p *pending) { p.Close(msgID); p.NoResponders(msgID) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPending(t, calculatorHost, test.inFragments)
+			test.happens(p)
+			p.checkError(test.want)
+			if want := test.want != nil; (len(p.call.News()) == 1) != want {
+				t.Errorf("the caller is woken: %t", !want)
+			}
+		})
+	}
+}
+
+// TestPending_Watch takes notices for a probe, whose token is no message id of a call.
+func TestPending_Watch(t *testing.T) {
+	t.Parallel()
+	p := newPending(t, calculatorHost, false)
+	notices := 0
+	p.Watch("token", func() { notices++ })
+	p.NoResponders("token")
+	p.NoResponders(msgID)
+	p.Unwatch("token")
+	p.NoResponders("token")
+	if notices != 1 {
+		t.Errorf("%d notices, want 1", notices)
+	}
+}
+
+func TestPending_Lose(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		inFragments bool
+		lost        []client.Peer
+		last        []bool
+	}{
+		"one after the other":        {false, []client.Peer{first, second}, []bool{false, true}},
+		"instance that has not come": {false, []client.Peer{{Host: "other.example", ID: "o1aaaaaaaa"}}, []bool{false}},
+		"taker of the fragments":     {true, []client.Peer{second, first}, []bool{false, true}},
+		"taker alone":                {true, []client.Peer{first}, []bool{true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPending(t, calculatorHost, test.inFragments)
+			p.ack(first, second, first)
+			for i, lost := range test.lost {
+				if got := p.call.Lose(lost); got != test.last[i] {
+					t.Errorf("%s was the last one: %t", lost.ID, got)
+				}
+			}
+		})
+	}
+}
+
+func TestPending_GaveUp(t *testing.T) {
+	t.Parallel()
+	expired, cancelExpired := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancelExpired()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx    context.Context //nolint:containedctx // of the case
+		acks   []client.Peer
+		code   int
+		causes []error
+		names  client.Peer
+	}{
+		"no ack":         {expired, nil, http.StatusServiceUnavailable, []error{status.ErrNoAck, context.DeadlineExceeded}, client.Peer{}},
+		"no ack in time": {t.Context(), nil, http.StatusServiceUnavailable, []error{status.ErrNoAck, context.DeadlineExceeded}, client.Peer{}},
+		"one taker":      {expired, []client.Peer{first}, http.StatusGatewayTimeout, []error{status.ErrTimeout, context.DeadlineExceeded}, first},
+		"two takers":     {expired, []client.Peer{first, second}, http.StatusGatewayTimeout, []error{status.ErrTimeout}, client.Peer{}},
+		"cancelled":      {cancelled, []client.Peer{first}, http.StatusServiceUnavailable, []error{context.Canceled}, client.Peer{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPending(t, calculatorHost, false)
+			p.ack(test.acks...)
+			err := p.call.GaveUp(test.ctx)
+			failed, _ := errors.AsType[*status.Error](err)
+			if failed == nil || failed.Status != test.code || failed.Executed != status.ExecutedUnknown ||
+				failed.Host != test.names.Host || failed.ID != test.names.ID {
+				t.Errorf("the error is %+v, want %d of %v", failed, test.code, test.names)
+			}
+			for _, cause := range test.causes {
+				if !errors.Is(err, cause) {
+					t.Errorf("%v is not a cause of %v", cause, err)
+				}
+			}
+		})
+	}
+}
+
+// TestPending_Reminder registers one call, and another one half an interval later, which is woken together with it.
+func TestPending_Reminder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPending(t, calculatorHost, false)
+		other := p.Open("m2", calculatorHost, endpoint, false)
+		ended := p.Open("m3", calculatorHost, endpoint, false)
+		began := time.Now()
+		p.ExpectReminder(msgID)
+		p.ExpectReminder("m3")
+		p.Close("m3")
+		time.Sleep(client.ReminderInterval / 2)
+		p.ExpectReminder("m2")
+		<-p.call.News()
+		if took := time.Since(began); took != client.RemindedAfter {
+			t.Errorf("the first caller is woken after %s, want %s", took, client.RemindedAfter)
+		}
+		<-other.News()
+		if took := time.Since(began); took != client.RemindedAfter {
+			t.Errorf("the second caller is woken after %s, want %s", took, client.RemindedAfter)
+		}
+		time.Sleep(client.ReminderInterval)
+		synctest.Wait()
+		if p.IsReminding() || len(p.call.News())+len(other.News())+len(ended.News()) != 0 {
+			t.Errorf("a round is scheduled without a caller that waits: %t", p.IsReminding())
+		}
+	})
+}
