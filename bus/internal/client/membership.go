@@ -5,7 +5,19 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
+
+// Peer is another instance.
+type Peer struct{ Host, ID string }
+
+// SenderOf returns the instance that sent a message.
+func SenderOf(message *wire.Response) Peer { return Peer{message.FromHost, message.FromID} }
+
+// IsCalled reports whether a host, as called, is this very instance: "id.host".
+func (p Peer) IsCalled(host string) bool { return subject.Joins(host, p.ID, p.Host) }
 
 // Membership is the set of known instances: those that have acked the greeting of a connection that shares the broker connection, which
 // goes to every instance of the plane, and those that have greeted since. A multicast with a long quiet period removes the instances that

@@ -1,6 +1,12 @@
 package natsconn
 
 import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
 	"github.com/busline/busline/bus/wire"
 )
 
@@ -41,4 +47,26 @@ func (c *Conn) FreeResponse(response *wire.Response) {
 	}
 	*response = wire.Response{Header: response.Header[:0]}
 	c.responses.Put(response)
+}
+
+// Send publishes the content of a buffer from [Conn.Buffer], and takes the buffer back: nats.go copies it. It waits for room until ctx
+// ends or within has passed. fits is false if the content is too large for one message of the broker, or there is an error. After an
+// error nothing was sent.
+func (c *Conn) Send(ctx context.Context, within time.Duration, subject, reply string, buffer *[]byte) (fits bool, err error) {
+	return c.recycle(buffer, c.publish(ctx, within, subject, reply, *buffer))
+}
+
+// SendNow is Send for small messages, such as acks, which wait for nothing: the dispatcher sends most of them.
+func (c *Conn) SendNow(subject string, buffer *[]byte) (fits bool, err error) {
+	return c.recycle(buffer, c.PublishNow(subject, "", *buffer))
+}
+
+func (c *Conn) recycle(buffer *[]byte, err error) (fits bool, _ error) {
+	if cap(*buffer) <= maxPooled {
+		c.buffers.Put(buffer)
+	}
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return false, nil
+	}
+	return err == nil, err
 }
