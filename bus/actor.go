@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/callctx"
@@ -41,6 +42,13 @@ func claimsOf(ctx context.Context) claims.Claims {
 	return testcaller.ClaimsIn(ctx)
 }
 
+// tokens verifies the tokens of a connection's callers.
+type tokens struct {
+	verifier *claims.Verifier // nil accepts no token
+	own      *claims.Verifier // the same if the connection has to close it; else nil
+	warned   atomic.Bool      // that there is no verifier was logged
+}
+
 // openVerifier returns the verifier configured by the environment; nil if none is configured, or if an option sets one.
 // It needs no broker, so an invalid key set is reported even while the broker is out of reach.
 func (c *connectConfig) openVerifier(ctx context.Context, host, id string) (*claims.Verifier, error) {
@@ -58,7 +66,7 @@ func (c *connectConfig) openVerifier(ctx context.Context, host, id string) (*cla
 
 // closeVerifier closes the connection's own verifier, after the last handler has returned.
 func (c *Conn) closeVerifier() {
-	c.ownVerifier.Close()
+	c.tokens.own.Close()
 }
 
 // VerifyToken verifies a token, a bare JWT, like the services of this connection, with the key set of BUS_JWKS or
@@ -71,7 +79,7 @@ func (c *Conn) VerifyToken(ctx context.Context, token string) (claims.Claims, er
 // verify returns the claims of a token, without copying them. endpoint is the name of the called endpoint for a
 // warning, "" for none.
 func (c *Conn) verify(ctx context.Context, token, endpoint string) (claims.Claims, error) {
-	verified, err := c.verifier.Verify(ctx, token)
+	verified, err := c.tokens.verifier.Verify(ctx, token)
 	if err == nil {
 		return verified, nil
 	}
@@ -152,7 +160,7 @@ func (e *endpoint) compileClaims() (err error) {
 // warnOfMissingKeys warns once, when a caller is rejected, that every caller that has a token or needs one is rejected:
 // without keys no token can be verified. endpoint is that of the first such request, "" for none.
 func (c *Conn) warnOfMissingKeys(endpoint string) {
-	if c.verifier != nil || c.warnedNoVerifier.Swap(true) {
+	if c.tokens.verifier != nil || c.tokens.warned.Swap(true) {
 		return
 	}
 	line := c.logger.Warn()

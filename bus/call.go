@@ -126,7 +126,7 @@ func (o *clientCall) exchange() *Exchange {
 // as an error. If no instance is there, nothing is yielded.
 func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wire.Response, error] {
 	return func(yield func(*wire.Response, error) bool) {
-		c.made.Add(1)
+		c.telemetry.made.Add(1)
 		sent := *request
 		sent.Header = slices.Clip(sent.Header) // fields that are added are not seen by other ranges
 		x := sent.exchange()

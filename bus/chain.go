@@ -22,12 +22,12 @@ func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	if inner, err = c.intercepted(inner); err != nil {
 		return nil, err
 	}
-	return compose(inner, c.tracing.intercept, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, c.limitResponseSize, checkClaims(e), limitRequest(e)), nil
+	return compose(inner, c.telemetry.tracing.intercept, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, c.limitResponseSize, checkClaims(e), limitRequest(e)), nil
 }
 
 // intercepted wraps a handler in the interceptors of the connection.
 func (c *Conn) intercepted(inner CallFunc) (CallFunc, error) {
-	return surround(inner, c.interceptors, "bus.WithInterceptors")
+	return surround(inner, c.config.interceptors, "bus.WithInterceptors")
 }
 
 // controlChain returns the interceptors for a request on port 888. It refers to no connection: all connections share
@@ -62,7 +62,7 @@ func (c *Conn) clientChain() (CallFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compose(inner, addFields, c.tracing.intercept, c.observe(c.measureMade, c.logMade), answered), nil
+	return compose(inner, addFields, c.telemetry.tracing.intercept, c.observe(c.measureMade, c.logMade), answered), nil
 }
 
 // leave is the innermost handler of the client chain: it sends the call.
@@ -126,11 +126,11 @@ func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 
 // call makes a unicast call through the interceptors. [Stats] count it once, however often an interceptor calls next.
 func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, error) {
-	c.made.Add(1)
+	c.telemetry.made.Add(1)
 	x := request.exchange()
 	if err := c.calling(ctx, x); err != nil {
 		if request.unwritable {
-			c.made.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts
+			c.telemetry.made.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts
 		}
 		return nil, x.failed(err)
 	}

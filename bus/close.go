@@ -67,7 +67,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	c.client.Calls().Close()
 	c.shared.services.Leave(microService{c})
 	c.shared.local.remove(c)
-	c.tap.close()
+	c.telemetry.tap.close()
 	c.session.Drain(ctx)
 	c.broker.Barrier(ctx)
 	c.server.StopReassembling()
@@ -97,7 +97,7 @@ func (c *Conn) drain(ctx context.Context) error {
 // abandon gives up everything at once.
 func (c *Conn) abandon() {
 	c.stop()
-	c.tap.close()
+	c.telemetry.tap.close()
 	c.closeVerifier()
 	c.server.StopReassembling()
 	c.shared.local.remove(c)

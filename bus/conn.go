@@ -4,72 +4,48 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
-	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/worker"
-	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 )
 
 // Conn is one instance of a service, or a mere caller, on the bus: it has a hostname and an instance ID of its own.
 // Make one with [Connect]. All its methods are safe for concurrent use.
 type Conn struct {
-	host, id, plane      string
-	ownHost              string // of this very instance: "k3xq27abcd.calculator.example"
-	version, description string
-	baseURL              string
-	allowResponses       bool
-	unlisted             bool // it does not answer the service protocol of NATS
-	logger               zerolog.Logger
-	slogger              *slog.Logger // behind logger; nil: that is no other's
+	instance
+	config *connectConfig
+	logger zerolog.Logger
+	tokens tokens
 
-	verifier         *claims.Verifier  // nil accepts no token
-	warnedNoVerifier atomic.Bool       // the warning was logged
-	throttle         logqueue.Throttle // of the lines that others can cause as often as they like
-	ownVerifier      *claims.Verifier  // the same if it is ours to close, else nil
+	shared  *shared
+	broker  *natsconn.Conn    // of shared
+	session *natsconn.Session // our subscriptions
+	client  *client.Client
+	server  *server.Server
 
-	shared     *shared
-	broker     *natsconn.Conn    // of shared
-	session    *natsconn.Session // our subscriptions
-	client     *client.Client
-	circuit    bool               // calls stay in the process if an instance there can answer them
-	check      *shortCircuitCheck // nil outside of tests
-	maxMessage int                // bytes of a body
+	handlers *worker.Limiter // requests that it handles
+	controls *worker.Limiter // requests of the framework, which are answered however busy the handlers are
 
-	callees      *callees
-	destinations *destinations
-	untagged     table[reflect.Type, error] // by the type of arguments, or of results
-	server       *server.Server
-	events       eventSources
-	documents    documents
-	handlers     *worker.Limiter // requests that it handles
-	controls     *worker.Limiter // requests of the framework, which are answered however busy the handlers are
+	calling   CallFunc // what a call passes through
+	plans     callPlans
+	callees   *callees
+	events    eventSources
+	documents documents
+	telemetry telemetry
 
 	base context.Context    // of every handler; ends when Close gives up on them
 	stop context.CancelFunc // ends base
-
-	tracing      *tracing // nil: no spans
-	meters       *meters  // nil: no metrics but ours
-	interceptors []Interceptor
-	calling      CallFunc       // what a call passes through
-	called       metrics.Family // by host, the outcomes of our calls
-	rejected     rejectedRequests
-	tap          *tap
-	bodies       bool // interceptors want to see them
-	opened       time.Time
 
 	registering sync.Mutex // one registration at a time; protects serving
 	serving     bool       // something is registered
@@ -77,8 +53,19 @@ type Conn struct {
 	mu        sync.Mutex    // protects what stands below
 	endpoints []*endpoint   // that are registered, except those of the framework itself
 	closing   chan struct{} // of the first Close: closed when it is done
+}
 
-	made, dropped atomic.Int64
+// instance is what a connection is on the bus.
+type instance struct {
+	host, id, plane string
+	ownHost         string // of this very instance: "k3xq27abcd.calculator.example"
+	opened          time.Time
+}
+
+// callPlans are what calls have in common, worked out when the first is made.
+type callPlans struct {
+	destinations *destinations
+	untagged     table[reflect.Type, error] // by the type of arguments, or of results
 }
 
 // Connect joins the bus as host, a hostname such as "calculator.example", with a new instance ID. Several
@@ -105,13 +92,13 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 		return nil, fmt.Errorf("connect %s: %w", host, err)
 	}
 	conn := newConn(host, id, shared, config)
-	conn.ownVerifier, conn.verifier = own, cmp.Or(config.verifier, own)
-	conn.meters, err = newMeters(config.meterProvider, host)
+	conn.tokens.own, conn.tokens.verifier = own, cmp.Or(config.verifier, own)
+	conn.telemetry.meters, err = newMeters(config.meterProvider, host)
 	if err == nil {
 		conn.calling, err = conn.clientChain()
 	}
 	if err == nil {
-		err = conn.open(ctx, config)
+		err = conn.open(ctx)
 	}
 	if err != nil {
 		conn.abandon()
@@ -143,23 +130,17 @@ func plainHost(address string) string {
 
 func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 	conn := &Conn{
-		host: host, id: id, ownHost: id + "." + host, plane: config.plane,
-		version: config.version, description: config.description, baseURL: config.baseURL,
-		allowResponses: config.allowResponses, unlisted: config.unlisted,
-		logger:   config.loggerOf(host, id),
-		slogger:  config.slog,
-		shared:   shared,
-		broker:   shared.broker,
-		throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second},
-		callees:  newCallees(),
-		handlers: worker.NewLimiter(config.handlerLimit),
-		controls: worker.NewLimiter(0),
-		tap:      newTap(),
+		instance:  instance{host: host, id: id, ownHost: id + "." + host, plane: config.plane, opened: time.Now()},
+		config:    config,
+		logger:    config.loggerOf(host, id),
+		shared:    shared,
+		broker:    shared.broker,
+		callees:   newCallees(),
+		handlers:  worker.NewLimiter(config.handlerLimit),
+		controls:  worker.NewLimiter(0),
+		telemetry: telemetry{tracing: newTracing(config.tracerProvider, host, id), tap: newTap(), throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second}},
 	}
-	conn.interceptors, conn.bodies, conn.opened = config.interceptors, config.bodies, time.Now()
-	conn.tracing = newTracing(config.tracerProvider, host, id)
-	conn.destinations = newDestinations(conn)
-	conn.maxMessage = config.messageLimit
+	conn.plans.destinations = newDestinations(conn)
 	conn.base, conn.stop = context.WithCancel(context.Background())
 	conn.server = server.New(server.Config{
 		Owner: conn, Host: host, ID: id, Plane: config.plane, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
@@ -176,7 +157,7 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 }
 
 // open subscribes to everything that an instance listens to before it serves anything, and greets the others.
-func (c *Conn) open(ctx context.Context, config *connectConfig) error {
+func (c *Conn) open(ctx context.Context) error {
 	endpoints, err := controlEndpoints()
 	if err != nil {
 		return err
@@ -198,12 +179,8 @@ func (c *Conn) open(ctx context.Context, config *connectConfig) error {
 		return err
 	}
 	c.announce(ctx, "hello")
-	if config.shortCircuit {
+	if c.config.shortCircuit {
 		c.shared.local.add(c)
-		if config.checkCircuit != nil {
-			c.check = &shortCircuitCheck{payload: c.broker.MaxPayload, report: config.checkCircuit}
-		}
-		c.circuit = true
 	}
 	return nil
 }
@@ -218,7 +195,7 @@ func (c *Conn) ID() string { return c.id }
 func (c *Conn) Plane() string { return c.plane }
 
 // Version returns what [WithVersion] set.
-func (c *Conn) Version() string { return c.version }
+func (c *Conn) Version() string { return c.config.version }
 
 // Logger returns the connection's logger, which adds the fields host and id.
 func (c *Conn) Logger() zerolog.Logger { return c.logger }
@@ -260,14 +237,14 @@ func (c *Conn) Stats() Stats {
 	_, working := c.handlers.Count()
 	overflowed, _ := c.session.Dropped()
 	return Stats{
-		Calls: c.made.Load(), Rejected: c.rejected.total(), Malformed: c.dropped.Load(), UnmatchedResponses: c.client.Unmatched(),
+		Calls: c.telemetry.made.Load(), Rejected: c.telemetry.rejected.total(), Malformed: c.telemetry.dropped.Load(), UnmatchedResponses: c.client.Unmatched(),
 		SlowConsumerDropped: overflowed, Reconnects: c.broker.Reconnects(), InFlight: working,
 	}
 }
 
 // drop counts and logs a message that is not answered.
 func (c *Conn) drop(subject string, why error) {
-	c.dropped.Add(1)
+	c.telemetry.dropped.Add(1)
 	c.log(c.limitedLine(zerolog.WarnLevel, why.Error()).Str("subject", subject).Err(why), "message dropped")
 }
 
@@ -313,7 +290,7 @@ func (c *Conn) log(event *zerolog.Event, message string) { c.shared.lines.Add(ev
 // limitedLine begins a line that others can cause as often as they like: nil, which takes all fields, if many of that reason were
 // written a moment ago.
 func (c *Conn) limitedLine(level zerolog.Level, reason string) *zerolog.Event {
-	leftOut, ok := c.throttle.Admit(reason)
+	leftOut, ok := c.telemetry.throttle.Admit(reason)
 	if !ok {
 		return nil
 	}

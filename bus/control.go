@@ -21,7 +21,7 @@ type control struct{}
 // Ping returns the identity of the instance: discovery is a multicast to https://all:888/ping.
 func (control) Ping(ctx context.Context) (host, id, version string, ports []int) {
 	conn := servingConn(ctx)
-	return conn.host, conn.id, conn.version, conn.server.Router.ServedPorts()
+	return conn.host, conn.id, conn.config.version, conn.server.Router.ServedPorts()
 }
 
 // Traffic returns the calls that the instance has served and made so far.

@@ -211,10 +211,10 @@ func newDestinations(c *Conn) *destinations {
 // destinationOf returns the destination of an address. It returns an error if the address or the type of the arguments
 // is invalid.
 func (c *Conn) destinationOf(address string, arguments any) (*destination, error) {
-	if err := c.untagged.get(reflect.TypeOf(arguments), untagged); err != nil {
+	if err := c.plans.untagged.get(reflect.TypeOf(arguments), untagged); err != nil {
 		return nil, err
 	}
-	return c.destinations.find(address)
+	return c.plans.destinations.find(address)
 }
 
 // find returns the destination of an address. It returns an error if the address is invalid.

@@ -78,14 +78,14 @@ func (c *Conn) Multicast(r *http.Request) iter.Seq2[*http.Response, error] {
 func (c *Conn) fromHTTP(r *http.Request) (*clientCall, error) {
 	var body []byte
 	if r.Body != nil {
-		read, err := readBody(r, c.maxMessage)
+		read, err := readBody(r, c.config.messageLimit)
 		if err != nil {
 			return nil, err
 		}
-		if len(read) > c.maxMessage {
+		if len(read) > c.config.messageLimit {
 			return nil, newError(http.StatusRequestEntityTooLarge, ExecutedNo, nil,
 				"a body of at least %d bytes exceeds the limit of %d for messages; see bus.WithMaxMessageBytes",
-				max(int64(len(read)), r.ContentLength), c.maxMessage)
+				max(int64(len(read)), r.ContentLength), c.config.messageLimit)
 		}
 		if r.ContentLength > int64(len(read)) {
 			return nil, newError(http.StatusBadRequest, ExecutedNo, nil,

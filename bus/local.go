@@ -27,7 +27,7 @@ func (c *Conn) deliver(ctx context.Context, request *client.Outgoing) (delivered
 	switch {
 	case c.answersItself(ctx, request):
 		delivered, err = true, c.deliverToSelf(call)
-	case c.circuit:
+	case c.config.shortCircuit:
 		delivered, err = c.deliverLocally(call)
 	}
 	if request.Local = delivered; delivered || err != nil {
@@ -66,7 +66,7 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 	}
 	in := callee.newServerCall()
 	in.Address, in.Replier, in.Match = call.Address, localReplier{c}, found
-	if call.given != nil && (callee.bodies || !in.copyArgs(call.given, callee.maxMessage)) {
+	if call.given != nil && (callee.config.bodies || !in.copyArgs(call.given, callee.config.messageLimit)) {
 		if err := c.write(call); err != nil {
 			return false, err
 		}
@@ -75,10 +75,11 @@ func (c *Conn) deliverLocally(call *clientCall) (bool, error) {
 	if in.given != nil && !in.endpoint().unseen {
 		call.reusable = false // an interceptor there may answer before the handler has returned, which still uses the values
 	}
-	if c.check != nil {
+	if c.config.checkCircuit != nil {
 		call.reusable = false // its answer is checked, too
-		in.Replier = checkedReplier{in.Replier, c.check, call}
-		c.check.message(c, in, call)
+		check := &shortCircuitCheck{payload: c.broker.MaxPayload, report: c.config.checkCircuit}
+		in.Replier = checkedReplier{in.Replier, check, call}
+		check.message(c, in, call)
 	}
 	callee.server.Deliver(&in.Incoming)
 	return true, nil
@@ -181,7 +182,7 @@ type none struct{}
 // newRequest returns the request of a call, with Go values if it may stay in the process. The caller then sets
 // given.results.
 func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
-	if !c.circuit || c.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.shared.local.serves(c.plane, to.template.Address.Host) {
+	if !c.config.shortCircuit || c.config.bodies || to.template == nil || to.takesQuery() || to.hasQuery() || !c.shared.local.serves(c.plane, to.template.Address.Host) {
 		return to.request(arguments)
 	}
 	request := to.withBody(nil)
@@ -189,7 +190,7 @@ func (c *Conn) newRequest(to *destination, arguments any) (*clientCall, error) {
 		arguments = map[string]any(args)
 	}
 	request.given = unused[localValues](&c.shared.spare.givens)
-	request.given.to, request.given.arguments, request.given.limit = to, arguments, c.maxMessage
+	request.given.to, request.given.arguments, request.given.limit = to, arguments, c.config.messageLimit
 	return request, nil
 }
 
@@ -210,7 +211,7 @@ func (c *Conn) write(request *clientCall) error {
 	} else {
 		request.Header = slices.Concat(written.Header, request.Header) // fields added by the chain of calls
 	}
-	return fragment.CheckBody(request.Body, c.maxMessage)
+	return fragment.CheckBody(request.Body, c.config.messageLimit)
 }
 
 // copyArgs copies the arguments of a request for its endpoint; false if they have to travel as text.
@@ -233,7 +234,7 @@ func (in *serverCall) copyResults(out reflect.Value) bool {
 		return false
 	}
 	before := g.check.copied(g.results)
-	if !in.endpoint().mapped.GiveValues(out, g.results, g.anyCase, min(g.limit, in.conn.maxMessage)) {
+	if !in.endpoint().mapped.GiveValues(out, g.results, g.anyCase, min(g.limit, in.conn.config.messageLimit)) {
 		return false
 	}
 	if g.check != nil {

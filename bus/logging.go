@@ -83,7 +83,7 @@ func (c *Conn) logMade(x endedCall) {
 
 // logs reports whether lines of a level are written, so that no other line is built.
 func (c *Conn) logs(level zerolog.Level) bool {
-	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.slogger == nil || c.slogger.Enabled(context.Background(), slogLevel(level)))
+	return level >= c.logger.GetLevel() && level >= zerolog.GlobalLevel() && (c.config.slog == nil || c.config.slog.Enabled(context.Background(), slogLevel(level)))
 }
 
 // callFields are the fields of a log line of a call, on both sides.

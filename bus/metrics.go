@@ -23,7 +23,7 @@ import (
 
 // measureServed returns a function that counts a request of an endpoint, by caller.
 func (c *Conn) measureServed(e *endpoint) func(context.Context, endedCall) {
-	meter := c.meters.served(e)
+	meter := c.telemetry.meters.served(e)
 	return func(ctx context.Context, x endedCall) {
 		e.served.Of(x.Request.FromHost).Observe(x.took, x.status)
 		if x.status >= http.StatusBadRequest {
@@ -39,9 +39,9 @@ func (c *Conn) measureMade(ctx context.Context, x endedCall) {
 	if x.Port == subject.ControlPort {
 		return
 	}
-	host, series := c.called.Under(x.callee(x.err))
+	host, series := c.telemetry.called.Under(x.callee(x.err))
 	series.Observe(x.took, x.status)
-	c.meters.made(host, x.Exchange).record(ctx, x)
+	c.telemetry.meters.made(host, x.Exchange).record(ctx, x)
 }
 
 // callee returns the host that was called. It omits an addressed instance if an answer identifies that part of the
@@ -183,12 +183,12 @@ func (c *Conn) exposition() string {
 	instance := []metrics.Label{{Name: "host", Value: c.host}, {Name: "id", Value: c.id}}
 	with := func(labels ...metrics.Label) []metrics.Label { return append(instance[:2:2], labels...) }
 	text.Gauge("busline_info", "The instance, always 1.", 1,
-		with(metrics.Label{Name: "version", Value: c.version}, metrics.Label{Name: "plane", Value: c.plane})...)
+		with(metrics.Label{Name: "version", Value: c.config.version}, metrics.Label{Name: "plane", Value: c.plane})...)
 	text.Gauge("busline_started_seconds", "When the instance was opened, in seconds since 1970.", float64(c.opened.Unix()), instance...)
 	text.Gauge("busline_connected", "Whether the broker can be reached.", truth(c.Connected()), instance...)
 	text.Gauge("busline_healthy", "Whether the connection can do its work.", truth(c.Healthy()), instance...)
 	text.Gauge("busline_in_flight", "Requests that are handled now.", float64(stats.InFlight), instance...)
-	c.rejected.expose(text, with)
+	c.telemetry.rejected.expose(text, with)
 	text.Counter("busline_malformed_total", "Messages that were not understood.", float64(stats.Malformed), instance...)
 	text.Counter("busline_unmatched_responses_total", "Acks and responses that no caller waited for.", float64(stats.UnmatchedResponses), instance...)
 	text.Counter("busline_slow_consumer_dropped_total", "Messages that came faster than they were taken in.", float64(stats.SlowConsumerDropped), instance...)
@@ -290,7 +290,7 @@ func (c *Conn) reportTraffic() metrics.Traffic {
 			traffic.Served = append(traffic.Served, metrics.ServedCalls{Endpoint: e.Name, Path: e.Path, Port: e.Port, Caller: caller, Counts: counted[caller]})
 		}
 	}
-	called := c.called.Counts()
+	called := c.telemetry.called.Counts()
 	for _, callee := range slices.Sorted(maps.Keys(called)) {
 		traffic.Made = append(traffic.Made, metrics.MadeCalls{Callee: callee, Counts: called[callee]})
 	}
@@ -343,7 +343,7 @@ func (t *rejectedRequests) expose(text *metrics.Text, with func(...metrics.Label
 func (c *Conn) countRejected(in *serverCall, why error) *wire.Response {
 	response := c.logAndEncode(in, why)
 	if in.Address.Port != subject.ControlPort && !errors.Is(why, ErrCallerLeft) {
-		c.rejected.of(response.Status).Add(1)
+		c.telemetry.rejected.of(response.Status).Add(1)
 	}
 	return response
 }

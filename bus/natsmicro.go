@@ -17,13 +17,13 @@ type microService struct{ conn *Conn }
 func (s microService) Instance() natsmicro.Instance {
 	c := s.conn
 	return natsmicro.Instance{
-		Host: c.host, ID: c.id, Plane: c.plane, Version: c.version, Started: c.opened, Limiter: c.controls, Logger: c.logger,
+		Host: c.host, ID: c.id, Plane: c.plane, Version: c.config.version, Started: c.opened, Limiter: c.controls, Logger: c.logger,
 	}
 }
 
 // Description returns what the documents say to a caller without a token.
 func (s microService) Description() string {
-	return cmp.Or(s.conn.description, s.conn.documents.descriptionOfAll())
+	return cmp.Or(s.conn.config.description, s.conn.documents.descriptionOfAll())
 }
 
 func (s microService) IsClosing() bool { return s.conn.isClosing() }
@@ -48,7 +48,7 @@ func (s microService) Endpoints() (listed []natsmicro.Endpoint) {
 }
 
 // isListed reports whether a connection answers the protocol, where it is allowed to.
-func (c *Conn) isListed() bool { return !c.unlisted && len(c.servedEndpoints()) > 0 }
+func (c *Conn) isListed() bool { return !c.config.unlisted && len(c.servedEndpoints()) > 0 }
 
 // listedSubject is the subject of an endpoint, with a wildcard when it has several methods.
 func (c *Conn) listedSubject(e *endpoint) string {

@@ -2,8 +2,24 @@ package bus
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
+
+	"github.com/busline/busline/bus/internal/logqueue"
+	"github.com/busline/busline/bus/metrics"
 )
+
+// telemetry is what a connection counts and tells of its calls.
+type telemetry struct {
+	tracing  *tracing       // nil: no spans
+	meters   *meters        // nil: no metrics but ours
+	tap      *tap           // keeps the latest calls while a client asks for them
+	called   metrics.Family // by host, the outcomes of our calls
+	rejected rejectedRequests
+	made     atomic.Int64      // calls, events included
+	dropped  atomic.Int64      // messages that could not be received
+	throttle logqueue.Throttle // of the lines that others can cause as often as they like
+}
 
 // endedCall is an exchange that has ended. If the goroutine of its handler has exited, err is nil and the status is 500.
 type endedCall struct {

@@ -143,8 +143,8 @@ func (d *documents) render(c *Conn, port int, baseURL string, verified claims.Cl
 		return body, nil
 	}
 	service := openapi.Service{
-		Host: c.host, Port: port, Version: c.version, BaseURL: baseURL,
-		Description: cmp.Or(c.description, d.descriptionLocked(visible)),
+		Host: c.host, Port: port, Version: c.config.version, BaseURL: baseURL,
+		Description: cmp.Or(c.config.description, d.descriptionLocked(visible)),
 	}
 	for _, e := range visible {
 		service.Endpoints = append(service.Endpoints, &openapi.Described{Endpoint: e.mapped, Description: e.description, Secured: e.rule != nil})
@@ -218,8 +218,8 @@ func (d *documents) descriptionOfAll() string {
 // BaseURL returns the external address of the ingress, without a trailing slash: that of [WithBaseURL] or BUS_BASE_URL,
 // else the one that the ingress added to the request r, else http://127.0.0.1:8080.
 func (c *Conn) BaseURL(r *http.Request) string {
-	if c.baseURL != "" {
-		return c.baseURL
+	if c.config.baseURL != "" {
+		return c.config.baseURL
 	}
 	host, proto := r.Header.Get("X-Forwarded-Host"), r.Header.Get("X-Forwarded-Proto")
 	if host == "" || proto == "" {
@@ -280,7 +280,7 @@ func EventsOpenAPIOf[T any](source string, impl T, options ...SubscribeOption) (
 // OpenAPI returns the document of all endpoints that the connection serves now, including plain handlers, in the form
 // of [OpenAPIOf].
 func (c *Conn) OpenAPI() ([]byte, error) {
-	document, err := writeDocument(openapi.Service{Host: c.host, Description: c.description}, c.documents.all())
+	document, err := writeDocument(openapi.Service{Host: c.host, Description: c.config.description}, c.documents.all())
 	if err != nil {
 		return nil, fmt.Errorf("describe %s: %w", c.host, err)
 	}

@@ -47,12 +47,12 @@ func NewOperation[Arguments, Results any](conn *Conn, address string) Operation[
 	to, err := parseDestination(address)
 	if err == nil {
 		to.inQuery = inQueryOf(reflect.TypeFor[Arguments]())
-		err = conn.untagged.get(reflect.TypeFor[Arguments](), untagged)
+		err = conn.plans.untagged.get(reflect.TypeFor[Arguments](), untagged)
 	}
 	if err == nil {
 		err = to.bind(conn)
 	}
-	return Operation[Arguments, Results]{conn, to, err, conn.untagged.get(reflect.TypeFor[Results](), untagged) != nil}
+	return Operation[Arguments, Results]{conn, to, err, conn.plans.untagged.get(reflect.TypeFor[Results](), untagged) != nil}
 }
 
 // Call calls one instance. Its time limit and its errors are those of [Conn.Call].

@@ -76,7 +76,7 @@ func (c *Conn) Permissions(callees ...string) (Permissions, error) {
 	for _, each := range c.callees.sorted(named) {
 		granted.Publish = append(granted.Publish, each.publications(c.plane)...)
 	}
-	if c.allowResponses {
+	if c.config.allowResponses {
 		granted.SubscribeDeny = granted.unheard(c.plane)
 		granted.Responses = &ResponsePermission{MaxMsgs: -1, Expires: wire.MaxTimeBudget}
 	}
@@ -186,7 +186,7 @@ func (c *Conn) ownPublications() []Permission {
 		all.publication(c.plane, "POST.hello", "announcing the instance and new endpoints"),
 		all.publication(c.plane, "POST.bye", "announcing that the instance leaves"),
 	}
-	if !c.allowResponses {
+	if !c.config.allowResponses {
 		allowed = append(allowed, Permission{
 			Subject: subject.ResponsesBelow(c.plane, ""), For: "acks and responses to whoever calls",
 		})

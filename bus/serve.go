@@ -183,7 +183,7 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	c.warnOfOpenMethods(endpoints)
 	if !c.serving {
 		c.serving = true
-		if !c.unlisted {
+		if !c.config.unlisted {
 			c.shared.services.Join(ctx, microService{c})
 		}
 	}
@@ -258,7 +258,7 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 		}
 		e.route()
 		e.served = new(metrics.Family)
-		e.unseen = e.mapped.Style != restmap.Web && len(c.interceptors)+len(e.interceptors) == 0
+		e.unseen = e.mapped.Style != restmap.Web && len(c.config.interceptors)+len(e.interceptors) == 0
 		if e.chain, err = c.serverChain(e); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}

@@ -66,7 +66,7 @@ func newTap() *tap { return &tap{closed: make(chan struct{})} }
 // tapEnded keeps a call while a caller taps. It leaves out a call that was made here if an instance has answered: that instance
 // reports it.
 func (c *Conn) tapEnded(x endedCall) {
-	if c.tap.until.Load() == 0 || x.Side == ClientSide && x.answered(x.err) {
+	if c.telemetry.tap.until.Load() == 0 || x.Side == ClientSide && x.answered(x.err) {
 		return
 	}
 	record := callRecord{
@@ -80,7 +80,7 @@ func (c *Conn) tapEnded(x endedCall) {
 	case x.err != nil:
 		record.ToID = asError(x.err).ID // of the instance that took the call
 	}
-	c.tap.keep(record)
+	c.telemetry.tap.keep(record)
 }
 
 // answered reports whether an instance has answered a call that was made here. A 404 or 405 that this instance made itself, because
@@ -152,7 +152,7 @@ func (t *tap) close() {
 // kept while a caller reads, the latest 4096; missed is how many calls from number after on were dropped.
 func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls []callRecord, next, missed int64, err error) {
 	conn := servingConn(ctx)
-	t := conn.tap
+	t := conn.telemetry.tap
 	calls, next, missed, news := t.read(after)
 	if after < 0 || len(calls) > 0 || missed > 0 || wait <= 0 {
 		return calls, next, missed, nil
