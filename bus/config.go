@@ -30,7 +30,7 @@ type connectConfig struct {
 	description    string
 	baseURL        string
 	shortCircuit   bool
-	circuitFault   error       // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
+	circuitErr   error       // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
 	checkCircuit   func(error) // receives differences between the transports; nil: no check
 	handlerLimit   int
 	messageLimit   int // bytes
@@ -81,12 +81,12 @@ func newConnectConfig(options []ConnectOption) (*connectConfig, error) {
 
 // environmentConfig returns the defaults, overridden by the environment.
 func environmentConfig() *connectConfig {
-	shortCircuit, circuitFault := environmentCircuit()
+	shortCircuit, circuitErr := environmentCircuit()
 	return &connectConfig{
 		plane:        cmp.Or(os.Getenv("BUS_PLANE"), defaultPlane),
 		baseURL:      strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
 		shortCircuit: shortCircuit,
-		circuitFault: circuitFault,
+		circuitErr: circuitErr,
 		handlerLimit: defaultHandlerLimit,
 		messageLimit: fragment.DefaultMessageLimit,
 		ackWait:      defaultAckWait,
@@ -121,8 +121,8 @@ func (c *connectConfig) validate() error {
 	if len(c.errs) > 0 {
 		return errors.Join(c.errs...)
 	}
-	if c.circuitFault != nil {
-		return c.circuitFault
+	if c.circuitErr != nil {
+		return c.circuitErr
 	}
 	if err := subject.CheckPlane(c.plane); err != nil {
 		return fmt.Errorf("plane %q (BUS_PLANE or bus.WithPlane): %w", c.plane, err)

@@ -167,7 +167,7 @@ func (c *Conn) open(ctx context.Context) error {
 		{Subject: c.client.ResponseSubject(), Receive: c.client.Receive, Answers: true, Pattern: responses, For: "acks and responses to its calls"},
 		{
 			Subject: c.client.ResponseSubject() + "." + anyLabel, Receive: c.client.ReceiveBelow, Answers: true,
-			Pattern: responses + "." + anyLabel, For: "notices that nobody subscribes, answers by allow_responses",
+			Pattern: responses + "." + anyLabel, For: "notices that no instance subscribes, answers by allow_responses",
 		},
 		{
 			Subject: subject.Instance(c.plane, c.host, c.id), Receive: c.server.ReceiverOfInstance(),
@@ -272,7 +272,7 @@ func (c *Conn) Healthy() bool {
 // connMember is a connection as its session calls it.
 type connMember struct{ *Conn }
 
-// Expects returns false: every denial is a fault.
+// Expects returns false: every denial is an error.
 func (connMember) Expects(natsconn.Violation) bool { return false }
 
 // PublishDenied ends the calls to a subject.

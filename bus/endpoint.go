@@ -62,7 +62,7 @@ type endpointConfig struct {
 
 func newEndpointConfig() endpointConfig { return endpointConfig{port: subject.PublicPort, queue: true} }
 
-// Faults of claims at one level, of which the last would count and the others go unnoticed.
+// Errors for options of claims at one level that contradict each other: only the last one would count.
 var (
 	errClaimsTwice     = errors.New(`bus.RequireClaims twice in one place: join both expressions in one, bus.RequireClaims("(…) and (…)")`)
 	errClaimsAndPublic = errors.New("bus.RequireClaims beside bus.AllowAnonymous in one place: leave one of them out")

@@ -62,7 +62,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 	}{
 		"a name":           {to(ordersHost, notOn{}), `method Online: is not an event handler: rename it to OnOnline, or leave it out with bus.ExcludeMethods("Online")`},
 		"a web endpoint":   {to(ordersHost, webEvent{}), "method OnWeb: is a web endpoint"},
-		"a result":         {to(ordersHost, answering{}), "method OnAsked: returns answer, which nobody would receive: return only an error"},
+		"a result":         {to(ordersHost, answering{}), "method OnAsked: returns answer, which no caller receives: return only an error"},
 		"no error":         {to(ordersHost, silent{}), "method OnSilence: returns no error"},
 		"REST":             {to(ordersHost, restful{}), "method OnREST: ends in REST"},
 		"all":              {to("all", &onlyOrdered{}), `the host "all" has no events`},

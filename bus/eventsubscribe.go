@@ -128,7 +128,7 @@ func checkEventMethod(method *reflectapi.Method, chosen restmap.MethodOptions) e
 	case method.Kind == reflectapi.Web:
 		return errors.New("is a web endpoint: make it a function, such as OnOrdered(ctx context.Context, id int) error")
 	case len(method.Results) > 0:
-		return fmt.Errorf("returns %s, which nobody would receive: return only an error", method.Results[0].Name)
+		return fmt.Errorf("returns %s, which no caller receives: return only an error", method.Results[0].Name)
 	case !method.ReturnsError:
 		return errors.New("returns no error, so it cannot report a failure: add an error as its result")
 	case method.Route != "":

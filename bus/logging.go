@@ -44,7 +44,7 @@ func (c *Conn) logServed(x endedCall) {
 // levelOf returns the level at which a failed request is logged.
 func (in *serverCall) levelOf(failed *Error) zerolog.Level {
 	switch {
-	case in.isFault(failed):
+	case in.isUnexpected(failed):
 		return zerolog.ErrorLevel
 	case in.IsFound() && in.Endpoint.Source != "":
 		return zerolog.WarnLevel // an event: its publisher does not get the error
@@ -53,8 +53,8 @@ func (in *serverCall) levelOf(failed *Error) zerolog.Level {
 	}
 }
 
-// isFault reports whether a failure is unexpected, so that the log has to have its reason.
-func (in *serverCall) isFault(failed *Error) bool {
+// isUnexpected reports whether a failure is unexpected, so that the log has to have its reason.
+func (in *serverCall) isUnexpected(failed *Error) bool {
 	switch {
 	case !failed.isInternal(), errors.Is(failed, errAborted):
 		return false

@@ -112,7 +112,7 @@ func WithBaseURL(url string) ConnectOption {
 // WithoutShortCircuit sends every call over the broker, including calls to an instance in the same process. Default: a
 // call to an instance in the same process stays in the process, unless BUS_SHORT_CIRCUIT is 0.
 func WithoutShortCircuit() ConnectOption {
-	return func(c *connectConfig) { c.shortCircuit, c.circuitFault = false, nil }
+	return func(c *connectConfig) { c.shortCircuit, c.circuitErr = false, nil }
 }
 
 // WithVerifier sets the verifier of tokens. The caller closes the verifier after the connection. nil stands for the

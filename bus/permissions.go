@@ -188,7 +188,7 @@ func (c *Conn) ownPublications() []Permission {
 	}
 	if !c.config.allowResponses {
 		allowed = append(allowed, Permission{
-			Subject: subject.ResponsesBelow(c.plane, ""), For: "acks and responses to whoever calls",
+			Subject: subject.ResponsesBelow(c.plane, ""), For: "acks and responses to callers",
 		})
 		if c.isListed() {
 			allowed = append(allowed, Permission{Subject: nats.InboxPrefix + anyRest, For: forServiceProtocol + ", the answers"})

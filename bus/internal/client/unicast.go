@@ -31,7 +31,7 @@ func (e leftError) Error() string {
 		"it has left, or does not subscribe to its instance subject"
 }
 
-// Call makes one unicast call, and returns the response, or an error that says whether the request may have been executed.
+// Call makes one unicast call, and returns the response, or an error that tells whether the request may have run.
 func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, error) {
 	if err := c.begin(ctx); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (b *backoff) restart(left Peer) {
 	}
 }
 
-// pause waits before the next attempt, and reports whether there is one. known says whether the host has answered before.
+// pause waits before the next attempt, and reports whether there is one. known reports whether the host has answered before.
 func (b *backoff) pause(ctx context.Context, known bool, ends time.Time) bool {
 	pause := min(b.next, time.Until(b.until))
 	if !b.tried.IsZero() && !known || pause <= 0 || time.Until(ends) < pause {

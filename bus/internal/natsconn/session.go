@@ -46,7 +46,7 @@ func (s *Subscription) subscribe(on *nats.Conn) (err error) {
 
 // Member is the owner of a session. Its methods are called on goroutines of nats.go and of the dispatcher, and must not block.
 type Member interface {
-	// Expects reports whether a violation is no fault, but how the broker was set up.
+	// Expects reports whether a violation is no error, but how the broker was set up.
 	Expects(Violation) bool
 	// PublishDenied is called when the broker refuses messages to a subject, of any session.
 	PublishDenied(subject string)
