@@ -103,7 +103,7 @@ func (r localReplier) Reply(to *server.Incoming, _ *wire.ResponseHead, response 
 	return nil
 }
 
-// localRegistry holds the instances of this process that can be reached over a link's short circuit.
+// localRegistry holds the instances of this process that can be reached over the short circuit of a broker connection.
 type localRegistry struct {
 	mu        sync.RWMutex // protects instances
 	instances map[localHost][]*Conn

@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Queue writes the log lines of a link, and of the connections that share it, on a goroutine of its own: a log writer that is
+// Queue writes the log lines of a broker connection, and of the connections that share it, on a goroutine of its own: a log writer that is
 // slow, blocks or panics holds up neither the messages that come in nor Close. That goroutine runs only while there are lines.
 type Queue struct {
 	mu      sync.Mutex // protects all below
