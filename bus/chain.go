@@ -22,7 +22,7 @@ func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	if inner, err = c.intercepted(inner); err != nil {
 		return nil, err
 	}
-	return compose(inner, c.telemetry.tracing.intercept, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, c.limitResponseSize, checkClaims(e), limitRequest(e)), nil
+	return compose(inner, c.telemetry.tracing.intercept, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, limitResponse, checkClaims(e), limitRequest(e)), nil
 }
 
 // intercepted wraps a handler in the interceptors of the connection.
@@ -32,7 +32,7 @@ func (c *Conn) intercepted(inner CallFunc) (CallFunc, error) {
 
 // controlChain returns the interceptors for a request on port 888. It refers to no connection: all connections share
 // these endpoints.
-func controlChain(e *endpoint) CallFunc { return compose(e.serve, checkClaims(e), limitRequest(e)) }
+func controlChain(e *endpoint) CallFunc { return compose(e.serve, limitResponse, checkClaims(e), limitRequest(e)) }
 
 // serve is the innermost handler of the server chain. While it runs, x.crashed is set: deferred functions around it see
 // that it has not returned.

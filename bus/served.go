@@ -73,7 +73,11 @@ func (s service) Serve(received *server.Incoming) *wire.Response {
 	x := &in.seen
 	x.began, x.Endpoint = in.Began, &in.endpoint().Endpoint
 	if err := in.endpoint().chain(&in.Handler, x); err != nil {
-		return s.conn.completeError(in, x.failed(err)).response()
+		response := s.conn.completeError(in, x.failed(err)).response()
+		if tooLarge := s.conn.server.LimitResponse(response); tooLarge != nil { // its details are
+			return s.Unsendable(received, tooLarge)
+		}
+		return response
 	}
 	return x.Response
 }
@@ -175,13 +179,13 @@ func notFoundError(address subject.Address, methods []string) *Error {
 	return refused
 }
 
-// limitResponseSize is the [Interceptor] that makes an error of a response that is too large, as those that stand around have to see it as
-// its caller does.
-func (c *Conn) limitResponseSize(next CallFunc) CallFunc {
+// limitResponse is the [Interceptor] that makes an error of a response that is too large, so that the interceptors around it see what the
+// caller gets. It is the only place that looks.
+func limitResponse(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		err := next(ctx, x)
 		if err == nil && x.Response != nil {
-			if tooLarge := c.server.LimitResponse(x.Response); tooLarge != nil {
+			if tooLarge := x.in.conn.server.LimitResponse(x.Response); tooLarge != nil {
 				return cannotBeSent(tooLarge)
 			}
 		}

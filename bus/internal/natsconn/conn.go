@@ -1,7 +1,7 @@
 // Package natsconn is one broker connection that heals, and the subscriptions on it.
 //
 // [Dial] makes a [Conn]: a connection to NATS that is replaced when the broker closes it for good. Each user of the Conn opens a
-// [Session], which holds his subscriptions, makes them again on another connection, and finds out which ones the broker denies. One
+// [Session], which holds its subscriptions, makes them again on another connection, and finds out which ones the broker denies. One
 // goroutine, the dispatcher, takes what arrives for all sessions and hands each message to the [Receiver] of its subscription.
 package natsconn
 

@@ -58,9 +58,6 @@ func (s *Server) reply(in *Incoming, response *wire.Response) error {
 	if in.IsFound() {
 		response.Queue = s.queueName(in.Endpoint)
 	}
-	if err := s.LimitResponse(response); err != nil {
-		return err
-	}
 	return in.Replier.Reply(in, s.headOf(in, response), response)
 }
 
