@@ -43,12 +43,12 @@ type Executed int
 
 const (
 	// ExecutedUnknown means that the request was sent and no answer came: a handler may have run, or may still run.
-	ExecutedUnknown = Executed(status.ExecutedUnknown)
+	ExecutedUnknown Executed = iota
 	// ExecutedNo means that no handler has received the request: it was not sent, it reached no instance, or it was
 	// rejected before the handler. Calling again is safe.
-	ExecutedNo = Executed(status.ExecutedNo)
+	ExecutedNo
 	// ExecutedYes means that a handler ran and answered with this error.
-	ExecutedYes = Executed(status.ExecutedYes)
+	ExecutedYes
 )
 
 // String returns "unknown", "no" or "yes".

@@ -36,3 +36,16 @@ func TestError_OfInternalPackage(t *testing.T) {
 		}
 	}
 }
+
+// TestExecuted_Values holds that the packages below this one number the values alike.
+func TestExecuted_Values(t *testing.T) {
+	t.Parallel()
+	for below, want := range map[internalstatus.Executed]bus.Executed{
+		internalstatus.ExecutedUnknown: bus.ExecutedUnknown, internalstatus.ExecutedNo: bus.ExecutedNo, internalstatus.ExecutedYes: bus.ExecutedYes,
+	} {
+		failed, _ := errors.AsType[*bus.Error](bus.ErrorWithDetails(&internalstatus.Error{Status: 503, Executed: below}, "", nil))
+		if failed == nil || failed.Executed != want {
+			t.Errorf("%d becomes %v, want %v", below, failed, want)
+		}
+	}
+}
