@@ -32,7 +32,9 @@ func (c *Conn) intercepted(inner CallFunc) (CallFunc, error) {
 
 // controlChain returns the interceptors for a request on port 888. It refers to no connection: all connections share
 // these endpoints.
-func controlChain(e *endpoint) CallFunc { return compose(e.serve, limitResponse, checkClaims(e), limitRequest(e)) }
+func controlChain(e *endpoint) CallFunc {
+	return compose(e.serve, limitResponse, checkClaims(e), limitRequest(e))
+}
 
 // serve is the innermost handler of the server chain. While it runs, x.crashed is set: deferred functions around it see
 // that it has not returned.

@@ -30,7 +30,7 @@ type connectConfig struct {
 	description    string
 	baseURL        string
 	shortCircuit   bool
-	circuitErr   error       // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
+	circuitErr     error       // an invalid BUS_SHORT_CIRCUIT; nil if an option overrides it
 	checkCircuit   func(error) // receives differences between the transports; nil: no check
 	handlerLimit   int
 	messageLimit   int // bytes
@@ -86,7 +86,7 @@ func environmentConfig() *connectConfig {
 		plane:        cmp.Or(os.Getenv("BUS_PLANE"), defaultPlane),
 		baseURL:      strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
 		shortCircuit: shortCircuit,
-		circuitErr: circuitErr,
+		circuitErr:   circuitErr,
 		handlerLimit: defaultHandlerLimit,
 		messageLimit: fragment.DefaultMessageLimit,
 		ackWait:      defaultAckWait,
