@@ -24,12 +24,12 @@ func FuzzRouter(f *testing.F) {
 			line = strings.TrimSuffix(line, "\n")
 			verb, pattern, _ := strings.Cut(line, " ")
 			if verb == "" || strings.Contains(pattern, "%") || routes.Add(verb, pattern) != nil {
-				continue // not a route, or one that another one stands for
+				continue // not a route, or a conflict
 			}
 			known = append(known, line)
 		}
 		if strings.Contains(path, "%") || !strings.HasPrefix(path, "/") {
-			return // escapes are the business of bus/subject
+			return // bus/subject tests escapes
 		}
 		got, _ := routes.Find(method, path)
 		if want := oracle(known, method, path); got != want {
@@ -71,7 +71,7 @@ func matches(pattern, path []string) bool {
 	return len(pattern) == len(path)
 }
 
-// ranks says how specific a route is: less is more.
+// ranks returns how specific a route is: less is more specific.
 func ranks(route, method string) []int {
 	verb, pattern, _ := strings.Cut(route, " ")
 	var ranked []int
@@ -89,7 +89,7 @@ func ranks(route, method string) []int {
 	return append(ranked, cmp.Or(byVerb, 0))
 }
 
-func TestRouterMethods(t *testing.T) {
+func TestRouter_Methods(t *testing.T) {
 	t.Parallel()
 	routes := newTable()
 	for _, route := range []string{"GET /products/{id}", "PUT /products/{id}", "POST /products/search", "* /any/{rest+}"} {
@@ -112,12 +112,12 @@ func TestRouterMethods(t *testing.T) {
 	}
 }
 
-// table is a router, routes in, the one that answers out.
+// table is a router of web endpoints on one port.
 type table struct{ router *server.Router }
 
 func newTable() *table { return &table{server.NewRouter()} }
 
-// Add takes in a route on port 443.
+// Add adds a route on port 443.
 func (t *table) Add(method, path string) error {
 	mapped, err := restmap.Handler(method, path)
 	if err != nil {
