@@ -161,7 +161,7 @@ func (s *fakeService) Reject(in *server.Incoming, err error) *wire.Response {
 	return s.Encode(in, err)
 }
 
-func (s *fakeService) Unsendable(in *server.Incoming, err error) *wire.Response {
+func (*fakeService) Unsendable(*server.Incoming, error) *wire.Response {
 	return &wire.Response{Status: http.StatusInternalServerError, Body: []byte("unsendable")}
 }
 
