@@ -309,30 +309,6 @@ func countRefused(told []string) (refused int) {
 	return refused
 }
 
-// TestManySendersTogether holds that they share the memory of a connection.
-func TestManySendersTogether(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bubble) {
-		const limit = 64 << 10
-		callee := b.connect("bytes.example", bus.WithMaxMessageBytes(limit))
-		handleBytes(t, callee)
-		s := newSender(t, b.world, callee)
-		for i := range 100 {
-			part := s.part(1, 3, strings.Repeat("b", limit/2))
-			part.FromHost = fmt.Sprintf("sender%d.example", i)
-			s.send(part)
-		}
-		synctest.Wait()
-		if held := bus.HeldByParts(callee); held > 16*limit || held < 15*limit {
-			t.Errorf("all senders hold %d bytes, %d are allowed", held, 16*limit)
-		}
-		if err := callee.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		checkNothingLeft(t, callee)
-	})
-}
-
 // TestACancelledHalfIsFreed calls off a request of which a part has come.
 func TestACancelledHalfIsFreed(t *testing.T) {
 	t.Parallel()

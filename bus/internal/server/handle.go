@@ -12,19 +12,19 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Start makes the context of the handler of an admitted request, and notes the request for [Server.Cancel]. The context ends with the time
-// budget, or sooner when the caller leaves.
+// Start makes the context of the handler of an admitted request, and registers the request for [Server.Cancel]. The context ends at the end
+// of the time budget of the request or of the endpoint, or when the caller cancels.
 func (s *Server) Start(in *Incoming) {
 	budget := in.Request.TimeBudget
-	if longest := in.Endpoint.TimeBudget; longest > 0 {
-		budget = min(budget, longest)
+	if limit := in.Endpoint.TimeBudget; limit > 0 {
+		budget = min(budget, limit)
 	}
 	in.Began, in.server = time.Now(), s
 	in.Handler.Owner, in.Handler.Base, in.Handler.Request, in.Handler.Ends = s.Owner, s.Base, in.Request, in.Began.Add(budget)
 	s.Inflight.add(in.Escaping, in.Endpoint.Port)
 }
 
-// Do handles a request that was admitted. It is for [worker.Job].
+// Do handles an admitted request. queued reports whether the request waited in a backlog. It is for [worker.Job].
 func (in *Incoming) Do(queued bool) {
 	in.queued = queued
 	s := in.server
@@ -34,7 +34,7 @@ func (in *Incoming) Do(queued bool) {
 	s.Service.Free(in)
 }
 
-// Urgent reports whether the framework itself asks: such a request does not wait for handlers.
+// Urgent reports whether the request is one of the framework, which does not wait for handlers. It is for [worker.Job].
 func (in *Incoming) Urgent() bool { return in.Endpoint.Port == subject.ControlPort }
 
 func (s *Server) limiterFor(e *Endpoint) *worker.Limiter {
@@ -44,7 +44,7 @@ func (s *Server) limiterFor(e *Endpoint) *worker.Limiter {
 	return s.Handlers
 }
 
-// handle runs the handler and answers, whatever the handler does: return, panic, or exit its goroutine.
+// handle runs the handler and answers, whether the handler returns, panics or exits its goroutine.
 func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 	var response *wire.Response // nil: the handler did not return
 	defer func() {
@@ -57,8 +57,8 @@ func (s *Server) handle(in *Incoming, slots *worker.Limiter) {
 		s.awaitBroker(in)
 		s.respond(in, response)
 	}()
-	if why := in.expired(); why != nil {
-		response = s.Service.Reject(in, why)
+	if err := in.expired(); err != nil {
+		response = s.Service.Reject(in, err)
 		return
 	}
 	in.joinFragments()
@@ -78,13 +78,13 @@ func (in *Incoming) release(slots *worker.Limiter) {
 	}
 }
 
-// expired returns why a queued request is not handled: its caller does not wait for an answer any more. An instance that has too much to
-// do would otherwise work in vain, and have even less time for the others. No caller waits for an event, so an event is handled.
+// expired returns an error for a queued request whose caller does not wait any more: an overloaded instance has no time for it. An event is
+// handled, as its publisher does not wait for a response.
 func (in *Incoming) expired() error {
 	switch {
 	case !in.queued || in.Endpoint.Source != "":
 		return nil
-	case time.Since(in.Began) >= in.Request.TimeBudget: // not the end of the context, which may be that of the endpoint
+	case time.Since(in.Began) >= in.Request.TimeBudget: // not the end of the context: the caller does not know the endpoint's limit
 		return status.Errorf(http.StatusGatewayTimeout, status.ExecutedNo, status.ErrTimeout, "the time budget was spent while the request waited for its turn")
 	case in.Handler.CallerLeft():
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrCallerLeft, "the caller left while the request waited for its turn")
@@ -93,12 +93,11 @@ func (in *Incoming) expired() error {
 	}
 }
 
-// Inflight holds the requests whose handlers run, of all connections on a broker connection, to be found when their callers leave. A
-// cancel for any other request has no effect.
-type Inflight struct{ shards [16]inflightShard } // by the last byte of the message id, so that requests do not wait for each other
+// Inflight holds the admitted requests of all connections that share a broker connection, so that a cancel finds its request. A cancel of
+// any other request has no effect. Inflight is safe for concurrent use.
+type Inflight struct{ shards [16]inflightShard } // by the last byte of the message id, for less contention
 
-// inflightShard is searched only when a caller leaves, which is rare. Each request knows its index, so adding and
-// removing need no search.
+// inflightShard is a list, as searches are rare: only a cancel needs one. Each request has its index, so adding and removing need none.
 type inflightShard struct {
 	mu       sync.Mutex // protects requests, and their place fields
 	requests []*Escaping
@@ -114,47 +113,48 @@ func (r *Inflight) shard(msgID string) *inflightShard {
 // noPlace is the place of a request that is not in a shard.
 const noPlace = -1
 
-// add adds a request, unless it is one of the framework.
+// add adds a request, unless it is a request of the framework.
 func (r *Inflight) add(s *Escaping, port int) {
 	s.place = noPlace
 	if port == subject.ControlPort {
 		return
 	}
-	at := r.shard(s.Read.MsgID)
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	s.place = len(at.requests)
-	at.requests = append(at.requests, s)
+	shard := r.shard(s.Read.MsgID)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	s.place = len(shard.requests)
+	shard.requests = append(shard.requests, s)
 }
 
-// remove removes a request that has ended, and ends its context.
+// remove ends the context of a request, and removes the request.
 func (r *Inflight) remove(s *Escaping) {
 	s.Handler.End(context.Canceled, true)
-	at := r.shard(s.Read.MsgID)
-	at.mu.Lock()
-	defer at.mu.Unlock()
+	shard := r.shard(s.Read.MsgID)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
 	if s.place == noPlace {
 		return
 	}
-	last := len(at.requests) - 1
-	moved := at.requests[last]
-	at.requests[s.place], moved.place = moved, s.place
-	at.requests[last] = nil // so that it can be collected
-	at.requests = at.requests[:last]
+	last := len(shard.requests) - 1
+	moved := shard.requests[last]
+	shard.requests[s.place], moved.place = moved, s.place
+	shard.requests[last] = nil // for the garbage collector
+	shard.requests = shard.requests[:last]
 }
 
-// cancel ends the context of a running handler of an instance.
+// cancel ends the context of a request of a connection.
 func (r *Inflight) cancel(owner any, key RequestKey) {
-	at := r.shard(key.MsgID)
-	if found := at.find(owner, key); found != nil {
+	shard := r.shard(key.MsgID)
+	if found := shard.find(owner, key); found != nil {
 		found.Handler.End(status.ErrCallerLeft, false)
 	}
 }
 
-func (at *inflightShard) find(owner any, key RequestKey) *Escaping {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	for _, each := range at.requests {
+// find returns a request of a connection, nil if there is none.
+func (shard *inflightShard) find(owner any, key RequestKey) *Escaping {
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	for _, each := range shard.requests {
 		if each.Handler.Owner == owner && each.Read.MsgID == key.MsgID && KeyOf(&each.Read) == key {
 			return each
 		}
@@ -162,17 +162,17 @@ func (at *inflightShard) find(owner any, key RequestKey) *Escaping {
 	return nil
 }
 
-// Count returns how many requests of a connection could be cancelled.
+// Count returns the number of requests of a connection.
 func (r *Inflight) Count(owner any) (count int) {
 	for i := range r.shards {
-		at := &r.shards[i]
-		at.mu.Lock()
-		for _, each := range at.requests {
+		shard := &r.shards[i]
+		shard.mu.Lock()
+		for _, each := range shard.requests {
 			if each.Handler.Owner == owner {
 				count++
 			}
 		}
-		at.mu.Unlock()
+		shard.mu.Unlock()
 	}
 	return count
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"net/http"
 	"sync"
 	"time"
@@ -16,114 +15,116 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// unfinished are the requests of which parts are still to come. Only who sent the first part of one can add to it.
+// reassemblies are the requests that lack fragments. Only the sender of the first fragment of a request can add others: see [RequestKey].
+// It is safe for concurrent use.
 type reassemblies struct {
 	server *Server
 	memory *fragment.Memory
 	limit  int // of a body, in bytes
 
-	mu       sync.Mutex // protects all below
+	mu       sync.Mutex // protects all below, and the requests themselves
 	requests map[RequestKey]*partialRequest
-	stalest  *list.List       // of *partialRequest; the one whose last part came first is in front
-	evicted  []*Incoming      // to be refused once the lock is free
-	refused  rejectedRequests // which hold no memory of their own
+	oldest   *list.List       // of *partialRequest; the front is the request whose last fragment arrived first
+	evicted  []*Incoming      // requests to be rejected once mu is unlocked
+	rejected rejectedRequests // hold no memory
 	closed   bool
 }
 
-// partWait is how long a request may go on without its next part.
-const partWait = 10 * time.Second
+// fragmentWait is the longest time between two fragments of a request.
+const fragmentWait = 10 * time.Second
 
-// partialRequest is one of them. What protects unfinished protects it.
+// partialRequest is a request that lacks fragments. The lock of [reassemblies] protects it.
 type partialRequest struct {
-	parts   *fragment.Reassembly
-	in      *Incoming // the first part
-	subject string    // to which the others are published
-	held    fragment.Reservation
-	begun   time.Time
-	abandon *time.Timer   // at the end of the time budget, or when no part has come for partWait
-	place   *list.Element // in stalest
+	fragments *fragment.Reassembly
+	in        *Incoming // the first fragment
+	subject   string    // the subject of the other fragments
+	held      fragment.Reservation
+	begun     time.Time     // when the first fragment arrived
+	timer     *time.Timer   // fires at the end of the time budget, or fragmentWait after the last fragment
+	element   *list.Element // in oldest
 }
 
 func newReassemblies(s *Server, limit int) *reassemblies {
 	return &reassemblies{
 		server: s, memory: fragment.NewMemory(limit), limit: limit, requests: make(map[RequestKey]*partialRequest),
-		stalest: list.New(), refused: newRefusedParts(),
+		oldest: list.New(), rejected: newRejectedRequests(),
 	}
 }
 
-// begin keeps the first part of a request. One that is refused, here or before, leaves nothing but a note of a few bytes.
+// begin stores the first fragment of a request, unless there is already a reason why the request is rejected. It returns the reason for a
+// rejection. A rejected request leaves only a note of a few bytes.
 func (u *reassemblies) begin(in *Incoming, why error) error {
-	defer u.refuseEvicted()
-	there := in.Address
-	there.Host = u.server.ownHost
-	published, err := there.Subject(u.server.Plane)
+	defer u.rejectEvicted()
+	instance := in.Address
+	instance.Host = u.server.ownHost
+	published, err := instance.Subject(u.server.Plane)
 	if why == nil {
 		why = err
 	}
 	if why == nil {
-		why = u.beginGood(in, published)
+		why = u.beginValid(in, published)
 	}
 	if why != nil && err == nil && in.Request.TimeBudget > 0 {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		u.refused.add(rejectedKey{KeyOf(in.Request), published}, time.Now().Add(in.Request.TimeBudget))
+		u.rejected.add(rejectedKey{KeyOf(in.Request), published}, time.Now().Add(in.Request.TimeBudget))
 	}
 	return why
 }
 
-func (u *reassemblies) beginGood(in *Incoming, published string) error {
+func (u *reassemblies) beginValid(in *Incoming, published string) error {
 	if err := u.server.Service.CheckToken(in.Request, in.Endpoint); err != nil {
 		return err
 	}
-	parts, err := fragment.NewReassembly(in.Request.Fragment, in.Request.Body, min(u.limit, in.Endpoint.BodyLimit))
+	fragments, err := fragment.NewReassembly(in.Request.Fragment, in.Request.Body, min(u.limit, in.Endpoint.BodyLimit))
 	if err != nil {
 		return err
 	}
-	size := 2*in.Size - len(in.Request.Body) // the head is there twice
-	return u.keep(in, &partialRequest{parts: parts, in: in, subject: published, begun: time.Now()}, size)
+	size := 2*in.Size - len(in.Request.Body) // the head is in memory twice: as it was received, and parsed
+	return u.insert(in, &partialRequest{fragments: fragments, in: in, subject: published, begun: time.Now()}, size)
 }
 
-// keep notes down what has come of a request, and asks for the memory that it takes.
-func (u *reassemblies) keep(first *Incoming, kept *partialRequest, size int) error {
-	name := KeyOf(first.Request)
+// insert adds a partial request, and reserves the memory that it takes.
+func (u *reassemblies) insert(first *Incoming, partial *partialRequest, size int) error {
+	key := KeyOf(first.Request)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
 	case u.closed:
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the instance is closing")
-	case u.requests[name] != nil || u.refused.has(rejectedKey{name, kept.subject}):
-		u.server.Service.Dropped(kept.subject, fragment.ErrRepeated)
+	case u.requests[key] != nil || u.rejected.has(rejectedKey{key, partial.subject}):
+		u.server.Service.Dropped(partial.subject, fragment.ErrRepeated)
 		return nil
 	}
-	kept.held = u.memory.Reserve(name.ID + "." + name.Host)
-	if err := u.growLocked(kept, max(size+fragment.RequestCost, u.memory.LeastReservation())); err != nil {
+	partial.held = u.memory.Reserve(key.ID + "." + key.Host)
+	if err := u.growLocked(partial, max(size+fragment.RequestCost, u.memory.LeastReservation())); err != nil {
 		return err
 	}
-	kept.place = u.stalest.PushBack(kept)
-	kept.abandon = time.AfterFunc(wire.MaxTimeBudget, func() { u.expire(name, kept) }) // see acked
-	u.requests[name], first.kept = kept, kept
+	partial.element = u.oldest.PushBack(partial)
+	partial.timer = time.AfterFunc(wire.MaxTimeBudget, func() { u.expire(key, partial) }) // see acked
+	u.requests[key], first.partial = partial, partial
 	return nil
 }
 
-// growLocked asks for memory. If only the bound of all senders is in the way, the requests that have waited longest for their
-// next part make room: a sender that goes on sending has its parts come before those of all others wait for less.
-func (u *reassemblies) growLocked(kept *partialRequest, bytes int) error {
+// growLocked reserves memory. If all senders together hold too much, it evicts the requests that have waited longest for their next
+// fragment, so that requests whose fragments keep arriving survive.
+func (u *reassemblies) growLocked(partial *partialRequest, bytes int) error {
 	for {
-		err := kept.held.Grow(bytes)
+		err := partial.held.Grow(bytes)
 		if !errors.Is(err, fragment.ErrMemoryFull) {
 			return err
 		}
-		front := u.stalest.Front()
-		if front == nil || front == kept.place {
+		front := u.oldest.Front()
+		if front == nil || front == partial.element {
 			return err
 		}
-		oldest, _ := front.Value.(*partialRequest)
-		u.evicted = append(u.evicted, u.refuseLocked(oldest))
+		evicted, _ := front.Value.(*partialRequest)
+		u.evicted = append(u.evicted, u.rejectLocked(evicted))
 	}
 }
 
-// refuseEvicted answers the requests that have made room.
-func (u *reassemblies) refuseEvicted() {
+// rejectEvicted answers the evicted requests. mu is not held.
+func (u *reassemblies) rejectEvicted() {
 	u.mu.Lock()
 	evicted := u.evicted
 	u.evicted = nil
@@ -133,42 +134,42 @@ func (u *reassemblies) refuseEvicted() {
 	}
 }
 
-// acked begins the time of a request whose first part was acked, and has its token verified: it must not be given up, and
-// answered, before.
+// acked starts the timer of a request whose first fragment was acked, and the check of its token. Either may reject the request, and no
+// rejection may precede the ack.
 func (u *reassemblies) acked(first *Incoming) {
-	if kept := u.timed(first); kept != nil {
-		u.verifyToken(first, kept)
+	if partial := u.startTimer(first); partial != nil {
+		u.verifyToken(first, partial)
 	}
 }
 
-// timed begins the time; it returns nil for a request that is not kept.
-func (u *reassemblies) timed(first *Incoming) *partialRequest {
+// startTimer starts the timer of a request. It returns nil if the request is not stored any more.
+func (u *reassemblies) startTimer(first *Incoming) *partialRequest {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	kept := first.kept
-	first.kept = nil // until take sets it again, which can only be later: one goroutine at a time takes what has come
-	if kept == nil || u.requests[KeyOf(first.Request)] != kept {
+	partial := first.partial
+	first.partial = nil // addFragment sets it again, but not before this: one goroutine at a time receives fragments
+	if partial == nil || u.requests[KeyOf(first.Request)] != partial {
 		return nil
 	}
-	kept.await()
-	return kept
+	partial.resetTimer()
+	return partial
 }
 
-// await gives the next part its time.
-func (r *partialRequest) await() { r.abandon.Reset(min(r.left(), partWait)) }
+// resetTimer restarts the wait for the next fragment.
+func (r *partialRequest) resetTimer() { r.timer.Reset(min(r.timeLeft(), fragmentWait)) }
 
-// left is what is left of the time budget.
-func (r *partialRequest) left() time.Duration {
+// timeLeft returns the rest of the time budget.
+func (r *partialRequest) timeLeft() time.Duration {
 	return r.in.Request.TimeBudget - time.Since(r.begun)
 }
 
-// add takes a part that is not the first. With the last one it returns the whole, which is to be handled.
-func (u *reassemblies) add(part *wire.Request, published string, size int) (whole *Incoming) {
-	in, err := u.take(part, published, size)
-	u.refuseEvicted()
+// add adds a fragment that is not the first. With the last fragment, add returns the admitted request, which the caller has to run.
+func (u *reassemblies) add(message *wire.Request, published string, size int) (admitted *Incoming) {
+	in, err := u.addFragment(message, published, size)
+	u.rejectEvicted()
 	switch {
 	case in == nil && err != nil:
-		u.server.Service.Dropped(published, fmt.Errorf("part %d of %d: %w", part.Fragment.Number, part.Fragment.Count, err))
+		u.server.Service.Dropped(published, fmt.Errorf("part %d of %d: %w", message.Fragment.Number, message.Fragment.Count, err))
 	case err != nil:
 		u.server.reject(in, err)
 	case in != nil && u.server.resume(in):
@@ -177,20 +178,21 @@ func (u *reassemblies) add(part *wire.Request, published string, size int) (whol
 	return nil
 }
 
-// noteMalformed takes a malformed request. If others of its parts are kept, the request is refused for good: its sender is told so, and
-// must not find that it has run all the same. It returns false for one that is no part, as far as can be told.
-func (u *reassemblies) noteMalformed(part *wire.Request, published string, err error) (isPart bool) {
-	name := KeyOf(part)
+// noteMalformed notes a malformed message. If the message is a fragment of a stored request, noteMalformed rejects the request for good: a
+// sender that is told of the failure must not find that the request ran after all. noteMalformed reports whether the message is a fragment
+// that needs no other answer.
+func (u *reassemblies) noteMalformed(message *wire.Request, published string, err error) (isFragment bool) {
+	key := KeyOf(message)
 	u.mu.Lock()
-	kept, refused := u.requests[name], u.refused.has(rejectedKey{name, published})
+	partial, rejected := u.requests[key], u.rejected.has(rejectedKey{key, published})
 	u.mu.Unlock()
 	switch {
-	case refused:
+	case rejected:
 		return true
-	case kept != nil && kept.subject == published:
-		u.refuse(name, kept, status.Unsent(err))
+	case partial != nil && partial.subject == published:
+		u.reject(key, partial, status.Unsent(err))
 		return true
-	case part.Fragment.Number > 1:
+	case message.Fragment.Number > 1:
 		u.server.Service.Dropped(published, err)
 		return true
 	default:
@@ -198,67 +200,66 @@ func (u *reassemblies) noteMalformed(part *wire.Request, published string, err e
 	}
 }
 
-var errNoFirstPart = errors.New("this instance has no earlier part of the message")
+var errNoFirstFragment = errors.New("this instance has no earlier part of the message")
 
-// take returns the request when this part makes it whole, or when it cannot be had any more, with an error that says why.
-// An error alone says that the part does not count.
-func (u *reassemblies) take(part *wire.Request, published string, size int) (*Incoming, error) {
+// addFragment returns the request if it is complete, or, with an error, if it is lost. An error without a request means that only the
+// fragment is dropped.
+func (u *reassemblies) addFragment(message *wire.Request, published string, size int) (*Incoming, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	name := KeyOf(part)
-	kept := u.requests[name]
+	key := KeyOf(message)
+	partial := u.requests[key]
 	switch {
-	case kept != nil && kept.subject == published:
-	case u.refused.has(rejectedKey{name, published}):
-		return nil, nil //nolint:nilnil // passed over
+	case partial != nil && partial.subject == published:
+	case u.rejected.has(rejectedKey{key, published}):
+		return nil, nil //nolint:nilnil // ignored
 	default:
-		return nil, errNoFirstPart
+		return nil, errNoFirstFragment
 	}
-	err := u.addLocked(kept, part, size)
+	err := u.addLocked(partial, message, size)
 	switch {
 	case errors.Is(err, fragment.ErrRepeated):
 		return nil, err
 	case err != nil:
-		return u.refuseLocked(kept), err
-	case !kept.parts.IsComplete():
-		kept.await()
-		return nil, nil //nolint:nilnil // others are still to come
+		return u.rejectLocked(partial), err
+	case !partial.fragments.IsComplete():
+		partial.resetTimer()
+		return nil, nil //nolint:nilnil // not complete
 	}
-	u.removeLocked(name, kept)
-	kept.in.Request.TimeBudget = kept.left()
-	kept.in.kept = kept
-	return kept.in, nil
+	u.removeLocked(key, partial)
+	partial.in.Request.TimeBudget = partial.timeLeft()
+	partial.in.partial = partial
+	return partial.in, nil
 }
 
-func (u *reassemblies) addLocked(kept *partialRequest, part *wire.Request, size int) error {
-	first := kept.in.Request
-	if part.Method != first.Method || part.Target != first.Target {
+func (u *reassemblies) addLocked(partial *partialRequest, message *wire.Request, size int) error {
+	first := partial.in.Request
+	if message.Method != first.Method || message.Target != first.Target {
 		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "part %d of %d is for %s %s, but the first part was for %s %s",
-			part.Fragment.Number, part.Fragment.Count, part.Method, part.Target, first.Method, first.Target)
+			message.Fragment.Number, message.Fragment.Count, message.Method, message.Target, first.Method, first.Target)
 	}
-	if err := kept.parts.Add(part.Fragment, part.Body); err != nil {
+	if err := partial.fragments.Add(message.Fragment, message.Body); err != nil {
 		return err
 	}
-	u.stalest.MoveToBack(kept.place)
-	return u.growLocked(kept, size)
+	u.oldest.MoveToBack(partial.element)
+	return u.growLocked(partial, size)
 }
 
-// refuseLocked frees what has come, leaves a note, and returns the first part.
-func (u *reassemblies) refuseLocked(kept *partialRequest) *Incoming {
-	name := KeyOf(kept.in.Request)
-	u.removeLocked(name, kept)
-	kept.held.Free()
-	u.refused.add(rejectedKey{name, kept.subject}, kept.begun.Add(kept.in.Request.TimeBudget))
-	return kept.in
+// rejectLocked frees the fragments of a request, remembers it as rejected, and returns it.
+func (u *reassemblies) rejectLocked(partial *partialRequest) *Incoming {
+	key := KeyOf(partial.in.Request)
+	u.removeLocked(key, partial)
+	partial.held.Free()
+	u.rejected.add(rejectedKey{key, partial.subject}, partial.begun.Add(partial.in.Request.TimeBudget))
+	return partial.in
 }
 
-// refuse answers a request of which parts are still to come, and passes over those; unless it is whole, answered or given up
-// already.
-func (u *reassemblies) refuse(name RequestKey, kept *partialRequest, why error) {
+// reject rejects a partial request, and ignores its other fragments. It has no effect on a request that is not stored any more.
+func (u *reassemblies) reject(key RequestKey, partial *partialRequest, why error) {
 	u.mu.Lock()
 	var first *Incoming
-	if u.requests[name] == kept {
-		first = u.refuseLocked(kept)
+	if u.requests[key] == partial {
+		first = u.rejectLocked(partial)
 	}
 	u.mu.Unlock()
 	if first != nil {
@@ -266,66 +267,66 @@ func (u *reassemblies) refuse(name RequestKey, kept *partialRequest, why error) 
 	}
 }
 
-// removeLocked forgets a request.
-func (u *reassemblies) removeLocked(name RequestKey, kept *partialRequest) {
-	kept.abandon.Stop()
-	u.stalest.Remove(kept.place)
-	delete(u.requests, name)
+// removeLocked removes a request.
+func (u *reassemblies) removeLocked(key RequestKey, partial *partialRequest) {
+	partial.timer.Stop()
+	u.oldest.Remove(partial.element)
+	delete(u.requests, key)
 }
 
-// expire gives a request up whose time is over, or whose next part does not come.
-func (u *reassemblies) expire(name RequestKey, kept *partialRequest) {
+// expire rejects a request whose time budget or fragmentWait is over.
+func (u *reassemblies) expire(key RequestKey, partial *partialRequest) {
 	if u.server.Controls.Acquire() != worker.Admitted { // Close waits for what is admitted
 		return
 	}
 	defer u.server.Controls.Done()
 	defer u.server.Controls.Release()
-	if !u.forget(name, kept) {
+	if !u.drop(key, partial) {
 		return
 	}
-	why := "within the time budget"
-	if kept.left() > 0 {
-		why = fmt.Sprintf("and no other for %s", partWait)
+	limit := "within the time budget"
+	if partial.timeLeft() > 0 {
+		limit = fmt.Sprintf("and no other for %s", fragmentWait)
 	}
-	come, all := kept.parts.Progress()
-	err := status.Errorf(http.StatusGatewayTimeout, status.ExecutedNo, status.ErrTimeout, "only %d of %d parts arrived %s", come, all, why)
-	u.server.Service.Dropped(kept.subject, err)
-	u.server.reject(kept.in, err)
+	received, all := partial.fragments.Progress()
+	err := status.Errorf(http.StatusGatewayTimeout, status.ExecutedNo, status.ErrTimeout, "only %d of %d parts arrived %s", received, all, limit)
+	u.server.Service.Dropped(partial.subject, err)
+	u.server.reject(partial.in, err)
 }
 
-// forget drops what has come of a request; false when it is not there any more.
-func (u *reassemblies) forget(name RequestKey, kept *partialRequest) bool {
+// drop drops a request, and frees its memory. It reports whether the request was still stored.
+func (u *reassemblies) drop(key RequestKey, partial *partialRequest) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.requests[name] != kept {
+	if u.requests[key] != partial {
 		return false
 	}
-	u.removeLocked(name, kept)
-	kept.held.Free()
+	u.removeLocked(key, partial)
+	partial.held.Free()
 	return true
 }
 
-// cancel drops a request whose caller has stopped waiting; false when there is none, or it is whole.
-func (u *reassemblies) cancel(name RequestKey) bool {
+// cancel drops a request whose caller has stopped waiting. It reports whether the request lacked fragments.
+func (u *reassemblies) cancel(key RequestKey) bool {
 	u.mu.Lock()
-	kept := u.requests[name]
+	partial := u.requests[key]
 	u.mu.Unlock()
-	return kept != nil && u.forget(name, kept)
+	return partial != nil && u.drop(key, partial)
 }
 
-// close drops all. Their callers learn it from the broker, as no instance takes the next part.
+// close drops all requests. The broker notifies their callers: no instance subscribes to the next fragment.
 func (u *reassemblies) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.closed = true
-	for name, kept := range u.requests {
-		u.removeLocked(name, kept)
-		kept.held.Free()
+	for key, partial := range u.requests {
+		u.removeLocked(key, partial)
+		partial.held.Free()
 	}
 }
 
-// resume takes in a request of which all parts have come. Its time has run since the first one.
-func (s *Server) resume(in *Incoming) (taken bool) {
+// resume admits a request that is complete. Its time budget began with the first fragment.
+func (s *Server) resume(in *Incoming) (admitted bool) {
 	in.Request.Fragment = wire.Fragment{}
 	var err error
 	if in.Request.TimeBudget > 0 {
@@ -340,109 +341,60 @@ func (s *Server) resume(in *Incoming) (taken bool) {
 	return err == nil
 }
 
-// joinFragments puts the body together. It is much to copy, and the goroutine that reads from the broker has no time for it.
+// joinFragments joins the bodies of the fragments. It runs with the handler, as copying a large body would hold up the dispatcher.
 func (in *Incoming) joinFragments() {
-	if in.kept != nil {
-		in.Request.Body, in.kept.parts = in.kept.parts.Body(), nil
+	if in.partial != nil {
+		in.Request.Body, in.partial.fragments = in.partial.fragments.Body(), nil
 	}
 }
 
-// freeFragments gives back the memory of a request that came in parts.
+// freeFragments frees the memory of a request that came in fragments.
 func (in *Incoming) freeFragments() {
-	if in.kept != nil {
-		in.kept.held.Free()
+	if in.partial != nil {
+		in.partial.held.Free()
 	}
 }
 
-// maxRefused bounds the requests in parts that are remembered as refused.
-const maxRefused = 1024
-
-// rejectedRequests remembers the last requests that were refused after their first part: their other parts may come all the same,
-// as their sender could not know. An older one whose parts still come costs log lines, and nothing else.
-// It is not safe for concurrent use.
-type rejectedRequests struct {
-	seed  maphash.Seed
-	notes []rejectedNote // a ring
-	next  int            // the oldest
-}
-
-// rejectedNote has a fixed size, whatever the sender has written.
-type rejectedNote struct {
-	hash uint64
-	ends time.Time // of the time budget
-}
-
-// rejectedKey is a request, and the subject to which its other parts are published.
-type rejectedKey struct {
-	request RequestKey
-	subject string
-}
-
-func newRefusedParts() rejectedRequests { return rejectedRequests{seed: maphash.MakeSeed()} }
-
-func (r *rejectedRequests) add(key rejectedKey, ends time.Time) {
-	note := rejectedNote{maphash.Comparable(r.seed, key), ends}
-	if len(r.notes) < maxRefused {
-		r.notes = append(r.notes, note)
-		return
-	}
-	r.notes[r.next] = note
-	r.next = (r.next + 1) % maxRefused
-}
-
-// has reports whether the request was refused, and its time budget has not ended.
-func (r *rejectedRequests) has(key rejectedKey) bool {
-	hash, now := maphash.Comparable(r.seed, key), time.Now()
-	for _, note := range r.notes {
-		if note.hash == hash && now.Before(note.ends) {
-			return true
-		}
-	}
-	return false
-}
-
-// tokenCheck is the token of a request in parts, to be verified as soon as the first part is there: without a good one a sender
-// cannot fill the memory for parts. The verifier may have to wait for its key set, for which the goroutine that reads from the broker
-// has no time. So other parts may come meanwhile, and even the whole may be handed to the handlers, where it is verified like any
-// other.
+// tokenCheck verifies the token of a request as soon as its first fragment has arrived, so that a sender without a valid token cannot fill
+// the memory for fragments. The verifier may wait for its key set, so it does not run on the dispatcher. Meanwhile other fragments may
+// arrive, and even complete the request: the handler's goroutine verifies the token of every request.
 type tokenCheck struct {
 	server   *Server
-	name     RequestKey
-	kept     *partialRequest
+	key      RequestKey
+	partial  *partialRequest
 	endpoint *Endpoint
 	token    string
-	until    time.Time
+	deadline time.Time
 }
 
-// verifyToken has the token of a request verified of which the first part was acked. Those who verify count as handlers, of whom
-// there is a limit.
-func (u *reassemblies) verifyToken(first *Incoming, kept *partialRequest) {
+// verifyToken starts the check of the token of a request whose first fragment was acked. Checks count against the limit of handlers.
+func (u *reassemblies) verifyToken(first *Incoming, partial *partialRequest) {
 	if first.Request.Actor == "" {
 		return
 	}
-	p := &tokenCheck{u.server, KeyOf(first.Request), kept, first.Endpoint, first.Request.Actor, kept.begun.Add(first.Request.TimeBudget)}
+	check := &tokenCheck{u.server, KeyOf(first.Request), partial, first.Endpoint, first.Request.Actor, partial.begun.Add(first.Request.TimeBudget)}
 	if err := u.server.acquire(first); err != nil {
-		u.refuse(p.name, kept, err)
+		u.reject(check.key, partial, err)
 		return
 	}
-	u.server.Broker.Workers.Run(p)
+	u.server.Broker.Workers.Run(check)
 }
 
-// Urgent is for the pool of workers.
-func (p *tokenCheck) Urgent() bool { return false }
+// Urgent reports false. It is for [worker.Job].
+func (c *tokenCheck) Urgent() bool { return false }
 
-// Do refuses the request unless the token is good.
-func (p *tokenCheck) Do(bool) {
-	room := p.server.limiterFor(p.endpoint)
-	defer room.Done()
-	defer room.Release()
-	if err := p.verify(); err != nil {
-		p.server.partial.refuse(p.name, p.kept, err)
+// Do rejects the request unless the token is valid.
+func (c *tokenCheck) Do(bool) {
+	slots := c.server.limiterFor(c.endpoint)
+	defer slots.Done()
+	defer slots.Release()
+	if err := c.verify(); err != nil {
+		c.server.reassemblies.reject(c.key, c.partial, err)
 	}
 }
 
-func (p *tokenCheck) verify() error {
-	ctx, cancel := context.WithDeadline(p.server.Base, p.until)
+func (c *tokenCheck) verify() error {
+	ctx, cancel := context.WithDeadline(c.server.Base, c.deadline)
 	defer cancel()
-	return p.server.Service.Verify(ctx, p.token, p.endpoint)
+	return c.server.Service.Verify(ctx, c.token, c.endpoint)
 }

@@ -18,15 +18,15 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// subscribedRoute is what a subscription brings requests for. The zero value stands for requests to this very instance.
+// subscribedRoute is the target of the requests that a subscription delivers. The zero value stands for requests to this instance only.
 type subscribedRoute struct {
 	endpoint *Endpoint
-	everyone bool           // for requests of the framework to every instance
-	route    *restmap.Route // the route of the endpoint, if it has one address; else nil
+	everyone bool           // requests of the framework to every instance
+	route    *restmap.Route // route of the endpoint; nil if it matches several addresses
 }
 
-// subscribedRouteOf returns that of a route of an endpoint. If the route has one address, it is known what serves it: nothing that is
-// registered later can take precedence, as no path is more specific than one without parameters, and no method than one that is named.
+// subscribedRouteOf returns the subscribedRoute for a route of an endpoint. A route that matches a single address serves that address for
+// good: no route that is registered later takes precedence over a path without parameters and an exact method.
 func subscribedRouteOf(e *Endpoint, route *restmap.Route) subscribedRoute {
 	if route.Method == anyMethod || hasParameters(route.Pattern) {
 		return subscribedRoute{endpoint: e}
@@ -34,16 +34,16 @@ func subscribedRouteOf(e *Endpoint, route *restmap.Route) subscribedRoute {
 	return subscribedRoute{endpoint: e, route: route}
 }
 
-// brings reports whether a request for the endpoint found is to be handled when it comes through r. Where patterns overlap, the broker
-// delivers one copy for the queue and one for each subscription without a queue: exactly one of them counts.
-func (r *subscribedRoute) brings(found *Endpoint) bool {
+// accepts reports whether a request for the endpoint found is handled when it arrives through r. Where patterns overlap, the broker
+// delivers one copy for the queue and one for each subscription without a queue: exactly one copy is handled.
+func (r *subscribedRoute) accepts(found *Endpoint) bool {
 	if r.endpoint == nil || r.endpoint == found {
 		return true
 	}
 	return r.endpoint.Queue && found.Queue
 }
 
-// match returns what serves the only address; the zero value if there are several.
+// match returns the route as a match; the zero value if the route matches several addresses.
 func (r *subscribedRoute) match() Match {
 	if r.route == nil {
 		return Match{}
@@ -51,23 +51,23 @@ func (r *subscribedRoute) match() Match {
 	return Match{Found: Found{r.endpoint, r.route}}
 }
 
-// ofFramework reports whether the subscription brings only requests of the framework.
-func (r *subscribedRoute) ofFramework() bool {
+// isControl reports whether the subscription delivers only requests of the framework.
+func (r *subscribedRoute) isControl() bool {
 	return r.everyone || r.endpoint != nil && r.endpoint.Port == subject.ControlPort
 }
 
-// onlyAddress returns the only address of a route that has one.
+// onlyAddress returns the address of a route that matches a single one.
 func (s *Server) onlyAddress(r *subscribedRoute) subject.Address {
 	return subject.Address{Port: r.endpoint.Port, Host: s.hostOf(r.endpoint), Method: r.route.Method, Path: r.endpoint.Path}
 }
 
-// isPlain reports whether a request, which was published to the only address, spells it exactly like that.
+// isPlain reports whether a request names the only address of a route without port, escapes and capitals in the host.
 func (s *Server) isPlain(request *wire.Request, r *subscribedRoute) bool {
 	return r.route != nil && request.Method == r.route.Method &&
 		request.Host == s.hostOf(r.endpoint) && pathOf(request.Target) == r.endpoint.Path
 }
 
-// ReceiverOfInstance returns the receiver of requests to this very instance.
+// ReceiverOfInstance returns the receiver of requests to this instance only.
 func (s *Server) ReceiverOfInstance() natsconn.Receiver { return s.receiverOf(subscribedRoute{}) }
 
 // ReceiverOfAll returns the receiver of requests of the framework to every instance.
@@ -80,6 +80,7 @@ func (s *Server) ReceiverOf(e *Endpoint, route *restmap.Route) natsconn.Receiver
 	return s.receiverOf(subscribedRouteOf(e, route))
 }
 
+// receiverOf returns the receiver of a subscription.
 func (s *Server) receiverOf(through subscribedRoute) natsconn.Receiver {
 	return func(message *nats.Msg, reader *wire.Reader) worker.Job {
 		if in := s.receiveMessage(message, reader, &through); in != nil {
@@ -89,61 +90,62 @@ func (s *Server) receiverOf(through subscribedRoute) natsconn.Receiver {
 	}
 }
 
-// receiveMessage takes a message for a subscription. It returns a request that was admitted.
+// receiveMessage handles a message for a subscription. If the message is a request that is admitted, or completes one, it returns the
+// request, which the caller has to run.
 func (s *Server) receiveMessage(message *nats.Msg, reader *wire.Reader, through *subscribedRoute) *Incoming {
 	in := s.Service.New()
 	in.via, in.Size, in.Replier = through, len(message.Data), brokerReplier{s.Broker}
 	request := in.Request
 	err := reader.ParseRequest(message.Data, request)
-	to, known := s.callers.responseSubject(request, through.ofFramework())
+	to, known := s.callers.responseSubject(request, through.isControl())
 	if !known || request.MsgID == "" {
 		s.Service.Dropped(message.Subject, cmp.Or(err, errNoSender))
 		if known {
-			s.answerNameless(in, to, err)
+			s.rejectNameless(in, to, err)
 		}
 		return nil
 	}
 	if err == nil && request.Fragment.Number > 1 {
-		return s.partial.add(request, message.Subject, len(message.Data))
+		return s.reassemblies.add(request, message.Subject, len(message.Data))
 	}
-	if err != nil && s.partial.noteMalformed(request, message.Subject, err) {
+	if err != nil && s.reassemblies.noteMalformed(request, message.Subject, err) {
 		return nil
 	}
 	in.ReplyTo = s.replyTo(to, request, message)
-	if err = s.place(in, message.Subject, err); !s.receive(in, err) {
+	if err = s.route(in, message.Subject, err); !s.receive(in, err) {
 		return nil
 	}
 	return in
 }
 
-// place sets the address of a request, and what serves it if that is known from the subscription.
-func (s *Server) place(in *Incoming, published string, err error) error {
+// route sets the address of a request, and its endpoint if the subscription determines it. It returns err, or an error of the address.
+func (s *Server) route(in *Incoming, published string, err error) error {
 	through := in.via
 	switch {
 	case err != nil:
-		in.Address.Path = pathOf(in.Request.Target) // for the answer
+		in.Address.Path = pathOf(in.Request.Target) // for the response
 	case s.isPlain(in.Request, through):
 		in.Address, in.Match = s.onlyAddress(through), through.match()
 	default:
 		in.Address, err = AddressOf(in.Request, published)
-		if through.endpoint != nil && through.endpoint.Source != "" { // on a host that is not ours
+		if through.endpoint != nil && through.endpoint.Source != "" { // the router holds only endpoints of our own host
 			in.Match = through.match()
 		}
 	}
 	return err
 }
 
-// replyTo returns the subject for the answer to a request, for a sender that subscribes to response.
+// replyTo returns the subject for the ack and the response of a request whose sender subscribes to response.
 func (s *Server) replyTo(response string, request *wire.Request, message *nats.Msg) string {
 	if s.AllowResponses && subject.Joins(message.Reply, response, request.MsgID) {
-		return message.Reply // only this form: an answer to any other subject would be published in our name
+		return message.Reply // only this form: a sender must not make us publish to a subject of its choice
 	}
 	return response
 }
 
-// answerNameless answers a request without a valid message id with an error: no ack comes before it, and the response has no id, either.
-// Where answers are allowed only on the reply subject, which ends with the id, there is no answer.
-func (s *Server) answerNameless(in *Incoming, to string, err error) {
+// rejectNameless rejects a request without a valid message id. There is no ack, and the response has no id, either. If the server may
+// respond only on the reply subject, which ends with the id, there is no response.
+func (s *Server) rejectNameless(in *Incoming, to string, err error) {
 	if s.AllowResponses {
 		return
 	}
@@ -151,8 +153,8 @@ func (s *Server) answerNameless(in *Incoming, to string, err error) {
 	s.respond(in, s.Service.Encode(in, status.Unsent(err)))
 }
 
-// Deliver takes a request from a caller in this process, which has set Address, Read, Replier and, if it is known, the Match. If it is
-// admitted its handler starts. It does not block.
+// Deliver delivers a request from a caller in this process. The caller has set Address, Read, Replier and, if known, Match. Deliver starts
+// the handler if the request is admitted. It does not block.
 func (s *Server) Deliver(in *Incoming) {
 	in.via = &s.direct
 	if s.receive(in, nil) {
@@ -160,8 +162,8 @@ func (s *Server) Deliver(in *Incoming) {
 	}
 }
 
-// receive takes one request: it acks the request, and then rejects it or admits it to the handlers. If it returns true the caller has to
-// run the request, on a goroutine that may block. err is what was already found wrong with the message.
+// receive acks a request, and then rejects it or admits it to the handlers. err is the error of an earlier step, nil if there is none. If
+// receive returns true the caller has to run the request, on a goroutine that may block.
 func (s *Server) receive(in *Incoming, err error) (admitted bool) {
 	if err == nil {
 		if !in.IsFound() {
@@ -170,18 +172,18 @@ func (s *Server) receive(in *Incoming, err error) (admitted bool) {
 		switch {
 		case in.via.everyone && (!in.IsFound() || !in.Endpoint.OnAll):
 			in.Match, err = Match{}, s.Service.NotServed(in.Address, nil)
-		case in.IsFound() && !in.via.brings(in.Endpoint):
+		case in.IsFound() && !in.via.accepts(in.Endpoint):
 			return false
 		}
 	}
 	err = s.validate(in, err)
 	inFragments := in.Request.Fragment.IsPart()
 	if inFragments {
-		err = s.partial.begin(in, err) // before the ack, which brings the other fragments
+		err = s.reassemblies.begin(in, err) // before the ack, which brings the other fragments
 	}
 	s.acknowledge(in)
 	if inFragments {
-		s.partial.acked(in)
+		s.reassemblies.acked(in)
 	}
 	if err == nil && !inFragments {
 		err = s.admit(in)
@@ -192,7 +194,7 @@ func (s *Server) receive(in *Incoming, err error) (admitted bool) {
 	return err == nil && !inFragments
 }
 
-// validate returns an error if a request must not be started.
+// validate returns err, or an error if the request must not be handled.
 func (s *Server) validate(in *Incoming, err error) error {
 	switch {
 	case err != nil:
@@ -215,16 +217,16 @@ func ErrTooDeep() error {
 	return status.Errorf(http.StatusLoopDetected, status.ExecutedNo, nil, "calls are nested more than %d deep", wire.MaxCallDepth)
 }
 
-// admit admits a request to the handlers, or returns why not.
+// admit admits a request to the handlers, or returns an error.
 func (s *Server) admit(in *Incoming) error {
 	if err := s.acquire(in); err != nil {
 		return err
 	}
-	s.Start(in) // not later: the caller may have its ack by now, and cancel
+	s.Start(in) // here, because a cancel may follow the ack
 	return nil
 }
 
-// acquire acquires a slot among the handlers. A request that a handler of this instance has made counts as part of that handler.
+// acquire acquires a slot for a handler. A request that a handler of this instance made always gets one, as that handler waits for it.
 func (s *Server) acquire(in *Incoming) error {
 	slots := s.limiterFor(in.Endpoint)
 	if in.Own {
@@ -251,8 +253,8 @@ func (s *Server) CheckSender(request *wire.Request) error {
 	return nil
 }
 
-// AddressOf returns the address that a request was published to. The subject decides, because the broker's permissions are about
-// subjects; a request that says otherwise is an error.
+// AddressOf returns the address that a request was published to. The broker's permissions are about subjects, so AddressOf returns an error
+// if the request names another address than the subject.
 func AddressOf(request *wire.Request, published string) (subject.Address, error) {
 	_, rest, _ := strings.Cut(published, ".")
 	digits, _, _ := strings.Cut(rest, ".")
@@ -279,6 +281,7 @@ func AddressOf(request *wire.Request, published string) (subject.Address, error)
 	return address, nil
 }
 
+// pathOf returns the path of a target, without the query.
 func pathOf(target string) string {
 	path, _, _ := strings.Cut(target, "?")
 	return path
@@ -287,7 +290,7 @@ func pathOf(target string) string {
 // sender is the instance that sent a request.
 type sender struct{ host, id string }
 
-// callers caches the response subjects of callers, so that they are not built for each request.
+// callers caches the response subjects of callers, so that a request need not build one. It is safe for concurrent use.
 type callers struct {
 	plane string
 
@@ -302,9 +305,9 @@ func newCallers(plane string) *callers {
 	return &callers{plane: plane, subjects: make(map[sender]string)}
 }
 
-// responseSubject returns where the sender of a request listens; false if the request does not name a valid one. A sender that only
-// greets, as every instance does, is not cached.
-func (c *callers) responseSubject(request *wire.Request, greets bool) (string, bool) {
+// responseSubject returns the subject for responses to the sender of a request, and whether the sender is valid. The senders of control
+// requests are not cached: every instance is one, and most send no other requests.
+func (c *callers) responseSubject(request *wire.Request, isControl bool) (to string, valid bool) {
 	from := sender{request.FromHost, request.FromID}
 	c.mu.RLock()
 	to, known := c.subjects[from]
@@ -316,7 +319,7 @@ func (c *callers) responseSubject(request *wire.Request, greets bool) (string, b
 		return "", false
 	}
 	to = subject.Response(c.plane, from.host, from.id)
-	if greets {
+	if isControl {
 		return to, true
 	}
 	c.mu.Lock()
@@ -324,6 +327,6 @@ func (c *callers) responseSubject(request *wire.Request, greets bool) (string, b
 	if len(c.subjects) >= maxCallers {
 		clear(c.subjects)
 	}
-	c.subjects[sender{strings.Clone(from.host), strings.Clone(from.id)}] = to // not a piece of a whole message
+	c.subjects[sender{strings.Clone(from.host), strings.Clone(from.id)}] = to // strings of the request would keep the whole message in memory
 	return to, true
 }

@@ -27,7 +27,7 @@ func (s *Server) acknowledge(in *Incoming) {
 // reject answers a request that is not handled.
 func (s *Server) reject(in *Incoming, why error) { s.respond(in, s.Service.Reject(in, why)) }
 
-// respond sends the response. One that the broker does not carry is replaced by an error.
+// respond sends the response. It replaces a response that is too large to be sent.
 func (s *Server) respond(in *Incoming, response *wire.Response) {
 	response.OpCode = wire.OpRes
 	err := s.reply(in, response)
@@ -53,6 +53,7 @@ func (s *Server) LimitResponse(response *wire.Response) error {
 	return s.checkBody(response.Body)
 }
 
+// reply completes and sends an ack or a response.
 func (s *Server) reply(in *Incoming, response *wire.Response) error {
 	response.FromHost, response.FromID, response.MsgID, response.Queue = s.Host, s.ID, in.Request.MsgID, s.Host
 	if in.IsFound() {
@@ -61,13 +62,13 @@ func (s *Server) reply(in *Incoming, response *wire.Response) error {
 	return in.Replier.Reply(in, s.headOf(in, response), response)
 }
 
-// responseHeads are the beginnings of the acks and the ordinary responses of one queue.
+// responseHeads are the prepared heads of the acks and the usual responses of one queue.
 type responseHeads struct {
 	made          sync.Once
 	ack, response *wire.ResponseHead
 }
 
-// headOf returns the prepared beginning of a response; nil before the endpoint is found.
+// headOf returns the prepared head for an ack or a response; nil if the request has no endpoint.
 func (s *Server) headOf(in *Incoming, response *wire.Response) *wire.ResponseHead {
 	if !in.IsFound() {
 		return nil
@@ -89,8 +90,8 @@ func (s *Server) headOf(in *Incoming, response *wire.Response) *wire.ResponseHea
 	return heads.response
 }
 
-// awaitBroker holds a response back while the broker is away, and until its caller may be back, too, within the time budget. If the
-// broker stays away, the response is lost, and respond reports it.
+// awaitBroker waits until the broker is back, and the caller has had time to reconnect, too, but at most for the time budget. If the
+// broker stays away, respond reports the response as lost.
 func (s *Server) awaitBroker(in *Incoming) {
 	if in.ReplyTo == "" || !s.Broker.WasAwaySince(in.Began) {
 		return
@@ -112,8 +113,8 @@ func (b brokerReplier) Reply(to *Incoming, head *wire.ResponseHead, response *wi
 	return err
 }
 
-// publish publishes an ack, a response, or a fragment of one; fits is false if it is too large for one message. The response of a handler
-// waits for room until the time of its request is over. Others come from the dispatcher, and wait for nothing.
+// publish publishes an ack, a response, or a fragment of a response; fits reports whether it fits into one message. If the send buffer is
+// full, the response of an admitted request waits until the end of the time budget. Other messages do not wait, as the dispatcher sends them.
 func (b brokerReplier) publish(to *Incoming, head *wire.ResponseHead, response *wire.Response) (fits bool, err error) {
 	if b.broker.Exceeds(len(response.Body)) {
 		return false, nil
@@ -130,7 +131,7 @@ func (b brokerReplier) publish(to *Incoming, head *wire.ResponseHead, response *
 	return b.broker.Send(to.server.Base, time.Until(to.Handler.Ends), to.ReplyTo, "", buffer)
 }
 
-// publishFragments sends a response that does not fit one message.
+// publishFragments publishes a response that does not fit into one message.
 func (b brokerReplier) publishFragments(to *Incoming, response *wire.Response) error {
 	plan, err := fragment.PlanResponse(response, b.broker.MaxPayload())
 	if err != nil {

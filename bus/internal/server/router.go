@@ -16,20 +16,20 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// Router finds the endpoint that serves an address. The broker only decides that this service gets a message: it treats subscriptions
-// that overlap as one. Which endpoint handles it is decided here, always the same way: from left to right, a literal segment over {name},
-// {name} over {name+}; then an exact method over any. It is safe for concurrent use.
+// Router finds the endpoint that serves an address. The broker only delivers the message to this service: it treats overlapping
+// subscriptions as one. The router prefers, from left to right, a literal segment to {name}, and {name} to {name+}; then an exact method
+// to any method. It is safe for concurrent use.
 type Router struct {
 	mu    sync.RWMutex // protects ports
 	ports map[int]*node
 }
 
-// node is one segment further down the path.
+// node is the end of a prefix of paths.
 type node struct {
-	literal map[string]*node
-	param   *node  // {name}
-	rest    routes // {name+}
-	routes  routes // paths that end here
+	literal map[string]*node // the next segment is literal
+	param   *node            // the next segment is {name}
+	rest    routes           // the rest is {name+}
+	routes  routes           // the path ends here
 }
 
 // Found is one route of an endpoint; the zero value is none.
@@ -38,10 +38,10 @@ type Found struct {
 	Route    *restmap.Route
 }
 
-// IsFound reports whether there is one.
+// IsFound reports whether there is a route.
 func (f Found) IsFound() bool { return f.Endpoint != nil }
 
-// routes are the routes that end at one place, one for each method.
+// routes are the routes with the same pattern, one for each method.
 type routes []Found
 
 // of returns the route of a method, the zero value for none.
@@ -65,7 +65,7 @@ const anyMethod = "*"
 // NewRouter returns an empty router.
 func NewRouter() *Router { return &Router{ports: make(map[int]*node)} }
 
-// Add adds all endpoints or none. It reports every pair that no path can tell apart.
+// Add adds all endpoints or none. The error names every pair of endpoints with the same method and pattern.
 func (r *Router) Add(endpoints []*Endpoint) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,28 +73,29 @@ func (r *Router) Add(endpoints []*Endpoint) error {
 	for _, added := range endpoints {
 		for i := range added.Routes {
 			route := &added.Routes[i]
-			leaf := r.leaf(added.Port, route.Pattern)
-			if taken := leaf.of(route.Method); taken.IsFound() {
+			same := r.routesLocked(added.Port, route.Pattern)
+			if taken := same.of(route.Method); taken.IsFound() {
 				errs = append(errs, conflict(added, taken.Endpoint, *route))
 				if taken.Endpoint.Name == added.Name {
-					break // its other routes are taken, too
+					break // the other routes conflict as well
 				}
 				continue
 			}
-			*leaf = append(*leaf, Found{added, route})
+			*same = append(*same, Found{added, route})
 		}
 	}
 	if len(errs) > 0 {
-		r.removeAll(endpoints)
+		r.removeLocked(endpoints)
 	}
 	return errors.Join(errs...)
 }
 
+// hasParameters reports whether a pattern has parameters.
 func hasParameters(pattern restmap.Pattern) bool {
 	return slices.ContainsFunc(pattern.Segments(), func(s restmap.Segment) bool { return s.Name != "" })
 }
 
-// conflict returns the error for a route that is taken, with the path as it was written and an example of it.
+// conflict returns the error for a route of an endpoint that another endpoint serves. It names the path and an example.
 func conflict(added, taken *Endpoint, route restmap.Route) error {
 	method, path := route.Method, route.Pattern.String()
 	if method == anyMethod {
@@ -103,15 +104,15 @@ func conflict(added, taken *Endpoint, route restmap.Route) error {
 	if hasParameters(route.Pattern) {
 		path += ", such as " + route.Pattern.Example() + ","
 	}
-	who := fmt.Sprintf("%s and %s both serve", added.Name, taken.Name)
+	served := fmt.Sprintf("%s and %s both serve", added.Name, taken.Name)
 	if added.Name == taken.Name {
-		who = added.Name + " is served by this connection already, as"
+		served = added.Name + " is served by this connection already, as"
 	}
-	return fmt.Errorf("%s %s %s on port %d: serve it once, or give one of them another path", who, method, path, added.Port)
+	return fmt.Errorf("%s %s %s on port %d: serve it once, or give one of them another path", served, method, path, added.Port)
 }
 
-// leaf returns the routes at the end of a pattern, and makes the way there.
-func (r *Router) leaf(port int, pattern restmap.Pattern) *routes {
+// routesLocked returns the routes of a pattern, and makes the nodes that lead to them.
+func (r *Router) routesLocked(port int, pattern restmap.Pattern) *routes {
 	at := r.ports[port]
 	if at == nil {
 		at = &node{}
@@ -139,23 +140,24 @@ func (r *Router) leaf(port int, pattern restmap.Pattern) *routes {
 	return &at.routes
 }
 
-// Remove takes endpoints out again.
+// Remove removes endpoints.
 func (r *Router) Remove(endpoints []*Endpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.removeAll(endpoints)
+	r.removeLocked(endpoints)
 }
 
-func (r *Router) removeAll(endpoints []*Endpoint) {
+// removeLocked removes endpoints.
+func (r *Router) removeLocked(endpoints []*Endpoint) {
 	for _, removed := range endpoints {
 		for _, route := range removed.Routes {
-			leaf := r.leaf(removed.Port, route.Pattern)
-			*leaf = slices.DeleteFunc(*leaf, func(each Found) bool { return each.Endpoint == removed })
+			same := r.routesLocked(removed.Port, route.Pattern)
+			*same = slices.DeleteFunc(*same, func(each Found) bool { return each.Endpoint == removed })
 		}
 	}
 }
 
-// ServedPorts returns the ports that something is served on, sorted, without the framework's own.
+// ServedPorts returns the ports with endpoints, sorted, without the port of the framework.
 func (r *Router) ServedPorts() []int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -169,7 +171,7 @@ func (r *Router) ServedPorts() []int {
 	return ports
 }
 
-// serves reports whether a route ends here or further down.
+// serves reports whether there is a route at this node or below.
 func (n *node) serves() bool {
 	if n == nil {
 		return false
@@ -189,8 +191,8 @@ func (n *node) serves() bool {
 func (r *Router) Find(address subject.Address) Match {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if straight := r.ports[address.Port].at(address.Path).choose(address.Method); straight.IsFound() {
-		return Match{Found: straight}
+	if literal := r.ports[address.Port].literalRoutes(address.Path).choose(address.Method); literal.IsFound() {
+		return Match{Found: literal}
 	}
 	var few [8]string // enough for most paths, and stays on the stack
 	segments, err := subject.AppendSegments(few[:0], address.Path)
@@ -200,8 +202,9 @@ func (r *Router) Find(address subject.Address) Match {
 	return r.searchLocked(address, segments)
 }
 
-// at returns the routes of a path that has nothing escaped, and no parameter in its pattern: the most specific there are.
-func (n *node) at(path string) routes {
+// literalRoutes returns the routes whose pattern is exactly the path, without parameters: they are the most specific routes. It returns nil
+// if the path has escapes.
+func (n *node) literalRoutes(path string) routes {
 	rest, more := strings.CutPrefix(path, "/")
 	if strings.IndexByte(path, '%') >= 0 {
 		return nil
@@ -219,8 +222,8 @@ func (n *node) at(path string) routes {
 
 // searchLocked finds the route for the port and the method of an address, and for the segments of a path.
 func (r *Router) searchLocked(address subject.Address, segments []string) Match {
-	return r.ports[address.Port].find(segments, nil, func(at routes) Found {
-		return at.choose(address.Method)
+	return r.ports[address.Port].find(segments, nil, func(found routes) Found {
+		return found.choose(address.Method)
 	})
 }
 
@@ -235,7 +238,7 @@ func (s routes) choose(method string) Found {
 	return s.of(anyMethod)
 }
 
-// find walks down the segments, most specific first, and back up if accept finds nothing.
+// find searches depth first, the most specific nodes first, until accept finds a route. values are the parameters so far.
 func (n *node) find(segments, values []string, accept func(routes) Found) Match {
 	if n == nil {
 		return Match{}
@@ -265,15 +268,16 @@ func (r *Router) Methods(port int, path string) []string {
 	served := make(map[string]bool)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	r.ports[port].find(segments, nil, func(at routes) Found {
-		for _, each := range at {
+	r.ports[port].find(segments, nil, func(found routes) Found {
+		for _, each := range found {
 			served[each.Route.Method] = true
 		}
-		return Found{} // so that less specific routes are looked at too
+		return Found{} // so that the search goes on with less specific routes
 	})
 	return sortedMethods(served)
 }
 
+// sortedMethods returns the methods that are served, sorted, with the methods that stand for others replaced.
 func sortedMethods(served map[string]bool) []string {
 	methods := make([]string, 0, len(served)+1)
 	if served[anyMethod] {
@@ -294,25 +298,24 @@ func sortedMethods(served map[string]bool) []string {
 	return methods
 }
 
-// Value returns a parameter of the path, "" when there is none of that name.
+// Value returns the value of a parameter of the path, "" if there is none of that name.
 func (m Match) Value(name string) string {
-	at := 0
+	index := 0
 	for _, segment := range m.Route.Pattern.Segments() {
 		if segment.Name == "" {
 			continue
 		}
 		if segment.Name == name {
-			return m.values[at]
+			return m.values[index]
 		}
-		at++
+		index++
 	}
 	return ""
 }
 
-// bypassesClaims reports whether a path leads to a web endpoint only because it is not clean, and would, if it were, lead to one that
-// asks for other claims: /files//private/x, where /files/private/{path+} asks for some and /files/{path+} for none. No path is
-// cleaned here, but many a handler cleans what it gets, as [http.FileServer] does, and would find the same thing. It may have
-// stripped any prefix before.
+// bypassesClaims reports whether a path leads to a web endpoint only because it is not clean, while the clean path leads to an endpoint that
+// requires other claims: /files//private/x, where /files/private/{path+} requires claims and /files/{path+} does not. The router does not
+// clean paths, but handlers such as [http.FileServer] do, and would serve the same file. A handler may strip any prefix before.
 func (r *Router) bypassesClaims(address subject.Address, found Match) bool {
 	if !found.Endpoint.Web || len(found.values) == 0 {
 		return false
@@ -326,8 +329,8 @@ func (r *Router) bypassesClaims(address subject.Address, found Match) bool {
 	for stripped := range found.Route.Pattern.Segments() {
 		cleaned := strings.Split(path.Clean("/" + strings.Join(segments[stripped:], "/"))[1:], "/")
 		file := slices.Concat(segments[:stripped], cleaned)
-		for _, straight := range [][]string{file, append(file, "")} { // a folder ends in a slash
-			if to := r.searchLocked(address, straight); to.IsFound() && to.Endpoint.Secured && to.Endpoint.Claims != found.Endpoint.Claims {
+		for _, clean := range [][]string{file, append(file, "")} { // the path of a folder ends in a slash
+			if to := r.searchLocked(address, clean); to.IsFound() && to.Endpoint.Secured && to.Endpoint.Claims != found.Endpoint.Claims {
 				return true
 			}
 		}
@@ -340,8 +343,7 @@ func isUnclean(segment string) bool {
 	return segment == "" || segment == "." || segment == ".." || strings.Contains(segment, "/")
 }
 
-// OpenMethods returns the methods under which the paths of an endpoint lead to web endpoints with a wider pattern and other
-// claims.
+// OpenMethods returns, by web endpoint, the methods under which the paths of e lead to a web endpoint with a wider pattern and other claims.
 func (r *Router) OpenMethods(e *Endpoint) map[*Endpoint][]string {
 	pattern := e.Routes[0].Pattern
 	segments := pattern.Segments()
@@ -359,7 +361,7 @@ func (r *Router) OpenMethods(e *Endpoint) map[*Endpoint][]string {
 		switch {
 		case !to.IsFound(), !to.Endpoint.Web, to.Route.Method == http.MethodGet:
 		case to.Endpoint.Secured && to.Endpoint.Claims == e.Claims:
-		case slices.Equal(Tokens(to.Route.Pattern), Tokens(pattern)): // that is what its path says
+		case slices.Equal(Tokens(to.Route.Pattern), Tokens(pattern)): // the same path on purpose
 		default:
 			open[to.Endpoint] = append(open[to.Endpoint], method)
 		}
@@ -370,23 +372,23 @@ func (r *Router) OpenMethods(e *Endpoint) map[*Endpoint][]string {
 // HasValues reports whether the route has parameters.
 func (m Match) HasValues() bool { return len(m.values) > 0 }
 
-// Endpoint is what the server knows of an endpoint. It does not change once it is in a router.
+// Endpoint is an endpoint. It does not change once it is in a router.
 type Endpoint struct {
 	Name, Path string
 	Port       int
 	Routes     []restmap.Route
-	Source     string        // the host whose event this is; "" for what is served on our own host
-	Queue      bool          // one instance of the host handles a request; else all do
-	OnAll      bool          // served on the host "all", by one subscription for all such endpoints
-	Web        bool          // an http.Handler
-	Secured    bool          // it asks for claims
-	Claims     string        // that satisfy this expression
-	BodyLimit  int           // bytes
-	TimeBudget time.Duration // the longest a handler may take; 0 for no limit but that of the caller
-	Value      any           // what the Service keeps behind it
+	Source     string        // host that publishes the event; "" for an endpoint on our own host
+	Queue      bool          // one instance of the host handles a request; else all instances do
+	OnAll      bool          // served on the host "all", with one subscription for all such endpoints
+	Web        bool          // is an http.Handler
+	Secured    bool          // requires claims
+	Claims     string        // expression that the claims satisfy
+	BodyLimit  int           // largest body, in bytes
+	TimeBudget time.Duration // longest time of a handler; 0 for no limit but the time budget of the caller
+	Value      any           // for the Service; the server does not use it
 }
 
-// queueName returns the queue that an instance answers under. Without a queue each instance is one of its own.
+// queueName returns the Queue of the responses of an endpoint. Without a queue each instance counts as a queue of its own.
 func (s *Server) queueName(e *Endpoint) string {
 	if e.Queue {
 		return s.Host
@@ -394,15 +396,15 @@ func (s *Server) queueName(e *Endpoint) string {
 	return s.ownHost
 }
 
-// hostOf returns the hostname that the endpoint is served on.
+// hostOf returns the host of an endpoint.
 func (s *Server) hostOf(e *Endpoint) string { return cmp.Or(e.Source, s.Host) }
 
-// Subject returns the subject of a subscription to a route of the endpoint, served on a host unless it has a Source.
+// Subject returns the subject of a subscription to a route of the endpoint on a host, or on its Source if it has one.
 func (e *Endpoint) Subject(plane, host string, route restmap.Route) string {
 	return subject.Subscription(plane, strconv.Itoa(e.Port), cmp.Or(e.Source, host), route.Method, Tokens(route.Pattern)...)
 }
 
-// Tokens are the pattern's segments as a subscription has them.
+// Tokens returns the segments of a pattern as tokens of a subscription.
 func Tokens(pattern restmap.Pattern) []string {
 	segments := pattern.Segments()
 	made := make([]string, len(segments))

@@ -24,12 +24,12 @@ func FuzzRouter(f *testing.F) {
 			line = strings.TrimSuffix(line, "\n")
 			verb, pattern, _ := strings.Cut(line, " ")
 			if verb == "" || strings.Contains(pattern, "%") || routes.Add(verb, pattern) != nil {
-				continue // not a route, or one that another one stands for
+				continue // not a route, or a conflict
 			}
 			known = append(known, line)
 		}
 		if strings.Contains(path, "%") || !strings.HasPrefix(path, "/") {
-			return // escapes are the business of bus/subject
+			return // bus/subject tests escapes
 		}
 		got, _ := routes.Find(method, path)
 		if want := oracle(known, method, path); got != want {
@@ -71,7 +71,7 @@ func matches(pattern, path []string) bool {
 	return len(pattern) == len(path)
 }
 
-// ranks says how specific a route is: less is more.
+// ranks returns how specific a route is: less is more specific.
 func ranks(route, method string) []int {
 	verb, pattern, _ := strings.Cut(route, " ")
 	var ranked []int
@@ -89,7 +89,7 @@ func ranks(route, method string) []int {
 	return append(ranked, cmp.Or(byVerb, 0))
 }
 
-func TestRouterMethods(t *testing.T) {
+func TestRouter_Methods(t *testing.T) {
 	t.Parallel()
 	routes := newTable()
 	for _, route := range []string{"GET /products/{id}", "PUT /products/{id}", "POST /products/search", "* /any/{rest+}"} {
@@ -112,12 +112,12 @@ func TestRouterMethods(t *testing.T) {
 	}
 }
 
-// table is a router, routes in, the one that answers out.
+// table is a router of web endpoints on one port.
 type table struct{ router *server.Router }
 
 func newTable() *table { return &table{server.NewRouter()} }
 
-// Add takes in a route on port 443.
+// Add adds a route on port 443.
 func (t *table) Add(method, path string) error {
 	mapped, err := restmap.Handler(method, path)
 	if err != nil {
@@ -142,3 +142,131 @@ func (t *table) Find(method, path string) (name string, values []string) {
 
 // Methods returns the methods of a path.
 func (t *table) Methods(path string) []string { return t.router.Methods(subject.PublicPort, path) }
+
+func TestRouter_Add_AllOrNone(t *testing.T) {
+	t.Parallel()
+	router := server.NewRouter()
+	named := func(name, method, path string) *server.Endpoint {
+		return newEndpoint(t, method, path, func(e *server.Endpoint) { e.Name = name })
+	}
+	if err := router.Add([]*server.Endpoint{named("A", "GET", "/a/{x}"), named("B", "*", "/b")}); err != nil {
+		t.Fatal(err)
+	}
+	added := []*server.Endpoint{named("C", "GET", "/c"), named("D", "GET", "/a/{other}"), named("B", "*", "/b"), named("C2", "GET", "/c")}
+	const want = `D and A both serve GET /a/{other}, such as /a/1, on port 443: serve it once, or give one of them another path
+B is served by this connection already, as any method /b on port 443: serve it once, or give one of them another path
+C2 and C both serve GET /c on port 443: serve it once, or give one of them another path`
+	if err := router.Add(added); err == nil || err.Error() != want {
+		t.Errorf("the error is\n%v, want\n%s", err, want)
+	}
+	find := func(path string) server.Match {
+		return router.Find(subject.Address{Port: subject.PublicPort, Method: "GET", Path: path})
+	}
+	if found := find("/c"); found.IsFound() {
+		t.Errorf("%s is added in spite of the error", found.Endpoint.Name)
+	}
+	for path, name := range map[string]string{"/a/1": "A", "/b": "B"} {
+		if found := find(path); !found.IsFound() || found.Endpoint.Name != name {
+			t.Errorf("%s: %+v", path, found.Found)
+		}
+	}
+	if err := router.Add([]*server.Endpoint{named("D", "GET", "/a/{other+}"), named("E", "POST", "/b"), named("F", "PUT", "/a/{x}")}); err != nil {
+		t.Errorf("less specific patterns and other methods conflict: %v", err)
+	}
+}
+
+func TestRouter_Remove(t *testing.T) {
+	t.Parallel()
+	router := server.NewRouter()
+	onPort := func(port int) func(*server.Endpoint) { return func(e *server.Endpoint) { e.Port = port } }
+	first, second := newEndpoint(t, "GET", "/a/{x+}", onPort(80)), newEndpoint(t, "POST", "/a/{x+}", onPort(80))
+	other, control := newEndpoint(t, "GET", "/a/{x}/b", onPort(44)), newEndpoint(t, "GET", "/c", onPort(subject.ControlPort))
+	if err := router.Add([]*server.Endpoint{first, second, other, control}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		removed *server.Endpoint
+		ports   []int // that are left
+	}{
+		{control, []int{44, 80}}, {first, []int{44, 80}}, {first, []int{44, 80}}, {second, []int{44}}, {other, []int{}},
+	} {
+		router.Remove([]*server.Endpoint{test.removed})
+		if ports := router.ServedPorts(); !slices.Equal(ports, test.ports) {
+			t.Errorf("after the removal of %s: %v, want %v", test.removed.Name, ports, test.ports)
+		}
+		if test.removed == first && !slices.Equal(router.Methods(80, "/a/1"), []string{"POST"}) {
+			t.Errorf("methods: %q", router.Methods(80, "/a/1"))
+		}
+	}
+}
+
+// webEndpoint returns a web endpoint that requires claims, unless they are "".
+func webEndpoint(t *testing.T, method, path, claims string) *server.Endpoint {
+	t.Helper()
+	return newEndpoint(t, method, path, func(e *server.Endpoint) { e.Web, e.Secured, e.Claims = true, claims != "", claims })
+}
+
+func TestRouter_BypassesClaims(t *testing.T) {
+	t.Parallel()
+	router := server.NewRouter()
+	method := newEndpoint(t, "GET", "/rpc/{path+}")
+	if err := router.Add([]*server.Endpoint{
+		webEndpoint(t, "GET", "/files/{path+}", ""), webEndpoint(t, "GET", "/files/private/{path+}", "admin"),
+		webEndpoint(t, "GET", "/files/private/open/{path+}", ""), webEndpoint(t, "GET", "/files/folder/", "admin"),
+		webEndpoint(t, "GET", "/same/{path+}", "admin"), webEndpoint(t, "GET", "/same/deep/{path+}", "admin"),
+		method, webEndpoint(t, "GET", "/rpc/private/{path+}", "admin"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"/files/a":                     false,
+		"/files/private/x":             false,
+		"/files//a":                    false,
+		"/files//private/x":            true,
+		"/files/./private/x":           true,
+		"/files/a/../private/x":        true,
+		"/files/%2e/private/x":         true,
+		"/files/a%2f..%2fprivate/x":    true,
+		"/files//private/open/x":       false,
+		"/files/private/open/../x":     true,
+		"/files/private//open/x":       false, // to an endpoint with fewer claims
+		"/files//folder":               true,
+		"/files//folder/":              true,
+		"/files/a//files/private/x":    false,
+		"/files/a/../../same/x":        true,
+		"/same//deep/x":                false, // the same claims
+		"/rpc//private/x":              false, // not a web endpoint
+		"/files/%2e%2e/files/private/": true,
+	} {
+		if got := router.BypassesClaims(subject.Address{Port: subject.PublicPort, Method: "GET", Path: path}); got != want {
+			t.Errorf("%s: %t, want %t", path, got, want)
+		}
+	}
+}
+
+func TestRouter_OpenMethods(t *testing.T) {
+	t.Parallel()
+	secured := func(e *server.Endpoint) { e.Secured, e.Claims = true, "admin" }
+	for name, test := range map[string]struct {
+		other *server.Endpoint
+		want  []string
+	}{
+		"any method, wider":  {webEndpoint(t, "*", "/a/{path+}", ""), []string{"DELETE", "OPTIONS", "PATCH", "POST", "PUT"}},
+		"one method, wider":  {webEndpoint(t, "POST", "/a/{x}", ""), []string{"POST"}},
+		"other claims":       {webEndpoint(t, "POST", "/a/{x}", "user"), []string{"POST"}},
+		"the same claims":    {webEndpoint(t, "POST", "/a/{x}", "admin"), nil},
+		"the same path":      {webEndpoint(t, "POST", "/a/b", ""), nil},
+		"GET":                {webEndpoint(t, "GET", "/a/{x}", ""), nil},
+		"not a web endpoint": {newEndpoint(t, "POST", "/a/{x}"), nil},
+		"another path":       {webEndpoint(t, "POST", "/c/{x}", ""), nil},
+	} {
+		router, e := server.NewRouter(), newEndpoint(t, "GET", "/a/b", secured)
+		if err := router.Add([]*server.Endpoint{e, test.other}); err != nil {
+			t.Fatal(err)
+		}
+		open := router.OpenMethods(e)
+		if !slices.Equal(open[test.other], test.want) || test.want == nil && len(open) != 0 {
+			t.Errorf("%s: %v, want %q", name, open, test.want)
+		}
+	}
+}

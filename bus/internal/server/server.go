@@ -1,8 +1,8 @@
 // Package server is the side of the bus that serves: a request arrives, and is acked, admitted, handled and answered.
 //
-// What arrives goes through receive, in a row of steps: place it at its endpoint, validate it, ack it, admit it to the handlers. An
-// admitted request is a [worker.Job]: it runs its [Service], and sends the response. A request in fragments waits in reassembly until all
-// of them have come. What stands behind an endpoint, and how an error becomes a response, is up to the Service: package bus.
+// What arrives goes through receive, in a row of steps: find its endpoint, validate it, ack it, admit it to the handlers. An
+// admitted request is a [worker.Job], which calls the [Service] and sends the response. Reassembly stores a request in fragments until all
+// of them have arrived. Package bus is the Service: it runs the handlers, and encodes errors as responses.
 package server
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/busline/busline/bus/wire"
 )
 
-// Config is what a server works with. All fields are set.
+// Config configures a server. All fields are set.
 type Config struct {
 	Owner           any // the connection that is the Owner of the contexts of its handlers
 	Host, ID, Plane string
@@ -28,34 +28,36 @@ type Config struct {
 	Broker          *natsconn.Conn
 	Inflight        *Inflight
 	Base            context.Context //nolint:containedctx // of every handler; ends when the owner gives up on them
-	Handlers        *worker.Limiter // the requests that are being handled
-	Controls        *worker.Limiter // those of the framework, which are answered however busy the handlers are
+	Handlers        *worker.Limiter // slots of the requests that are handled
+	Controls        *worker.Limiter // slots of requests of the framework, which do not compete with the handlers
 	Logger          zerolog.Logger
 	Service         Service
 }
 
-// Service is what stands behind the endpoints of a server. Its methods are safe for concurrent use.
+// Service handles the requests of a server. Its methods are safe for concurrent use.
 type Service interface {
-	// New returns memory for a request; Free takes it back once it is answered, and no code of the server refers to it.
+	// New returns an Incoming to use for a request. Free takes it back after the response, when the server does not refer to it any more.
 	New() *Incoming
 	Free(*Incoming)
 	// Serve handles a request. It may panic, or exit its goroutine.
 	Serve(*Incoming) *wire.Response
-	// Crashed returns the response to a request for which Serve has not returned; reason is that of the panic, nil for none.
+	// Crashed returns the response to a request for which Serve did not return. reason is the value of the panic, nil if the goroutine exited.
 	Crashed(in *Incoming, reason any) *wire.Response
-	// Encode returns an error as a response, without logging it.
+	// Encode returns an error as a response. It does not log the error.
 	Encode(in *Incoming, err error) *wire.Response
-	// Reject returns the response to a request that is not handled, and why that is so.
+	// Reject returns the response to a request that is not handled because of an error.
 	Reject(in *Incoming, why error) *wire.Response
-	// Unsendable returns the response in place of one that the broker does not carry.
+	// Unsendable returns the response that replaces one that is too large to be sent.
 	Unsendable(in *Incoming, why error) *wire.Response
-	// NotServed returns the error for a path that is served under these methods only, or not at all.
+	// NotServed returns the error for a path that is served under other methods, or, without methods, not at all.
 	NotServed(address subject.Address, methods []string) error
-	// CheckToken returns an error for a request that lacks the token which its endpoint asks for; Verify verifies that it has access.
+	// CheckToken returns an error if the endpoint requires a token and the request has none.
 	CheckToken(*wire.Request, *Endpoint) error
+	// Verify returns an error if the token is invalid, or does not give access to the endpoint. It may block.
 	Verify(ctx context.Context, token string, e *Endpoint) error
-	// Lost is called when an ack or a response was not sent; Dropped when a message cannot be received.
+	// Lost is called when an ack or a response was not sent; what is "ack" or "response".
 	Lost(in *Incoming, what string, err error)
+	// Dropped is called when a received message is dropped.
 	Dropped(subject string, err error)
 }
 
@@ -64,69 +66,70 @@ type Server struct {
 	Config
 	Router *Router
 
-	ownHost string // of this very instance: "k3xq27abcd.calculator.example"
-	direct  subscribedRoute
+	ownHost string          // of this instance only: "k3xq27abcd.calculator.example"
+	direct  subscribedRoute // of requests from this process
 	callers *callers
-	partial *reassemblies
-	heads   [2]responseHeads // of endpoints with a queue, and without
+	heads   [2]responseHeads // of endpoints with a queue, and without one
+
+	reassemblies *reassemblies
 }
 
 // New returns a server that serves nothing yet.
 func New(config Config) *Server {
 	s := &Server{Config: config, Router: NewRouter(), ownHost: config.ID + "." + config.Host, callers: newCallers(config.Plane)}
-	s.partial = newReassemblies(s, config.MaxMessage)
+	s.reassemblies = newReassemblies(s, config.MaxMessage)
 	return s
 }
 
-// StopReassembling drops the requests of which fragments are still to come, and takes no more of them.
-func (s *Server) StopReassembling() { s.partial.close() }
+// StopReassembling drops the requests that lack fragments. From then on the server rejects requests in fragments.
+func (s *Server) StopReassembling() { s.reassemblies.close() }
 
-// Cancel ends the context of the handler of a request, whose caller has stopped waiting.
+// Cancel cancels a request whose caller has stopped waiting: it ends the context of the handler, or drops the fragments.
 func (s *Server) Cancel(key RequestKey) {
-	if !s.partial.cancel(key) {
+	if !s.reassemblies.cancel(key) {
 		s.Inflight.cancel(s.Owner, key)
 	}
 }
 
-// Partial returns of how many requests fragments are still to come, and how many bytes requests in fragments hold.
+// Partial returns the number of requests that lack fragments, and the bytes that all requests in fragments hold.
 func (s *Server) Partial() (requests, bytes int) {
-	s.partial.mu.Lock()
-	defer s.partial.mu.Unlock()
-	return len(s.partial.requests), s.partial.memory.BytesHeld()
+	s.reassemblies.mu.Lock()
+	defer s.reassemblies.mu.Unlock()
+	return len(s.reassemblies.requests), s.reassemblies.memory.BytesHeld()
 }
 
-// Incoming is a request that has reached this instance, and the way back to its caller.
+// Incoming is a request that this instance received, with the Replier that answers it.
 type Incoming struct {
-	Match                   // the endpoint that serves it, once it is found
+	Match                   // the route that serves it; the zero value until it is found
 	Address subject.Address // of the request
 	Request *wire.Request   // points to Read
-	Began   time.Time       // when it was admitted; zero before
-	Values  any             // what the Service keeps beside it
+	Began   time.Time       // time of the admission; zero before
+	Values  any             // for the Service; the server does not use it
 
 	Replier Replier
-	ReplyTo string // the subject to answer on; "" in the process
-	IsEvent bool   // it is a stored event, see worker.Limiter
-	Own     bool   // made by a handler of this instance, which is closing
-	Size    int    // in bytes, as it came from the broker
+	ReplyTo string // subject of the ack and the response; "" for a caller in this process
+	IsEvent bool   // a stored event, see worker.Limiter
+	Own     bool   // made by a handler of this instance, and admitted even when the instance is closing
+	Size    int    // bytes of the broker message
 
 	*Escaping
 
-	server *Server // nil until it is admitted
-	via    *subscribedRoute
-	queued bool            // it was not handled at once
-	kept   *partialRequest // if it comes in fragments: until the first is acked, and again once all have come; else nil
+	server  *Server // nil until the request is admitted
+	via     *subscribedRoute
+	queued  bool            // waited in a backlog for its handler
+	partial *partialRequest // set until the first fragment is acked, and when all fragments have arrived; nil for other requests
 }
 
-// Escaping is the part of a request that a handler may keep: its context, and what that refers to.
+// Escaping is the memory that a handler may keep after its return, and so is not reused: the context, and the request.
 type Escaping struct {
 	Handler callctx.Handler
 	Read    wire.Request
 
-	fields [natsconn.UsualFields]wire.Field // of Read, unless it has more
-	place  int                              // in Inflight
+	fields [natsconn.UsualFields]wire.Field // memory of Read.Header, unless there are more fields
+	place  int                              // index in the shard of Inflight
 }
 
-// Reset makes an Incoming ready for a request, which is to be parsed into Read.
+// Reset prepares an Incoming for a request, which is then parsed into Read.
 func (in *Incoming) Reset() {
 	in.Escaping = new(Escaping)
 	in.Request = &in.Read
@@ -137,11 +140,11 @@ func (in *Incoming) Reset() {
 func (in *Incoming) IsAdmitted() bool { return in.server != nil }
 
 // CameInFragments reports whether memory is held for the fragments of the request.
-func (in *Incoming) CameInFragments() bool { return in.kept != nil }
+func (in *Incoming) CameInFragments() bool { return in.partial != nil }
 
 // Replier carries acks and responses back to the sender of a request.
 type Replier interface {
-	// Reply sends a response. head is its prepared beginning, nil for none.
+	// Reply sends an ack or a response. head is its prepared head; nil if there is none.
 	Reply(to *Incoming, head *wire.ResponseHead, response *wire.Response) error
 }
 
@@ -153,4 +156,5 @@ func KeyOf(request *wire.Request) RequestKey {
 	return RequestKey{request.FromHost, request.FromID, request.MsgID}
 }
 
+// checkBody returns an error for a body that is larger than MaxMessage.
 func (s *Server) checkBody(body []byte) error { return fragment.CheckBody(body, s.MaxMessage) }
