@@ -117,7 +117,7 @@ func stores(stream jetstream.Stream, published string) bool {
 // covered reports whether one of some subjects, which may have wildcards, covers another.
 func covered(published string, by []string) bool {
 	return slices.ContainsFunc(by, func(taken string) bool {
-		return Permission{Subject: taken}.covers(Permission{Subject: published})
+		return subject.Covers(taken, published)
 	})
 }
 
