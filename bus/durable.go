@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/busline/busline/bus/internal/durable"
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/wire"
 )
 
-// durable is the configuration of stored events. Only the option refers to the code that stores them, so that a program
-// without the option does not link JetStream.
-type durable struct {
-	open      func(ctx context.Context, c *Conn, source string, config firingConfig) (eventStore, error)
-	subscribe func(ctx context.Context, c *Conn, source string, endpoints []*endpoint, config *durable) error
+// storing is the configuration of stored events. Only the option refers to the code that stores them, so that a program
+// without the option does not link it.
+type storing struct {
+	open      func(ctx context.Context, c *Conn, source string, limits durable.Limits) (eventStore, error)
+	subscribe func(ctx context.Context, c *Conn, source string, endpoints []*endpoint, options durable.ConsumerOptions) error
 
-	attempts       int // per event
-	first, longest time.Duration
-	inFlight       int
+	durable.ConsumerOptions
 }
 
 // Defaults of stored events, unless an option overrides them.
@@ -25,28 +28,26 @@ const (
 	defaultLongestRetry = 10 * time.Minute
 	defaultInFlight     = 64
 
-	defaultKeepAge   = 7 * 24 * time.Hour
-	defaultKeepBytes = 256 << 20
-
-	maxInFlight   = 1000
-	maxUnfinished = 10_000 // MaxAckPending of JetStream: unacknowledged deliveries of one event to all instances of a service
+	maxInFlight = 1000
 )
 
-func newDurable() *durable {
-	return &durable{attempts: defaultAttempts, first: defaultFirstRetry, longest: defaultLongestRetry, inFlight: defaultInFlight}
+func newStoring() *storing {
+	return &storing{ConsumerOptions: durable.ConsumerOptions{
+		MaxDeliver: defaultAttempts, FirstRetry: defaultFirstRetry, LongestRetry: defaultLongestRetry, MaxInFlight: defaultInFlight,
+	}}
 }
 
 // check returns an error if the options of Subscribe are invalid.
-func (d *durable) check() error {
+func (d *storing) check() error {
 	switch {
 	case d.subscribe == nil:
 		return errors.New("bus.MaxDeliver, bus.Backoff and bus.MaxInFlight are for stored events: add bus.Durable()")
-	case d.attempts < 1:
-		return fmt.Errorf("bus.MaxDeliver(%d): set at least one attempt", d.attempts)
-	case d.first <= 0 || d.longest < d.first:
-		return fmt.Errorf("bus.Backoff(%s, %s): set a first wait above zero, and a longest wait that is not shorter than the first", d.first, d.longest)
-	case d.inFlight < 1 || d.inFlight > maxInFlight:
-		return fmt.Errorf("bus.MaxInFlight(%d): choose 1 to %d", d.inFlight, maxInFlight)
+	case d.MaxDeliver < 1:
+		return fmt.Errorf("bus.MaxDeliver(%d): set at least one attempt", d.MaxDeliver)
+	case d.FirstRetry <= 0 || d.LongestRetry < d.FirstRetry:
+		return fmt.Errorf("bus.Backoff(%s, %s): set a first wait above zero, and a longest wait that is not shorter than the first", d.FirstRetry, d.LongestRetry)
+	case d.MaxInFlight < 1 || d.MaxInFlight > maxInFlight:
+		return fmt.Errorf("bus.MaxInFlight(%d): choose 1 to %d", d.MaxInFlight, maxInFlight)
 	default:
 		return nil
 	}
@@ -60,17 +61,17 @@ type DurableOption interface {
 
 type durableOption struct{}
 
-func (durableOption) applyToSubscription(c *serviceConfig) { c.stored().subscribe = subscribeStored }
+func (durableOption) applyToSubscription(c *serviceConfig) { c.stored().subscribe = subscribeDurable }
 
 func (durableOption) applyToFiring(c *firingConfig) {
-	c.durable = newDurable()
-	c.durable.open = openEventStream
+	c.durable = newStoring()
+	c.durable.open = openStream
 }
 
 // stored returns the configuration of stored events, and creates it if there is none.
-func (s *serviceConfig) stored() *durable {
+func (s *serviceConfig) stored() *storing {
 	if s.durable == nil {
-		s.durable = newDurable()
+		s.durable = newStoring()
 	}
 	return s.durable
 }
@@ -98,7 +99,7 @@ func Durable() DurableOption { return durableOption{} }
 // MaxDeliver sets how often a stored event is delivered, including the first time. Then it becomes a dead letter.
 // Subscribe returns an error if attempts is below 1. Default: 10.
 func MaxDeliver(attempts int) SubscribeOption {
-	return subscribeOption(func(c *serviceConfig) { c.stored().attempts = attempts })
+	return subscribeOption(func(c *serviceConfig) { c.stored().MaxDeliver = attempts })
 }
 
 // Backoff sets the wait before a stored event is delivered again: first after the first attempt, four times as long
@@ -107,7 +108,7 @@ func MaxDeliver(attempts int) SubscribeOption {
 func Backoff(first, longest time.Duration) SubscribeOption {
 	return subscribeOption(func(c *serviceConfig) {
 		stored := c.stored()
-		stored.first, stored.longest = first, longest
+		stored.FirstRetry, stored.LongestRetry = first, longest
 	})
 }
 
@@ -115,14 +116,7 @@ func Backoff(first, longest time.Duration) SubscribeOption {
 // 1000. One at a time keeps the order of the events of a kind at a single instance, as long as nothing fails. All kinds
 // together use at most three quarters of [WithMaxHandlers], so that capacity for calls remains. Default: 64.
 func MaxInFlight(events int) SubscribeOption {
-	return subscribeOption(func(c *serviceConfig) { c.stored().inFlight = events })
-}
-
-// storeLimits are the limits of a stream; zero stands for the default.
-type storeLimits struct {
-	age      time.Duration
-	bytes    int64
-	replicas int
+	return subscribeOption(func(c *serviceConfig) { c.stored().MaxInFlight = events })
 }
 
 type publishOption func(*firingConfig)
@@ -135,20 +129,20 @@ func (o publishOption) applyToFiring(c *firingConfig) { o(c) }
 // dropped if no instance was there for the age that it knows, and for an hour at least. 0 stands for the default.
 // Default: 7 days, or the age of the existing stream.
 func MaxAge(age time.Duration) PublishOption {
-	return publishOption(func(c *firingConfig) { c.limits.age, c.limited = age, true })
+	return publishOption(func(c *firingConfig) { c.limits.Age, c.limited = age, true })
 }
 
 // MaxBytes limits how many bytes of events a publisher stores that some service has not handled yet. At the limit,
 // publishing fails (507). An existing stream is changed accordingly. 0 stands for the default. Default: 256 MiB, or the
 // limit of the existing stream.
 func MaxBytes(bytes int64) PublishOption {
-	return publishOption(func(c *firingConfig) { c.limits.bytes, c.limited = bytes, true })
+	return publishOption(func(c *firingConfig) { c.limits.Bytes, c.limited = bytes, true })
 }
 
 // Replicas sets on how many servers of a cluster events and dead letters are stored, 1 to 5; three survive the loss of
 // one. Existing streams are changed accordingly. Default: 1, or the number of the existing stream.
 func Replicas(servers int) PublishOption {
-	return publishOption(func(c *firingConfig) { c.limits.replicas, c.limited = servers, true })
+	return publishOption(func(c *firingConfig) { c.limits.Replicas, c.limited = servers, true })
 }
 
 type eventIDKey struct{}
@@ -160,4 +154,78 @@ type eventIDKey struct{}
 // storing: services that subscribe without [Durable] get the event again. Default: each Publish is a separate event.
 func WithEventID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, eventIDKey{}, id)
+}
+
+// openStream returns the stream of a source, and creates it if there is none.
+func openStream(ctx context.Context, c *Conn, source string, limits durable.Limits) (eventStore, error) {
+	stream, err := durable.Open(ctx, c.durableConfig(), source, limits)
+	if err != nil {
+		return nil, asError(err)
+	}
+	return stream, nil
+}
+
+// subscribeDurable creates the stream, if there is none, and a consumer of this service for each event, and starts to fetch
+// events. An instance of an older version, which does not know an event, therefore takes nothing from those that do.
+func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*endpoint, options durable.ConsumerOptions) error {
+	config := c.durableConfig()
+	config.Consumers = func() int { return len(c.events.reading()) }
+	config.StartWaiting = func(last *durable.Consumer) { c.events.startWaiting(last) }
+	stream := durable.NewStream(config, source)
+	consumers := make([]*durable.Consumer, 0, len(endpoints))
+	inboxes := make([]*natsconn.Subscription, 0, len(endpoints))
+	for _, e := range endpoints {
+		e.run = runStored(e.run)
+		e.route()
+		consumer := stream.NewConsumer(e.routed, e.subject(c.plane, source, e.mapped.Routes[0]), options)
+		consumers, inboxes = append(consumers, consumer), append(inboxes, consumer.Inbox())
+	}
+	err := c.install(ctx, c.events.of(source), endpoints, inboxes, func() error { // only what may arrive is stored from then on
+		return errorOrNil(stream.Ensure(ctx, consumers))
+	})
+	if err != nil {
+		return err
+	}
+	for _, each := range consumers {
+		context.AfterFunc(c.base, each.Stop)
+		c.events.add(each)
+		each.Fetch()
+	}
+	return nil
+}
+
+// runStored wraps the run of an endpoint: it refuses events that must not be handled.
+func runStored(run func(context.Context, *serverCall) (*wire.Response, error)) func(context.Context, *serverCall) (*wire.Response, error) {
+	return func(ctx context.Context, in *serverCall) (*wire.Response, error) {
+		if err := durable.Check(&in.Incoming); err != nil {
+			return nil, unsent(err)
+		}
+		return run(ctx, in)
+	}
+}
+
+// durableConfig returns what streams of the connection work with.
+func (c *Conn) durableConfig() *durable.Config {
+	return &durable.Config{
+		Server: c.server, Inbox: c.client.ResponseSubject(), Log: c.log, IsClosing: c.isClosing, Failure: failureOf,
+	}
+}
+
+// failureOf returns the error that a response tells, with the same text as [Error].
+func failureOf(response *wire.Response) *status.Error {
+	failed := responseError(response)
+	told := status.Errorf(failed.Status, status.Executed(failed.Executed), failed, "%s", failed.Detail)
+	told.ID, told.MsgID = failed.ID, failed.MsgID
+	if failed.Host != "" {
+		told.Host = failed.Host + failed.Path
+	}
+	return told
+}
+
+// errorOrNil returns asError of err; nil for nil.
+func errorOrNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return asError(err)
 }

@@ -9,9 +9,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
 )
 
 // Publisher publishes the events of one host over a connection. Generated publishers (see reflectapi/apigen, -events)
@@ -27,17 +29,17 @@ type PublishOption interface{ applyToFiring(*firingConfig) }
 
 // firingConfig holds what the options of NewPublisher set.
 type firingConfig struct {
-	durable *durable // nil: events are not stored
-	limits  storeLimits
+	durable *storing // nil: events are not stored
+	limits  durable.Limits
 	limited bool // an option has set limits
 }
 
 // eventStore stores events for services that subscribe with [Durable].
 type eventStore interface {
-	// keep stores the event, and returns when that is confirmed.
-	keep(ctx context.Context, event *clientCall) error
-	// permissions returns the permissions that the user of the connection needs for storing.
-	permissions() (publish, subscribe []Permission)
+	// Store stores the event of a path, and returns when that is confirmed. id is that of [WithEventID], "" for none.
+	Store(ctx context.Context, path, id string, event *wire.Request) error
+	// Permissions returns the permissions that the user of the connection needs for storing.
+	Permissions() (publish, subscribe []durable.Permission)
 }
 
 // NewPublisher prepares to publish the events of a host, usually that of the connection. With [Durable] they are also
@@ -69,7 +71,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	}
 	ctx, cancel := context.WithTimeout(c.base, natsconn.DefaultTimeout)
 	defer cancel()
-	store, err := config.durable.open(ctx, c, host, config)
+	store, err := config.durable.open(ctx, c, host, config.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +207,7 @@ func (c *Conn) publishing(ctx context.Context, event *clientCall, carry func(con
 // publishStored stores an event, and then also sends it to subscribers without Durable. If they do not get it, that is
 // no error, because the event is stored.
 func (c *Conn) publishStored(ctx context.Context, event *clientCall, store eventStore) error {
-	if err := store.keep(ctx, event); err != nil {
+	if err := keep(ctx, event, store); err != nil {
 		return err
 	}
 	if err := c.client.Publish(ctx, &event.Outgoing); err != nil {
@@ -217,7 +219,12 @@ func (c *Conn) publishStored(ctx context.Context, event *clientCall, store event
 
 // storeEvent only stores an event.
 func (c *Conn) storeEvent(ctx context.Context, event *clientCall, store eventStore) error {
-	return c.publishing(ctx, event, func(ctx context.Context) error { return store.keep(ctx, event) })
+	return c.publishing(ctx, event, func(ctx context.Context) error { return keep(ctx, event, store) })
+}
+
+func keep(ctx context.Context, event *clientCall, store eventStore) error {
+	id, _ := ctx.Value(eventIDKey{}).(string)
+	return errorOrNil(store.Store(ctx, event.Address.Path, id, &event.Request))
 }
 
 // confirm returns when the broker has received the published event. It returns an error if the broker denied it.

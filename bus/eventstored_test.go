@@ -477,64 +477,6 @@ func limitConsumer(t *testing.T, b *bustest.Bus, conn *bus.Conn, change func(*je
 	}
 }
 
-// TestLateHandlersAreReported has one that does not return in its time: that is said once it is sure.
-func TestLateHandlersAreReported(t *testing.T) {
-	t.Parallel()
-	b, _, _ := newOrders(t)
-	for beats, want := range []int{0, 0, 1} {
-		log := new(journal)
-		mailing := b.Connect("mailer.example", bus.WithLogger(zerolog.New(log)))
-		subscribe(t, mailing, newSink(), bus.Durable())
-		bus.BeatLate(mailing, beats)
-		bus.FlushLog(mailing)
-		if got := log.lines("the handler of a stored event has not returned in its time"); len(got) != want {
-			t.Errorf("after %d beats: %s", beats, got)
-		}
-	}
-}
-
-// TestLateFailures has handlers answer when JetStream has given the event to another instance: it hears of it if they have
-// handled the event, and not if they have failed.
-func TestLateFailures(t *testing.T) {
-	t.Parallel()
-	b, _, _ := newOrders(t)
-	mailing := b.Connect("mailer.example", quiet())
-	subscribe(t, mailing, newSink(), bus.Durable())
-	spy := b.Connect("spy.example").NATS()
-	told, err := spy.SubscribeSync("told.*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := spy.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	for _, answer := range []struct {
-		subject string
-		status  int
-		ago     time.Duration
-		want    string // nothing: JetStream is not told
-	}{
-		{"told.late-failure", http.StatusInternalServerError, 30 * time.Second, ""},
-		{"told.late-refusal", http.StatusConflict, 30 * time.Second, ""},
-		{"told.late-success", http.StatusOK, 30 * time.Second, "+ACK"},
-		{"told.failure", http.StatusInternalServerError, 0, `-NAK {"delay": 1000000000}`},
-	} {
-		if err := bus.AnswerLate(mailing, answer.subject, answer.status, answer.ago); err != nil {
-			t.Fatal(err)
-		}
-		if answer.want == "" {
-			continue
-		}
-		message, err := told.NextMsgWithContext(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if message.Subject != answer.subject || string(message.Data) != answer.want {
-			t.Errorf("%s: %s, want %s: %s", message.Subject, message.Data, answer.subject, answer.want)
-		}
-	}
-}
-
 // TestFewUnfinishedEvents has a broker, a stream and an operator that let a service have fewer events at a time than it would.
 func TestFewUnfinishedEvents(t *testing.T) {
 	t.Parallel()
@@ -586,21 +528,6 @@ func TestLongerKeep(t *testing.T) {
 		if known := mailersConsumer(t, b, source).InactiveThreshold; known != keep.remembered {
 			t.Errorf("it is forgotten after %s, while events are kept for %s", known, keep.age)
 		}
-	}
-}
-
-// TestClosedAskNoMore has a timer fire that nobody stopped, because the consumer was just being made anew.
-func TestClosedAskNoMore(t *testing.T) {
-	t.Parallel()
-	b := newStored(t)
-	newOrdered(t, b.Connect(ordersHost), bus.Durable())
-	conn := b.Connect("mailer.example")
-	subscribe(t, conn, newSink(), bus.Durable())
-	if err := conn.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if bus.AskLater(conn) {
-		t.Error("it goes on asking for events")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/busline/busline/bus/internal/durable"
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/metrics"
@@ -150,7 +151,7 @@ func isEventName(name string) bool {
 }
 
 // registerEvents makes events of a source live, all or none.
-func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *durable) error {
+func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *storing) error {
 	c.registering.Lock()
 	defer c.registering.Unlock()
 	if c.isClosing() {
@@ -162,7 +163,7 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *dura
 	ctx, cancel := context.WithTimeout(c.base, natsconn.DefaultTimeout)
 	defer cancel()
 	if stored != nil {
-		if err := stored.subscribe(ctx, c, source, endpoints, stored); err != nil {
+		if err := stored.subscribe(ctx, c, source, endpoints, stored.ConsumerOptions); err != nil {
 			return err
 		}
 		c.remember(endpoints)
@@ -187,15 +188,15 @@ type eventSources struct {
 
 // eventReader handles the stored events of one kind.
 type eventReader interface {
-	permissions() (publish, subscribe []Permission)
-	// parkedEvents returns how many could not be handled, and what they are.
-	parkedEvents() (source, event string, count int64)
-	// fetchNow asks for events again, as the broker may have forgotten that it was asked.
-	fetchNow()
-	// startHeld starts the events that were fetched and wait for room, if there is some.
-	startHeld()
-	// nakAll gives them back.
-	nakAll()
+	Permissions() (publish, subscribe []durable.Permission)
+	// DeadLettered returns the source and the event, and how many such events became dead letters here.
+	DeadLettered() (source, event string, count int64)
+	// FetchNow fetches events again, as the broker may have forgotten the last fetch.
+	FetchNow()
+	// StartWaiting starts the events that were fetched and wait for room, if there is some.
+	StartWaiting()
+	// NakAll gives them back.
+	NakAll()
 }
 
 // of returns the router of a source.
@@ -221,41 +222,41 @@ func (s *eventSources) stored(host string, store eventStore) {
 	s.stores[host] = store
 }
 
-// read notes who handles stored events.
-func (s *eventSources) read(reader eventReader) {
+// add adds a reader of stored events.
+func (s *eventSources) add(reader eventReader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readers = append(s.readers, reader)
 }
 
-// reading returns those who handle stored events. They are not to be changed.
+// reading returns the readers of stored events. The slice must not be changed.
 func (s *eventSources) reading() []eventReader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.readers
 }
 
-// startHeld starts the events that wait for room: first of those kinds that were subscribed to after one that has just had
-// its turn, and its own last.
-func (s *eventSources) startHeld(last eventReader) {
+// startWaiting starts the events that wait for room: first those of the kinds that were subscribed to after the last kind that had
+// a turn, and those of this kind at the end.
+func (s *eventSources) startWaiting(last eventReader) {
 	readers := s.reading()
 	turn := 1 + slices.Index(readers, last)
 	for i := range readers {
-		readers[(turn+i)%len(readers)].startHeld()
+		readers[(turn+i)%len(readers)].StartWaiting()
 	}
 }
 
 // nakAll gives back the events that cannot be handled any more.
 func (s *eventSources) nakAll() {
 	for _, reader := range s.reading() {
-		reader.nakAll()
+		reader.NakAll()
 	}
 }
 
-// fetchNow has the broker that is back asked for events: it, or the one in its place, may have forgotten that it was.
+// fetchNow fetches events again after an outage: the broker, or the one in its place, may have forgotten the last fetch.
 func (s *eventSources) fetchNow() {
 	for _, reader := range s.reading() {
-		reader.fetchNow()
+		reader.FetchNow()
 	}
 }
 
@@ -263,14 +264,19 @@ func (s *eventSources) fetchNow() {
 func (s *eventSources) permissions() (publish, subscribe []Permission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	add := func(published, subscribed []Permission) {
-		publish, subscribe = append(publish, published...), append(subscribe, subscribed...)
+	add := func(published, subscribed []durable.Permission) {
+		for _, each := range published {
+			publish = append(publish, Permission{Subject: each.Subject, For: each.For})
+		}
+		for _, each := range subscribed {
+			subscribe = append(subscribe, Permission{Subject: each.Subject, For: each.For})
+		}
 	}
 	for _, reader := range s.readers {
-		add(reader.permissions())
+		add(reader.Permissions())
 	}
 	for _, store := range s.stores {
-		add(store.permissions())
+		add(store.Permissions())
 	}
 	return publish, subscribe
 }
@@ -278,7 +284,7 @@ func (s *eventSources) permissions() (publish, subscribe []Permission) {
 // expose writes as one metric how many events could not be handled, from zero on.
 func (s *eventSources) expose(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
 	for _, reader := range s.reading() {
-		source, event, count := reader.parkedEvents()
+		source, event, count := reader.DeadLettered()
 		text.Counter("busline_dead_letters_total", "Stored events that could not be handled and were parked.", float64(count),
 			with(metrics.Label{Name: "source", Value: source}, metrics.Label{Name: "event", Value: event})...)
 	}

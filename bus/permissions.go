@@ -156,21 +156,7 @@ func (p Permission) sameAs(other Permission) bool {
 
 // covers reports whether p allows everything that other allows.
 func (p Permission) covers(other Permission) bool {
-	if p.Queue != "" && p.Queue != other.Queue {
-		return false
-	}
-	wide, narrow := strings.Split(p.Subject, "."), strings.Split(other.Subject, ".")
-	for i, token := range wide {
-		switch {
-		case i == len(narrow):
-			return false
-		case token == ">":
-			return true
-		case narrow[i] == ">" || token != "*" && token != narrow[i]:
-			return false
-		}
-	}
-	return len(wide) == len(narrow)
+	return (p.Queue == "" || p.Queue == other.Queue) && subject.Covers(p.Subject, other.Subject)
 }
 
 // Wildcards of the broker.

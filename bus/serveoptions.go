@@ -58,7 +58,7 @@ type serviceConfig struct {
 	strict    bool
 	endpoints endpointConfig
 	methods   map[string][]MethodOption
-	durable   *durable // the durable consumer of Subscribe; nil: events are not stored
+	durable   *storing // the durable consumer of Subscribe; nil: events are not stored
 	err       error    // the first invalid option
 }
 

@@ -19,3 +19,26 @@ func TestCallsBelow(t *testing.T) {
 		}
 	}
 }
+
+func TestCovers(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		wide, narrow string
+		want         bool
+	}{
+		{"bus.e.*", "bus.e.on-ordered", true},
+		{"bus.e.*", "bus.e.*", true},
+		{"bus.e.on-ordered", "bus.e.*", false},
+		{"bus.*", "bus.e.on-ordered", false},
+		{"bus.e.*.*", "bus.e.on-ordered", false},
+		{"bus.>", "bus.e.*", true},
+		{"bus.>", "bus.>", true},
+		{"bus.>", "bus", false},
+		{"bus.*", "bus.>", false},
+		{"", "bus.e", false},
+	} {
+		if got := subject.Covers(test.wide, test.narrow); got != test.want {
+			t.Errorf("Covers(%q, %q) = %t, want %t", test.wide, test.narrow, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,302 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// delivery is one attempt at a stored event: the [server.Replier] that answers to JetStream, as no caller waits.
+type delivery struct {
+	from    *Consumer
+	message *nats.Msg
+	attempt int   // from 1
+	err     error // the reason why it must not be handled; nil for none
+
+	mu     sync.Mutex  // protects all below
+	timer  *time.Timer // calls inProgress
+	toldAt time.Time   // when JetStream was last told that it is in progress
+	until  time.Time   // the end of the time of its handler; zero before it has one
+	late   bool        // its handler was found running after that
+	ended  bool
+}
+
+// The answers to JetStream.
+const (
+	jsAck        = "+ACK"
+	jsNak        = "-NAK"
+	jsTerminate  = "+TERM"
+	jsInProgress = "+WPI"
+)
+
+// progressPause is the time between two messages to JetStream that a handler still runs.
+const progressPause = ackWait / 3
+
+func newDelivery(from *Consumer, message *nats.Msg) *delivery {
+	d := &delivery{from: from, message: message, attempt: 1, toldAt: time.Now()}
+	if told, err := message.Metadata(); err == nil {
+		d.attempt = int(min(told.NumDelivered, 1<<30))
+	}
+	return d
+}
+
+// begin starts to tell JetStream that the event is in progress.
+func (d *delivery) begin() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.timer = time.AfterFunc(progressPause, d.inProgress)
+}
+
+// inProgress is called by the timer: it tells JetStream that the event is in progress, until the time of the handler ends. A handler that
+// runs on is logged once, because it may hold up all events of its kind here.
+func (d *delivery) inProgress() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.ended || d.from.config.Base.Err() != nil:
+		return
+	case d.until.IsZero() || time.Now().Before(d.until):
+		if err := d.answer(jsInProgress); err != nil {
+			d.from.config.Log(d.from.config.Logger.Debug().Err(err).Str("source", d.from.source),
+				"cannot tell JetStream that a handler is still running")
+		} else {
+			d.toldAt = time.Now()
+		}
+	case d.late:
+		d.from.config.Log(d.from.config.Logger.Warn().Str("source", d.from.source).Str("event", d.from.event).Int("attempt", d.attempt),
+			"the handler of a stored event has not returned in its time; the event is delivered again, and counts for bus.MaxInFlight until it returns")
+		return
+	default:
+		d.late = true
+	}
+	d.timer.Reset(progressPause)
+}
+
+// handledUntil sets the end of the time of the handler. After that JetStream may deliver the event to another instance.
+func (d *delivery) handledUntil(deadline time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.until = deadline
+}
+
+// end stops telling JetStream that the event is in progress.
+func (d *delivery) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
+	d.timer.Stop()
+}
+
+// givenAway reports whether JetStream has delivered the event to another instance in the meantime.
+func (d *delivery) givenAway() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Since(d.toldAt) >= ackWait
+}
+
+// Reply answers to JetStream for the response of the handler. A failure does not count once the event was given away: it would cause
+// another attempt beside the one that runs by now, or a dead letter although that one succeeds.
+func (d *delivery) Reply(in *server.Incoming, _ *wire.ResponseHead, response *wire.Response) error {
+	if response.OpCode != wire.OpRes {
+		return nil
+	}
+	d.end()
+	defer d.from.done()
+	if response.Status < http.StatusBadRequest {
+		return d.answer(jsAck)
+	}
+	failed := d.from.config.Failure(response)
+	switch {
+	case d.givenAway():
+		return nil
+	case d.err != nil, d.isFinal(in, failed):
+		return d.deadLetter(in, failed.Error())
+	case d.attempt >= d.from.options.MaxDeliver:
+		return d.deadLetter(in, fmt.Sprintf("attempt %d was the last: %s", d.attempt, failed))
+	default:
+		return d.nak(d.pause())
+	}
+}
+
+// isFinal reports whether the handler itself refuses the event, so that another attempt is pointless. It is not if a service that the
+// handler calls refuses, or the event does not fit the arguments: that service, or this one, may just be replaced by another version.
+func (d *delivery) isFinal(in *server.Incoming, failed *status.Error) bool {
+	switch failed.Status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	default:
+		return failed.Status < http.StatusInternalServerError && failed.Executed != status.ExecutedNo && failed.MsgID == in.Request.MsgID
+	}
+}
+
+// pause returns the wait after this attempt: four times the wait after the one before.
+func (d *delivery) pause() time.Duration {
+	pause := d.from.options.FirstRetry
+	for range d.attempt - 1 {
+		if pause >= d.from.options.LongestRetry/4 {
+			return d.from.options.LongestRetry
+		}
+		pause *= 4
+	}
+	return pause
+}
+
+// nak makes JetStream deliver the event again after a pause, to any instance.
+func (d *delivery) nak(pause time.Duration) error {
+	if pause <= 0 {
+		return d.answer(jsNak)
+	}
+	return d.answer(jsNak + ` {"delay": ` + strconv.FormatInt(pause.Nanoseconds(), 10) + `}`)
+}
+
+// nakNow gives an event that no handler has seen back to JetStream, for another instance.
+func (d *delivery) nakNow() {
+	d.end()
+	if err := d.nak(0); err != nil {
+		d.from.config.Log(d.from.config.Logger.Debug().Err(err).Str("source", d.from.source),
+			"cannot give an event back to JetStream; it will be delivered again anyway")
+	}
+}
+
+func (d *delivery) answer(what string) error {
+	return d.from.config.Broker.PublishNow(d.message.Reply, "", []byte(what))
+}
+
+// Headers of a dead letter.
+const (
+	parkedReason   = "Bus-Parked-Reason"
+	parkedAttempts = "Bus-Parked-Attempts"
+)
+
+// parkingRoom is how many bytes an event leaves of the largest message, for the header of a dead letter.
+const parkingRoom = 2 << 10
+
+// deadLetter stores an event as a dead letter, and only then acknowledges it. If that fails, JetStream delivers the event again.
+func (d *delivery) deadLetter(in *server.Incoming, reason string) error {
+	c, s := d.from.config, d.from
+	parked := nats.NewMsg(subject.ParkedEvent(c.Plane, s.source, hostToken(c.Host), s.event))
+	parked.Data = d.message.Data
+	parked.Header.Set(parkedReason, oneLine(reason))
+	parked.Header.Set(parkedAttempts, strconv.Itoa(d.attempt))
+	line := c.Logger.Error().Str("source", s.source).Str("event", path.Base(in.Address.Path)).Str("msgId", in.Request.MsgID).
+		Int("attempts", d.attempt).Str("reason", reason)
+	ctx, cancel := context.WithTimeout(c.Base, storeTimeout)
+	defer cancel()
+	recreate := func(ctx context.Context) error {
+		_, err := s.ensureStreams(ctx)
+		return err
+	}
+	if _, err := s.store.publish(ctx, parked, d.storedAs(), recreate); err != nil {
+		c.Log(line.AnErr("cause", err).Str("stream", s.parked()),
+			"an event could not be handled, nor be parked; it will be delivered again")
+		return d.nak(s.options.LongestRetry)
+	}
+	s.deadLetters.Add(1)
+	c.Log(line.Str("stream", s.parked()).Str("subject", parked.Subject), "an event could not be handled and was parked")
+	return d.answer(jsTerminate + " parked")
+}
+
+// storedAs returns an id of the event that is the same for each delivery to the service.
+func (d *delivery) storedAs() string {
+	told, err := d.message.Metadata()
+	if err != nil {
+		return d.message.Reply
+	}
+	return fmt.Sprintf("%s %d %d", d.from.consumer, told.Sequence.Stream, told.Timestamp.UnixNano())
+}
+
+// oneLine returns a reason as a value of a header.
+func oneLine(reason string) string {
+	const longest = 1 << 10
+	reason = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(reason, "?"))
+	return strings.ToValidUTF8(reason[:min(len(reason), longest)], "") // the cut may be within a character
+}
+
+// roomAgain is the time until the next check for room for a waiting event, if no event is done before.
+const roomAgain = 100 * time.Millisecond
+
+// waitingEvent is an event that waits for room.
+type waitingEvent struct {
+	in       *server.Incoming
+	delivery *delivery
+}
+
+// enqueue keeps an event that has to wait: calls and other events have taken the room, or MaxInFlight events of its kind are handled.
+// A nak would use up an attempt that no handler has seen.
+func (s *Consumer) enqueue(in *server.Incoming, d *delivery) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, waitingEvent{in, d})
+	s.roomTimer.Reset(roomAgain)
+}
+
+// lookForRoom is called by the timer.
+func (s *Consumer) lookForRoom() {
+	s.StartWaiting()
+	s.Fetch()
+}
+
+// StartWaiting starts the waiting events, as long as there is room for them.
+func (s *Consumer) StartWaiting() {
+	for {
+		next, ok := s.takeWaiting(func() bool { return s.hasTurnLocked() && s.config.Handlers.StartEvent() })
+		if !ok {
+			return
+		}
+		s.begin(next.in, next.delivery)
+		s.config.Broker.Backlog().Add(next.in)
+	}
+}
+
+// Waiting returns the number of waiting events.
+func (s *Consumer) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting)
+}
+
+// NakAll gives the waiting events back to JetStream, for other instances.
+func (s *Consumer) NakAll() {
+	for {
+		next, ok := s.takeWaiting(func() bool { return true })
+		if !ok {
+			return
+		}
+		s.config.Handlers.AbandonEvent()
+		next.delivery.nakNow()
+	}
+}
+
+// takeWaiting removes and returns the oldest waiting event. It returns false if there is none, or may does.
+func (s *Consumer) takeWaiting(may func() bool) (oldest waitingEvent, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		return waitingEvent{}, false
+	}
+	if !may() {
+		s.roomTimer.Reset(roomAgain)
+		return waitingEvent{}, false
+	}
+	oldest = s.waiting[0]
+	s.waiting[0] = waitingEvent{} // or it would be kept in memory
+	s.waiting = s.waiting[1:]
+	return oldest, true
+}

@@ -1,0 +1,158 @@
+package durable_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"github.com/busline/busline/bus/broker"
+	"github.com/busline/busline/bus/internal/durable"
+	"github.com/busline/busline/bus/internal/logqueue"
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/wire"
+	"github.com/busline/busline/restmap"
+)
+
+// TestMain fails if a test leaks a goroutine.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// mailing is a consumer of the service mailer.example, whose events no endpoint handles.
+type mailing struct {
+	*durable.Consumer
+	raw *nats.Conn // of another client
+
+	mu     sync.Mutex // protects what stands below
+	lines  []string   // of the log
+	closed bool
+}
+
+func newMailing(t *testing.T) *mailing {
+	t.Helper()
+	started, err := broker.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Close)
+	lines := new(logqueue.Queue)
+	conn, err := natsconn.Dial(t.Context(), "test", natsconn.Config{Provider: started}, zerolog.Nop(), lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		lines.Flush(context.Background())
+	})
+	m := new(mailing)
+	if m.raw, err = nats.Connect("", nats.InProcessServer(started)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.raw.Close)
+	mapped, err := restmap.Handler(http.MethodPost, "/on-ordered")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &durable.Config{
+		Server: server.New(server.Config{
+			Host: "mailer.example", ID: "m1aaaaaaaa", Plane: "bus", Broker: conn, Base: context.Background(),
+			Handlers: worker.NewLimiter(0), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(),
+		}),
+		Inbox: "bus.r.example.mailer.m1aaaaaaaa", Log: m.log, IsClosing: m.isClosed, Failure: failure,
+		Consumers: func() int { return 1 }, StartWaiting: (*durable.Consumer).StartWaiting,
+	}
+	m.Consumer = durable.NewStream(config, "orders.example").NewConsumer(
+		&server.Endpoint{Port: 417, Path: "/on-ordered", Routes: mapped.Routes}, "bus.417.example.orders.|.POST.on-ordered",
+		durable.ConsumerOptions{MaxDeliver: 10, FirstRetry: time.Second, LongestRetry: time.Minute, MaxInFlight: 1},
+	)
+	t.Cleanup(m.Stop)
+	return m
+}
+
+func (m *mailing) log(_ *zerolog.Event, message string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lines = append(m.lines, message)
+}
+
+func (m *mailing) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
+}
+
+// failure returns the error of a handler.
+func failure(response *wire.Response) *status.Error {
+	return status.Errorf(response.Status, status.ExecutedYes, nil, "no mail")
+}
+
+func TestLateHandlersAreLogged(t *testing.T) {
+	t.Parallel()
+	const line = "the handler of a stored event has not returned in its time; the event is delivered again, " +
+		"and counts for bus.MaxInFlight until it returns"
+	for times, want := range [][]string{nil, nil, {line}} {
+		m := newMailing(t)
+		m.ReportProgress(times)
+		m.mu.Lock()
+		if !slices.Equal(m.lines, want) {
+			t.Errorf("after %d reports: %q, want %q", times, m.lines, want)
+		}
+		m.mu.Unlock()
+	}
+}
+
+// TestLateResponses replies after JetStream has given the event to another instance: JetStream is told of a success, but not of a failure.
+func TestLateResponses(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	told, err := m.raw.SubscribeSync("told.*")
+	if err == nil {
+		err = m.raw.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		to     string
+		status int
+		ago    time.Duration
+		want   string // "": JetStream is not told
+	}{
+		{"told.late-failure", http.StatusInternalServerError, 30 * time.Second, ""},
+		{"told.late-refusal", http.StatusConflict, 30 * time.Second, ""},
+		{"told.late-success", http.StatusOK, 30 * time.Second, "+ACK"},
+		{"told.failure", http.StatusInternalServerError, 0, `-NAK {"delay": 1000000000}`},
+	} {
+		if err := m.Reply(test.to, test.status, test.ago); err != nil {
+			t.Fatal(err)
+		}
+		if test.want == "" {
+			continue
+		}
+		message, err := told.NextMsgWithContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if message.Subject != test.to || string(message.Data) != test.want {
+			t.Errorf("%s: %s, want %s: %s", message.Subject, message.Data, test.to, test.want)
+		}
+	}
+}
+
+// TestClosedFetchesNoMore calls a timer that was not stopped in time, because the consumer was just being created again.
+func TestClosedFetchesNoMore(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.closed = true
+	if m.FetchLater() {
+		t.Error("the timer still runs")
+	}
+}

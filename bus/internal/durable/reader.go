@@ -1,0 +1,216 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/server"
+	"github.com/busline/busline/bus/internal/status"
+	"github.com/busline/busline/bus/internal/worker"
+	"github.com/busline/busline/bus/subject"
+	"github.com/busline/busline/bus/wire"
+)
+
+// Consumer is a pull consumer: it fetches the stored events of one kind, which is one path of one source, for an instance. It fetches as
+// many at a time as can be handled at once, and no more before these have come, so that few wait here while another instance could handle
+// them. It is safe for concurrent use.
+//
+//	fetch ──▶ JetStream ──▶ inbox ──▶ receive ──▶ handler ──▶ ack, nak, or dead letter (delivery.go)
+//
+// The inbox is a subscription like any other, so closing the connection drains it, and the events that have come are handled.
+type Consumer struct {
+	config      *Config
+	source      string
+	store       *Stream // of all kinds of the source
+	event       string  // the token that stands for its path, "on-ordered"
+	subject     string  // of its address, which must match the address in its text
+	consumer    string
+	inbox       string
+	options     ConsumerOptions
+	served      server.Match    // the endpoint that handles it
+	address     subject.Address // of the endpoint
+	deadLetters atomic.Int64    // the number of events that became dead letters
+
+	mu         sync.Mutex    // protects all below
+	fetching   int           // events that may still come
+	maxBatch   int           // events of one fetch; 0: no limit
+	maxExpiry  time.Duration // of one fetch; 0: no limit
+	inFlight   int
+	waiting    []waitingEvent // events in flight that wait for room among the handlers, or for their turn
+	fetchTimer *time.Timer    // fetches again when the last fetch must have been answered
+	roomTimer  *time.Timer    // checks again whether the handlers have room
+	missing    bool           // the consumer has to be created again, or to be looked at
+	warned     bool           // a warning was logged since the last event
+}
+
+// ConsumerOptions are the limits of a consumer.
+type ConsumerOptions struct {
+	MaxDeliver               int // attempts per event
+	FirstRetry, LongestRetry time.Duration
+	MaxInFlight              int // events that are handled at once
+}
+
+// NewConsumer returns the consumer of the events that an endpoint handles. published is the subject of a call to the endpoint.
+func (s *Stream) NewConsumer(e *server.Endpoint, published string, options ConsumerOptions) *Consumer {
+	c, route := s.config, &e.Routes[0]
+	event := server.Tokens(route.Pattern)[0]
+	made := &Consumer{
+		config: c, source: s.source, store: s, event: event, consumer: consumerName(c.Host, event), options: options,
+		subject: published,
+		inbox:   c.Inbox + "." + storedInbox + "." + hostToken(s.source) + "." + event,
+		served:  server.Match{Found: server.Found{Endpoint: e, Route: route}},
+		address: subject.Address{Port: e.Port, Host: s.source, Method: route.Method, Path: e.Path},
+	}
+	made.fetchTimer, made.roomTimer = time.AfterFunc(time.Hour, made.fetchLater), time.AfterFunc(time.Hour, made.lookForRoom)
+	made.Stop()
+	return made
+}
+
+// Stop stops the timers.
+func (s *Consumer) Stop() {
+	s.fetchTimer.Stop()
+	s.roomTimer.Stop()
+}
+
+// Inbox returns the subscription for the events that are fetched.
+func (s *Consumer) Inbox() *natsconn.Subscription {
+	below := "." + storedInbox + "." + hostToken(s.source) + "." + s.event
+	return &natsconn.Subscription{
+		Subject: s.inbox, Receive: s.receive, Pattern: subject.Response(s.config.Plane, s.config.Host, anyToken) + below, For: "stored events",
+	}
+}
+
+// Ensure creates the streams of the source, and then all consumers at the same time: there may be many, and the broker may be far away.
+func (s *Stream) Ensure(ctx context.Context, kinds []*Consumer) error {
+	stream, err := kinds[0].ensureStreams(ctx)
+	if err != nil {
+		return s.failed(err)
+	}
+	ended := make(chan error, len(kinds))
+	for _, each := range kinds {
+		go func() { ended <- each.ensureConsumer(ctx, stream) }()
+	}
+	for range kinds {
+		err = cmp.Or(err, <-ended)
+	}
+	if err != nil {
+		return s.failed(err)
+	}
+	return nil
+}
+
+// storedInbox is a token of the subject of the stored events for an instance:
+// "bus.r.example.mailer.<id>.e.orders_example.on-ordered".
+const storedInbox = "e"
+
+// receive receives an event, on the goroutine that reads from the broker.
+func (s *Consumer) receive(message *nats.Msg, reader *wire.Reader) worker.Job {
+	if status := message.Header.Get("Status"); status != "" && message.Reply == "" { // an event is to be acked
+		if status != "100" { // an idle heartbeat, which no caller has asked for
+			s.handleStatus(status, message.Header.Get("Description"))
+		}
+		return nil
+	}
+	turn := s.arrived()
+	d := newDelivery(s, message)
+	in := s.config.Service.New()
+	in.Address, in.Match = s.address, s.served
+	in.Size, in.Replier, in.ReplyTo, in.IsEvent = len(message.Data), d, message.Reply, true
+	d.err = reader.ParseRequest(message.Data, in.Request)
+	if d.err == nil {
+		d.err = s.objection(in.Request)
+	}
+	in.Request.TimeBudget = wire.DefaultTimeBudget
+	if longest := s.served.Endpoint.TimeBudget; longest > 0 {
+		in.Request.TimeBudget = longest
+	}
+	d.begin()
+	started := s.start(in, d, turn)
+	s.Fetch()
+	if !started {
+		return nil
+	}
+	return in
+}
+
+// objection returns why an event must not be handled. JetStream stores whatever is published to it, by any client.
+func (s *Consumer) objection(event *wire.Request) error {
+	unknown := s.config.CheckSender(event)
+	_, contradiction := server.AddressOf(event, s.subject)
+	switch {
+	case unknown != nil:
+		return unknown
+	case event.Fragment.IsPart():
+		return status.Errorf(http.StatusBadRequest, status.ExecutedNo, nil, "header Bus-Fragment: a stored event has one part")
+	case event.CallDepth > wire.MaxCallDepth:
+		return server.ErrTooDeep()
+	default:
+		return contradiction
+	}
+}
+
+// arrived counts an event, and reports whether the event may be handled now. It may not if others wait here, or too many are in flight:
+// JetStream may have answered a fetch that counted as lost.
+func (s *Consumer) arrived() (turn bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	turn = len(s.waiting) == 0 && s.hasTurnLocked()
+	s.fetching = max(0, s.fetching-1)
+	s.inFlight++
+	s.warned = false
+	return turn
+}
+
+// hasTurnLocked reports whether one more event may be handled.
+func (s *Consumer) hasTurnLocked() bool { return s.inFlight-len(s.waiting) < s.options.MaxInFlight }
+
+// start admits an event to the handlers. It returns false if the event has to wait, or the connection is closing.
+func (s *Consumer) start(in *server.Incoming, d *delivery, turn bool) bool {
+	switch s.config.Handlers.AcquireEvent(turn) {
+	case worker.Closed:
+		d.nakNow()
+		return false
+	case worker.Full:
+		s.enqueue(in, d)
+		return false
+	default:
+		s.begin(in, d)
+		return true
+	}
+}
+
+// begin prepares an admitted event for its handler.
+func (s *Consumer) begin(in *server.Incoming, d *delivery) {
+	s.config.Server.Start(in)
+	d.handledUntil(in.Handler.Ends)
+}
+
+// done makes room for another event: first for those of other kinds that wait, so that this kind does not starve them.
+func (s *Consumer) done() {
+	s.mu.Lock()
+	s.inFlight--
+	s.mu.Unlock()
+	s.config.StartWaiting(s)
+	s.Fetch()
+}
+
+// Check returns an error for an event that breaks a rule, or whose attempts are used up; nil for other requests. Its handler is then not
+// called.
+func Check(in *server.Incoming) error {
+	d, ok := in.Replier.(*delivery)
+	switch {
+	case ok && d.err != nil:
+		return d.err
+	case ok && d.attempt > d.from.options.MaxDeliver: // the instance before this one has not sent a nak, or could not store the dead letter
+		return status.Errorf(http.StatusInternalServerError, status.ExecutedNo, nil, "all attempts are used up: the instances that handled the event died, did not finish in time, or could not park it, as their log says")
+	default:
+		return nil
+	}
+}
