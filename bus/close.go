@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -15,9 +16,8 @@ import (
 // call back the host that is closing, directly or through others, another instance of it has to be there; only calls of
 // an instance to its own host are answered by itself. Do not call Close from a handler: it would wait for itself.
 func (c *Conn) Close(ctx context.Context) error {
-	c.mu.Lock()
-	if begun := c.closing; begun != nil {
-		c.mu.Unlock()
+	closed, begun := c.life.beginClosing()
+	if begun != nil {
 		select {
 		case <-begun:
 			return nil
@@ -30,9 +30,6 @@ func (c *Conn) Close(ctx context.Context) error {
 			return fmt.Errorf("close %s: still closing: %w", c.host, ctx.Err())
 		}
 	}
-	closed := make(chan struct{})
-	c.closing = closed
-	c.mu.Unlock()
 	c.session.StopSubscribing()
 	drained := make(chan error, 1)
 	go func() {
@@ -55,11 +52,7 @@ func (c *Conn) Close(ctx context.Context) error {
 // closeGrace is how long Close waits, after its context has ended, for what gives up with that context to tell what it has cut off.
 const closeGrace = 500 * time.Millisecond
 
-func (c *Conn) isClosing() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closing != nil
-}
+func (c *Conn) isClosing() bool { return c.life.isClosing() }
 
 // drain is the order that was measured to lose nothing: no more requests, then no more handlers, then no more
 // responses, and only then the connection.
@@ -74,14 +67,14 @@ func (c *Conn) drain(ctx context.Context) error {
 	if c.Connected() {
 		c.announce(ctx, "bye")
 	}
-	_, working := c.handlers.Count()
-	await(ctx, c.handlers.Close())
-	await(ctx, c.controls.Close())
+	_, working := c.server.Handlers.Count()
+	await(ctx, c.server.Handlers.Close())
+	await(ctx, c.server.Controls.Close())
 	await(ctx, c.client.Calls().Close()) // not sooner: handlers may leave some behind
 	c.events.nakAll()                    // there are some only if the time is up
-	handlers, _ := c.handlers.Count()
+	handlers, _ := c.server.Handlers.Count()
 	calls, _ := c.client.Calls().Count()
-	c.stop()
+	c.life.stop()
 	c.shared.lines.Flush(ctx)
 	flushed := c.broker.Flush(ctx)
 	c.abandon()
@@ -96,7 +89,7 @@ func (c *Conn) drain(ctx context.Context) error {
 
 // abandon gives up everything at once.
 func (c *Conn) abandon() {
-	c.stop()
+	c.life.stop()
 	c.telemetry.tap.close()
 	c.closeVerifier()
 	c.server.StopReassembling()
@@ -119,4 +112,30 @@ func amount(of int, what string) string {
 		what += "s"
 	}
 	return strconv.Itoa(of) + " " + what
+}
+
+// lifetime is how long a connection lives.
+type lifetime struct {
+	base context.Context    //nolint:containedctx // of every handler; ends when Close gives up on them
+	stop context.CancelFunc // ends base
+
+	mu      sync.Mutex    // protects closing
+	closing chan struct{} // of the first Close: closed when it is done
+}
+
+// beginClosing returns a channel to close in the end or, if another Close has begun, that of the other.
+func (l *lifetime) beginClosing() (closed, begun chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing != nil {
+		return nil, l.closing
+	}
+	l.closing = make(chan struct{})
+	return l.closing, nil
+}
+
+func (l *lifetime) isClosing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closing != nil
 }

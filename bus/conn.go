@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,25 +33,14 @@ type Conn struct {
 	client  *client.Client
 	server  *server.Server
 
-	handlers *worker.Limiter // requests that it handles
-	controls *worker.Limiter // requests of the framework, which are answered however busy the handlers are
-
 	calling   CallFunc // what a call passes through
 	plans     callPlans
 	callees   *callees
 	events    eventSources
 	documents documents
 	telemetry telemetry
-
-	base context.Context    // of every handler; ends when Close gives up on them
-	stop context.CancelFunc // ends base
-
-	registering sync.Mutex // one registration at a time; protects serving
-	serving     bool       // something is registered
-
-	mu        sync.Mutex    // protects what stands below
-	endpoints []*endpoint   // that are registered, except those of the framework itself
-	closing   chan struct{} // of the first Close: closed when it is done
+	registry  registry
+	life      lifetime
 }
 
 // instance is what a connection is on the bus.
@@ -136,20 +124,18 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 		shared:    shared,
 		broker:    shared.broker,
 		callees:   newCallees(),
-		handlers:  worker.NewLimiter(config.handlerLimit),
-		controls:  worker.NewLimiter(0),
 		telemetry: telemetry{tracing: newTracing(config.tracerProvider, host, id), tap: newTap(), throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second}},
 	}
 	conn.plans.destinations = newDestinations(conn)
-	conn.base, conn.stop = context.WithCancel(context.Background())
+	conn.life.base, conn.life.stop = context.WithCancel(context.Background())
 	conn.server = server.New(server.Config{
 		Owner: conn, Host: host, ID: id, Plane: config.plane, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
-		Broker: shared.broker, Inflight: shared.inflight, Base: conn.base, Handlers: conn.handlers, Controls: conn.controls, Logger: conn.logger,
+		Broker: shared.broker, Inflight: shared.inflight, Base: conn.life.base, Handlers: worker.NewLimiter(config.handlerLimit), Controls: worker.NewLimiter(0), Logger: conn.logger,
 		Service: service{conn},
 	})
 	conn.client = client.New(client.Config{
 		Owner: conn, Host: host, ID: id, Plane: config.plane, AckWait: config.ackWait, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
-		Broker: shared.broker, Membership: shared.membership, Base: conn.base, Controls: conn.controls, Logger: conn.logger,
+		Broker: shared.broker, Membership: shared.membership, Base: conn.life.base, Controls: conn.server.Controls, Logger: conn.logger,
 		Deliver: conn.deliver, NotServed: notServedResponse, Encode: encodeError, Dropped: conn.drop,
 	})
 	conn.session = shared.broker.Open(connMember{conn}, config.plane, conn.logger)
@@ -234,7 +220,7 @@ type Stats struct {
 
 // Stats returns the counters.
 func (c *Conn) Stats() Stats {
-	_, working := c.handlers.Count()
+	_, working := c.server.Handlers.Count()
 	overflowed, _ := c.session.Dropped()
 	return Stats{
 		Calls: c.telemetry.made.Load(), Rejected: c.telemetry.rejected.total(), Malformed: c.telemetry.dropped.Load(), UnmatchedResponses: c.client.Unmatched(),

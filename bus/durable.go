@@ -187,7 +187,7 @@ func subscribeDurable(ctx context.Context, c *Conn, source string, endpoints []*
 		return err
 	}
 	for _, each := range consumers {
-		context.AfterFunc(c.base, each.Stop)
+		context.AfterFunc(c.life.base, each.Stop)
 		c.events.add(each)
 		each.Fetch()
 	}

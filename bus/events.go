@@ -69,7 +69,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 	if c == nil {
 		return nil, noConnection("https://" + host)
 	}
-	ctx, cancel := context.WithTimeout(c.base, natsconn.DefaultTimeout)
+	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)
 	defer cancel()
 	store, err := config.durable.open(ctx, c, host, config.limits)
 	if err != nil {

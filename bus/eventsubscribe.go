@@ -152,27 +152,27 @@ func isEventName(name string) bool {
 
 // registerEvents makes events of a source live, all or none.
 func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *storing) error {
-	c.registering.Lock()
-	defer c.registering.Unlock()
+	c.registry.registering.Lock()
+	defer c.registry.registering.Unlock()
 	if c.isClosing() {
 		return ErrClosed
 	}
 	if err := validEndpoints(c.plane, c.host, endpoints); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(c.base, natsconn.DefaultTimeout)
+	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)
 	defer cancel()
 	if stored != nil {
 		if err := stored.subscribe(ctx, c, source, endpoints, stored.ConsumerOptions); err != nil {
 			return err
 		}
-		c.remember(endpoints)
+		c.registry.add(endpoints)
 		return nil
 	}
 	if err := c.install(ctx, c.events.of(source), endpoints, c.subscriptionsOf(endpoints), nil); err != nil {
 		return err
 	}
-	c.remember(endpoints)
+	c.registry.add(endpoints)
 	c.announce(ctx, "hello") // who waits for what becomes of an event has to know of one more
 	return nil
 }

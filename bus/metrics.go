@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -281,7 +280,7 @@ func MetricsHandler(conns ...*Conn) http.Handler {
 // not counted.
 func (c *Conn) reportTraffic() metrics.Traffic {
 	traffic := metrics.Traffic{Started: c.opened, Served: []metrics.ServedCalls{}, Made: []metrics.MadeCalls{}}
-	for _, e := range c.servedEndpoints() {
+	for _, e := range c.registry.all() {
 		counted := e.served.Counts()
 		if len(counted) == 0 {
 			counted = map[string]metrics.Counts{"": {Buckets: []int64{}}}
@@ -295,15 +294,6 @@ func (c *Conn) reportTraffic() metrics.Traffic {
 		traffic.Made = append(traffic.Made, metrics.MadeCalls{Callee: callee, Counts: called[callee]})
 	}
 	return traffic
-}
-
-// servedEndpoints returns the endpoints that were registered, sorted, without what the framework itself serves.
-func (c *Conn) servedEndpoints() []*endpoint {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.SortedFunc(slices.Values(c.endpoints), func(a, b *endpoint) int {
-		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
-	})
 }
 
 // rejectedRequests counts rejected requests by status. They reach no interceptor, so that no other metric of the server has them. The

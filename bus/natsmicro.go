@@ -17,7 +17,7 @@ type microService struct{ conn *Conn }
 func (s microService) Instance() natsmicro.Instance {
 	c := s.conn
 	return natsmicro.Instance{
-		Host: c.host, ID: c.id, Plane: c.plane, Version: c.config.version, Started: c.opened, Limiter: c.controls, Logger: c.logger,
+		Host: c.host, ID: c.id, Plane: c.plane, Version: c.config.version, Started: c.opened, Limiter: c.server.Controls, Logger: c.logger,
 	}
 }
 
@@ -30,7 +30,7 @@ func (s microService) IsClosing() bool { return s.conn.isClosing() }
 
 // Endpoints returns those that are not hidden.
 func (s microService) Endpoints() (listed []natsmicro.Endpoint) {
-	for _, e := range s.conn.servedEndpoints() {
+	for _, e := range s.conn.registry.all() {
 		if e.hidden {
 			continue
 		}
@@ -48,7 +48,7 @@ func (s microService) Endpoints() (listed []natsmicro.Endpoint) {
 }
 
 // isListed reports whether a connection answers the protocol, where it is allowed to.
-func (c *Conn) isListed() bool { return !c.config.unlisted && len(c.servedEndpoints()) > 0 }
+func (c *Conn) isListed() bool { return !c.config.unlisted && len(c.registry.all()) > 0 }
 
 // listedSubject is the subject of an endpoint, with a wildcard when it has several methods.
 func (c *Conn) listedSubject(e *endpoint) string {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/busline/busline/bus/internal/natsconn"
 	"github.com/busline/busline/bus/internal/server"
@@ -152,15 +153,15 @@ func (c *Conn) Handle(method, path string, handler http.Handler, options ...Hand
 
 // register makes endpoints live, all or none, and announces them.
 func (c *Conn) register(endpoints []*endpoint) error {
-	c.registering.Lock()
-	defer c.registering.Unlock()
+	c.registry.registering.Lock()
+	defer c.registry.registering.Unlock()
 	if c.isClosing() {
 		return ErrClosed
 	}
 	if err := validEndpoints(c.plane, c.host, endpoints); err != nil {
 		return err
 	}
-	if !c.serving {
+	if !c.registry.serving {
 		directory, err := directoryEndpoints()
 		if err != nil {
 			return err
@@ -172,17 +173,17 @@ func (c *Conn) register(endpoints []*endpoint) error {
 		return err
 	}
 	endpoints = append(endpoints, documents...)
-	ctx, cancel := context.WithTimeout(c.base, natsconn.DefaultTimeout)
+	ctx, cancel := context.WithTimeout(c.life.base, natsconn.DefaultTimeout)
 	defer cancel()
 	if err := c.install(ctx, c.server.Router, endpoints, c.subscriptionsOf(endpoints), nil); err != nil {
 		return err
 	}
-	c.remember(endpoints)
+	c.registry.add(endpoints)
 	c.documents.add(endpoints)
 	c.warnOfDisplaced(endpoints)
 	c.warnOfOpenMethods(endpoints)
-	if !c.serving {
-		c.serving = true
+	if !c.registry.serving {
+		c.registry.serving = true
 		if !c.config.unlisted {
 			c.shared.services.Join(ctx, microService{c})
 		}
@@ -191,15 +192,33 @@ func (c *Conn) register(endpoints []*endpoint) error {
 	return nil
 }
 
-// remember adds the endpoints that Traffic reports.
-func (c *Conn) remember(endpoints []*endpoint) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// registry holds what a connection serves, except for the framework itself.
+type registry struct {
+	registering sync.Mutex // one registration at a time; protects serving
+	serving     bool       // something is registered
+
+	mu        sync.Mutex // protects endpoints
+	endpoints []*endpoint
+}
+
+// add adds the endpoints that Traffic reports.
+func (r *registry) add(endpoints []*endpoint) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, e := range endpoints {
 		if e.served != nil {
-			c.endpoints = append(c.endpoints, e)
+			r.endpoints = append(r.endpoints, e)
 		}
 	}
+}
+
+// all returns the registered endpoints, sorted.
+func (r *registry) all() []*endpoint {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.SortedFunc(slices.Values(r.endpoints), func(a, b *endpoint) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // validEndpoints returns all errors of the endpoints of a host, joined.
@@ -322,9 +341,7 @@ func (c *Conn) subscriptionsOf(endpoints []*endpoint) (subscriptions []*natsconn
 // warnOfOpenMethods warns of web endpoints that ask for claims under some methods, while a wider pattern answers the same paths
 // without these claims under others. One of the two was added. A wider GET beside claims on writing alone is no reason to warn.
 func (c *Conn) warnOfOpenMethods(added []*endpoint) {
-	c.mu.Lock()
-	all := slices.Clone(c.endpoints) // the added ones are among them
-	c.mu.Unlock()
+	all := c.registry.all() // the added ones are among them
 	for _, e := range all {
 		if !e.secured || e.mapped.Style != restmap.Web {
 			continue

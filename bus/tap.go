@@ -161,8 +161,8 @@ func (control) Tap(ctx context.Context, after int64, wait time.Duration) (calls 
 	if t.waiting.Add(1) > maxTapWaiting {
 		return nil, 0, 0, tooBusy(ExecutedYes, "the limit of %d waiting callers is reached", maxTapWaiting)
 	}
-	conn.controls.Release() // a multicast of this instance does not end while the framework is at work
-	defer conn.controls.Reacquire()
+	conn.server.Controls.Release() // a multicast of this instance does not end while the framework is at work
+	defer conn.server.Controls.Reacquire()
 	timer := time.NewTimer(min(wait, maxTapWait))
 	defer timer.Stop()
 	select {

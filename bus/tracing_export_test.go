@@ -9,6 +9,6 @@ func TraceIDOf(parent string) string {
 
 // RunningControls returns how many requests of the framework are handled.
 func RunningControls(c *Conn) int {
-	inside, _ := c.controls.Count()
+	inside, _ := c.server.Controls.Count()
 	return inside
 }
