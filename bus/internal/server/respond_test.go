@@ -24,12 +24,6 @@ import (
 
 func TestServer_Respond_Failures(t *testing.T) {
 	t.Parallel()
-	large := strings.Repeat("a", limit+1)
-	respond := func(body string, fields int) func(*server.Incoming) *wire.Response {
-		return func(*server.Incoming) *wire.Response {
-			return &wire.Response{Status: http.StatusOK, Header: make(wire.Header, fields), Body: []byte(body)}
-		}
-	}
 	failAll := func(code wire.OpCode, err error) func(*wire.Response) error {
 		return func(response *wire.Response) error {
 			if response.OpCode == code {
@@ -40,25 +34,38 @@ func TestServer_Respond_Failures(t *testing.T) {
 	}
 	tooLarge := status.Errorf(http.StatusRequestEntityTooLarge, status.ExecutedNo, nil, "too large")
 	for name, test := range map[string]struct {
-		handler func(*server.Incoming) *wire.Response
-		reply   func(*wire.Response) error
-		want    []string
+		reply func(*wire.Response) error
+		want  []string
 	}{
-		"body too large":   {respond(large, 0), nil, []string{"202 ", "500 unsendable"}},
-		"too many fields":  {respond("", wire.MaxFields), nil, []string{"202 ", "500 unsendable"}},
-		"lost ack":         {nil, failAll(wire.OpAck, errors.New("gone")), []string{"lost ack: gone", "200 done"}},
-		"lost response":    {nil, failAll(wire.OpRes, errors.New("gone")), []string{"202 ", "lost response: gone"}},
-		"nothing is small": {nil, failAll(wire.OpRes, tooLarge), []string{"202 ", "lost response: 413 Request Entity Too Large: too large"}},
+		"lost ack":         {failAll(wire.OpAck, errors.New("gone")), []string{"lost ack: gone", "200 done"}},
+		"lost response":    {failAll(wire.OpRes, errors.New("gone")), []string{"202 ", "lost response: gone"}},
+		"nothing is small": {failAll(wire.OpRes, tooLarge), []string{"202 ", "lost response: 413 Request Entity Too Large: too large"}},
 	} {
 		f := newFixture(t, nil)
 		f.serve("POST", "/add")
-		f.service.handler, f.service.reply = test.handler, test.reply
+		f.service.reply = test.reply
 		in := f.request("POST", "/add")
 		if !f.server.Receive(in, nil, false) {
 			t.Fatalf("%s: rejected", name)
 		}
 		in.Do(false)
 		f.check(name, append(test.want, "freed")...)
+	}
+}
+
+func TestServer_LimitResponse(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	for name, response := range map[string]wire.Response{
+		"413": {Body: []byte(strings.Repeat("a", limit+1))},
+		"431": {Header: make(wire.Header, wire.MaxFields)},
+	} {
+		if err := f.server.LimitResponse(&response); err == nil || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%v, want a %s", err, name)
+		}
+	}
+	if err := f.server.LimitResponse(&wire.Response{Body: []byte(strings.Repeat("a", limit))}); err != nil {
+		t.Error(err)
 	}
 }
 
