@@ -117,6 +117,7 @@ func plainHost(address string) string {
 }
 
 func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
+	base, stop := context.WithCancel(context.Background())
 	conn := &Conn{
 		instance:  instance{host: host, id: id, ownHost: id + "." + host, plane: config.plane, opened: time.Now()},
 		config:    config,
@@ -124,18 +125,18 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 		shared:    shared,
 		broker:    shared.broker,
 		callees:   newCallees(),
+		life:      lifetime{base: base, stop: stop},
 		telemetry: telemetry{tracing: newTracing(config.tracerProvider, host, id), tap: newTap(), throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second}},
 	}
 	conn.plans.destinations = newDestinations(conn)
-	conn.life.base, conn.life.stop = context.WithCancel(context.Background())
 	conn.server = server.New(server.Config{
 		Owner: conn, Host: host, ID: id, Plane: config.plane, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
-		Broker: shared.broker, Inflight: shared.inflight, Base: conn.life.base, Handlers: worker.NewLimiter(config.handlerLimit), Controls: worker.NewLimiter(0), Logger: conn.logger,
+		Broker: shared.broker, Inflight: shared.inflight, Base: base, Handlers: worker.NewLimiter(config.handlerLimit), Controls: worker.NewLimiter(0), Logger: conn.logger,
 		Service: service{conn},
 	})
 	conn.client = client.New(client.Config{
 		Owner: conn, Host: host, ID: id, Plane: config.plane, AckWait: config.ackWait, MaxMessage: config.messageLimit, AllowResponses: config.allowResponses,
-		Broker: shared.broker, Membership: shared.membership, Base: conn.life.base, Controls: conn.server.Controls, Logger: conn.logger,
+		Broker: shared.broker, Membership: shared.membership, Base: base, Controls: conn.server.Controls, Logger: conn.logger,
 		Deliver: conn.deliver, NotServed: notServedResponse, Encode: encodeError, Dropped: conn.drop,
 	})
 	conn.session = shared.broker.Open(connMember{conn}, config.plane, conn.logger)

@@ -5,6 +5,7 @@ package callctx
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,7 +158,7 @@ func (h *Handler) ResponseHeader(header wire.Header) wire.Header {
 	if len(h.header) == 0 {
 		return header
 	}
-	return append(header[:len(header):len(header)], h.header...)
+	return append(slices.Clip(header), h.header...)
 }
 
 // Budget returns how long a call may take: until ctx or the chain of calls ends, by default 20 s, at most 600 s.

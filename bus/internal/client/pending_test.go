@@ -388,7 +388,7 @@ func TestPending_Lose(t *testing.T) {
 func TestPending_GaveUp(t *testing.T) {
 	t.Parallel()
 	expired, cancelExpired := context.WithDeadline(t.Context(), time.Unix(0, 0))
-	defer cancelExpired()
+	t.Cleanup(cancelExpired)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, test := range map[string]struct {

@@ -31,12 +31,7 @@ func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger
 	}
 	c.dispatcher = newDispatcher(c)
 	c.quiet, _ = config.Provider.(testbroker.Quiet)
-	made, err := config.NATS, error(nil)
-	if made != nil {
-		err = awaitConnected(ctx, made)
-	} else {
-		made, err = c.dialOwn(ctx, name, config)
-	}
+	made, err := c.dial(ctx, name, config)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +40,14 @@ func Dial(ctx context.Context, name string, config Config, logger zerolog.Logger
 	c.unwatch = cancel
 	go c.watch(watching)
 	return c, nil
+}
+
+// dial returns the connection of the application, or makes one of our own.
+func (c *Conn) dial(ctx context.Context, name string, config Config) (*nats.Conn, error) {
+	if config.NATS != nil {
+		return config.NATS, awaitConnected(ctx, config.NATS)
+	}
+	return c.dialOwn(ctx, name, config)
 }
 
 // dialOwn makes a connection of our own, and notes how to make another one.

@@ -115,7 +115,7 @@ type fakeService struct {
 	seen []string
 }
 
-func (s *fakeService) record(format string, arguments ...any) {
+func (s *fakeService) recordf(format string, arguments ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, fmt.Sprintf(format, arguments...))
@@ -136,7 +136,7 @@ func (*fakeService) New() *server.Incoming {
 	return in
 }
 
-func (s *fakeService) Free(*server.Incoming) { s.record("freed") }
+func (s *fakeService) Free(*server.Incoming) { s.recordf("freed") }
 
 func (s *fakeService) Serve(in *server.Incoming) *wire.Response {
 	if s.handler != nil {
@@ -156,7 +156,7 @@ func (*fakeService) Encode(_ *server.Incoming, err error) *wire.Response {
 
 func (s *fakeService) Reject(in *server.Incoming, err error) *wire.Response {
 	if status.Of(err).Executed != status.ExecutedNo {
-		s.record("a rejection says that a handler may have run: %v", err)
+		s.recordf("a rejection says that a handler may have run: %v", err)
 	}
 	return s.Encode(in, err)
 }
@@ -184,9 +184,9 @@ func (s *fakeService) Verify(_ context.Context, token string, _ *server.Endpoint
 }
 
 func (s *fakeService) Lost(_ *server.Incoming, what string, err error) {
-	s.record("lost %s: %v", what, err)
+	s.recordf("lost %s: %v", what, err)
 }
-func (s *fakeService) Dropped(subject string, err error) { s.record("dropped %s: %v", subject, err) }
+func (s *fakeService) Dropped(subject string, err error) { s.recordf("dropped %s: %v", subject, err) }
 
 func (s *fakeService) Reply(_ *server.Incoming, head *wire.ResponseHead, response *wire.Response) error {
 	s.heads = append(s.heads, head)
@@ -195,6 +195,6 @@ func (s *fakeService) Reply(_ *server.Incoming, head *wire.ResponseHead, respons
 			return err
 		}
 	}
-	s.record("%d %s", response.Status, response.Body)
+	s.recordf("%d %s", response.Status, response.Body)
 	return nil
 }

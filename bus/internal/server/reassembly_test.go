@@ -136,7 +136,7 @@ func TestReassemblies_Malformed(t *testing.T) {
 			t.Error("a message on another subject belongs to the request")
 		}
 		f.check("on another subject", "202 ")
-		if !note(0, instanceSubject) || !note(0, instanceSubject) || !note(2, instanceSubject) {
+		if first, second := note(0, instanceSubject), note(0, instanceSubject); !first || !second || !note(2, instanceSubject) {
 			t.Error("a malformed message does not belong to the request")
 		}
 		f.send(2, 2, "b")
@@ -205,7 +205,7 @@ func TestReassemblies_Timeout(t *testing.T) {
 		f.send(1, 3, "a", budget(time.Second))
 		time.Sleep(time.Second - 1)
 		f.check("in time", "202 ")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		f.check("the budget", timedOut("only 1 of 3 parts arrived within the time budget")...)
 
@@ -214,7 +214,7 @@ func TestReassemblies_Timeout(t *testing.T) {
 		f.send(2, 3, "b")
 		time.Sleep(server.FragmentWait - 1)
 		f.check("in time", "202 ")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		f.check("the next fragment", timedOut("only 2 of 3 parts arrived and no other for 10s")...)
 		f.checkPartial("timed out", 0, 0)

@@ -83,10 +83,11 @@ func (s *Server) ReceiverOf(e *Endpoint, route *restmap.Route) natsconn.Receiver
 // receiverOf returns the receiver of a subscription.
 func (s *Server) receiverOf(through subscribedRoute) natsconn.Receiver {
 	return func(message *nats.Msg, reader *wire.Reader) worker.Job {
-		if in := s.receiveMessage(message, reader, &through); in != nil {
-			return in
+		in := s.receiveMessage(message, reader, &through)
+		if in == nil {
+			return nil // not a Job that holds a nil
 		}
-		return nil
+		return in
 	}
 }
 
