@@ -63,7 +63,7 @@ type durableOption struct{}
 
 func (durableOption) applyToSubscription(c *serviceConfig) { c.stored().subscribe = subscribeDurable }
 
-func (durableOption) applyToFiring(c *firingConfig) {
+func (durableOption) applyToPublisher(c *publishConfig) {
 	c.durable = newStoring()
 	c.durable.open = openStream
 }
@@ -119,9 +119,9 @@ func MaxInFlight(events int) SubscribeOption {
 	return subscribeOption(func(c *serviceConfig) { c.stored().MaxInFlight = events })
 }
 
-type publishOption func(*firingConfig)
+type publishOption func(*publishConfig)
 
-func (o publishOption) applyToFiring(c *firingConfig) { o(c) }
+func (o publishOption) applyToPublisher(c *publishConfig) { o(c) }
 
 // MaxAge limits how long a publisher stores events that some service has not handled yet; older ones are dropped. An
 // event is deleted as soon as all services have handled it, or at once if no service subscribes to it. An existing
@@ -129,20 +129,20 @@ func (o publishOption) applyToFiring(c *firingConfig) { o(c) }
 // dropped if no instance was there for the age that it knows, and for an hour at least. 0 stands for the default.
 // Default: 7 days, or the age of the existing stream.
 func MaxAge(age time.Duration) PublishOption {
-	return publishOption(func(c *firingConfig) { c.limits.Age, c.limited = age, true })
+	return publishOption(func(c *publishConfig) { c.limits.Age, c.limited = age, true })
 }
 
 // MaxBytes limits how many bytes of events a publisher stores that some service has not handled yet. At the limit,
 // publishing fails (507). An existing stream is changed accordingly. 0 stands for the default. Default: 256 MiB, or the
 // limit of the existing stream.
 func MaxBytes(bytes int64) PublishOption {
-	return publishOption(func(c *firingConfig) { c.limits.Bytes, c.limited = bytes, true })
+	return publishOption(func(c *publishConfig) { c.limits.Bytes, c.limited = bytes, true })
 }
 
 // Replicas sets on how many servers of a cluster events and dead letters are stored, 1 to 5; three survive the loss of
 // one. Existing streams are changed accordingly. Default: 1, or the number of the existing stream.
 func Replicas(servers int) PublishOption {
-	return publishOption(func(c *firingConfig) { c.limits.Replicas, c.limited = servers, true })
+	return publishOption(func(c *publishConfig) { c.limits.Replicas, c.limited = servers, true })
 }
 
 type eventIDKey struct{}

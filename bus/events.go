@@ -25,10 +25,10 @@ type Publisher struct {
 }
 
 // PublishOption configures the events of a publisher, in [Conn.NewPublisher].
-type PublishOption interface{ applyToFiring(*firingConfig) }
+type PublishOption interface{ applyToPublisher(*publishConfig) }
 
-// firingConfig holds what the options of NewPublisher set.
-type firingConfig struct {
+// publishConfig holds what the options of NewPublisher set.
+type publishConfig struct {
 	durable *storing // nil: events are not stored
 	limits  durable.Limits
 	limited bool // an option has set limits
@@ -46,12 +46,12 @@ type eventStore interface {
 // stored: NewPublisher creates the stream if there is none, and returns an error if the broker has no JetStream. It
 // takes at most 5 s.
 func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, error) {
-	var config firingConfig
+	var config publishConfig
 	for i, option := range options {
 		if option == nil {
 			return nil, newError(http.StatusBadRequest, ExecutedNo, nil, "events of %s: %s", host, noOption(i))
 		}
-		option.applyToFiring(&config)
+		option.applyToPublisher(&config)
 	}
 	if err := validSource(host); err != nil {
 		return nil, unsent(err)
@@ -83,7 +83,7 @@ func (c *Conn) NewPublisher(host string, options ...PublishOption) (*Publisher, 
 // validSource returns an error if a host cannot publish events.
 func validSource(host string) error {
 	if host == subject.HostAll {
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "the host %q has no events: name the service that fires them", host)
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "the host %q has no events: name the service that publishes them", host)
 	}
 	return subject.CheckHost(host)
 }
@@ -164,7 +164,7 @@ func (c *Conn) Publish(ctx context.Context, address string, arguments any) error
 	case request.Address.Port != subject.EventPort:
 		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is not on port %d: write https://host:%d/on-…", address, subject.EventPort, subject.EventPort)
 	case request.Method != http.MethodPost:
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is fired with POST: leave the method out", address)
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event %s is published with POST: leave the method out", address)
 	}
 	return c.publishEvent(ctx, request, nil)
 }

@@ -243,7 +243,7 @@ func (to callee) publications(plane string) []Permission {
 		}
 	}
 	if to.port == subject.EventPort { // the hosts that answer are not known
-		return []Permission{to.publication(plane, "POST."+anyRest, "firing events of "+to.host)}
+		return []Permission{to.publication(plane, "POST."+anyRest, "publishing events of "+to.host)}
 	}
 	instance := callee{anyLabel + "." + to.host, to.port}
 	control, instanceControl := callee{to.host, subject.ControlPort}, callee{instance.host, subject.ControlPort}

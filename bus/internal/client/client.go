@@ -307,7 +307,7 @@ func (c *Client) PublishEvent(ctx context.Context, event *Outgoing, carry func(c
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			code = http.StatusGatewayTimeout
 		}
-		return status.Errorf(code, status.ExecutedNo, status.ContextEnded(ctx), "the context ended before the event was fired")
+		return status.Errorf(code, status.ExecutedNo, status.ContextEnded(ctx), "the context ended before the event was published")
 	}
 	if err := c.prepare(ctx, event); err != nil {
 		return err

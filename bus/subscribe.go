@@ -21,27 +21,27 @@ import (
 	"github.com/busline/busline/restmap"
 )
 
-// Subscribe has impl handle the events of a source, a host such as "orders.example". Each method handles one event, and
-// its name begins with On: OnOrdered([ctx context.Context,] arguments…) error. With an interface as type parameter,
+// Subscribe subscribes impl to the events of a publisher, a host such as "orders.example". Each method handles one event,
+// and its name begins with On: OnOrdered([ctx context.Context,] arguments…) error. With an interface as type parameter,
 // Subscribe[ordersapi.Events](conn, ordersapi.Host, impl), only its methods count; to subscribe to some of the events,
 // declare an interface with only these. The subscriptions are live when Subscribe returns; on an error none is, and the
-// error names everything that was found wrong. It waits for the broker for at most 5 s.
+// error names everything that is wrong. It waits for the broker for at most 5 s.
 //
 // The service of conn gets each event at most once: its instances share them. With [NoQueue] every instance gets each
-// event. The error of a handler is logged on this side, and the source does not hear of it.
+// event. The error of a handler is logged on this side; the publisher does not learn of it.
 //
-// With [Durable] the service gets what the source has stored, at least once, also what was fired while it was away; and
-// it gets nothing else. So the source needs Durable, too: the events of one without it, and those of [Conn.Publish], do not reach
-// the service at all, and nothing says so.
+// With [Durable] the service gets the events that the publisher has stored, at least once, including those published
+// while it was away; and it gets nothing else. So the publisher needs Durable, too: events of a publisher without it, and
+// those of [Conn.Publish], do not reach the service, without any error.
 //
 // It takes the options of [Serve], except those for ports, paths and methods. Handlers run concurrently, each on a
 // goroutine of its own; impl must allow that. [Conn.Close] loses no event that has arrived.
-func Subscribe[T any](conn *Conn, source string, impl T, options ...SubscribeOption) error {
+func Subscribe[T any](conn *Conn, publisher string, impl T, options ...SubscribeOption) error {
 	if conn == nil {
-		return fmt.Errorf("%T cannot be subscribed to the events of %s without a connection", impl, source)
+		return fmt.Errorf("%T cannot be subscribed to the events of %s without a connection", impl, publisher)
 	}
-	if err := conn.subscribeEvents(interfaceOf[T](), source, impl, newEventsConfig(options)); err != nil {
-		return fmt.Errorf("subscribe %T of %s to the events of %s: %w", impl, conn.host, source, err)
+	if err := conn.subscribeEvents(interfaceOf[T](), publisher, impl, newEventsConfig(options)); err != nil {
+		return fmt.Errorf("subscribe %T of %s to the events of %s: %w", impl, conn.host, publisher, err)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func planEvents(as reflect.Type, source string, impl any, config *serviceConfig)
 	return endpoints, service, nil
 }
 
-// checkEvents finds options that make no sense where events are handled.
+// checkEvents returns an error for options that do not apply to events.
 func (s *serviceConfig) checkEvents() error {
 	var errs []error
 	all := []endpointConfig{s.endpoints}
@@ -173,16 +173,16 @@ func (c *Conn) registerEvents(source string, endpoints []*endpoint, stored *stor
 		return err
 	}
 	c.registry.add(endpoints)
-	c.announce(ctx, "hello") // who waits for what becomes of an event has to know of one more
+	c.announce(ctx, "hello") // a caller of Outcomes has to know of one more subscriber
 	return nil
 }
 
-// eventSources are the hosts whose events a connection handles, or stores. What is at one path of two hosts are two
-// events, so that each has a router of its own. The zero value has none.
+// eventSources are the hosts whose events a connection handles or stores. The same path of two hosts is two events, so each host
+// has a separate router. The zero value is empty.
 type eventSources struct {
 	mu      sync.Mutex // protects all below
 	routers map[string]*server.Router
-	stores  map[string]eventStore // that events are fired to, by host
+	stores  map[string]eventStore // of the events that the connection publishes, by host
 	readers []eventReader         // of stored events, in the order of Subscribe
 }
 
