@@ -108,11 +108,10 @@ func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error
 	return jsonFault(p.unmarshal(body, in), body)
 }
 
-// unmarshal parses JSON into the arguments, or into the one for the whole body. Plain values take the fast path, which passes
-// over unknown members, unless the body may be heavy.
+// unmarshal parses JSON into the arguments, or into the one for the whole body. A body that cannot be heavy is not weighed.
 func (p *input) unmarshal(body []byte, into reflect.Value) error {
-	if len(body) <= p.lightBytes && !p.strict && p.plan.UnmarshalPlain(body, into) {
-		return nil
+	if len(body) <= p.lightBytes && !p.strict {
+		return strictjson.Unmarshal(body, into.Addr().Interface())
 	}
 	return p.unmarshalStrictly(body, into.Addr().Interface())
 }

@@ -23,7 +23,7 @@ type input struct {
 	parameters []target         // the arguments in the path
 	bodyIndex  int              // index of the argument for the whole body, -1 if there is none
 	bodyForm   *formBody        // turns a form into that argument, nil if that is impossible
-	plan       *strictjson.Plan // for a JSON body
+	plan       *strictjson.Plan // of the method's In type
 	lightBytes int              // a JSON body below this length is never heavy
 	weights    *weights         // of the values in a JSON body
 
@@ -43,7 +43,7 @@ type seldom struct {
 // newInput plans the arguments of an endpoint's method.
 func newInput(e *Endpoint, constraints *reflectapi.Constraints) *input {
 	method := e.Method
-	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), constraints: constraints}
+	p := &input{endpoint: e, bodyIndex: indexOf(method.Args, RequestBody), plan: strictjson.PlanOf(method.In), constraints: constraints}
 	if p.bodyIndex >= 0 {
 		p.bodyForm = newFormBody(method.Args[p.bodyIndex].Type)
 	}
@@ -53,9 +53,6 @@ func newInput(e *Endpoint, constraints *reflectapi.Constraints) *input {
 		p.weights.visit(reflect.TypeFor[any](), make(map[reflect.Type]bool))
 	}
 	p.lightBytes = p.weights.lightBytes()
-	if p.plan = strictjson.PlanOf(method.In); p.bodyIndex >= 0 {
-		p.plan = strictjson.PlanOf(method.Args[p.bodyIndex].Type)
-	}
 	return p
 }
 

@@ -30,11 +30,12 @@ const longestEscape = len(`\u0000`)
 // NewCopier returns the copier for two types, or nil if they need the text. With anyCase a field also matches one whose
 // name differs in case, as for [UnmarshalAnyCase].
 func NewCopier(from, to reflect.Type, anyCase bool) *Copier {
-	return newCopier(PlanOf(from).root, PlanOf(to).root, anyCase)
+	return newCopier(PlanOf(from).root, PlanOf(to).root, anyCase, 1)
 }
 
-func newCopier(from, to *node, anyCase bool) *Copier {
-	if from.kind != plainStruct || to.kind != plainStruct || !from.writable || anyCase && !to.folds {
+// newCopier makes the copier for structs whose objects are at a depth in the text.
+func newCopier(from, to *node, anyCase bool, depth int) *Copier {
+	if from.kind != plainStruct || to.kind != plainStruct || !from.writable || anyCase && !to.folds || depth > MaxDepth {
 		return nil
 	}
 	made := &Copier{fixed: len("{}")}
@@ -42,9 +43,9 @@ func newCopier(from, to *node, anyCase bool) *Copier {
 	for place := range from.fields {
 		f := &from.fields[place]
 		next := step{from: f.index, to: -1, kind: f.kind, omitEmpty: f.omitEmpty}
-		other := to.find([]byte(f.name), place)
+		other := to.find(f.name)
 		if other < 0 && anyCase {
-			other = to.fold([]byte(f.name))
+			other = to.fold(f.name)
 		}
 		if other >= 0 {
 			if filled[other] { // two names that differ in case match the same field
@@ -62,7 +63,7 @@ func newCopier(from, to *node, anyCase bool) *Copier {
 			if other >= 0 {
 				into = to.fields[other].node
 			}
-			if next.inner = newCopier(f.node, into, anyCase); next.inner == nil {
+			if next.inner = newCopier(f.node, into, anyCase, depth+1); next.inner == nil {
 				return nil
 			}
 			made.fixed += next.inner.fixed
@@ -75,7 +76,7 @@ func newCopier(from, to *node, anyCase bool) *Copier {
 	return made
 }
 
-// sameScalar says whether every value of one type has the same text and meaning in the other.
+// sameScalar reports whether every value of one type has the same text and meaning in the other.
 func sameScalar(a, b *node) bool { return a.kind == b.kind && a.bits == b.bits }
 
 // Copy copies the fields that both types have into another value, which has to be settable. It returns false for a
@@ -145,4 +146,97 @@ func setWhole(kind kind, value, into reflect.Value) {
 	case kind == plainUint:
 		into.SetUint(value.Uint())
 	}
+}
+
+// Fill has the same effect on the members of an object as [Marshal] followed by [Unmarshal], without the text in
+// between: it sets the fields of a settable struct of the plan's type. It returns false if the result might differ, or
+// if the text could be longer than the limit in bytes; the struct may then be partly filled. Members may be booleans,
+// strings and numbers of Go's predeclared types, for fields of the same kind.
+func (p *Plan) Fill(into reflect.Value, members map[string]any, limit int) bool {
+	if p.root.kind != plainStruct {
+		return false
+	}
+	limit -= len("{}")
+	for name, value := range members {
+		if !isPlainName(name) {
+			return false
+		}
+		limit -= len(name) + len(`"":,`) + floatSize
+		place := p.root.find(name)
+		var field reflect.Value // stays invalid if the struct has no such field
+		if place >= 0 {
+			field = into.Field(p.root.fields[place].index)
+		}
+		size, ok := fill(field, p.kindAt(place), value)
+		if limit -= size; !ok || limit < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// kindAt returns the kind as which a field is decoded.
+func (p *Plan) kindAt(place int) kind {
+	if place < 0 {
+		return notPlain
+	}
+	return p.root.fields[place].kind
+}
+
+// fill sets a field of some kind to a value, and returns an upper limit of its text's bytes in addition to those of a
+// number. It returns false for values that it does not support.
+func fill(field reflect.Value, as kind, value any) (size int, ok bool) {
+	switch value := value.(type) {
+	case string:
+		ok = utf8.ValidString(value)
+		if ok && field.IsValid() {
+			if ok = as == plainString; ok {
+				field.SetString(value)
+			}
+		}
+		return longestEscape*len(value) + len(`""`), ok
+	case bool:
+		if as == plainBool {
+			field.SetBool(value)
+		}
+		return 0, as == plainBool || !field.IsValid()
+	case int:
+		return 0, fillInt(field, as, int64(value))
+	case int64:
+		return 0, fillInt(field, as, value)
+	case int32:
+		return 0, fillInt(field, as, int64(value))
+	case float64:
+		return 0, fillFloat(field, as, value)
+	default:
+		return 0, false
+	}
+}
+
+func fillInt(field reflect.Value, as kind, value int64) bool {
+	switch {
+	case !field.IsValid():
+		return true
+	case as == plainInt && !field.OverflowInt(value):
+		field.SetInt(value)
+	case as == plainUint && value >= 0 && !field.OverflowUint(uint64(value)):
+		field.SetUint(uint64(value))
+	default:
+		return false
+	}
+	return true
+}
+
+// fillFloat does not support float32, which the text rounds in its own way.
+func fillFloat(field reflect.Value, as kind, value float64) bool {
+	switch {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return false
+	case !field.IsValid():
+		return true
+	case as != plainFloat || field.Kind() != reflect.Float64:
+		return false
+	}
+	field.SetFloat(value)
+	return true
 }

@@ -148,6 +148,18 @@ func TestNewCopier(t *testing.T) {
 	}
 }
 
+// TestNewCopier_Depth holds that a copier exists only for types whose text Unmarshal accepts.
+func TestNewCopier_Depth(t *testing.T) {
+	t.Parallel()
+	nested := reflect.TypeFor[struct{}]()
+	for depth := 1; depth <= strictjson.MaxDepth+1; depth++ {
+		if got, want := strictjson.NewCopier(nested, nested, false) != nil, depth <= strictjson.MaxDepth; got != want {
+			t.Errorf("for structs %d deep: %t, want %t", depth, got, want)
+		}
+		nested = reflect.StructOf([]reflect.StructField{{Name: "Inner", Type: nested}})
+	}
+}
+
 // TestCopierAllocatesNothing, not even for texts, which are shared because nobody can change them.
 func TestCopierAllocatesNothing(t *testing.T) {
 	from, into := figures{Text: strings.Repeat("a", 1000)}, others{}

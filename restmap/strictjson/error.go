@@ -2,10 +2,15 @@ package strictjson
 
 import (
 	"bytes"
+	"encoding"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
+	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -88,4 +93,120 @@ func isKey(data []byte, offset int64) bool {
 func unfillable(err *json.SemanticError) bool {
 	object := err.JSONKind == '{' || err.JSONKind == '}'
 	return !readsItself(err.GoType) && (err.JSONKind == 0 || object && err.GoType.Kind() == reflect.Struct)
+}
+
+// Expected describes the values of type t in words that follow "expects": "an integer", "a date and time (RFC 3339)".
+// If cause, which may be nil, is [strconv.ErrRange], it includes the range: "an integer from -128 to 127".
+func Expected(t reflect.Type, cause error) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return "a date and time (RFC 3339)"
+	case t == reflect.TypeFor[time.Duration]():
+		return "an integer number of nanoseconds"
+	case t == reflect.TypeFor[stdjson.Number]():
+		return "a number"
+	case readsItself(t) && t.Name() != "":
+		return "a valid " + t.Name()
+	case t.Kind() == reflect.Slice && t.Elem() == reflect.TypeFor[byte]():
+		return "a base64 string"
+	case errors.Is(cause, strconv.ErrRange):
+		return expectedKind(t) + rangeOf(t)
+	default:
+		return expectedKind(t)
+	}
+}
+
+// readsItself reports whether a type has its own method to unmarshal JSON.
+func readsItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) ||
+		p.Implements(reflect.TypeFor[stdjson.Unmarshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// expectedKind is Expected for a type whose kind decides alone.
+func expectedKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "an integer"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return "an integer of 0 or more"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "an array"
+	case reflect.Array:
+		return fmt.Sprintf("an array of %d", t.Len())
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	default:
+		return "a JSON value"
+	}
+}
+
+// rangeOf words the range of a number type, to follow its kind.
+func rangeOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		highest := int64(math.MaxInt64) >> (64 - t.Bits())
+		return fmt.Sprintf(" from %d to %d", -highest-1, highest)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return fmt.Sprintf(", %d at most", uint64(math.MaxUint64)>>(64-t.Bits()))
+	case reflect.Float32, reflect.Float64:
+		return fmt.Sprintf(" that fits %d bits", t.Bits())
+	default:
+		return ""
+	}
+}
+
+// Path writes a place in a JSON text in a readable form: "lines[0].sub.n" for the JSON Pointer "/lines/0/sub/n",
+// "[2].n" inside an array, "" for the whole text. The pointer is that of an [Error] about data; data is needed to
+// distinguish elements from members with numbers as names. If data cannot be parsed as far as that, the remaining parts
+// are taken for members. It parses data only up to that place.
+func Path(data []byte, pointer string) string {
+	decoder := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	var path []byte
+	for step := range jsontext.Pointer(pointer).Tokens() {
+		if decoder.PeekKind() == '[' {
+			path = append(append(append(path, '['), step...), ']')
+			skipElements(decoder, step)
+			continue
+		}
+		if len(path) > 0 {
+			path = append(path, '.')
+		}
+		path = append(path, step...)
+		if decoder.PeekKind() == '{' {
+			skipMembers(decoder, step)
+		}
+	}
+	return string(path)
+}
+
+// skipElements reads an array up to the element at an index.
+func skipElements(decoder *jsontext.Decoder, index string) {
+	_, err := decoder.ReadToken()
+	before, _ := strconv.Atoi(index)
+	for ; err == nil && before > 0; before-- {
+		err = decoder.SkipValue()
+	}
+}
+
+// skipMembers reads an object up to the value of a member.
+func skipMembers(decoder *jsontext.Decoder, name string) {
+	_, err := decoder.ReadToken()
+	for err == nil {
+		var found jsontext.Token
+		if found, err = decoder.ReadToken(); err != nil || found.Kind() != '"' || found.String() == name {
+			return
+		}
+		err = decoder.SkipValue()
+	}
 }

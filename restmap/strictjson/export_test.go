@@ -6,8 +6,22 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// What the JSON library alone makes of a value and of a text.
-var UnmarshalAnyCaseStrictly = unmarshalAnyCase
+// UnmarshalScanned is Unmarshal without shortcuts: it always scans data, and always decodes long integers exactly.
+func UnmarshalScanned(data []byte, v any) error { return unmarshalScanned(data, v, nil) }
+
+// UnmarshalAnyCaseScanned is UnmarshalAnyCase without shortcuts.
+func UnmarshalAnyCaseScanned(data []byte, v any) error { return unmarshalScanned(data, v, anyCase) }
+
+func unmarshalScanned(data []byte, v any, more json.Options) error {
+	text, err := Scan(data)
+	if err != nil {
+		return err
+	}
+	plan := *planFor(v)
+	numbers, _ := json.GetOption(plan.read, json.WithUnmarshalers)
+	plan.readLong = json.JoinOptions(plan.read, json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), numbers)))
+	return text.unmarshal(v, &plan, more)
+}
 
 // MarshalStrictly is Marshal without plans.
 func MarshalStrictly(v any) ([]byte, error) {
@@ -19,8 +33,3 @@ func MarshalStrictly(v any) ([]byte, error) {
 
 // MarshalPlain is Marshal without the library behind it.
 func (p *Plan) MarshalPlain(v reflect.Value) ([]byte, bool) { return p.marshalPlain(v) }
-
-// UnmarshalAnyCasePlain is UnmarshalAnyCase without the library behind it.
-func (p *Plan) UnmarshalAnyCasePlain(data []byte, into reflect.Value) bool {
-	return p.unmarshalAnyCase(data, into)
-}

@@ -13,6 +13,11 @@ const MaxDepth = 64
 // below what makes conversions slow.
 const maxNumberLength = 1100
 
+// isShallow reports whether a text is within the limits whatever it holds, so that it needs no scan for them.
+func isShallow(data []byte) bool {
+	return len(data) <= maxNumberLength && bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) <= MaxDepth
+}
+
 // scanner makes one pass over a JSON text before anything is allocated. The text need not be valid JSON: the scanner
 // only distinguishes strings from the rest.
 type scanner struct {

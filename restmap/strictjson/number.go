@@ -4,7 +4,10 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -14,23 +17,7 @@ import (
 // A json.Number is a number, as in encoding/json. The library would treat it as the string that it is in Go, and gets
 // marshallers for it only for types that may contain one, because they make everything else half as slow again.
 
-// newPlan makes the plan of a type, with the library's options for what is not plain.
-func newPlan(t reflect.Type) *Plan {
-	common := dialect()
-	number, dynamic := walkNumbers(t, make(map[reflect.Type]bool))
-	p := &Plan{make(compiler).node(t), common, common, json.JoinOptions(common, json.WithUnmarshalers(json.UnmarshalFromFunc(unmarshalAny)))}
-	if number || dynamic {
-		p.write = json.JoinOptions(common, json.WithMarshalers(json.MarshalToFunc(marshalNumber)))
-	}
-	if number {
-		read := json.UnmarshalFromFunc(unmarshalNumber)
-		p.read = json.JoinOptions(common, json.WithUnmarshalers(read))
-		p.readLong = json.JoinOptions(common, json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), read)))
-	}
-	return p
-}
-
-// walkNumbers says whether values of a type contain a json.Number, and whether they may because they contain an any.
+// walkNumbers reports whether values of a type contain a json.Number, and whether they may because they contain an any.
 func walkNumbers(t reflect.Type, seen map[reflect.Type]bool) (number, dynamic bool) {
 	switch {
 	case t == reflect.TypeFor[stdjson.Number]():
@@ -98,18 +85,94 @@ func unmarshalNumber(decoder *jsontext.Decoder, into *stdjson.Number) error {
 	return &json.SemanticError{JSONKind: expected, GoType: reflect.TypeFor[stdjson.Number]()}
 }
 
-// isName says whether the next value is the name of a member.
+// isName reports whether the next value is the name of a member.
 func isName(within jsontext.Kind, length int64) bool {
 	return within == jsontext.KindBeginObject && length%2 == 0
 }
 
-// isQuoted says whether the tag of a field has the option string.
+// isQuoted reports whether the tag of a field has the option string.
 func isQuoted(options json.Options) bool {
 	quoted, _ := json.GetOption(options, json.StringifyNumbers)
 	return quoted
 }
 
-// isNumber says whether a text is exactly one JSON number.
+// isNumber reports whether a text is exactly one JSON number.
 func isNumber(text string) bool {
 	return strings.Trim(text, "-+.eE0123456789") == "" && stdjson.Valid([]byte(text))
+}
+
+// exactDigits is the number of digits, without sign, up to which a float64 holds every integer exactly: up to 2^53.
+const exactDigits = 15
+
+// isLongInteger reports whether a word may be an integer that a float64 does not hold exactly.
+func isLongInteger(word []byte) bool {
+	for i, c := range word {
+		if (c < '0' || '9' < c) && (c != '-' || i > 0) {
+			return false
+		}
+	}
+	return len(word) > exactDigits
+}
+
+// mayReadAny reports whether decoding into a type may decode into an any: one in it, or one that a method chooses which
+// reads from the library's decoder.
+func mayReadAny(t reflect.Type, seen map[reflect.Type]bool) bool {
+	switch {
+	case seen[t]:
+		return false
+	case t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer && readsItself(t):
+		return reflect.PointerTo(t).Implements(reflect.TypeFor[json.UnmarshalerFrom]())
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return mayReadAny(t.Elem(), seen)
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if mayReadAny(f.Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unmarshalAny decodes an integer beyond 2^53 to an int64 or a *big.Int if the Go type is any, so that it keeps its
+// digits. All other numbers become a float64, as usual.
+func unmarshalAny(decoder *jsontext.Decoder, into *any) error {
+	if decoder.PeekKind() != '0' {
+		return errors.ErrUnsupported // the library decodes it, and calls this for the values inside
+	}
+	text, err := decoder.ReadValue()
+	if err != nil {
+		return err
+	}
+	number, err := parseNumber(string(text))
+	if err != nil {
+		return &json.SemanticError{JSONKind: '0', GoType: reflect.TypeFor[float64](), Err: strconv.ErrRange}
+	}
+	*into = number
+	return nil
+}
+
+// parseNumber parses a JSON number. The error says that it is too large for a float64.
+func parseNumber(text string) (any, error) {
+	const largest = 1 << 53 // every integer up to it is exact as a float64
+	float, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, err
+	}
+	integer, ok := new(big.Int).SetString(text, 10)
+	switch {
+	case !ok || math.Abs(float) < largest:
+		return float, nil
+	case !integer.IsInt64():
+		return integer, nil
+	case integer.Int64() == largest || integer.Int64() == -largest:
+		return float, nil
+	default:
+		return integer.Int64(), nil
+	}
 }

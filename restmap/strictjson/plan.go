@@ -1,27 +1,32 @@
 package strictjson
 
 import (
+	"encoding"
+	stdjson "encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
 
-// Plan says how values of one Go type are converted to JSON and back, prepared once. It handles plain values itself,
-// which is nearly everything that functions take and return:
+// Plan says how values of one Go type are written as JSON, or copied to another type, prepared once. It handles plain
+// values itself, which is nearly everything that functions take and return:
 //
 //   - booleans, numbers, strings, []byte, times, pointers to what is plain, slices of it;
 //   - structs of it, whose json tags say a name, "-", omitempty or omitzero, and which embed nothing;
-//   - for writing, any and map[string]any that hold it.
+//   - any and map[string]any that hold it.
 //
-// It reports no errors. Anything else, in the type, the value or the text, is left to the JSON library, which starts
-// again and decides alone. So a plan is never more lenient than [Unmarshal], and has no error messages of its own: it
-// reads the same values as Unmarshal, and writes the same bytes as the library.
+// It reports no errors. Anything else, in the type or the value, is left to the JSON library, which starts again and
+// decides alone. A plan writes the same bytes as the library.
 //
 // A plan is immutable, and is safe for concurrent use.
 type Plan struct {
-	root                  *node
-	write, read, readLong json.Options // of the library; readLong decodes long integers exactly
+	root        *node
+	write, read json.Options // of the library
+	readLong    json.Options // like read, decodes long integers exactly; nil if no value can contain an any
 }
 
 // plans are the plans made so far, at most one for each type. They are never removed, because types exist as long as
@@ -38,45 +43,242 @@ func PlanOf(t reflect.Type) *Plan {
 	return made.(*Plan) //nolint:forcetypeassert // nothing else is stored
 }
 
-// UnmarshalPlain parses the single JSON value in data into a settable value of the plan's type, like [Unmarshal]. It
-// returns false for anything that is not plain, valid or not: then call Unmarshal, which starts again. The value may be
-// partly filled in between.
-//
-// It allocates only what the values of data need; but like Unmarshal it does not limit that.
-func (p *Plan) UnmarshalPlain(data []byte, into reflect.Value) bool {
-	r := reader{data: data}
-	return r.document(p.root, into)
-}
-
-// unmarshalAnyCase is UnmarshalPlain with the names of [UnmarshalAnyCase].
-func (p *Plan) unmarshalAnyCase(data []byte, into reflect.Value) bool {
-	r := reader{data: data, anyCase: true}
-	return r.document(p.root, into)
-}
-
-// Marshal returns a value of the plan's type as JSON. It is the package's [Marshal] for callers with a [reflect.Value].
-func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
-	if data, plain := p.marshalPlain(v); plain {
-		return data, nil
+// newPlan makes the plan of a type, with the library's options for what is not plain.
+func newPlan(t reflect.Type) *Plan {
+	common := dialect()
+	p := &Plan{root: make(compiler).node(t), write: common, read: common}
+	number, dynamic := walkNumbers(t, make(map[reflect.Type]bool))
+	if number || dynamic {
+		p.write = json.JoinOptions(common, json.WithMarshalers(json.MarshalToFunc(marshalNumber)))
 	}
-	if v.CanAddr() {
-		v = v.Addr() // saves the library a copy
+	var numbers *json.Unmarshalers
+	if number {
+		numbers = json.UnmarshalFromFunc(unmarshalNumber)
+		p.read = json.JoinOptions(common, json.WithUnmarshalers(numbers))
 	}
-	return json.Marshal(v.Interface(), p.write)
+	if mayReadAny(t, make(map[reflect.Type]bool)) {
+		p.readLong = json.JoinOptions(common, json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(unmarshalAny), numbers)))
+	}
+	return p
 }
 
-// marshalPlain writes a value; it returns false if the value is not plain.
-func (p *Plan) marshalPlain(v reflect.Value) ([]byte, bool) {
-	if !p.root.writable {
-		return nil, false
-	}
-	w := writer{data: make([]byte, 0, p.root.size(v))}
-	plain := w.value(p.root, v)
-	return w.data, plain
+// kind says how a plan handles a value.
+type kind uint8
+
+const (
+	notPlain kind = iota // left to the library
+	plainBool
+	plainInt
+	plainUint
+	plainFloat
+	plainString
+	plainBytes // in base64
+	plainTime
+	plainPointer
+	plainList
+	plainStruct
+	plainAny
+	plainMap
+)
+
+// node is the plan of a type, or of a part of one.
+type node struct {
+	kind     kind
+	writable bool           // everything in it is plain
+	bits     int            // of a number's type
+	elem     *node          // of a pointer's target, or of an element
+	fields   []field        // of a struct, in order
+	places   map[string]int // index by name, if there are many fields
+	folds    bool           // no two fields differ only in case
+	fixed    int            // upper limit of the bytes of a number, or of a struct without its variable fields
+	variable []int          // indexes of fields without an upper limit
 }
 
-// unmarshalPlain decodes data by a plan, if v is a non-nil pointer.
-func unmarshalPlain(data []byte, v any, read func(*Plan, []byte, reflect.Value) bool) bool {
-	target := reflect.ValueOf(v)
-	return target.Kind() == reflect.Pointer && !target.IsNil() && read(PlanOf(target.Type().Elem()), data, target.Elem())
+// field is one field of a struct.
+type field struct {
+	*node
+	index     int
+	name      string
+	quoted    string // "name":
+	omitEmpty bool
+}
+
+// manyFields is the number of fields from which a map finds a name faster than a linear search.
+const manyFields = 8
+
+// find returns the index of the field with a name, -1 if there is none.
+func (n *node) find(name string) int {
+	if n.places != nil {
+		if place, ok := n.places[name]; ok {
+			return place
+		}
+		return -1
+	}
+	return slices.IndexFunc(n.fields, func(f field) bool { return f.name == name })
+}
+
+// fold returns the index of the field whose name differs at most in case, -1 if there is none. Names are ASCII.
+func (n *node) fold(name string) int {
+	return slices.IndexFunc(n.fields, func(f field) bool { return strings.EqualFold(f.name, name) })
+}
+
+// compiler makes the nodes of a type and of all types in it. It remembers finished ones, and treats those in progress
+// as not plain: the depth of a recursive type's values is unknown.
+type compiler map[reflect.Type]*node
+
+func (c compiler) node(t reflect.Type) *node {
+	if known, ok := c[t]; ok {
+		return known
+	}
+	c[t] = new(node)
+	made := c.make(t)
+	c[t] = &made
+	return &made
+}
+
+// The texts of bounded length: digits, sign, exponent.
+const (
+	boolSize  = len("false")
+	intSize   = len("-9223372036854775808")
+	floatSize = len("-2.2250738585072014e-308")
+	timeSize  = len(`"2006-01-02T15:04:05.999999999+07:00"`)
+	nullSize  = len("null")
+)
+
+func (c compiler) make(t reflect.Type) node {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return node{kind: plainTime, writable: true, fixed: timeSize}
+	case t == reflect.TypeFor[stdjson.Number]():
+		return node{} // a number, although its kind is string
+	case t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && hasMethods(t):
+		return node{} // it marshals or unmarshals itself; for a pointer the type behind it decides
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return node{kind: plainBool, writable: true, fixed: boolSize}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return node{kind: plainInt, writable: true, bits: t.Bits(), fixed: intSize}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return node{kind: plainUint, writable: true, bits: t.Bits(), fixed: intSize}
+	case reflect.Float32, reflect.Float64:
+		return node{kind: plainFloat, writable: true, bits: t.Bits(), fixed: floatSize}
+	case reflect.String:
+		return node{kind: plainString, writable: true}
+	case reflect.Pointer:
+		elem := c.node(t.Elem())
+		return node{kind: plainPointer, writable: elem.writable, elem: elem}
+	case reflect.Slice:
+		return c.list(t)
+	case reflect.Struct:
+		return c.structure(t)
+	case reflect.Interface:
+		return node{kind: plainAny, writable: t.NumMethod() == 0}
+	case reflect.Map:
+		same := t.ConvertibleTo(reflect.TypeFor[map[string]any]())
+		return node{kind: plainMap, writable: same}
+	default:
+		return node{}
+	}
+}
+
+// hasMethods reports whether a type has a method to marshal or unmarshal itself.
+func hasMethods(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return readsItself(t) ||
+		p.Implements(reflect.TypeFor[json.MarshalerTo]()) ||
+		p.Implements(reflect.TypeFor[stdjson.Marshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextAppender]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+}
+
+// list plans a slice. Slices of a named byte type are left to the library, which does not treat them as bytes.
+func (c compiler) list(t reflect.Type) node {
+	switch {
+	case t.Elem() == reflect.TypeFor[byte]():
+		return node{kind: plainBytes, writable: true}
+	case t.Elem().Kind() == reflect.Uint8:
+		return node{}
+	}
+	elem := c.node(t.Elem())
+	return node{kind: plainList, writable: elem.writable, elem: elem}
+}
+
+// structure plans a struct.
+func (c compiler) structure(t reflect.Type) node {
+	fields, plain := c.fields(t)
+	if !plain {
+		return node{}
+	}
+	n := node{kind: plainStruct, writable: true, fields: fields, folds: true, fixed: len("{}")}
+	for place := range fields {
+		f := &fields[place]
+		n.writable = n.writable && f.writable
+		n.folds = n.folds && n.fold(f.name) == place
+		n.fixed += len(f.quoted) + f.fixed + len(",")
+		if f.fixed == 0 || len(f.variable) > 0 {
+			n.variable = append(n.variable, place)
+			n.fixed -= f.fixed // already included
+		}
+	}
+	if len(fields) > manyFields {
+		n.places = make(map[string]int, len(fields))
+		for place := range fields {
+			n.places[fields[place].name] = place
+		}
+	}
+	return n
+}
+
+// fields plans the fields of a struct that JSON shows; it returns false if any of them is not plain.
+func (c compiler) fields(t reflect.Type) ([]field, bool) {
+	var fields []field
+	names := make(map[string]bool)
+	for source := range t.Fields() {
+		made, shown, plain := c.field(source)
+		if !plain || names[made.name] {
+			return nil, false
+		}
+		if shown {
+			names[made.name] = true
+			fields = append(fields, made)
+		}
+	}
+	hidden := len(fields) == 0 && t.NumField() > 0 // the library treats that as a mistake, unless there are tags
+	return fields, !hidden
+}
+
+// field plans one field. The field is shown if it has a name in JSON.
+func (c compiler) field(source reflect.StructField) (made field, shown, plain bool) {
+	tag, tagged := source.Tag.Lookup("json")
+	switch {
+	case tag == "-":
+		return field{}, false, true
+	case source.Anonymous:
+		return field{}, false, false
+	case !source.IsExported():
+		return field{}, false, !tagged
+	}
+	name, option, more := strings.Cut(tag, ",")
+	if name == "" {
+		name = source.Name
+	}
+	if !isPlainName(name) || more && option != "omitempty" && option != "omitzero" {
+		return field{}, false, false
+	}
+	n := *c.node(source.Type)
+	n.writable = n.writable && option != "omitzero"
+	return field{&n, source.Index[0], name, `"` + name + `":`, option == "omitempty"}, true, true
+}
+
+// isPlainName reports whether a name is written without escapes in tags and in JSON, and all its letters fold only to
+// their own upper and lower case.
+func isPlainName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if lower := c | ('a' - 'A'); (lower < 'a' || 'z' < lower) && (c < '0' || '9' < c) && c != '_' && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return name != "-"
 }

@@ -21,8 +21,7 @@ type (
 	}
 )
 
-// TestPlanAllocations holds how often a plan allocates: not at all for what it reads beyond the values, and once for
-// what it writes.
+// TestPlanAllocations holds how often reading and writing allocate: reading for the values, writing once.
 func TestPlanAllocations(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -34,14 +33,14 @@ func TestPlanAllocations(t *testing.T) {
 		{"integers", new(pair), `{"x":5,"y":6}`, 0, 1},
 		{"numbers", new(struct{ A, B float64 }), `{"A":-1.25e-3,"B":6}`, 0, 1},
 		{"a string", new(message), `{"text":"` + strings.Repeat("a", 1<<10) + `"}`, 1, 1},
-		{"a string with escapes", new(message), `{"text":"` + strings.Repeat(`a\n`, 100) + `"}`, 2, 2},
+		{"a string with escapes", new(message), `{"text":"` + strings.Repeat(`a\n`, 100) + `"}`, 1, 2},
 		{"a long string", new(message), `{"text":"` + strings.Repeat("a", 64<<10) + `"}`, 1, 1},
 		{"unknown members", new(pair), `{"x":5,"y":6,"z":"a","X":-1.5}`, 0, 1},
 	}
 	for _, test := range tests {
 		target, data := reflect.ValueOf(test.target).Elem(), []byte(test.data)
 		plan := strictjson.PlanOf(target.Type())
-		if got := testing.AllocsPerRun(100, func() { plan.UnmarshalPlain(data, target) }); got != test.wantRead {
+		if got := testing.AllocsPerRun(100, func() { _ = strictjson.Unmarshal(data, test.target) }); got != test.wantRead {
 			t.Errorf("reading %s allocates %v times, want %v", test.name, got, test.wantRead)
 		}
 		if got := testing.AllocsPerRun(100, func() { _, _ = plan.Marshal(target) }); got != test.wantWrite {
@@ -66,7 +65,6 @@ func BenchmarkPlan(b *testing.B) {
 	} {
 		data, target := []byte(bench.data), reflect.ValueOf(bench.target).Elem()
 		plan := strictjson.PlanOf(target.Type())
-		text, _ := strictjson.Scan(data)
 		measure := func(what string, step func() bool) {
 			b.Run(name+"/"+what, func(b *testing.B) {
 				b.ReportAllocs()
@@ -77,9 +75,8 @@ func BenchmarkPlan(b *testing.B) {
 				}
 			})
 		}
-		measure("read", func() bool { target.SetZero(); return plan.UnmarshalPlain(data, target) })
+		measure("read", func() bool { target.SetZero(); return strictjson.Unmarshal(data, bench.target) == nil })
 		measure("write", func() bool { _, err := plan.Marshal(target); return err == nil })
-		measure("read by the library", func() bool { target.SetZero(); return text.Unmarshal(bench.target) == nil })
 		measure("write by the library", func() bool { _, err := strictjson.MarshalStrictly(bench.target); return err == nil })
 	}
 }

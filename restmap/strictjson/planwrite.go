@@ -3,11 +3,37 @@ package strictjson
 import (
 	"encoding/base64"
 	"math"
+	"math/bits"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
 )
+
+// Marshal returns a value of the plan's type as JSON. It is the package's [Marshal] for callers with a [reflect.Value].
+func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
+	if data, plain := p.marshalPlain(v); plain {
+		return data, nil
+	}
+	if v.CanAddr() {
+		v = v.Addr() // saves the library a copy
+	}
+	return json.Marshal(v.Interface(), p.write)
+}
+
+// marshalPlain writes a value; it returns false if the value is not plain.
+func (p *Plan) marshalPlain(v reflect.Value) ([]byte, bool) {
+	if !p.root.writable {
+		return nil, false
+	}
+	w := writer{data: make([]byte, 0, p.root.size(v))}
+	plain := w.value(p.root, v)
+	return w.data, plain
+}
 
 // writer writes JSON by a plan. Each method appends one thing, and returns false if it is not plain.
 type writer struct {
@@ -141,7 +167,7 @@ func (w *writer) object(n *node, v reflect.Value) bool {
 	return true
 }
 
-// isEmpty says whether omitempty omits a value: all zero values except structs, and empty containers.
+// isEmpty reports whether omitempty omits a value: all zero values except structs, and empty containers.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map, reflect.String:
@@ -152,5 +178,202 @@ func isEmpty(v reflect.Value) bool {
 		return false
 	default:
 		return v.IsZero()
+	}
+}
+
+// maxDynamicDepth is how deep values of dynamic type may nest. Deeper ones may contain themselves.
+const maxDynamicDepth = 16
+
+// dynamic writes the value in an interface.
+func (w *writer) dynamic(v reflect.Value) bool {
+	if !v.IsValid() {
+		w.string("null")
+		return true
+	}
+	n := PlanOf(v.Type()).root
+	if w.depth == maxDynamicDepth || !n.writable {
+		return false
+	}
+	w.depth++
+	plain := w.value(n, v)
+	w.depth--
+	return plain
+}
+
+// any is dynamic for a value that is not yet a reflect.Value, and faster for the most common types.
+func (w *writer) any(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return w.quoted(value)
+	case int:
+		w.data = strconv.AppendInt(w.data, int64(value), 10)
+		return true
+	case float64:
+		return w.float(value, 64)
+	default:
+		return w.dynamic(reflect.ValueOf(value))
+	}
+}
+
+// member is a member of a map.
+type member struct {
+	name  string
+	value any
+}
+
+// members writes a map[string]any, sorted by name.
+func (w *writer) members(v reflect.Value) bool {
+	values, ok := reflect.TypeAssert[map[string]any](v.Convert(reflect.TypeFor[map[string]any]()))
+	if !ok {
+		return false
+	}
+	var few [8]member // enough for most maps, and stays on the stack
+	members := few[:0]
+	for name, value := range values {
+		members = append(members, member{name, value})
+	}
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	separator := byte('{')
+	for _, m := range members {
+		w.data = append(w.data, separator)
+		if !w.quoted(m.name) {
+			return false
+		}
+		w.string(":")
+		if !w.any(m.value) {
+			return false
+		}
+		separator = ','
+	}
+	if separator == '{' {
+		w.string("{")
+	}
+	w.string("}")
+	return true
+}
+
+// quoted writes a string. Most need no escapes.
+func (w *writer) quoted(s string) bool {
+	w.string(`"`)
+	data, isASCII := w.data, true
+	for rest := s; ; {
+		length, ascii := plainPrefix(rest)
+		data, isASCII = append(data, rest[:length]...), isASCII && ascii
+		if length == len(rest) {
+			break
+		}
+		data = appendEscape(data, rest[length])
+		rest = rest[length+1:]
+	}
+	w.data = data
+	w.string(`"`)
+	return isASCII || utf8.ValidString(s)
+}
+
+// appendEscape writes the shortest escape of a character that strings cannot contain as it is.
+func appendEscape(data []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(data, '\\', c)
+	case '\b':
+		return append(data, `\b`...)
+	case '\f':
+		return append(data, `\f`...)
+	case '\n':
+		return append(data, `\n`...)
+	case '\r':
+		return append(data, `\r`...)
+	case '\t':
+		return append(data, `\t`...)
+	default:
+		const digits = "0123456789abcdef"
+		return append(data, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+	}
+}
+
+const (
+	eachByte    = 0x0101010101010101 // times a byte: that byte eight times
+	highBits    = 0x80 * eachByte
+	blanks      = ' ' * eachByte
+	quotes      = '"' * eachByte
+	backslashes = '\\' * eachByte
+)
+
+// special sets the high bit of the first of eight bytes that a JSON string cannot contain unescaped, and arbitrary bits
+// of the bytes after it: a control character borrows from the next byte, and so does the 0 that a quote or a backslash
+// becomes. Bytes above ASCII are not special.
+func special(eight uint64) uint64 {
+	return ((eight - blanks) | ((eight ^ quotes) - eachByte) | ((eight ^ backslashes) - eachByte)) &^ eight & highBits
+}
+
+// plainPrefix returns how many bytes of a text come before the first that a JSON string cannot contain unescaped, and
+// whether all of them are ASCII. It examines eight bytes at a time.
+func plainPrefix(text string) (length int, ascii bool) {
+	var all uint64
+	rest := text
+	for ; len(rest) >= 8; rest = rest[8:] {
+		eight := eightBytes(rest)
+		if found := special(eight); found != 0 {
+			before := bits.TrailingZeros64(found) &^ 7
+			all |= eight & (1<<before - 1)
+			return len(text) - len(rest) + before/8, all&highBits == 0
+		}
+		all |= eight
+	}
+	i := 0
+	for ; i < len(rest) && rest[i] >= ' ' && rest[i] != '"' && rest[i] != '\\'; i++ {
+		all |= uint64(rest[i])
+	}
+	return len(text) - len(rest) + i, all&highBits == 0
+}
+
+// eightBytes returns the first eight bytes of a text as a number, the first one lowest. It compiles to one instruction.
+func eightBytes(text string) uint64 {
+	_ = text[7]
+	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+}
+
+// fewElements is the number of elements that are assumed to be as large as the first. In a longer list, those already
+// written give a better estimate of the rest: these, then twice as many, and so on.
+const fewElements = 8
+
+// maxGuess is the largest number of bytes reserved at once for elements that have not been examined. They may be far
+// smaller than the first ones, which an attacker may have chosen, and estimates for nested lists multiply.
+const maxGuess = 256 << 10
+
+// sizeOfAny is a guess: the dynamic type is not known in advance.
+const sizeOfAny = 24
+
+// size returns roughly how many bytes the JSON of a value takes, to reserve room for it. The JSON may be longer.
+func (n *node) size(v reflect.Value) int {
+	switch n.kind {
+	case plainString:
+		return v.Len() + len(`""`)
+	case plainBytes:
+		return base64.StdEncoding.EncodedLen(v.Len()) + len(`""`)
+	case plainPointer:
+		if v.IsNil() {
+			return nullSize
+		}
+		return n.elem.size(v.Elem())
+	case plainList:
+		if v.Len() == 0 {
+			return len("[]")
+		}
+		first := n.elem.size(v.Index(0)) + len(",")
+		return len("[]") + first + min(first*(min(v.Len(), fewElements)-1), maxGuess)
+	case plainStruct:
+		size := n.fixed
+		for _, place := range n.variable {
+			size += n.fields[place].size(v.Field(n.fields[place].index))
+		}
+		return size
+	case plainAny:
+		return sizeOfAny
+	case plainMap:
+		return len("{}") + v.Len()*2*sizeOfAny
+	default:
+		return n.fixed
 	}
 }

@@ -30,6 +30,9 @@ func dialect() json.Options {
 	)
 }
 
+// anyCase are the options of [UnmarshalAnyCase].
+var anyCase = json.JoinOptions(json.MatchCaseInsensitiveNames(true), legacy.MatchCaseSensitiveDelimiter(true)) //nolint:gochecknoglobals // a constant
+
 // Marshal returns v as JSON, the same bytes for equal values. As in encoding/json, omitempty omits zero numbers and
 // false, a time.Duration is a number of nanoseconds, a json.Number a number, and a [N]byte an array of numbers. Other
 // than there, a nil slice is [] and a nil map {}, and <, > and & are not escaped.
@@ -50,31 +53,72 @@ func Marshal(v any) ([]byte, error) {
 //
 // Any fault of data is an [*Error]. Any other error means that v is at fault: not a pointer, or of a type that JSON
 // cannot fill. After an error v may be partly filled. It is safe for concurrent use.
-func Unmarshal(data []byte, v any) error {
-	if unmarshalPlain(data, v, (*Plan).UnmarshalPlain) {
-		return nil
-	}
-	text, err := Scan(data)
-	if err != nil {
-		return err
-	}
-	return text.Unmarshal(v)
-}
+func Unmarshal(data []byte, v any) error { return unmarshal(data, v, nil) }
 
 // UnmarshalAnyCase is Unmarshal for a caller's own struct: a member also matches a field whose name differs in case, so
 // that {"sum":11} fills struct{ Sum int }.
-func UnmarshalAnyCase(data []byte, v any) error {
-	if unmarshalPlain(data, v, (*Plan).unmarshalAnyCase) {
-		return nil
+func UnmarshalAnyCase(data []byte, v any) error { return unmarshal(data, v, anyCase) }
+
+// unmarshal scans data only if it may exceed a limit, or if an integer in it may need [Plan].readLong. The options more
+// are in addition to those for the type of v; they may be nil.
+func unmarshal(data []byte, v any, more json.Options) error {
+	plan, text := planFor(v), Text{data: data}
+	if plan.readLong != nil || !isShallow(data) {
+		var err error
+		if text, err = Scan(data); err != nil {
+			return err
+		}
 	}
-	return unmarshalAnyCase(data, v)
+	return text.unmarshal(v, plan, more)
 }
 
-// unmarshalAnyCase is UnmarshalAnyCase for what is not plain.
-func unmarshalAnyCase(data []byte, v any) error {
-	text, err := Scan(data)
-	if err != nil {
-		return err
+// Text is a JSON text within the limits of this package, and counts of what it contains: enough to know how much memory
+// its values may take before any is allocated. The length of the text does not say that: {}, is three bytes, but an
+// element of a slice may be a struct of hundreds.
+type Text struct {
+	Elements   int // values in arrays, and the outermost value
+	Members    int // of all objects
+	Containers int // objects and arrays
+	Filled     int // objects that are not empty
+
+	data []byte
+	long bool // there is an integer that a float64 may not hold exactly
+}
+
+// Scan makes one pass over data, and allocates nothing. It does not check that data is JSON, which [Text.Unmarshal]
+// does; the counts include everything up to the first syntax error. An [*Error] names the limit that is exceeded. data
+// must not be changed while the text is in use.
+func Scan(data []byte) (Text, error) {
+	s := scanner{text: Text{data: data}}
+	if err := s.scan(data); err != nil {
+		return Text{}, err
 	}
-	return text.unmarshal(v, json.MatchCaseInsensitiveNames(true), legacy.MatchCaseSensitiveDelimiter(true))
+	return s.text, nil
+}
+
+// Unmarshal is the package's Unmarshal for a scanned text.
+func (t Text) Unmarshal(v any) error { return t.unmarshal(v, planFor(v), nil) }
+
+// UnmarshalKnown is Unmarshal that refuses members without a field of that name.
+func (t Text) UnmarshalKnown(v any) error {
+	return t.unmarshal(v, planFor(v), json.RejectUnknownMembers(true))
+}
+
+func (t Text) unmarshal(v any, plan *Plan, more json.Options) error {
+	options := plan.read
+	if t.long && plan.readLong != nil {
+		options = plan.readLong
+	}
+	if err := json.Unmarshal(t.data, v, options, more); err != nil {
+		return translate(err, t.data)
+	}
+	return nil
+}
+
+// planFor returns the plan of what v points to. If v is no pointer, the library returns the error.
+func planFor(v any) *Plan {
+	if into := reflect.TypeOf(v); into != nil && into.Kind() == reflect.Pointer {
+		return PlanOf(into.Elem())
+	}
+	return PlanOf(reflect.TypeFor[any]())
 }

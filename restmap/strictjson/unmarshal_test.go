@@ -169,6 +169,108 @@ func TestUnmarshalRefuses(t *testing.T) {
 	}
 }
 
+// TestUnmarshalTakesPlain reads texts of every kind into fields of plain types.
+func TestUnmarshalTakesPlain(t *testing.T) {
+	t.Parallel()
+	seven := 7
+	tests := []struct {
+		data string
+		want flat
+	}{
+		{" {\t\"x\" :\r\n5 , \"y\":6 } ", flat{X: 5}},
+		{`null`, flat{}},
+		{`{"x":-0}`, flat{}},
+		{`{"x":9223372036854775807,"small":-128,"tiny":255,"count":18446744073709551615}`,
+			flat{X: math.MaxInt64, Small: -128, Tiny: 255, Count: math.MaxUint64}},
+		{`{"price":-1.5e-3,"single":3.4e38}`, flat{Price: -1.5e-3, Single: 3.4e38}},
+		{`{"price":0}`, flat{}},
+		{`{"price":-0.0}`, flat{Price: math.Copysign(0, -1)}},
+		{`{"price":123456789012345678}`, flat{Price: 123456789012345678}},
+		{`{"name":""}`, flat{}},
+		{`{"name":"a\"\\\/\b\f\n\r\tbA\u00e9\uffff"}`, flat{Name: "a\"\\/\b\f\n\r\tbAé\uffff"}},
+		{`{"name":"äöü 😀"}`, flat{Name: "äöü 😀"}},
+		{`{"name":"\ud83d\ude00"}`, flat{Name: "😀"}},
+		{`{"name":"<&>` + "\u2028\x7f" + `"}`, flat{Name: "<&>\u2028\x7f"}},
+		{`{"flag":true,"bytes":"AQI=","when":"2024-05-06T07:08:09.5Z","wait":1500,"pointer":7}`,
+			flat{Flag: true, Bytes: []byte{1, 2}, When: time.Date(2024, 5, 6, 7, 8, 9, 5e8, time.UTC), Wait: 1500, Pointer: &seven}},
+		{`{"bytes":""}`, flat{Bytes: []byte{}}},
+		{`{"tags":[],"rows":[[],[1,2,3,4,5],null],"points":[{"X":1,"Y":2},{},null],"at":{"Y":3}}`,
+			flat{Tags: []string{}, Rows: [][]int{{}, {1, 2, 3, 4, 5}, nil}, Points: []point{{1, 2}, {}, {}}, At: &point{Y: 3}}},
+		{`{"x":null,"flag":null,"name":null,"bytes":null,"tags":null,"at":null,"when":null,"shelf":null,"open":null,"attrs":null}`, flat{}},
+		{`{"unknown":1,"X":"a","other":false,"Name":-2.5,"y":{},"z":[],"\u0041":"\u0041","y\n":1,"ü":1}`, flat{}},
+		{`{"shelf":{"Ratio":0.5,"corner":{"X":1},"books":["a"]}}`, flat{Shelf: shelf{Ratio: 0.5, Corner: point{X: 1}, Books: []string{"a"}}}},
+		{`{"open":1,"attrs":{}}`, flat{Open: 1.0, Attrs: map[string]any{}}},
+	}
+	for _, test := range tests {
+		var got flat
+		if err := strictjson.Unmarshal([]byte(test.data), &got); err != nil || !alike(reflect.ValueOf(got), reflect.ValueOf(test.want)) {
+			t.Errorf("Unmarshal(%s) = %+v, %v, want %+v", test.data, got, err, test.want)
+		}
+	}
+}
+
+// TestUnmarshalRefusesPlain has faults that a lenient reader of plain types could miss.
+func TestUnmarshalRefusesPlain(t *testing.T) {
+	t.Parallel()
+	const int64Range = " from -9223372036854775808 to 9223372036854775807"
+	for _, test := range []struct{ data, pointer, detail string }{
+		{`{`, "", "is not valid JSON: it ends too early"},
+		{`{"x"`, "/x", "is not valid JSON: it ends too early"},
+		{`{"x":`, "/x", "is not valid JSON: it ends too early"},
+		{`{"x":1,`, "", "is not valid JSON: it ends too early"},
+		{`{,}`, "", "is not valid JSON at byte 1"},
+		{`{"x":1}}`, "", "is not valid JSON at byte 7"},
+		{"{}\x00", "", "is not valid JSON at byte 2"},
+		{`5`, "", "expects an object"},
+		{`nul`, "", "is not valid JSON: it ends too early"},
+		{`nullx`, "", "is not valid JSON at byte 4"},
+		{`{"y":1,"y":2}`, "/y", "is given twice"},
+		{`{"y":01}`, "", "is not valid JSON at byte 6"},
+
+		{`{"x":-9223372036854775809}`, "/x", "expects an integer" + int64Range},
+		{`{"x":-}`, "/x", "is not valid JSON at byte 6"},
+		{`{"x":+1}`, "/x", "is not valid JSON at byte 5"},
+		{`{"x":- 1}`, "/x", "is not valid JSON at byte 6"},
+		{`{"x":true}`, "/x", "expects an integer"},
+		{`{"small":128}`, "/small", "expects an integer from -128 to 127"},
+		{`{"small":-129}`, "/small", "expects an integer from -128 to 127"},
+		{`{"tiny":-1}`, "/tiny", "expects an integer of 0 or more"},
+		{`{"count":18446744073709551616}`, "/count", "expects an integer of 0 or more, 18446744073709551615 at most"},
+		{`{"price":.5}`, "/price", "is not valid JSON at byte 9"},
+		{`{"price":1.}`, "/price", "is not valid JSON at byte 11"},
+		{`{"price":1e}`, "/price", "is not valid JSON at byte 11"},
+		{`{"price":1e+}`, "/price", "is not valid JSON at byte 12"},
+		{`{"price":00}`, "", "is not valid JSON at byte 10"},
+		{`{"price":` + strings.Repeat("1", 1101) + `}`, "/price", "is a number or word that is too long"},
+
+		{`{"name":"a}`, "/name", "is not valid JSON: it ends too early"},
+		{`{"name":"\"}`, "/name", "is not valid JSON: it ends too early"},
+		{`{"name":"\x"}`, "/name", "is not valid JSON at byte 9"},
+		{`{"name":"\u12"}`, "/name", "is not valid JSON at byte 9"},
+		{`{"name":"\u00g0"}`, "/name", "is not valid JSON at byte 9"},
+		{"{\"name\":\"a\xc3\"}", "/name", "is not valid UTF-8"},
+		{"{\"name\":\"\xed\xa0\x80\"}", "/name", "is not valid UTF-8"},
+		{"{\"name\":\"\\\xc3\xa9\"}", "/name", "is not valid JSON at byte 9"},
+		{`{"name":'a'}`, "/name", "is not valid JSON at byte 8"},
+		{`{"flag":truth}`, "/flag", "is not valid JSON at byte 11"},
+
+		{`{"bytes":"AQI"}`, "/bytes", "expects a base64 string"},
+		{`{"bytes":"AQ\n="}`, "/bytes", "expects a base64 string"},
+		{`{"when":"2024-05-06T7:08:09Z"}`, "/when", "expects a date and time (RFC 3339)"},
+		{`{"when":"2024-05-06T07:08:09,5Z"}`, "/when", "expects a date and time (RFC 3339)"},
+		{`{"when":"2024-05-06T07:08:09+24:00"}`, "/when", "expects a date and time (RFC 3339)"},
+		{`{"when":5}`, "/when", "expects a date and time (RFC 3339)"},
+		{`{"tags":["a"`, "/tags", "is not valid JSON: it ends too early"},
+		{`{"tags":["a",]}`, "/tags", "is not valid JSON at byte 12"},
+		{`{"at":[]}`, "/at", "expects an object"},
+	} {
+		err := strictjson.Unmarshal([]byte(test.data), new(flat))
+		if got, ok := errors.AsType[*strictjson.Error](err); !ok || *got != (strictjson.Error{Pointer: test.pointer, Detail: test.detail}) {
+			t.Errorf("Unmarshal(%.40q) = %v, want %q: %q", test.data, err, test.pointer, test.detail)
+		}
+	}
+}
+
 func TestUnmarshalDepthCountsLevelsNotBrackets(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
@@ -180,6 +282,31 @@ func TestUnmarshalDepthCountsLevelsNotBrackets(t *testing.T) {
 		var got any
 		if err := strictjson.Unmarshal([]byte(data), &got); err != nil {
 			t.Errorf("Unmarshal(%.20s…) = %v", data, err)
+		}
+	}
+}
+
+// TestUnmarshalHoldsLimits reads into types without an any, for which short and flat texts are not scanned.
+func TestUnmarshalHoldsLimits(t *testing.T) {
+	t.Parallel()
+	nest := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
+	const tooDeep, tooLong = "nests deeper than 64 levels", "is a number or word that is too long"
+	for _, test := range []struct {
+		target     any
+		data, want string
+	}{
+		{new(list), nest(64), "<nil>"},
+		{new(list), nest(65), tooDeep},
+		{new(point), `{"y":` + nest(63) + `}`, "<nil>"},
+		{new(point), `{"y":` + nest(64) + `}`, tooDeep},
+		{new(string), nest(65), tooDeep},
+		{new(float64), `0.` + strings.Repeat("0", 1098), "<nil>"},
+		{new(float64), `0.` + strings.Repeat("0", 1099), tooLong},
+		{new(point), `{"X":` + strings.Repeat("1", 1101) + `}`, "/X " + tooLong},
+		{new(string), strings.Repeat("a", 1101), tooLong},
+	} {
+		if got := fmt.Sprint(strictjson.Unmarshal([]byte(test.data), test.target)); got != test.want {
+			t.Errorf("Unmarshal(%.20s…) into a %T = %s, want %s", test.data, test.target, got, test.want)
 		}
 	}
 }
@@ -246,19 +373,31 @@ func TestUnmarshalAnyCase(t *testing.T) {
 		Sum    int
 		UserID string
 	}
-	tests := []struct{ data, want string }{
-		{`{"sum":11,"userid":"a"}`, `{11 a}`},
-		{`{"Sum":11,"UserID":"a"}`, `{11 a}`},
-		{`{"user_id":"a","user-id":"b"}`, `{0 }`},
-		{`{"sum":"x"}`, `/sum expects an integer`},
-		{`{"sum":1,"SUM":2}`, `/SUM is given twice`},
-		{`{"sum":1`, `is not valid JSON: it ends too early`},
+	type tagged struct {
+		Sum    int
+		UserID string `json:"userID"`
+	}
+	type both struct{ Sum, SUM int }
+	tests := []struct {
+		target     any
+		data, want string
+	}{
+		{new(result), `{"sum":11,"userid":"a"}`, `&{11 a}`},
+		{new(result), `{"Sum":11,"UserID":"a"}`, `&{11 a}`},
+		{new(result), `{"user_id":"a","user-id":"b"}`, `&{0 }`},
+		{new(result), `{"sum":"x"}`, `/sum expects an integer`},
+		{new(result), `{"sum":1,"SUM":2}`, `/SUM is given twice`},
+		{new(result), `{"sum":1`, `is not valid JSON: it ends too early`},
+		{new(tagged), `{"SUM":11,"UserID":"a"}`, `&{11 a}`},
+		{new(tagged), `{"user_id":"a","ſum":1}`, `&{1 }`},
+		{new(both), `{"SUM":1,"Sum":2}`, `&{2 1}`},
+		{new(both), `{"sum":1}`, `/sum has a key of the wrong type: it expects an object`},
+		{new(point), `{"x":1,"y":2}`, `&{1 2}`},
 	}
 	for _, test := range tests {
-		var got result
-		text := fmt.Sprint(strictjson.UnmarshalAnyCase([]byte(test.data), &got))
+		text := fmt.Sprint(strictjson.UnmarshalAnyCase([]byte(test.data), test.target))
 		if text == "<nil>" {
-			text = fmt.Sprint(got)
+			text = fmt.Sprint(test.target)
 		}
 		if text != test.want {
 			t.Errorf("UnmarshalAnyCase(%s) = %s, want %s", test.data, text, test.want)
