@@ -320,7 +320,7 @@ func TestStreamsThatTakeOtherEvents(t *testing.T) {
 	makeStream(t, b, source, "on-paid", jetstream.InterestPolicy)
 	err := newOrdered(t, source, bus.Durable()).Publish(t.Context(), orderedArguments{1})
 	failed, _ := errors.AsType[*bus.Error](err)
-	if failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.ExecutedNo || !strings.Contains(failed.Detail, "nobody takes the events of orders.example") {
+	if failed == nil || failed.Status != http.StatusServiceUnavailable || failed.Executed != bus.ExecutedNo || !strings.Contains(failed.Detail, "no stream takes the events of orders.example") {
 		t.Error(err)
 	}
 }

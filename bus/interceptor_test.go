@@ -376,3 +376,23 @@ func TestInterceptorAddsHeader(t *testing.T) {
 		}
 	})
 }
+
+// TestInterceptor_RetriedCall_MsgID holds that an interceptor of the caller sees the message id of the attempt that counted.
+func TestInterceptor_RetriedCall_MsgID(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		var seen string
+		caller := w.connect("caller.example", bus.WithInterceptors(func(next bus.CallFunc) bus.CallFunc {
+			return func(ctx context.Context, call *bus.Exchange) error {
+				err := next(ctx, call)
+				seen = call.Request.MsgID
+				return err
+			}
+		}))
+		err := caller.Call(t.Context(), "https://absent.example/add", nil, nil) // which is tried twice
+		failed, ok := errors.AsType[*bus.Error](err)
+		if !ok || seen == "" || seen != failed.MsgID {
+			t.Errorf("the interceptor has seen %q, and the error is of %q: %v", seen, failed.MsgID, err)
+		}
+	})
+}

@@ -169,7 +169,7 @@ func (s *Consumer) Permissions() (publish, subscribe []Permission) {
 	publish = append(streamPermissions(s.stream(), "the stream of the events of "+s.source), streamPermissions(s.parked(), "the stream of parked events")...)
 	return append(publish,
 		Permission{Subject: "$JS.API.CONSUMER.INFO." + s.stream() + "." + s.consumer, For: "finding its consumer of " + s.event},
-		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "creating it, unless somebody else does"},
+		Permission{Subject: "$JS.API.CONSUMER.CREATE." + s.stream() + "." + s.consumer, For: "creating it, unless another service does"},
 		Permission{Subject: "$JS.API.CONSUMER.MSG.NEXT." + s.stream() + "." + s.consumer, For: "asking for " + s.event},
 		Permission{Subject: "$JS.ACK." + s.stream() + "." + s.consumer + ".>", For: "acknowledging " + s.event},
 		Permission{Subject: subject.ParkedEvent(s.config.Plane, s.source, hostToken(s.config.Host), anyToken), For: "parking events that could not be handled"},

@@ -245,7 +245,7 @@ func (s *Stream) Permissions() (publish, subscribe []Permission) {
 func streamPermissions(name, what string) []Permission {
 	return []Permission{
 		{Subject: "$JS.API.STREAM.INFO." + name, For: "finding " + what},
-		{Subject: "$JS.API.STREAM.CREATE." + name, For: "creating it, unless somebody else does"},
+		{Subject: "$JS.API.STREAM.CREATE." + name, For: "creating it, unless another service does"},
 	}
 }
 
@@ -293,7 +293,7 @@ func (s *Stream) Store(ctx context.Context, path, id string, event *wire.Request
 	recreate := func(ctx context.Context) error {
 		stream, err := s.ensure(ctx)
 		if err == nil && !stores(stream, to) {
-			return errors.New("the stream is somebody else's, and does not take the event") // however long one waits
+			return errors.New("the stream is another client's, and does not take the event") // however long one waits
 		}
 		return err
 	}
@@ -417,7 +417,7 @@ func (s *Stream) failed(err error) *status.Error {
 			"the events of %s cannot be stored: the broker has no JetStream for %s; turn it on, or leave out bus.Durable", s.source, s.config.Broker.User())
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, err,
-			"nobody takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.source, s.name(), s.config.Broker.User())
+			"no stream takes the events of %s: the stream %s is gone, or too many of its servers are, or the broker does not let %s publish to it", s.source, s.name(), s.config.Broker.User())
 	case apiError != nil && apiError.ErrorCode == streamStoreFailed:
 		return status.Errorf(http.StatusInsufficientStorage, status.ExecutedNo, err, "the event is not stored: the stream %s has no room: %s; see bus.MaxBytes", s.name(), apiError.Description)
 	case apiError != nil && slices.Contains([]jetstream.ErrorCode{brokerFull, accountFull, storageFull}, apiError.ErrorCode):
