@@ -192,7 +192,7 @@ func TestUnmarshalTakesPlain(t *testing.T) {
 		{`{"name":"\ud83d\ude00"}`, flat{Name: "😀"}},
 		{`{"name":"<&>` + "\u2028\x7f" + `"}`, flat{Name: "<&>\u2028\x7f"}},
 		{`{"flag":true,"bytes":"AQI=","when":"2024-05-06T07:08:09.5Z","wait":1500,"pointer":7}`,
-			flat{Flag: true, Bytes: []byte{1, 2}, When: time.Date(2024, 5, 6, 7, 8, 9, 5e8, time.UTC), Wait: 1500, Pointer: &seven}},
+			flat{Flag: true, Bytes: []byte{1, 2}, When: time.Date(2024, 5, 6, 7, 8, 9, 500000000, time.UTC), Wait: 1500, Pointer: &seven}},
 		{`{"bytes":""}`, flat{Bytes: []byte{}}},
 		{`{"tags":[],"rows":[[],[1,2,3,4,5],null],"points":[{"X":1,"Y":2},{},null],"at":{"Y":3}}`,
 			flat{Tags: []string{}, Rows: [][]int{{}, {1, 2, 3, 4, 5}, nil}, Points: []point{{1, 2}, {}, {}}, At: &point{Y: 3}}},
