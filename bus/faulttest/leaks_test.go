@@ -140,7 +140,7 @@ func takeStock(t *testing.T, caller, serving *bus.Conn) (s stock) {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	waiting := 0
-	shards := reflect.ValueOf(caller).Elem().FieldByName("pending").Elem().FieldByName("shards")
+	shards := reflect.ValueOf(caller).Elem().FieldByName("client").Elem().FieldByName("pending").Elem().FieldByName("shards")
 	for i := range shards.Len() {
 		waiting += shards.Index(i).FieldByName("slots").Len()
 	}
