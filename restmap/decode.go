@@ -43,7 +43,7 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 
 // query sets the arguments in the query.
 func (p *input) query(in reflect.Value, query string) error {
-	if query == "" || p.form().decodeFlat(in, query) {
+	if query == "" {
 		return nil
 	}
 	values, err := url.ParseQuery(query)

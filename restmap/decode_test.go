@@ -485,6 +485,47 @@ func FuzzDecodeForm(f *testing.F) {
 	})
 }
 
+// TestDecodeOfPlainQueries decodes queries of plain numbers, and what looks like them.
+func TestDecodeOfPlainQueries(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"x=5&y=6": "[5 6]", "y=6": "[0 6]", "x=-5": "[-5 0]", "x=5&z=1": "[5 0]", "x=5&": "[5 0]", "x=&y=6": "[0 6]", "x": "[0 0]", "x=%35": "[5 0]",
+		"x=5&x=6": "x (query): is given more than once", "x=five": "x (query): expects an integer", "x=5+": "x (query): expects an integer",
+		"x=5;y=6": "the query is malformed", "x=\xff": "x (query): is not valid UTF-8", "x=5=": "x (query): expects an integer",
+	} {
+		in, err := endpoint(t, "Add").Decode(&restmap.Request{Query: query})
+		got := fmt.Sprintf("[%v %v]", in.Field(0), in.Field(1))
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q is %s, want %s", query, got, want)
+		}
+	}
+}
+
+// FuzzQuery holds that a text means the same as a query and as a form in the body.
+func FuzzQuery(f *testing.F) {
+	for _, seed := range []string{
+		"x=5&y=6", "s=a&b=true&i8=-128&u=7&f=1e3&p=3", "s=a&s=b", "s=a%20b", "s=a+b", "b=on&i8=128", "tag=a&Tag=b&p.x=1", "s=\xff", "s", "s=&u=0", "a;b", "s=a=b", "[",
+	} {
+		f.Add(seed)
+	}
+	methods := []*restmap.Endpoint{endpoint(f, "Add"), endpoint(f, "Texts"), endpoint(f, "Special"), endpoint(f, "Alike"), endpoint(f, "Lists")}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+			return // a form in the body has to look like one
+		}
+		for _, e := range methods {
+			got, err := e.Decode(&restmap.Request{Query: text})
+			want, refused := e.Decode(&restmap.Request{ContentType: formType, Body: []byte(text)})
+			if (err == nil) != (refused == nil) || err == nil && !reflect.DeepEqual(got.Interface(), want.Interface()) {
+				t.Fatalf("%s of %q is %v, %v as a query and %v, %v as a form", e.Name, text, got, err, want, refused)
+			}
+		}
+	})
+}
+
 func TestDecodeOfJSONAllocatesLittle(t *testing.T) {
 	e := endpoint(t, "Add")
 	request := &restmap.Request{ContentType: jsonType, Body: []byte(`{"x":5,"y":6}`)}

@@ -37,10 +37,8 @@ type form struct {
 // formField is one field of the struct to be filled.
 type formField struct {
 	formPart
-	index []int  // in the struct to be filled, see reflect.Value.FieldByIndex
-	shape int    // index in the shape; -1 if gorilla/schema could not distinguish it
-	flat  bool   // see isFlat
-	bit   uint64 // for flat fields
+	index []int // in the struct to be filled, see reflect.Value.FieldByIndex
+	shape int   // index in the shape; -1 if gorilla/schema could not distinguish it
 }
 
 // decode fills dst, an addressable struct, and returns the faults of the values, sorted by name. Unknown names are

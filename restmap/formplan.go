@@ -78,9 +78,8 @@ func newForm(targets []target) *form {
 
 	f := &form{fields: make(map[string]formField), decoder: planner.decoder}
 	var shape []reflect.StructField
-	for i, t := range targets {
+	for _, t := range targets {
 		field := formField{formPart: planner.part(t.typ), index: t.index, shape: -1}
-		field.flat, field.bit = i < maxFlat && isFlat(t.typ) && !strings.Contains(t.name, "."), 1<<(i%maxFlat)
 		if (field.decodable || field.parts != nil) && !alike(targets, t.name) {
 			field.shape = len(shape)
 			shape = append(shape, reflect.StructField{
