@@ -1,6 +1,7 @@
 package reflectapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"reflect"
@@ -42,6 +43,9 @@ func elementText(t reflect.Type, home string) string {
 }
 
 func namedText(t reflect.Type, home string) string {
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return "json.RawMessage" // an alias of jsontext.Value from Go 1.27 on
+	}
 	name, arguments := splitGeneric(t.Name())
 	arguments = strings.NewReplacer("interface {}", "any", ",", ", ").Replace(arguments)
 	name += qualifier.ReplaceAllStringFunc(arguments, func(found string) string {
