@@ -526,27 +526,19 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-func TestDecodeOfJSONAllocatesLittle(t *testing.T) {
-	e := endpoint(t, "Add")
-	request := &restmap.Request{ContentType: jsonType, Body: []byte(`{"x":5,"y":6}`)}
-	allocations := testing.AllocsPerRun(200, func() { _, _ = e.Decode(request) })
-	if allocations > 8 { // 2, and more under the race detector, which empties pools
-		t.Errorf("Decode allocates %v times", allocations)
-	}
-}
-
-// TestDecodeAllocations holds how often plain arguments allocate: for themselves, and for each text.
+// TestDecodeAllocations holds how often plain arguments allocate: for themselves, and for each text. The race detector adds some, since
+// it takes something out of the pools of the JSON library at random.
 func TestDecodeAllocations(t *testing.T) {
 	for _, test := range []struct {
 		method, body string
-		want         float64
+		most         float64
 	}{
-		{"Add", `{"x":5,"y":6}`, 1},
-		{"Text", `{"text":"` + strings.Repeat("a", 64<<10) + `"}`, 2},
+		{"Add", `{"x":5,"y":6}`, 2},
+		{"Text", `{"text":"` + strings.Repeat("a", 64<<10) + `"}`, 4},
 	} {
 		e, request := endpoint(t, test.method), &restmap.Request{ContentType: jsonType, Body: []byte(test.body)}
-		if got := testing.AllocsPerRun(100, func() { _, _ = e.Decode(request) }); got != test.want {
-			t.Errorf("%s of %.20s allocates %v times, want %v", test.method, test.body, got, test.want)
+		if got := testing.AllocsPerRun(100, func() { _, _ = e.Decode(request) }); got > test.most {
+			t.Errorf("%s of %.20s allocates %v times, want %v at most", test.method, test.body, got, test.most)
 		}
 	}
 }
