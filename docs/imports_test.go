@@ -46,6 +46,7 @@ const importTable = `
 	restmap/openapi:    reflectapi restmap restmap/strictjson
 	bus:                bus/wire bus/subject bus/internal/batch bus/claims bus/metrics bus/internal/testcaller bus/internal/testbroker bus/internal/worker bus/internal/status bus/internal/logqueue bus/internal/fragment bus/internal/natsconn bus/internal/natsmicro bus/internal/callctx bus/internal/client bus/internal/server bus/internal/durable reflectapi restmap restmap/strictjson restmap/openapi
 	bus/broker:
+	bus/internal/natsconn/natsconntest: bus/broker bus/internal/logqueue bus/internal/natsconn
 	restmap/openapi/compare: reflectapi restmap restmap/openapi
 	bus/bustest:        bus bus/broker bus/claims bus/claims/claimstest bus/internal/testcaller bus/internal/testbroker restmap/openapi restmap/openapi/compare
 	portal:             bus bus/subject bus/claims bus/metrics restmap/openapi

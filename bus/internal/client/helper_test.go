@@ -11,8 +11,8 @@ import (
 
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/internal/client"
-	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/natsconn/natsconntest"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/wire"
@@ -32,24 +32,7 @@ var (
 // newClient returns a client, the connection of the client, and a raw connection, to a broker with a limit of message bytes.
 func newClient(t *testing.T, maxPayload int) (c *client.Client, conn *natsconn.Conn, raw *nats.Conn) {
 	t.Helper()
-	started, err := broker.Start(broker.MaxPayload(maxPayload))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(started.Close)
-	lines := new(logqueue.Queue)
-	conn, err = natsconn.Dial(t.Context(), "test", natsconn.Config{Provider: started}, zerolog.Nop(), lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		conn.Close()
-		lines.Flush(context.Background())
-	})
-	if raw, err = nats.Connect("", nats.InProcessServer(started)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(raw.Close)
+	conn, raw = natsconntest.Connect(t, broker.MaxPayload(maxPayload))
 	return client.New(client.Config{
 		Host: "caller.example", ID: "a1aaaaaaaa", Plane: "bus", AckWait: time.Second, MaxMessage: 1 << 20, Broker: conn,
 		Membership: client.NewMembership(), Base: context.Background(), Controls: worker.NewLimiter(0), Logger: zerolog.Nop(),

@@ -12,10 +12,8 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
-	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/internal/durable"
-	"github.com/busline/busline/bus/internal/logqueue"
-	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/natsconn/natsconntest"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/internal/worker"
@@ -38,25 +36,8 @@ type mailing struct {
 
 func newMailing(t *testing.T) *mailing {
 	t.Helper()
-	started, err := broker.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(started.Close)
-	lines := new(logqueue.Queue)
-	conn, err := natsconn.Dial(t.Context(), "test", natsconn.Config{Provider: started}, zerolog.Nop(), lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		conn.Close()
-		lines.Flush(context.Background())
-	})
-	m := new(mailing)
-	if m.raw, err = nats.Connect("", nats.InProcessServer(started)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.raw.Close)
+	conn, raw := natsconntest.Connect(t)
+	m := &mailing{raw: raw}
 	mapped, err := restmap.Handler(http.MethodPost, "/on-ordered")
 	if err != nil {
 		t.Fatal(err)

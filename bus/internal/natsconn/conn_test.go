@@ -7,6 +7,7 @@ import (
 
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/natsconn/natsconntest"
 	"github.com/busline/busline/bus/internal/status"
 )
 
@@ -39,7 +40,7 @@ func TestConn_Send_TooLarge(t *testing.T) {
 func TestConn_GivenConnection_Closed(t *testing.T) {
 	t.Parallel()
 	given := dialGuest(t)
-	conn := dial(t, natsconn.Config{NATS: given.NATS()})
+	conn := natsconntest.Dial(t, natsconn.Config{NATS: given.NATS()})
 	if conn.IsLost() || conn.IsSettling() || isClosed(conn.GraceExpired()) {
 		t.Error("it is lost from the start")
 	}

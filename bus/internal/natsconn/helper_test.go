@@ -1,7 +1,6 @@
 package natsconn_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/busline/busline/bus/broker"
-	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/natsconn/natsconntest"
 	"github.com/busline/busline/bus/internal/worker"
 	"github.com/busline/busline/bus/wire"
 )
@@ -32,36 +31,17 @@ func startBroker(t *testing.T, config, login string) (url string) {
 	return strings.Replace(started.URL(), "://", "://"+login, 1)
 }
 
-// dial opens a connection until the test ends.
-func dial(t *testing.T, config natsconn.Config) *natsconn.Conn {
-	t.Helper()
-	lines := new(logqueue.Queue)
-	conn, err := natsconn.Dial(t.Context(), "test", config, zerolog.Nop(), lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		conn.Close()
-		lines.Flush(context.Background())
-	})
-	return conn
-}
-
 // dialInProcess opens a connection to a broker without users.
 func dialInProcess(t *testing.T) *natsconn.Conn {
 	t.Helper()
-	started, err := broker.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(started.Close)
-	return dial(t, natsconn.Config{Provider: started})
+	conn, _ := natsconntest.Connect(t)
+	return conn
 }
 
 // dialGuest opens a connection to a broker that denies everything below denied.
 func dialGuest(t *testing.T) *natsconn.Conn {
 	t.Helper()
-	return dial(t, natsconn.Config{URL: startBroker(t, `authorization { users: [
+	return natsconntest.Dial(t, natsconn.Config{URL: startBroker(t, `authorization { users: [
 		{ user: guest, password: secret, permissions: { publish: { deny: "denied.>" }, subscribe: { deny: "denied.>" } } }
 	] }`, "guest:secret@")})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/natsconn/natsconntest"
 	"github.com/busline/busline/bus/internal/status"
 )
 
@@ -175,7 +176,7 @@ func TestAsyncErrCollector_Reports_Order(t *testing.T) {
 func TestAsyncErrCollector_Reports_GivenConnection(t *testing.T) {
 	t.Parallel()
 	given := dialGuest(t).NATS()
-	r := open(t, dial(t, natsconn.Config{NATS: given}), newMember())
+	r := open(t, natsconntest.Dial(t, natsconn.Config{NATS: given}), newMember())
 	collector := natsconn.CollectAsyncErrs(r.conn)
 	defer collector.Close()
 	r.mustAdd("denied.one", "denied.two")
@@ -197,7 +198,7 @@ func TestConn_User_Credentials(t *testing.T) {
 		{`authorization { users: [ { user: "other", password: "" } ] }`, "", "other", `user "other"`},
 		{`max_control_line: 4096`, "", "", "this connection"},
 	} {
-		conn := dial(t, natsconn.Config{URL: startBroker(t, test.config, test.login), User: test.user})
+		conn := natsconntest.Dial(t, natsconn.Config{URL: startBroker(t, test.config, test.login), User: test.user})
 		if got := conn.User(); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.config, got, test.want)
 		}

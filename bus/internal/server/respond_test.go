@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,11 +10,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 
 	"github.com/busline/busline/bus/broker"
-	"github.com/busline/busline/bus/internal/logqueue"
 	"github.com/busline/busline/bus/internal/natsconn"
+	"github.com/busline/busline/bus/internal/natsconn/natsconntest"
 	"github.com/busline/busline/bus/internal/server"
 	"github.com/busline/busline/bus/internal/status"
 	"github.com/busline/busline/bus/subject"
@@ -128,25 +126,7 @@ type peer struct {
 // newPeer returns a fixture with a broker that takes messages of so many bytes.
 func newPeer(t *testing.T, maxPayload int, change ...func(*server.Config)) *peer {
 	t.Helper()
-	started, err := broker.Start(broker.MaxPayload(maxPayload))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(started.Close)
-	lines := new(logqueue.Queue)
-	conn, err := natsconn.Dial(t.Context(), "test", natsconn.Config{Provider: started}, zerolog.Nop(), lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		conn.Close()
-		lines.Flush(context.Background())
-	})
-	raw, err := nats.Connect("", nats.InProcessServer(started))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(raw.Close)
+	conn, raw := natsconntest.Connect(t, broker.MaxPayload(maxPayload))
 	received, err := raw.SubscribeSync(subject.Response("bus", "caller.example", "a1aaaaaaaa"))
 	if err == nil {
 		err = raw.Flush()
