@@ -84,14 +84,13 @@ const (
 // node is the plan of a type, or of a part of one.
 type node struct {
 	kind     kind
-	writable bool           // everything in it is plain
-	bits     int            // of a number's type
-	elem     *node          // of a pointer's target, or of an element
-	fields   []field        // of a struct, in order
-	places   map[string]int // index by name, if there are many fields
-	folds    bool           // no two fields differ only in case
-	fixed    int            // upper limit of the bytes of a number, or of a struct without its variable fields
-	variable []int          // indexes of fields without an upper limit
+	writable bool    // everything in it is plain
+	bits     int     // of a number's type
+	elem     *node   // of a pointer's target, or of an element
+	fields   []field // of a struct, in order
+	folds    bool    // no two fields differ only in case
+	fixed    int     // upper limit of the bytes of a number, or of a struct without its variable fields
+	variable []int   // indexes of fields without an upper limit
 }
 
 // field is one field of a struct.
@@ -103,17 +102,8 @@ type field struct {
 	omitEmpty bool
 }
 
-// manyFields is the number of fields from which a map finds a name faster than a linear search.
-const manyFields = 8
-
 // find returns the index of the field with a name, -1 if there is none.
 func (n *node) find(name string) int {
-	if n.places != nil {
-		if place, ok := n.places[name]; ok {
-			return place
-		}
-		return -1
-	}
 	return slices.IndexFunc(n.fields, func(f field) bool { return f.name == name })
 }
 
@@ -219,12 +209,6 @@ func (c compiler) structure(t reflect.Type) node {
 		if f.fixed == 0 || len(f.variable) > 0 {
 			n.variable = append(n.variable, place)
 			n.fixed -= f.fixed // already included
-		}
-	}
-	if len(fields) > manyFields {
-		n.places = make(map[string]int, len(fields))
-		for place := range fields {
-			n.places[fields[place].name] = place
 		}
 	}
 	return n
