@@ -180,7 +180,7 @@ func notFoundError(address subject.Address, methods []string) *Error {
 }
 
 // limitResponse is the [Interceptor] that makes an error of a response that is too large, so that the interceptors around it see what the
-// caller gets. It is the only place that looks.
+// caller gets. What an error becomes is measured in service.Serve.
 func limitResponse(next CallFunc) CallFunc {
 	return func(ctx context.Context, x *Exchange) error {
 		err := next(ctx, x)

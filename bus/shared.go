@@ -146,8 +146,8 @@ func (s *shared) failed() bool {
 // pool that is used once takes 128 bytes for each core.
 type spare struct {
 	outgoing sync.Pool // of *clientCall
-	givens   sync.Pool // of *given
-	incoming sync.Pool // of *incoming that were answered
+	givens   sync.Pool // of *localValues
+	incoming sync.Pool // of *serverCall, answered
 }
 
 // unused returns memory from a pool, or new memory.

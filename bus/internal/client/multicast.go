@@ -247,15 +247,21 @@ func (c *Client) stopWaiting(ctx context.Context, waiting *pendingMulticast, why
 	if why != brokerGone {
 		c.cancelAll(ctx, &waiting.call, silent)
 	}
-	switch why {
-	case brokerGone:
-		return waiting.cutOff(outcomes, yield)
-	case callerGone:
+	if why == callerGone {
 		return waiting.gaveUp(ctx)
-	default:
-		waiting.timeOut(outcomes, silent, yield)
-		return nil
 	}
+	for _, each := range outcomes {
+		if !each.yield(yield) {
+			return nil
+		}
+	}
+	if why == brokerGone {
+		failed := brokerAway(waiting.call.Address.Host)
+		failed.MsgID = waiting.call.MsgID
+		return failed
+	}
+	waiting.timeOut(silent, yield)
+	return nil
 }
 
 // gaveUp returns the error of a caller that stopped waiting.
@@ -269,13 +275,8 @@ func (s *pendingMulticast) gaveUp(ctx context.Context) error {
 	return failed
 }
 
-// timeOut yields the outcomes in the inbox, and one error for each unanswered instance.
-func (s *pendingMulticast) timeOut(outcomes []outcome, silent []Peer, yield func(*wire.Response, error) bool) {
-	for _, came := range outcomes {
-		if !came.yield(yield) {
-			return
-		}
-	}
+// timeOut yields one error for each unanswered instance.
+func (s *pendingMulticast) timeOut(silent []Peer, yield func(*wire.Response, error) bool) {
 	for _, ack := range silent {
 		failed := status.Errorf(http.StatusGatewayTimeout, status.ExecutedUnknown, status.TimeBudgetSpent(), "the instance took the call, and did not answer within the time budget")
 		failed.Host, failed.ID, failed.MsgID = ack.Host, ack.ID, s.call.MsgID
@@ -283,18 +284,6 @@ func (s *pendingMulticast) timeOut(outcomes []outcome, silent []Peer, yield func
 			return
 		}
 	}
-}
-
-// cutOff yields the outcomes in the inbox, and returns the error for an outage.
-func (s *pendingMulticast) cutOff(outcomes []outcome, yield func(*wire.Response, error) bool) error {
-	for _, each := range outcomes {
-		if !each.yield(yield) {
-			return nil
-		}
-	}
-	failed := brokerAway(s.call.Address.Host)
-	failed.MsgID = s.call.MsgID
-	return failed
 }
 
 // remainder ends the call, and returns the outcomes in the inbox and the unanswered instances.

@@ -33,6 +33,7 @@ type Consumer struct {
 	subject     string  // of its address, which must match the address in its text
 	consumer    string
 	inbox       string
+	pattern     string // of the inboxes of all instances
 	options     ConsumerOptions
 	served      server.Match    // the endpoint that handles it
 	address     subject.Address // of the endpoint
@@ -61,10 +62,12 @@ type ConsumerOptions struct {
 func (s *Stream) NewConsumer(e *server.Endpoint, published string, options ConsumerOptions) *Consumer {
 	c, route := s.config, &e.Routes[0]
 	event := server.Tokens(route.Pattern)[0]
+	below := "." + storedInbox + "." + hostToken(s.source) + "." + event
 	made := &Consumer{
 		config: c, source: s.source, store: s, event: event, consumer: consumerName(c.Host, event), options: options,
 		subject: published,
-		inbox:   c.Inbox + "." + storedInbox + "." + hostToken(s.source) + "." + event,
+		inbox:   c.Inbox + below,
+		pattern: subject.Response(c.Plane, c.Host, anyToken) + below,
 		served:  server.Match{Found: server.Found{Endpoint: e, Route: route}},
 		address: subject.Address{Port: e.Port, Host: s.source, Method: route.Method, Path: e.Path},
 	}
@@ -81,10 +84,7 @@ func (s *Consumer) Stop() {
 
 // Inbox returns the subscription for the events that are fetched.
 func (s *Consumer) Inbox() *natsconn.Subscription {
-	below := "." + storedInbox + "." + hostToken(s.source) + "." + s.event
-	return &natsconn.Subscription{
-		Subject: s.inbox, Receive: s.receive, Pattern: subject.Response(s.config.Plane, s.config.Host, anyToken) + below, For: "stored events",
-	}
+	return &natsconn.Subscription{Subject: s.inbox, Receive: s.receive, Pattern: s.pattern, For: "stored events"}
 }
 
 // Ensure creates the streams of the source, and then all consumers at the same time: there may be many, and the broker may be far away.

@@ -91,7 +91,7 @@ func (u *reassemblies) insert(first *Incoming, partial *partialRequest, size int
 	defer u.mu.Unlock()
 	switch {
 	case u.closed:
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the instance is closing")
+		return errClosing()
 	case u.requests[key] != nil || u.rejected.has(rejectedKey{key, partial.subject}):
 		u.server.Service.Dropped(partial.subject, fragment.ErrRepeated)
 		return nil

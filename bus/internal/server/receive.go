@@ -238,10 +238,14 @@ func (s *Server) acquire(in *Incoming) error {
 	case worker.Full:
 		return status.TooBusy("too busy: the limit of concurrent handlers is reached")
 	case worker.Closed:
-		return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the instance is closing")
+		return errClosing()
 	default:
 		return nil
 	}
+}
+
+func errClosing() error {
+	return status.Errorf(http.StatusServiceUnavailable, status.ExecutedNo, status.ErrClosed, "the instance is closing")
 }
 
 var errNoSender = errors.New("the message must have a valid Bus-From-Host and Bus-From-Id")
