@@ -79,9 +79,9 @@ const neverCompiled = `
 	restmap:            github.com/nats-io
 	restmap/strictjson: github.com/nats-io
 	restmap/openapi:    github.com/nats-io
-	bus:                github.com/nats-io/nats-server go.opentelemetry.io/otel/sdk go.uber.org/mock github.com/golang/mock mocks portal
-	portal:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks
-	msgsvc:             github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks
+	bus:                github.com/nats-io/nats-server github.com/spf13 go.opentelemetry.io/otel/sdk go.uber.org/mock github.com/golang/mock mocks portal
+	portal:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
+	msgsvc:             github.com/nats-io/nats-server github.com/spf13 go.uber.org/mock github.com/golang/mock mocks
 	bus/cmd/busline:    github.com/nats-io/nats-server go.uber.org/mock github.com/golang/mock mocks portal
 `
 

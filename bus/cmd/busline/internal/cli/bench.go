@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/busline/busline/bus"
 )
@@ -16,52 +16,46 @@ import (
 // benchFlags are the flags of bench.
 type benchFlags struct {
 	target
-	concurrency, calls int
-	duration           time.Duration
+	concurrency int
+	calls       int // 0: until the duration is over
+	duration    time.Duration
 }
 
-const (
-	defaultCalls = 1000
-	notGiven     = math.MinInt
-)
-
-func newBench() *command {
-	f := benchFlags{concurrency: 1, calls: notGiven}
-	return &command{
-		name:     "bench",
-		operands: "<address> [name=value …] [name:=json …] [@file | - | '{…}']",
-		summary:  "make a call many times, and measure how long it takes",
-		about: `
-Makes the same call again and again, and shows how many there are in a second, how long they take, and which statuses come
+func (s *session) newBench() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "bench <address> [name=value …] [name:=json …] [@file | - | '{…}']",
+		Short: "Make a call many times, and measure how long it takes",
+		Long: `Makes the same call again and again, and shows how many there are in a second, how long they take, and which statuses come
 back. Arguments are those of busline call. All calls go over one connection to the broker. Each call has its full effect:
 be careful with one that creates something. After an interruption the results so far are shown.`,
-		examples: []string{
+		Example: examples(
 			"busline bench calculator.example/add x=5 y=6",
 			"busline bench -c 64 -n 100000 calculator.example/add x=5 y=6",
 			"busline bench -d 10s --json products.example/products limit=10",
-		},
-		flags: func(set *flag.FlagSet) {
-			f.register(set)
-			set.IntVar(&f.concurrency, "c", f.concurrency, "`number` of concurrent calls")
-			set.IntVar(&f.calls, "n", f.calls, "`number` of calls (default 1000, without -d)")
-			set.DurationVar(&f.duration, "d", 0, "`time` to run; with -n, whichever ends first")
-		},
-		run: func(ctx context.Context, s *session, operands []string) error {
+		),
+		RunE: func(c *cobra.Command, operands []string) error {
 			const most = 10_000
 			switch {
 			case f.concurrency < 1 || f.concurrency > most:
 				return misuse("-c %d: choose 1 to %d", f.concurrency, most)
-			case f.calls < 1 && f.calls != notGiven:
+			case f.calls < 1:
 				return misuse("-n %d: choose at least 1", f.calls)
 			case f.duration < 0:
 				return misuse("-d %s: choose a time such as 10s", f.duration)
-			case f.calls == notGiven && f.duration == 0:
-				f.calls = defaultCalls
+			case f.duration > 0 && !c.Flags().Changed("calls"):
+				f.calls = 0
 			}
-			return s.bench(ctx, &f, operands)
+			return s.bench(c.Context(), &f, operands)
 		},
-		complete: completeCall,
+		ValidArgsFunction: s.completing(s.completeCall),
 	}
+	set := c.Flags()
+	f.register(set)
+	set.IntVarP(&f.concurrency, "concurrency", "c", 1, "`number` of concurrent calls")
+	set.IntVarP(&f.calls, "calls", "n", 1000, "`number` of calls; with -d as many as fit, unless given")
+	set.DurationVarP(&f.duration, "duration", "d", 0, "`time` to run; with -n, whichever ends first")
+	return c
 }
 
 // bench makes the calls and prints the result.

@@ -2,9 +2,10 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"io"
 	"net/http"
+
+	"github.com/spf13/cobra"
 )
 
 // callFlags are the flags of call.
@@ -13,14 +14,12 @@ type callFlags struct {
 	all, include, raw bool
 }
 
-func newCall() *command {
+func (s *session) newCall() *cobra.Command {
 	var f callFlags
-	return &command{
-		name:     "call",
-		operands: "<address> [name=value …] [name:=json …] [@file | - | '{…}']",
-		summary:  "call one instance, or with --all every one",
-		about: `
-Calls an address such as https://calculator.example/add; https:// may be left out. The document of the host says which
+	c := &cobra.Command{
+		Use:   "call <address> [name=value …] [name:=json …] [@file | - | '{…}']",
+		Short: "Call one instance, or with --all every one",
+		Long: `Calls an address such as https://calculator.example/add; https:// may be left out. The document of the host says which
 method is meant, where each argument goes and which type it has; a mistake is reported before anything is called.
 A path that is in no document, such as a hidden one, is called if the host serves it; its arguments are sent as text.
 
@@ -39,7 +38,7 @@ If a path has several methods, GET is called unless only another one takes the a
 The answer goes to standard output: JSON indented on a terminal, else on one line; anything else as it is, on a terminal
 without its control characters. An answer of status 400 or above goes to standard error, as a few lines, or unchanged with
 --json. With --all each instance answers, in any order, unless a queue gives the calls of this endpoint to one of them.`,
-		examples: []string{
+		Example: examples(
 			"busline call calculator.example/add x=5 y=6",
 			"busline call calculator.example/distance p1.x=0 p1.y=0 p2:='{\"x\":3,\"y\":4}'",
 			"busline call products.example/products name=Tea price=4.5 tags=hot tags=green",
@@ -47,19 +46,18 @@ without its control characters. An answer of status 400 or above goes to standar
 			"busline call products.example/products - < product.json",
 			"busline call --all messaging.example/no-queue",
 			"BUS_TOKEN=$(busline token --claims '{\"roles\":[\"hr\"]}') busline call payroll.example/salary employee=ada",
+		),
+		RunE: func(c *cobra.Command, operands []string) error {
+			return s.call(c.Context(), &f, operands)
 		},
-		flags: func(set *flag.FlagSet) {
-			f.register(set)
-			set.BoolVar(&f.all, "all", false, "multicast: call every instance, and print each answer on a line with its instance")
-			set.BoolVar(&f.include, "include", false, "show status and headers")
-			set.BoolVar(&f.include, "i", false, "show status and headers")
-			set.BoolVar(&f.raw, "raw", false, "print the body unchanged, whatever the status")
-		},
-		run: func(ctx context.Context, s *session, operands []string) error {
-			return s.call(ctx, &f, operands)
-		},
-		complete: completeCall,
+		ValidArgsFunction: s.completing(s.completeCall),
 	}
+	set := c.Flags()
+	f.register(set)
+	set.BoolVar(&f.all, "all", false, "multicast: call every instance, and print each answer on a line with its instance")
+	set.BoolVarP(&f.include, "include", "i", false, "show status and headers")
+	set.BoolVar(&f.raw, "raw", false, "print the body unchanged, whatever the status")
+	return c
 }
 
 // call makes one call, and prints the response.

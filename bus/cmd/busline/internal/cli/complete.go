@@ -6,68 +6,43 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// completeName is the hidden command that shells run for completion. Its operands are the words typed so far, without
-// the name of the program; the last one, which may be empty, is to be completed. It prints one candidate per line.
-const completeName = "__complete"
+	"github.com/spf13/cobra"
+)
 
 // completeTimeout is the longest time that a user waits after pressing the tab key.
 const completeTimeout = time.Second
 
-func newComplete() *command {
-	return &command{
-		name: completeName, hidden: true,
-		run: func(ctx context.Context, s *session, words []string) error {
-			for _, candidate := range s.candidates(ctx, words) {
-				if err := s.print("%s\n", cleanLine(candidate)); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-}
-
-// candidates returns the completions of the last word, none after any error.
-func (s *session) candidates(ctx context.Context, words []string) []string {
-	if len(words) == 0 {
-		words = []string{""}
-	}
-	before, word := words[:len(words)-1], words[len(words)-1]
-	rest, err := parseFlags(s.newFlags(nil), before, true)
-	s.settings.timeout = completeTimeout
-	if err != nil {
-		return nil
-	}
-	if len(rest) == 0 {
-		return startingWith(word, append(commandNames(), flagNames(s.newFlags(nil))...), isFlag(word))
-	}
-	chosen := findCommand(rest[0])
-	if chosen == nil || chosen.hidden {
-		if rest[0] == "help" {
-			return startingWith(word, commandNames(), false)
+// completing returns a function with which shells complete the operands of a command: complete returns the candidates for
+// a word after other operands, none after any error.
+func (s *session) completing(complete func(ctx context.Context, before []string, word string) []string) cobra.CompletionFunc {
+	return func(c *cobra.Command, before []string, word string) ([]string, cobra.ShellCompDirective) {
+		const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		if s.settings.check() != nil {
+			return nil, directive
 		}
-		return nil
+		s.settings.timeout = completeTimeout
+		ctx, cancel := context.WithTimeout(c.Context(), completeTimeout)
+		defer cancel()
+		candidates := complete(ctx, before, word)
+		for i, candidate := range candidates {
+			candidates[i] = cleanLine(candidate)
+		}
+		if len(candidates) == 1 && strings.ContainsAny(candidates[0][len(candidates[0])-1:], "=/") { // more is to come
+			return candidates, directive | cobra.ShellCompDirectiveNoSpace
+		}
+		return candidates, directive
 	}
-	if isFlag(word) || word == "-" {
-		return startingWith(word, flagNames(s.newFlags(chosen)), true)
-	}
-	operands, err := parseFlags(s.newFlags(chosen), rest[1:], false)
-	s.settings.timeout = completeTimeout
-	if err != nil || chosen.complete == nil || s.settings.check() != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
-	defer cancel()
-	return chosen.complete(ctx, s, operands, word)
 }
 
-// startingWith returns the candidates that begin with a word; flags only if the word begins like one.
-func startingWith(word string, candidates []string, flags bool) []string {
-	return slices.DeleteFunc(candidates, func(each string) bool {
-		return !strings.HasPrefix(each, word) || isFlag(each) != flags
-	})
+// startingWith returns the candidates that begin with a word.
+func startingWith(word string, candidates []string) []string {
+	return slices.DeleteFunc(candidates, func(each string) bool { return !strings.HasPrefix(each, word) })
+}
+
+// completeHosts completes hosts, any number of them.
+func (s *session) completeHosts(ctx context.Context, _ []string, word string) []string {
+	return s.completeHost(ctx, word, "")
 }
 
 // completeHost returns the hosts that serve something, each with an ending.
@@ -81,7 +56,7 @@ func (s *session) completeHost(ctx context.Context, word, ending string) []strin
 	for _, host := range hostsOf(instances) {
 		candidates = append(candidates, scheme+host+ending)
 	}
-	return startingWith(word, candidates, false)
+	return startingWith(word, candidates)
 }
 
 // schemeOf returns the https:// of a word, if it has one.
@@ -110,11 +85,11 @@ func (s *session) completePath(ctx context.Context, word string) []string {
 			candidates = append(candidates, candidate)
 		}
 	}
-	return startingWith(word, candidates, false)
+	return startingWith(word, candidates)
 }
 
 // completeCall completes an address, and after it the names of arguments.
-func completeCall(ctx context.Context, s *session, before []string, word string) []string {
+func (s *session) completeCall(ctx context.Context, before []string, word string) []string {
 	switch {
 	case len(before) == 0 && strings.Contains(strings.TrimPrefix(word, schemeOf(word)), "/"):
 		return s.completePath(ctx, word)
@@ -139,5 +114,5 @@ func completeCall(ctx context.Context, s *session, before []string, word string)
 			}
 		}
 	}
-	return startingWith(word, candidates, false)
+	return startingWith(word, candidates)
 }

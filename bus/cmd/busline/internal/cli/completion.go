@@ -1,52 +1,41 @@
 package cli
 
 import (
-	"context"
-	_ "embed"
+	"io"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
-//go:embed completion.bash
-var bashScript string
-
-//go:embed completion.zsh
-var zshScript string
-
-//go:embed completion.fish
-var fishScript string
-
-// completionScripts are the scripts, by shell.
-func completionScripts() map[string]string {
-	return map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
-}
-
-func newCompletion() *command {
-	shells := slices.Sorted(maps.Keys(completionScripts()))
-	return &command{
-		name:     "completion",
-		operands: strings.Join(shells, "|"),
-		summary:  "a script that completes commands, hosts and paths in a shell",
-		about: `
-Prints a script for a shell. With it the tab key completes commands and flags, the hosts and paths on the bus, and the
-names of arguments. If the bus does not answer within a second, only commands and flags are completed.`,
-		examples: []string{
+// newCompletion returns the command completion. That of cobra succeeds for an unknown shell.
+func newCompletion() *cobra.Command {
+	scripts := map[string]func(root *cobra.Command, w io.Writer) error{
+		"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
+		"powershell": (*cobra.Command).GenPowerShellCompletionWithDesc,
+		"zsh":        (*cobra.Command).GenZshCompletion,
+	}
+	shells := slices.Sorted(maps.Keys(scripts))
+	return &cobra.Command{
+		Use:   "completion " + strings.Join(shells, "|"),
+		Short: "A script that completes commands, hosts and paths in a shell",
+		Long: `Prints a script for a shell. With it the tab key completes commands and flags, the hosts and paths on the bus, and the
+names of arguments. If the bus does not answer within a second, only commands and flags are completed. The script for bash
+needs the package bash-completion.`,
+		Example: examples(
 			"source <(busline completion bash)                                    # in ~/.bashrc",
 			"source <(busline completion zsh)                                     # in ~/.zshrc, after compinit",
 			"busline completion fish > ~/.config/fish/completions/busline.fish",
-		},
-		run: func(_ context.Context, s *session, operands []string) error {
-			if len(operands) != 1 || completionScripts()[operands[0]] == "" {
+			"busline completion powershell | Out-String | Invoke-Expression       # in $PROFILE",
+		),
+		ValidArgs: shells,
+		RunE: func(c *cobra.Command, operands []string) error {
+			if len(operands) != 1 || scripts[operands[0]] == nil {
 				return misuse("name a shell: one of %s", strings.Join(shells, ", "))
 			}
-			return s.print("%s", completionScripts()[operands[0]])
-		},
-		complete: func(_ context.Context, _ *session, before []string, word string) []string {
-			if len(before) > 0 {
-				return nil
-			}
-			return startingWith(word, shells, false)
+			return scripts[operands[0]](c.Root(), c.OutOrStdout())
 		},
 	}
 }

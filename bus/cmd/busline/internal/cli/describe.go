@@ -7,30 +7,30 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
-func newDescribe() *command {
-	return &command{
-		name:     "describe",
-		operands: "<host>[/path]",
-		summary:  "what a host serves: operations, arguments, results",
-		about: `
-Shows the operations of a host, from the OpenAPI documents of its ports: signature, method and path, description,
+func (s *session) newDescribe() *cobra.Command {
+	return &cobra.Command{
+		Use:   "describe <host>[/path]",
+		Short: "What a host serves: operations, arguments, results",
+		Long: `Shows the operations of a host, from the OpenAPI documents of its ports: signature, method and path, description,
 arguments and results, and whether it needs a token. With a path, only the operations of that path. A document shows each
 caller what it may call: without a token, operations that need one are missing.`,
-		examples: []string{
+		Example: examples(
 			"busline describe calculator.example",
 			"busline describe products.example/products/{id}",
 			"busline describe --token \"$TOKEN\" payroll.example",
 			"busline describe calculator.example --json | jq -r '.[].path'",
-		},
-		run: func(ctx context.Context, s *session, operands []string) error {
+		),
+		RunE: func(c *cobra.Command, operands []string) error {
 			if len(operands) != 1 {
 				return misuse("name a host, as in: busline describe calculator.example")
 			}
-			return s.describe(ctx, operands[0])
+			return s.describe(c.Context(), operands[0])
 		},
-		complete: func(ctx context.Context, s *session, before []string, word string) []string {
+		ValidArgsFunction: s.completing(func(ctx context.Context, before []string, word string) []string {
 			if len(before) > 0 {
 				return nil
 			}
@@ -38,7 +38,7 @@ caller what it may call: without a token, operations that need one are missing.`
 				return s.completePath(ctx, word)
 			}
 			return s.completeHost(ctx, word, "")
-		},
+		}),
 	}
 }
 

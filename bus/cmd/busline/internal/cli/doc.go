@@ -2,10 +2,7 @@
 //
 //	code := cli.Run(ctx, cli.Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}, os.Args[1:])
 //
-// A command line goes through these files: run.go finds the subcommand and its flags (flags.go), session.go connects to the
-// bus if the subcommand needs it, the file of the subcommand does the work, exit.go turns an error into a sentence and an
-// exit status. A new subcommand is a file with a constructor of a *command, which commands.go lists.
-//
-// Flags are those of the standard library's flag package; forty lines of ours allow them anywhere among the arguments. There
-// are few flags, all other arguments are name=value, and programs that import Busline get no dependency from this.
+// A command line goes through these files: run.go builds the tree of subcommands and runs one, session.go connects to the bus
+// if the subcommand needs it, the file of the subcommand does the work, exit.go turns an error into a sentence and an exit
+// status. A new subcommand is a file with a constructor of a [cobra.Command], which run.go lists.
 package cli

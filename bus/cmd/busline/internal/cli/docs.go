@@ -3,51 +3,50 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/restmap/openapi"
 )
 
-func newDocs() *command {
+func (s *session) newDocs() *cobra.Command {
 	baseURL := ""
-	return &command{
-		name:     "docs",
-		operands: "[host[:port]]",
-		summary:  "the OpenAPI document of a host, or of the whole bus",
-		about: `
-Prints an OpenAPI 3.0.0 document, indented on a terminal, else unchanged: that of a host or of one of its ports, or, without
+	c := &cobra.Command{
+		Use:   "docs [host[:port]]",
+		Short: "The OpenAPI document of a host, or of the whole bus",
+		Long: `Prints an OpenAPI 3.0.0 document, indented on a terminal, else unchanged: that of a host or of one of its ports, or, without
 a host, that of all services, as the portal has it. Without a portal it is put together here. Documents show each caller
 what it may call. The server address in a document is that of the ingress: BUS_BASE_URL of the service, else
 http://127.0.0.1:8080, where an ingress listens by default; --base-url sets another one.`,
-		examples: []string{
+		Example: examples(
 			"busline docs calculator.example", "busline docs --base-url https://api.example.com > bus.json", "busline docs | jq '.paths | keys'",
-		},
-		flags: func(set *flag.FlagSet) {
-			set.StringVar(&baseURL, "base-url", "", "`address` of the ingress, instead of the one in the document")
-		},
-		run: func(ctx context.Context, s *session, operands []string) error {
+		),
+		RunE: func(c *cobra.Command, operands []string) error {
 			baseURL := strings.TrimSuffix(baseURL, "/")
 			if err := openapi.CheckBaseURL(baseURL); err != nil {
 				return misuse("--base-url: %w", err)
 			}
 			switch len(operands) {
 			case 0:
-				return s.docsOfAll(ctx, baseURL)
+				return s.docsOfAll(c.Context(), baseURL)
 			case 1:
-				return s.docs(ctx, operands[0], baseURL)
+				return s.docs(c.Context(), operands[0], baseURL)
 			default:
 				return misuse("name one host, or none for all hosts")
 			}
 		},
-		complete: func(ctx context.Context, s *session, before []string, word string) []string {
+		ValidArgsFunction: s.completing(func(ctx context.Context, before []string, word string) []string {
 			if len(before) > 0 {
 				return nil
 			}
 			return s.completeHost(ctx, word, "")
-		},
+		}),
 	}
+	set := c.Flags()
+	set.StringVar(&baseURL, "base-url", "", "`address` of the ingress, instead of the one in the document")
+	return c
 }
 
 // docs prints the document of a host. The documents of several ports are merged.

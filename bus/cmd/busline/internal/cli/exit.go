@@ -93,13 +93,9 @@ func (s *session) explain(err error) (status int) {
 
 // complain prints an error for people.
 func (s *session) complain(err error) {
-	name := "busline"
-	if s.command != "" {
-		name += " " + s.command
-	}
 	if called, ok := errors.AsType[*bus.Error](err); ok {
 		s.writeProblem(problemOf(called))
 		return
 	}
-	fmt.Fprintf(s.Stderr, "%s: %s\n", s.errorStyle().red(name), clean(err.Error()))
+	fmt.Fprintf(s.Stderr, "%s: %s\n", s.errorStyle().red(s.command), clean(err.Error()))
 }

@@ -1,10 +1,12 @@
 package cli
 
 import (
-	"flag"
-	"slices"
+	"errors"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/busline/busline/bus/subject"
 )
@@ -22,18 +24,13 @@ const (
 	longestTimeout = 600 * time.Second // the bus gives a call no more
 )
 
-// register adds the flags to a set. Values that have been parsed are kept.
-func (g *settings) register(set *flag.FlagSet) {
-	set.StringVar(&g.url, "url", g.url, "`address` of the broker, or several, separated by commas (default: BUS_NATS_URL, else nats://127.0.0.1:4222)")
-	set.StringVar(&g.plane, "plane", g.plane, "`name` of the communication plane (default: BUS_PLANE, else bus)")
-	set.StringVar(&g.token, "token", g.token, "`JWT` to call with (default: BUS_TOKEN, which other users of the machine cannot see)")
-	set.DurationVar(&g.timeout, "timeout", g.timeout, "`time` that a call may take, at most 600s; if given, at most 5s of it to wait for a broker")
-	set.BoolVar(&g.json, "json", g.json, "print JSON, also for errors")
-}
-
-// noteGiven takes in which flags were given.
-func (g *settings) noteGiven(set *flag.FlagSet) {
-	set.Visit(func(given *flag.Flag) { g.timeoutGiven = g.timeoutGiven || given.Name == "timeout" })
+// register adds the flags to a set.
+func (g *settings) register(set *pflag.FlagSet) {
+	set.StringVar(&g.url, "url", "", "`address` of the broker, or several, separated by commas (default: BUS_NATS_URL, else nats://127.0.0.1:4222)")
+	set.StringVar(&g.plane, "plane", "", "`name` of the communication plane (default: BUS_PLANE, else bus)")
+	set.StringVar(&g.token, "token", "", "`JWT` to call with (default: BUS_TOKEN, which other users of the machine cannot see)")
+	set.DurationVar(&g.timeout, "timeout", defaultTimeout, "`time` that a call may take, at most 600s; if given, at most 5s of it to wait for a broker")
+	set.BoolVar(&g.json, "json", false, "print JSON, also for errors")
 }
 
 // connectTimeout returns how long to wait for a broker that is not there: not at all, unless --timeout is given.
@@ -61,88 +58,37 @@ func (g *settings) check() error {
 	return nil
 }
 
-// newFlags returns the flags of a subcommand, which may be nil, and those of all subcommands.
-func (s *session) newFlags(of *command) *flag.FlagSet {
-	set := flag.NewFlagSet("busline", flag.ContinueOnError)
-	s.settings.register(set)
-	if of != nil && of.flags != nil {
-		of.flags(set)
+// flagError returns the error for a flag of a command that cannot be parsed.
+func flagError(c *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		name := dashed(unknown.GetSpecifiedName())
+		return misuse("there is no flag %s%s", name, didYouMean(name, flagNames(c)))
 	}
-	return set
-}
-
-// parseFlags parses flags at any position, and returns the other arguments; those after -- are not flags. With leading
-// it stops at the first other argument.
-func parseFlags(set *flag.FlagSet, arguments []string, leading bool) (others []string, err error) {
-	for len(arguments) > 0 {
-		argument := arguments[0]
-		switch {
-		case argument == "--":
-			return append(others, arguments[1:]...), nil
-		case !isFlag(argument) && leading:
-			return arguments, nil
-		case !isFlag(argument):
-			others, arguments = append(others, argument), arguments[1:]
-		default:
-			if arguments, err = setFlag(set, arguments); err != nil {
-				return nil, err
-			}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return misuse("%s: the value is missing", dashed(missing.GetSpecifiedName()))
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		of := invalid.GetFlag()
+		name := of.Shorthand
+		if name == "" {
+			name = of.Name
 		}
+		return misuse("%s: %q is not valid; write %s", dashed(name), invalid.GetValue(), expectedOf(of, invalid.Unwrap()))
 	}
-	return others, nil
-}
-
-// isFlag is true for arguments that begin with a dash; a single dash stands for standard input.
-func isFlag(argument string) bool { return len(argument) > 1 && argument[0] == '-' }
-
-// setFlag sets the flag at the start of the arguments, and returns the arguments after it and its value.
-func setFlag(set *flag.FlagSet, arguments []string) (rest []string, err error) {
-	rest = arguments[1:]
-	name, value, hasValue := strings.Cut(strings.TrimLeft(arguments[0], "-"), "=")
-	known := set.Lookup(name)
-	if known == nil {
-		if name == "h" || name == "help" {
-			return nil, flag.ErrHelp
-		}
-		return nil, misuse("there is no flag %s%s", dashed(name), didYouMean(dashed(name), flagNames(set)))
-	}
-	if !hasValue {
-		switch {
-		case isSwitch(known):
-			value = "true"
-		case len(rest) == 0:
-			return nil, misuse("%s: the value is missing", dashed(name))
-		default:
-			value, rest = rest[0], rest[1:]
-		}
-	}
-	if err := set.Set(name, value); err != nil {
-		return nil, misuse("%s: %q is not valid; write %s", dashed(name), value, expectedOf(known, err))
-	}
-	return rest, nil
-}
-
-// isSwitch is true for a flag without a value.
-func isSwitch(known *flag.Flag) bool {
-	boolean, ok := known.Value.(interface{ IsBoolFlag() bool })
-	return ok && boolean.IsBoolFlag()
+	return misuse("%w", err)
 }
 
 // expectedOf says what values a flag takes, after an invalid one.
-func expectedOf(known *flag.Flag, err error) string {
-	getter, ok := known.Value.(flag.Getter)
-	if !ok {
-		return err.Error() // our own flags say it
-	}
-	switch getter.Get().(type) {
-	case time.Duration:
+func expectedOf(known *pflag.Flag, err error) string {
+	switch known.Value.Type() {
+	case "duration":
 		return "a time such as 500ms, 20s or 2m"
-	case int:
+	case "int":
 		return "an integer"
-	case bool:
+	case "bool":
 		return "true or false"
 	default:
-		return err.Error()
+		return err.Error() // our own flags say it
 	}
 }
 
@@ -154,9 +100,36 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// flagNames returns the flags of a set, as they are typed.
-func flagNames(set *flag.FlagSet) (names []string) {
-	set.VisitAll(func(each *flag.Flag) { names = append(names, dashed(each.Name)) })
-	slices.Sort(names)
+// flagNames returns the flags of a command, as they are typed.
+func flagNames(c *cobra.Command) (names []string) {
+	c.Flags().VisitAll(func(each *pflag.Flag) {
+		names = append(names, dashed(each.Name))
+		if each.Shorthand != "" {
+			names = append(names, dashed(each.Shorthand))
+		}
+	})
 	return names
+}
+
+// withTwoDashes returns the arguments with a second dash before the long names of flags that have only one, as Go programs
+// accept them.
+func withTwoDashes(root *cobra.Command, arguments []string) []string {
+	long := map[string]bool{"help": true}
+	for _, each := range append(root.Commands(), root) {
+		for _, set := range []*pflag.FlagSet{each.Flags(), each.PersistentFlags()} {
+			set.VisitAll(func(flag *pflag.Flag) { long[flag.Name] = true })
+		}
+	}
+	spelled := []string{} // not nil, which cobra takes for os.Args
+	for i, argument := range arguments {
+		if argument == "--" {
+			return append(spelled, arguments[i:]...)
+		}
+		bare, dashes := strings.CutPrefix(argument, "-")
+		if name, _, _ := strings.Cut(bare, "="); dashes && len(name) > 1 && long[name] {
+			argument = "-" + argument
+		}
+		spelled = append(spelled, argument)
+	}
+	return spelled
 }

@@ -10,7 +10,7 @@ func TestHelp(t *testing.T) {
 	e := newTerminal(t)
 	overview := e.busline(0, "--help")
 	golden(t, "help.txt", overview.stdout)
-	for _, arguments := range [][]string{{"help"}, {"-h"}, {"help", "help"}} {
+	for _, arguments := range [][]string{{"help"}, {"-h"}} {
 		e.says(overview.stdout, arguments...)
 	}
 	if got := e.busline(2); got.stderr != overview.stdout || got.stdout != "" {

@@ -3,33 +3,27 @@ package cli
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
-func newList() *command {
+func (s *session) newList() *cobra.Command {
 	var watch bool
 	every := 2 * time.Second
-	return &command{
-		name:     "ls",
-		operands: "[host …]",
-		summary:  "who is on the bus: services, instances, versions, ports",
-		about: `
-Asks every instance on the plane who it is, and lists the answers. A host may be a pattern, '*.example'. An instance
+	c := &cobra.Command{
+		Use:   "ls [host …]",
+		Short: "Who is on the bus: services, instances, versions, ports",
+		Long: `Asks every instance on the plane who it is, and lists the answers. A host may be a pattern, '*.example'. An instance
 without ports serves nothing: it only calls, or subscribes to events. With --watch the list is repeated, and on a
 terminal replaces the last one, as far as it fits.`,
-		examples: []string{"busline ls", "busline ls 'calc*'", "busline ls --watch", "busline ls --json | jq -r '.[].host'"},
-		flags: func(set *flag.FlagSet) {
-			set.BoolVar(&watch, "watch", false, "repeat until interrupted")
-			set.BoolVar(&watch, "w", false, "repeat until interrupted")
-			set.DurationVar(&every, "every", every, "`time` between two lists, with --watch")
-		},
-		run: func(ctx context.Context, s *session, patterns []string) error {
+		Example: examples("busline ls", "busline ls 'calc*'", "busline ls --watch", "busline ls --json | jq -r '.[].host'"),
+		RunE: func(c *cobra.Command, patterns []string) error {
 			if err := checkPatterns(patterns); err != nil {
 				return err
 			}
@@ -37,14 +31,16 @@ terminal replaces the last one, as far as it fits.`,
 				return misuse("--every %s: choose a time such as 2s", every)
 			}
 			if watch {
-				return s.watch(ctx, patterns, every)
+				return s.watch(c.Context(), patterns, every)
 			}
-			return s.list(ctx, patterns)
+			return s.list(c.Context(), patterns)
 		},
-		complete: func(ctx context.Context, s *session, _ []string, word string) []string {
-			return s.completeHost(ctx, word, "")
-		},
+		ValidArgsFunction: s.completing(s.completeHosts),
 	}
+	set := c.Flags()
+	set.BoolVarP(&watch, "watch", "w", false, "repeat until interrupted")
+	set.DurationVar(&every, "every", every, "`time` between two lists, with --watch")
+	return c
 }
 
 // list prints the instances once.

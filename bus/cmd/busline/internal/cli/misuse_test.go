@@ -40,7 +40,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"bench", "-n", "0", "calculator.example/add"}, "-n 0: choose at least 1"},
 		{[]string{"bench", "-d", "-1s", "calculator.example/add"}, "-d -1s: choose a time such as 10s"},
 		{[]string{"bench"}, "name what to call, as in: busline bench calculator.example/add x=5 y=6"},
-		{[]string{"completion"}, "name a shell: one of bash, fish, zsh"},
+		{[]string{"completion"}, "name a shell: one of bash, fish, powershell, zsh"},
 		{[]string{"completion", "tcsh"}, "name a shell: "},
 		{[]string{"version", "1"}, "version takes no arguments"},
 		{[]string{"docs", "a.example", "b.example"}, "name one host, or none for all hosts"},

@@ -3,46 +3,43 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/subject"
 )
 
-func newParked() *command {
+func (s *session) newParked() *cobra.Command {
 	var options parkedOptions
-	return &command{
-		name:     "parked",
-		operands: "<source> [service]",
-		summary:  "stored events that services could not handle: list them, deliver them again, remove them",
-		about: `
-Lists the stored events of a source that services could not handle, the oldest first: those of one service, or of all. With
+	c := &cobra.Command{
+		Use:   "parked <source> [service]",
+		Short: "Stored events that services could not handle: list them, deliver them again, remove them",
+		Long: `Lists the stored events of a source that services could not handle, the oldest first: those of one service, or of all. With
 --retry each is stored again, for the service that could not handle it and for no other, which gets it when it runs, with
 all its attempts. With --remove they are lost. JSON has their arguments, too. The broker user needs permissions for
 JetStream; see docs/events.md.`,
-		examples: []string{
+		Example: examples(
 			"busline parked orders.example", "busline parked orders.example mailer.example --event on-ordered --retry",
 			"busline parked orders.example --json | jq -r '.[].body'",
-		},
-		flags: func(set *flag.FlagSet) {
-			set.BoolVar(&options.retry, "retry", false, "deliver them again")
-			set.BoolVar(&options.remove, "remove", false, "remove them for good")
-			set.StringVar(&options.event, "event", "", "only events of this `name`, such as on-ordered")
-		},
-		run: func(ctx context.Context, s *session, operands []string) error {
+		),
+		RunE: func(c *cobra.Command, operands []string) error {
 			if err := options.read(operands); err != nil {
 				return err
 			}
-			return s.parked(ctx, options)
+			return s.parked(c.Context(), options)
 		},
-		complete: func(ctx context.Context, s *session, _ []string, word string) []string {
-			return s.completeHost(ctx, word, "")
-		},
+		ValidArgsFunction: s.completing(s.completeHosts),
 	}
+	set := c.Flags()
+	set.BoolVar(&options.retry, "retry", false, "deliver them again")
+	set.BoolVar(&options.remove, "remove", false, "remove them for good")
+	set.StringVar(&options.event, "event", "", "only events of this `name`, such as on-ordered")
+	return c
 }
 
 // parkedOptions say which events are meant, and what to do with them.

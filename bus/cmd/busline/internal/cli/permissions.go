@@ -1,26 +1,25 @@
 package cli
 
 import (
-	"context"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
-func newPermissions() *command {
-	return &command{
-		name:     "permissions",
-		operands: "[callee …]",
-		summary:  "the broker permissions that this command needs",
-		about: `
-Prints the permissions that a broker user needs for this command, as a block for the configuration of a NATS server, or
+func (s *session) newPermissions() *cobra.Command {
+	return &cobra.Command{
+		Use:   "permissions [callee …]",
+		Short: "The broker permissions that this command needs",
+		Long: `Prints the permissions that a broker user needs for this command, as a block for the configuration of a NATS server, or
 with --json as a user JWT has them. A callee is "products.example", "products.example:444", "*.example", or "*", the
 default, for all hosts on port 443. For the permissions of a service see docs/permissions.md.`,
-		examples: []string{"busline permissions", "busline permissions '*.example' payroll.example:444"},
-		run: func(ctx context.Context, s *session, callees []string) error {
+		Example: examples("busline permissions", "busline permissions '*.example' payroll.example:444"),
+		RunE: func(c *cobra.Command, callees []string) error {
 			if len(callees) == 0 {
 				callees = []string{"*"}
 			}
-			conn, err := s.join(ctx)
+			conn, err := s.join(c.Context())
 			if err != nil {
 				return err
 			}
@@ -33,9 +32,7 @@ default, for all hosts on port 443. For the permissions of a service see docs/pe
 			}
 			return s.print("%s\n", jsonOf(granted))
 		},
-		complete: func(ctx context.Context, s *session, _ []string, word string) []string {
-			return s.completeHost(ctx, word, "")
-		},
+		ValidArgsFunction: s.completing(s.completeHosts),
 	}
 }
 

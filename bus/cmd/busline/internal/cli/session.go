@@ -26,12 +26,13 @@ const (
 type session struct {
 	Environment
 	settings settings
-	command  string    // the name of the subcommand, "" before it is known
-	conn     *bus.Conn // nil until it is needed
+	help     helpWriter // to Stdout
+	command  string     // as it is typed, "busline call"
+	conn     *bus.Conn  // nil until it is needed
 }
 
 func newSession(environment Environment) *session {
-	return &session{Environment: environment, settings: settings{timeout: defaultTimeout}}
+	return &session{Environment: environment, help: helpWriter{Writer: environment.Stdout}, command: "busline"}
 }
 
 // join returns the connection to the bus, made on first use.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,26 +9,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/busline/busline/bus/subject"
 )
 
-func newTap() *command {
+func (s *session) newTap() *cobra.Command {
 	var options tapOptions
-	return &command{
-		name:     "tap",
-		operands: "[host …]",
-		summary:  "calls as they happen: who calls whom, and with what result",
-		about: `
-Asks every instance for the calls that it serves, and for its own calls without an answer, and prints each call when it
+	c := &cobra.Command{
+		Use:   "tap [host …]",
+		Short: "Calls as they happen: who calls whom, and with what result",
+		Long: `Asks every instance for the calls that it serves, and for its own calls without an answer, and prints each call when it
 ends, until interrupted. Bodies, headers, queries and tokens are not shown. A host may be a pattern, '*.example', and
 selects the calls from it and to it. A tap subscribes to nothing and changes nothing for the callers, except that
 instances keep their latest calls while a client asks for them.`,
-		examples: []string{"busline tap", "busline tap calculator.example", "busline tap --failed --json | jq .traceId"},
-		flags: func(set *flag.FlagSet) {
-			set.BoolVar(&options.failed, "failed", false, "only calls with a status of 400 or above")
-			set.IntVar(&options.count, "count", 0, "stop after this many calls; 0 for no limit")
-		},
-		run: func(ctx context.Context, s *session, patterns []string) error {
+		Example: examples("busline tap", "busline tap calculator.example", "busline tap --failed --json | jq .traceId"),
+		RunE: func(c *cobra.Command, patterns []string) error {
 			if err := checkPatterns(patterns); err != nil {
 				return err
 			}
@@ -37,12 +32,14 @@ instances keep their latest calls while a client asks for them.`,
 				return misuse("--count %d: choose a number of calls, or 0 for no limit", options.count)
 			}
 			options.patterns = patterns
-			return s.tap(ctx, options)
+			return s.tap(c.Context(), options)
 		},
-		complete: func(ctx context.Context, s *session, _ []string, word string) []string {
-			return s.completeHost(ctx, word, "")
-		},
+		ValidArgsFunction: s.completing(s.completeHosts),
 	}
+	set := c.Flags()
+	set.BoolVar(&options.failed, "failed", false, "only calls with a status of 400 or above")
+	set.IntVar(&options.count, "count", 0, "stop after this many calls; 0 for no limit")
+	return c
 }
 
 // callRecord is a call as an instance reports it to a tap.

@@ -3,9 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"net/http"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
@@ -17,10 +18,10 @@ type target struct {
 	header           http.Header
 }
 
-func (t *target) register(set *flag.FlagSet) {
-	set.StringVar(&t.method, "X", "", "HTTP `method`, instead of the one in the document")
+func (t *target) register(set *pflag.FlagSet) {
+	set.StringVarP(&t.method, "method", "X", "", "HTTP `method`, instead of the one in the document")
 	set.StringVar(&t.instance, "instance", "", "`id` of the instance to call, as busline ls shows it")
-	set.Func("H", "`header` to send, 'Name: value'; may be repeated", func(text string) error {
+	set.FuncP("header", "H", "`header` to send, 'Name: value'; may be repeated", func(text string) error {
 		name, value, ok := strings.Cut(text, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || len(wire.FromHTTP(http.Header{name: {value}})) == 0 { // it would be left out
@@ -37,7 +38,7 @@ func (t *target) register(set *flag.FlagSet) {
 // prepare converts operands to a request.
 func (t *target) prepare(ctx context.Context, s *session, operands []string) (*prepared, error) {
 	if len(operands) == 0 {
-		return nil, misuse("name what to call, as in: busline %s calculator.example/add x=5 y=6", s.command)
+		return nil, misuse("name what to call, as in: %s calculator.example/add x=5 y=6", s.command)
 	}
 	to, err := parseAddress(operands[0])
 	if err != nil {

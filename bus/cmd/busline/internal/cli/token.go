@@ -1,44 +1,35 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"flag"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
 
 	"github.com/busline/busline/bus/claims"
 )
 
-func newToken() *command {
+func (s *session) newToken() *cobra.Command {
 	var (
 		files   = keyFiles{private: "dev.key", public: "dev.jwks"}
 		said    = "{}"
 		subject = "you"
 		life    = time.Hour
 	)
-	return &command{
-		name:    "token",
-		summary: "a token to try out endpoints that require claims",
-		about: `
-Makes a token with the given claims, and prints it. If there is no key to sign it, a new one is made: the private key,
+	c := &cobra.Command{
+		Use:   "token",
+		Short: "A token to try out endpoints that require claims",
+		Long: `Makes a token with the given claims, and prints it. If there is no key to sign it, a new one is made: the private key,
 which only its owner may read, and the key set, to which BUS_JWKS of the services has to point. Real tokens come from an
 identity provider.`,
-		examples: []string{
+		Example: examples(
 			`export BUS_TOKEN=$(busline token --claims '{"roles":["hr"],"level":3}')`,
 			"BUS_JWKS=dev.jwks go run ./examples/showcase",
 			"busline token --key dev.key --jwks dev.jwks --expires 5m",
-		},
-		flags: func(set *flag.FlagSet) {
-			set.StringVar(&said, "claims", said, "JSON `object` with the claims of the token")
-			set.StringVar(&subject, "sub", subject, "`name` for the claim sub, unless the claims have one")
-			set.DurationVar(&life, "expires", life, "`time` for which the token is good, unless the claims have exp")
-			set.StringVar(&files.private, "key", files.private, "`file` of the private key; made when it is not there")
-			set.StringVar(&files.public, "jwks", files.public, "`file` of the key set; made with the key")
-		},
-		run: func(_ context.Context, s *session, operands []string) error {
+		),
+		RunE: func(_ *cobra.Command, operands []string) error {
 			if len(operands) > 0 {
 				return misuse("%q is not expected here; claims are one JSON object: --claims '{\"roles\":[\"hr\"],\"level\":3}'", operands[0])
 			}
@@ -57,6 +48,13 @@ identity provider.`,
 			return s.print("%s\n", token)
 		},
 	}
+	set := c.Flags()
+	set.StringVar(&said, "claims", said, "JSON `object` with the claims of the token")
+	set.StringVar(&subject, "sub", subject, "`name` for the claim sub, unless the claims have one")
+	set.DurationVar(&life, "expires", life, "`time` for which the token is good, unless the claims have exp")
+	set.StringVar(&files.private, "key", files.private, "`file` of the private key; made when it is not there")
+	set.StringVar(&files.public, "jwks", files.public, "`file` of the key set; made with the key")
+	return c
 }
 
 // parseClaims parses the claims of a token, and adds the required ones. Each is signed as it is written: a large integer has all

@@ -2,18 +2,19 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
 )
 
-func newVersion() *command {
-	return &command{
-		name:     "version",
-		summary:  "which busline this is",
-		about:    "Prints the version of the module, the commit if the build knows it, and the version of Go, like busline --version.",
-		examples: []string{"busline version"},
-		run: func(_ context.Context, s *session, operands []string) error {
+func (s *session) newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Which busline this is",
+		Long:    "Prints the version of the module, the commit if the build knows it, and the version of Go, like busline --version.",
+		Example: examples("busline version"),
+		RunE: func(_ *cobra.Command, operands []string) error {
 			if len(operands) > 0 {
 				return misuse("version takes no arguments")
 			}
