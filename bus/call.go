@@ -114,10 +114,10 @@ func newClientCall(method string, to *url.URL, header wire.Header, body []byte) 
 	return &clientCall{Outgoing: outgoing}, nil
 }
 
-// exchange begins a call.
-func (o *clientCall) exchange() *Exchange {
+// exchange begins a call of a connection.
+func (o *clientCall) exchange(c *Conn) *Exchange {
 	o.Values = o
-	o.seen = Exchange{Address: o.Address, Side: ClientSide, Request: &o.Request, began: time.Now(), out: o}
+	o.seen = Exchange{Address: o.Address, Side: ClientSide, Request: &o.Request, began: time.Now(), conn: c, out: o}
 	return &o.seen
 }
 
@@ -129,7 +129,7 @@ func (c *Conn) multicast(ctx context.Context, request *clientCall) iter.Seq2[*wi
 		c.telemetry.made.Add(1)
 		sent := *request
 		sent.Header = slices.Clip(sent.Header) // fields that are added are not seen by other ranges
-		x := sent.exchange()
+		x := sent.exchange(c)
 		x.Multicast = true
 		noted := false   // as called
 		stopped := false // nothing must be yielded any more

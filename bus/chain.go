@@ -22,12 +22,18 @@ func (c *Conn) serverChain(e *endpoint) (CallFunc, error) {
 	if inner, err = c.intercepted(inner); err != nil {
 		return nil, err
 	}
-	return compose(inner, c.telemetry.tracing.intercept, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, limitResponse, checkClaims(e), limitRequest(e)), nil
+	inner = compose(inner, c.observe(c.measureServed(e), c.logServed), c.recovery, answered, limitResponse, checkClaims(e), limitRequest(e))
+	return c.observed(inner)
 }
 
 // intercepted wraps a handler in the interceptors of the connection.
 func (c *Conn) intercepted(inner CallFunc) (CallFunc, error) {
 	return surround(inner, c.config.interceptors, "bus.WithInterceptors")
+}
+
+// observed wraps a handler in the observers of the connection.
+func (c *Conn) observed(inner CallFunc) (CallFunc, error) {
+	return surround(inner, c.config.observers, "bus.WithObservers")
 }
 
 // controlChain returns the interceptors for a request on port 888. It refers to no connection: all connections share
@@ -64,7 +70,10 @@ func (c *Conn) clientChain() (CallFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compose(inner, addFields, c.telemetry.tracing.intercept, c.observe(c.measureMade, c.logMade), answered), nil
+	if inner, err = c.observed(compose(inner, c.observe(c.measureMade, c.logMade), answered)); err != nil {
+		return nil, err
+	}
+	return addFields(inner), nil
 }
 
 // leave is the innermost handler of the client chain: it sends the call.
@@ -129,7 +138,7 @@ func (c *Conn) anew(request *clientCall) (*clientCall, error) {
 // call makes a unicast call through the interceptors. [Stats] count it once, however often an interceptor calls next.
 func (c *Conn) call(ctx context.Context, request *clientCall) (*wire.Response, error) {
 	c.telemetry.made.Add(1)
-	x := request.exchange()
+	x := request.exchange(c)
 	if err := c.calling(ctx, x); err != nil {
 		if request.unwritable {
 			c.telemetry.made.Add(-1) // as over the broker, where unwritable arguments are rejected before the call counts

@@ -13,8 +13,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/fragment"
@@ -40,9 +38,8 @@ type connectConfig struct {
 	verifier       *claims.Verifier // of tokens; nil: the one of claimsConfig
 	claimsConfig   claims.Config    // from the environment
 	logger         *zerolog.Logger
-	slog           *slog.Logger         // what logger writes to; nil: logger is not backed by slog
-	tracerProvider trace.TracerProvider // nil: that of the process
-	meterProvider  metric.MeterProvider // nil: that of the process
+	slog           *slog.Logger // what logger writes to; nil: logger is not backed by slog
+	observers      []Interceptor
 	interceptors   []Interceptor
 	bodies         bool // interceptors see bodies
 	broker         natsconn.Config
@@ -133,7 +130,7 @@ func (c *connectConfig) validate() error {
 	if c.broker.ConnectTimeout < 0 {
 		return fmt.Errorf("connect timeout %s is below zero: set how long to try with bus.WithConnectTimeout, or 0 to try once", c.broker.ConnectTimeout)
 	}
-	if err := checkInterceptors(c.interceptors, "bus.WithInterceptors"); err != nil {
+	if err := cmp.Or(checkInterceptors(c.observers, "bus.WithObservers"), checkInterceptors(c.interceptors, "bus.WithInterceptors")); err != nil {
 		return err
 	}
 	if err := cmp.Or(checkText("bus.WithDescription", c.description), checkText("bus.WithVersion", c.version)); err != nil {

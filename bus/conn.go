@@ -81,10 +81,7 @@ func Connect(ctx context.Context, host string, options ...ConnectOption) (*Conn,
 	}
 	conn := newConn(host, id, shared, config)
 	conn.tokens.own, conn.tokens.verifier = own, cmp.Or(config.verifier, own)
-	conn.telemetry.meters, err = newMeters(config.meterProvider, host)
-	if err == nil {
-		conn.calling, err = conn.clientChain()
-	}
+	conn.calling, err = conn.clientChain()
 	if err == nil {
 		err = conn.open(ctx)
 	}
@@ -126,7 +123,7 @@ func newConn(host, id string, shared *shared, config *connectConfig) *Conn {
 		broker:    shared.broker,
 		callees:   newCallees(),
 		life:      lifetime{base: base, stop: stop},
-		telemetry: telemetry{tracing: newTracing(config.tracerProvider, host, id), tap: newTap(), throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second}},
+		telemetry: telemetry{tap: newTap(), throttle: logqueue.Throttle{AtOnce: 10, Pause: 10 * time.Second}},
 	}
 	conn.plans.destinations = newDestinations(conn)
 	conn.server = server.New(server.Config{

@@ -20,17 +20,17 @@ type DeadLetter struct {
 	Reason   string    `json:"reason"`   // error of the last attempt
 	Body     string    `json:"body"`     // arguments, as JSON
 
-	// Both are nil in a value that does not come from Conn.DeadLetters. They are functions because the linker keeps the methods of a
-	// type that is reached from here, and with them JetStream.
+	// Both are nil in a value that does not come from DeadLetters.
 	redeliver, remove func(context.Context) error
 }
 
 // DeadLetters yields the events of a publisher that services could not handle, the oldest first: the dead letters that
 // exist when the sequence is ranged over. An error ends the sequence. It is for tools and operators: the user of the
-// connection needs permissions for JetStream that services do not have, see docs/events.md.
-func (c *Conn) DeadLetters(ctx context.Context, source string) iter.Seq2[DeadLetter, error] {
+// connection needs permissions for JetStream that services do not have, see docs/events.md. It is a function because the
+// linker keeps all methods of Conn, and would link JetStream into every service.
+func DeadLetters(ctx context.Context, conn *Conn, source string) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
-		if err := yieldParked(ctx, c, source, func(parked DeadLetter) bool { return yield(parked, nil) }); err != nil {
+		if err := yieldParked(ctx, conn, source, func(parked DeadLetter) bool { return yield(parked, nil) }); err != nil {
 			yield(DeadLetter{}, err)
 		}
 	}
@@ -70,7 +70,7 @@ func (p DeadLetter) Delete(ctx context.Context) error {
 
 func changeDeadLetter(ctx context.Context, change func(context.Context) error) error {
 	if change == nil {
-		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event does not come from Conn.DeadLetters")
+		return newError(http.StatusBadRequest, ExecutedNo, nil, "the event does not come from bus.DeadLetters")
 	}
 	return errorOrNil(change(ctx))
 }

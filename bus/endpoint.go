@@ -197,23 +197,6 @@ func (t *table[K, V]) get(key K, create func(K) V) V {
 	return t.made[key]
 }
 
-// getWithin is get as long as there are fewer keys than a limit; then it is get of another key for what is new. Several
-// goroutines at once may go a little beyond the limit.
-func (t *table[K, V]) getWithin(limit int, key, instead K, create func(K) V) V {
-	t.mu.RLock()
-	known, ok := t.made[key]
-	full := len(t.made) >= limit
-	t.mu.RUnlock()
-	switch {
-	case ok:
-		return known
-	case full:
-		return t.get(instead, create)
-	default:
-		return t.get(key, create)
-	}
-}
-
 // all returns what there is.
 func (t *table[K, V]) all() map[K]V {
 	t.mu.RLock()

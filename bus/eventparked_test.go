@@ -20,7 +20,7 @@ import (
 // parked returns the parked events of orders.example.
 func parked(t *testing.T, conn *bus.Conn) (all []bus.DeadLetter) {
 	t.Helper()
-	for each, err := range conn.DeadLetters(t.Context(), ordersHost) {
+	for each, err := range bus.DeadLetters(t.Context(), conn, ordersHost) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestParkedEventsOfNobodyStay(t *testing.T) {
 	if left := parked(t, source); len(left) != 1 {
 		t.Errorf("left: %+v", left)
 	}
-	for _, err := range source.DeadLetters(t.Context(), "no host") {
+	for _, err := range bus.DeadLetters(t.Context(), source, "no host") {
 		if bus.StatusOf(err) != http.StatusBadRequest {
 			t.Error(err)
 		}

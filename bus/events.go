@@ -187,7 +187,7 @@ func (c *Conn) publishEvent(ctx context.Context, event *clientCall, store eventS
 // publishing sends an event through the interceptors, seals it, and calls carry.
 func (c *Conn) publishing(ctx context.Context, event *clientCall, carry func(context.Context) error) error {
 	c.telemetry.made.Add(1)
-	x := event.exchange()
+	x := event.exchange(c)
 	x.Multicast = true
 	event.carry = func(ctx context.Context) error {
 		c.callees.note(event.Address, nil)

@@ -12,6 +12,7 @@ import (
 	tracesdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/otelbus"
 )
 
 const lingualHost = "lingual.example"
@@ -335,7 +336,7 @@ func TestTraceOfTheHeader(t *testing.T) {
 		ctx = bus.WithOutgoingHeader(ctx, "Tracestate", "vendor=1")
 		for name, options := range map[string][]bus.ConnectOption{
 			"untraced": nil,
-			"traced":   {bus.WithTracerProvider(tracesdk.NewTracerProvider())},
+			"traced":   {otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider()))},
 		} {
 			var out struct{ Fields string }
 			if err := w.connect("caller.example", options...).Call(ctx, "https://lingual.example/hear", nil, &out); err != nil {

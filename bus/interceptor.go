@@ -2,11 +2,13 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
@@ -32,12 +34,13 @@ import (
 // There is one type for both sides: see [WithInterceptors] for calls made and served, [Intercept] for calls served
 // only. An interceptor can be tested without a bus, with an Exchange and a next of the test's own.
 //
-// Busline's own steps of a call are interceptors, too. On the server, from the outside in: tracing, the observer,
-// recovery from panics, the limit of responses, claims, limits, then the interceptors of the connection, of Serve and
-// of Method, then the endpoint. On the client: the header of the context (see [WithOutgoingHeader]), tracing, the
-// observer, then the interceptors of the connection, then the bus. The observer reports the ended call to the metrics,
-// to the taps and to the log, in this order. So when a user's interceptor runs, the caller's claims are verified (see
-// [ClaimsOf]) and the span has begun, and the outcome that it returns is logged and counted.
+// Busline's own steps of a call are interceptors, too. On the server, from the outside in: the interceptors of
+// [WithObservers], the report, recovery from panics, the limit of responses, claims, limits, then the interceptors of the
+// connection, of Serve and of Method, then the endpoint. On the client: the header of the context (see
+// [WithOutgoingHeader]), the interceptors of WithObservers, the report, then the interceptors of the connection, then the
+// bus. The report tells the ended call to the metrics, to the taps and to the log, in this order. So when a user's
+// interceptor runs, the caller's claims are verified (see [ClaimsOf]), and the outcome that it returns is logged and
+// counted.
 //
 // Before the interceptors run, a request is acked. It is rejected if its time budget has ended, if it is nested too
 // deep, or if too many handlers run; a request that comes in fragments is also rejected if its token is invalid.
@@ -166,7 +169,8 @@ type Exchange struct {
 	Response *wire.Response
 
 	began   time.Time
-	traceID string      // of the span on this side; "": the request may contain one
+	traceID string      // as SetTraceID has set it
+	conn    *Conn       // nil in an exchange made by a test
 	in      *serverCall // on the server side
 	out     *clientCall // on the client side
 }
@@ -233,6 +237,45 @@ func (x *Exchange) TraceID() string {
 		return traceIDOf(x.Request.Header)
 	}
 	return x.traceID
+}
+
+// SetTraceID sets the id of the trace that the call belongs to on this side, 32 hexadecimal digits. Errors, logs and taps
+// name it. Default: that in the header of the request. It is for interceptors that trace, before they call next.
+func (x *Exchange) SetTraceID(id string) {
+	x.traceID = id
+	if x.in != nil {
+		x.in.Handler.TraceID = id
+	}
+}
+
+// Local returns the host and the id of the instance on whose side the interceptor runs, both "" in an exchange made by a
+// test.
+func (x *Exchange) Local() (host, id string) {
+	if x.conn == nil {
+		return "", ""
+	}
+	return x.conn.host, x.conn.id
+}
+
+// Callee returns the host that was called. It omits an addressed instance if an answer identifies that part of the name.
+// served reports whether an instance of the host has served the call, if only with an error: the names of hosts and ports
+// for which it is false may be made up. It is for interceptors on the client side, after next has returned; err is the
+// error returned by next.
+func (x *Exchange) Callee(err error) (host string, served bool) {
+	if x.Response != nil {
+		return x.Response.FromHost, x.out == nil || !x.out.NotServed
+	}
+	var taker client.Peer
+	if x.out != nil {
+		taker = x.out.taker
+	}
+	if failed, ok := errors.AsType[*Error](err); ok {
+		taker = client.Peer{Host: failed.Host, ID: failed.ID}
+	}
+	if taker.IsCalled(x.Host) {
+		return taker.Host, true
+	}
+	return x.Host, x.Answers > 0
 }
 
 // ended is the outcome of one attempt at a call: interceptors on the client side may make several.

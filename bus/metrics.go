@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"context"
 	"errors"
 	"io"
 	"maps"
@@ -10,163 +9,29 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
-	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/bus/subject"
 	"github.com/busline/busline/bus/wire"
 )
 
 // measureServed returns a function that counts a request of an endpoint, by caller.
-func (c *Conn) measureServed(e *endpoint) func(context.Context, endedCall) {
-	meter := c.telemetry.meters.served(e)
-	return func(ctx context.Context, x endedCall) {
+func (c *Conn) measureServed(e *endpoint) func(endedCall) {
+	return func(x endedCall) {
 		e.served.Of(x.Request.FromHost).Observe(x.took, x.status)
 		if x.status >= http.StatusBadRequest {
 			e.lastError.Store(int32(x.status))
 		}
-		meter.record(ctx, x)
 	}
 }
 
 // measureMade counts a call that was made, by callee. It leaves out calls to port 888, which their callees do not count either:
 // otherwise each scrape would be counted.
-func (c *Conn) measureMade(ctx context.Context, x endedCall) {
+func (c *Conn) measureMade(x endedCall) {
 	if x.Port == subject.ControlPort {
 		return
 	}
-	host, series := c.telemetry.called.Under(x.callee(x.err))
+	_, series := c.telemetry.called.Under(x.Callee(x.err))
 	series.Observe(x.took, x.status)
-	c.telemetry.meters.made(host, x.Exchange).record(ctx, x)
-}
-
-// callee returns the host that was called. It omits an addressed instance if an answer identifies that part of the
-// name. certain reports whether an instance of the host has answered.
-func (x *Exchange) callee(err error) (host string, certain bool) {
-	if x.Response != nil {
-		return x.Response.FromHost, true
-	}
-	taker := x.out.taker
-	if failed, ok := errors.AsType[*Error](err); ok {
-		taker = client.Peer{Host: failed.Host, ID: failed.ID}
-	}
-	if taker.IsCalled(x.Host) {
-		return taker.Host, true
-	}
-	return x.Host, x.Answers > 0
-}
-
-// meters record calls with OpenTelemetry, with the attributes that its conventions for HTTP require and some that they recommend.
-// A nil meters records nothing.
-type meters struct {
-	host           string
-	server, client metric.Float64Histogram
-	callees        table[callee, *meter] // of the calls that were made
-}
-
-// newMeters returns nil if neither the connection nor the process has a provider.
-func newMeters(provider metric.MeterProvider, host string) (*meters, error) {
-	if provider == nil {
-		provider = otel.GetMeterProvider()
-	}
-	if provider == unsetMeterProvider {
-		return nil, nil //nolint:nilnil // see above
-	}
-	meter := provider.Meter(instrumentation)
-	bounds := metric.WithExplicitBucketBoundaries(metrics.Bounds()...)
-	server, err := meter.Float64Histogram("http.server.request.duration", metric.WithUnit("s"), bounds,
-		metric.WithDescription("Duration of requests that were served."))
-	if err != nil {
-		return nil, err
-	}
-	client, err := meter.Float64Histogram("http.client.request.duration", metric.WithUnit("s"), bounds,
-		metric.WithDescription("Duration of calls that were made."))
-	return &meters{host: host, server: server, client: client}, err
-}
-
-// scheme is the URL scheme that spans and metrics name. Messages have none.
-const scheme = "https"
-
-// served returns the meter for the requests of an endpoint.
-func (m *meters) served(e *endpoint) *meter {
-	if m == nil {
-		return nil
-	}
-	return &meter{histogram: m.server, errors: http.StatusInternalServerError, attributes: []attribute.KeyValue{
-		attribute.String("url.scheme", scheme), attribute.String("server.address", m.host), attribute.Int("server.port", e.Port),
-		attribute.String("http.route", e.Path),
-	}}
-}
-
-// maxMeters limits how many ports of hosts have a meter: a program may call any port of a host.
-const maxMeters = 1024
-
-// made returns the meter for calls to a port of a host. As in [metrics.Family], hosts that have not answered get half of the meters at
-// most.
-func (m *meters) made(host string, x *Exchange) *meter {
-	if m == nil {
-		return nil
-	}
-	to, others, limit := callee{host, x.Port}, callee{host: metrics.Others}, maxMeters/2
-	if x.Answers > 0 || x.Response != nil && !x.out.NotServed {
-		limit = maxMeters
-	}
-	if host == metrics.Others {
-		to = others
-	}
-	return m.callees.getWithin(limit, to, others, m.newMade)
-}
-
-func (m *meters) newMade(to callee) *meter {
-	attributes := []attribute.KeyValue{attribute.String("url.scheme", scheme), attribute.String("server.address", to.host)}
-	if to.port != 0 { // 0: several ports
-		attributes = append(attributes, attribute.Int("server.port", to.port))
-	}
-	return &meter{histogram: m.client, errors: http.StatusBadRequest, attributes: attributes}
-}
-
-// meter records the calls of one endpoint or callee. It makes its options once for each method and status. A nil meter records nothing.
-type meter struct {
-	histogram  metric.Float64Histogram
-	errors     int // the lowest status that counts as an error on this side
-	attributes []attribute.KeyValue
-	ends       table[end, metric.RecordOption]
-}
-
-// end is the key of calls that are recorded with the same attributes.
-type end struct {
-	method string
-	status int
-}
-
-func (m *meter) record(ctx context.Context, x endedCall) {
-	if m == nil {
-		return
-	}
-	m.histogram.Record(ctx, x.took.Seconds(), m.ends.get(end{knownMethod(x.Method), x.status}, m.option))
-}
-
-func (m *meter) option(of end) metric.RecordOption {
-	attributes := append(slices.Clip(m.attributes),
-		attribute.String("http.request.method", of.method), attribute.Int("http.response.status_code", of.status))
-	if of.status >= m.errors {
-		attributes = append(attributes, attribute.String("error.type", strconv.Itoa(of.status)))
-	}
-	return metric.WithAttributeSet(attribute.NewSet(attributes...))
-}
-
-// knownMethod returns a method of HTTP unchanged, and "_OTHER" for any other, as the conventions require.
-func knownMethod(method string) string {
-	switch method {
-	case http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch,
-		http.MethodPost, http.MethodPut, http.MethodTrace:
-		return method
-	default:
-		return "_OTHER"
-	}
 }
 
 // ServeMetrics is an http.HandlerFunc that writes the connection's metrics in the text format of Prometheus, as GET

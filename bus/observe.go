@@ -11,8 +11,6 @@ import (
 
 // telemetry is what a connection counts and tells of its calls.
 type telemetry struct {
-	tracing  *tracing       // nil: no spans
-	meters   *meters        // nil: no metrics but ours
 	tap      *tap           // keeps the latest calls while a client asks for them
 	called   metrics.Family // by host, the outcomes of our calls
 	rejected rejectedRequests
@@ -32,12 +30,12 @@ type endedCall struct {
 
 // observe makes the [Interceptor] that reports ended calls: first to the metrics, then to the tap, then to the log. A log writer that
 // panics does not change how the call ends.
-func (c *Conn) observe(measure func(context.Context, endedCall), log func(endedCall)) Interceptor {
+func (c *Conn) observe(measure func(endedCall), log func(endedCall)) Interceptor {
 	return func(next CallFunc) CallFunc {
 		return func(ctx context.Context, x *Exchange) (err error) {
 			defer func() {
 				call := endedCall{x, err, x.Status(err), x.Elapsed()}
-				measure(ctx, call)
+				measure(call)
 				c.tapEnded(call)
 				c.shared.lines.Protect(func() { log(call) })
 			}()

@@ -8,8 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busline/busline/bus/claims"
 	"github.com/busline/busline/bus/internal/testbroker"
@@ -161,22 +159,15 @@ func WithInterceptors(interceptors ...Interceptor) ConnectOption {
 	return func(c *connectConfig) { c.interceptors = append(c.interceptors, interceptors...) }
 }
 
+// WithObservers adds interceptors for all calls made and served, outside of Busline's own steps: they see calls that these
+// reject, and what the log says and the metrics count. The first one is outermost. It is for telemetry, such as
+// [github.com/busline/busline/bus/otelbus.Observe], and for audits. Default: none.
+func WithObservers(observers ...Interceptor) ConnectOption {
+	return func(c *connectConfig) { c.observers = append(c.observers, observers...) }
+}
+
 // WithBodies lets interceptors see the bodies of all requests and responses. Default: a call that stays in the process
 // may pass its bodies as Go values, which is faster, and interceptors do not see them.
 func WithBodies() ConnectOption {
 	return func(c *connectConfig) { c.bodies = true }
-}
-
-// WithTracerProvider sets the OpenTelemetry provider that records spans of calls. Default: the provider of the process,
-// otel.GetTracerProvider, if one was set before Connect; else there are no spans, and the headers traceparent,
-// tracestate and baggage travel along the chain of calls unchanged.
-func WithTracerProvider(provider trace.TracerProvider) ConnectOption {
-	return func(c *connectConfig) { c.tracerProvider = provider }
-}
-
-// WithMeterProvider sets the OpenTelemetry provider that records the metrics http.server.request.duration and
-// http.client.request.duration. Default: the provider of the process, otel.GetMeterProvider, if one was set before
-// Connect. GET :888/metrics does not depend on it.
-func WithMeterProvider(provider metric.MeterProvider) ConnectOption {
-	return func(c *connectConfig) { c.meterProvider = provider }
 }

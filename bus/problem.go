@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/busline/busline/bus/internal/callctx"
 	"github.com/busline/busline/bus/internal/client"
 	"github.com/busline/busline/bus/internal/status"
@@ -35,10 +33,8 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if failed.Path == "" {
 		failed.Path = r.URL.EscapedPath()
 	}
-	if span := trace.SpanContextFromContext(r.Context()); failed.TraceID == "" && span.HasTraceID() {
-		failed.TraceID = span.TraceID().String() // of the server's span: the request may not have been traced before
-	}
 	if h := callctx.Of(r.Context()); h != nil {
+		failed.TraceID = cmp.Or(failed.TraceID, h.TraceID)
 		conn := servingConn(r.Context())
 		failed.answered()
 		failed.sentBy(conn, h.Request)
@@ -182,4 +178,27 @@ func responseError(res *wire.Response) *Error {
 		}
 	}
 	return failed
+}
+
+// traceIDOf returns the trace ID in a header (W3C Trace Context, 3.2), "" for none.
+func traceIDOf(header wire.Header) string { return traceIDIn(header.Get("Traceparent")) }
+
+// traceIDIn returns the trace ID in a value of that field, such as 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; "" for a
+// value that breaks a rule. It accepts the same values as OpenTelemetry, so that an error never names a trace that is not
+// continued.
+func traceIDIn(parent string) string {
+	version, rest, _ := strings.Cut(parent, "-")
+	id, rest, _ := strings.Cut(rest, "-")
+	span, rest, _ := strings.Cut(rest, "-")
+	flags, _, longer := strings.Cut(rest, "-")
+	switch {
+	case !isLowerHex(version, 2) || version == "ff" || version == "00" && longer,
+		!isLowerHex(id, 32) || strings.Trim(id, "0") == "", !isLowerHex(span, 16) || strings.Trim(span, "0") == "", !isLowerHex(flags, 2):
+		return ""
+	}
+	return id
+}
+
+func isLowerHex(text string, length int) bool {
+	return len(text) == length && strings.Trim(text, "0123456789abcdef") == ""
 }

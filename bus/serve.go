@@ -277,7 +277,7 @@ func (c *Conn) chain(endpoints []*endpoint) (err error) {
 		}
 		e.route()
 		e.served = new(metrics.Family)
-		e.unseen = e.mapped.Style != restmap.Web && len(c.config.interceptors)+len(e.interceptors) == 0
+		e.unseen = e.mapped.Style != restmap.Web && len(c.config.observers)+len(c.config.interceptors)+len(e.interceptors) == 0
 		if e.chain, err = c.serverChain(e); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}

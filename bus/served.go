@@ -47,7 +47,7 @@ func (c *Conn) newServerCall() *serverCall {
 func callOf(received *server.Incoming) *serverCall {
 	in, _ := received.Values.(*serverCall)
 	if in.seen.Side == 0 {
-		in.seen.Address, in.seen.Request, in.seen.began, in.seen.Side, in.seen.in = in.Address, in.Request, in.Began, ServerSide, in
+		in.seen.Address, in.seen.Request, in.seen.began, in.seen.Side, in.seen.conn, in.seen.in = in.Address, in.Request, in.Began, ServerSide, in.conn, in
 	}
 	return in
 }

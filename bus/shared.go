@@ -160,7 +160,7 @@ func unused[T any](pool *sync.Pool) *T {
 
 // reuse takes back an answered request once its results are read.
 func (c *Conn) reuse(answered *clientCall) {
-	if !answered.reusable || len(c.config.interceptors) > 0 {
+	if !answered.reusable || len(c.config.observers)+len(c.config.interceptors) > 0 {
 		return
 	}
 	if answered.given != nil {

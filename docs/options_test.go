@@ -33,6 +33,7 @@ var optionTables = []optionTable{
 	{"options of events", "bus", map[string]string{
 		"PublishOption": "`NewPublisher`", "SubscribeOption": "`Subscribe`", "DurableOption": "`NewPublisher`, `Subscribe`",
 	}},
+	{"options of telemetry", "bus/otelbus", map[string]string{"Option": ""}},
 	{"options of the portal", "portal", map[string]string{
 		"IngressOption": "`NewIngress`", "RegisterOption": "`Register`", "ServerOption": "`Listen`",
 		"IngressOption+RegisterOption": "`NewIngress`, `Register`",

@@ -7,7 +7,7 @@ import (
 
 	tracesdk "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/otelbus"
 	"github.com/busline/busline/examples/internal/waterfall"
 )
 
@@ -27,6 +27,6 @@ func (s *showcase) trace(file string) error {
 	}
 	provider := tracesdk.NewTracerProvider(tracesdk.WithSyncer(waterfall.New(out)))
 	s.atEnd(provider.Shutdown)
-	s.connectOptions = append(s.connectOptions, bus.WithTracerProvider(provider))
+	s.connectOptions = append(s.connectOptions, otelbus.Observe(otelbus.WithTracerProvider(provider)))
 	return nil
 }

@@ -23,6 +23,7 @@ type Handler struct {
 	Request *wire.Request
 	Ends    time.Time     // of the time budget
 	Claims  claims.Claims // of the request's token, nil for none
+	TraceID string        // that an interceptor has set
 
 	mu    sync.Mutex              // protects all below
 	inner context.Context         // nil until Done is asked for

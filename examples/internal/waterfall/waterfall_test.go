@@ -11,6 +11,7 @@ import (
 
 	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/otelbus"
 	"github.com/busline/busline/examples/calculator/calculatorapi"
 	"github.com/busline/busline/examples/calculator/calculatorsvc"
 	"github.com/busline/busline/examples/checkout/checkoutapi"
@@ -24,7 +25,7 @@ import (
 func TestThreeServices(t *testing.T) {
 	t.Parallel()
 	var printed strings.Builder
-	traced := bus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(waterfall.New(&printed))))
+	traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(waterfall.New(&printed)))))
 	b := bustest.New(t)
 	connect := func(host string) *bus.Conn { return b.Connect(host, traced) }
 	checkout, shop := connect(checkoutapi.Host), connect(productapi.Host)

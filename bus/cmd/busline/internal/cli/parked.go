@@ -106,7 +106,7 @@ func (s *session) parked(ctx context.Context, options parkedOptions) error {
 // that fails it goes on: one of a service that is gone does not hold up those behind it.
 func (s *session) eachParked(ctx context.Context, conn *bus.Conn, options parkedOptions, others parkedKinds, done func(bus.DeadLetter)) error {
 	var errs []error
-	for event, err := range conn.DeadLetters(ctx, options.source) {
+	for event, err := range bus.DeadLetters(ctx, conn, options.source) {
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}

@@ -42,7 +42,7 @@ func (e *terminal) fireParked(source *bus.Conn, numbers ...int) {
 		}
 		for parked := 0; parked <= i; {
 			parked = 0
-			for _, err := range source.DeadLetters(e.t.Context(), "orders.example") {
+			for _, err := range bus.DeadLetters(e.t.Context(), source, "orders.example") {
 				if err != nil {
 					e.t.Fatal(err)
 				}

@@ -1,61 +1,37 @@
-package bus
+package otelbus
 
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/busline/busline/bus/internal/callctx"
+	"github.com/busline/busline/bus"
 	"github.com/busline/busline/bus/wire"
 )
 
-// instrumentation is the name under which spans and metrics are recorded.
-const instrumentation = "github.com/busline/busline/bus"
-
-// The providers of a process that has not set up telemetry, for comparison.
-//
-//nolint:gochecknoglobals // do not change
-var (
-	unsetTracerProvider = otel.GetTracerProvider()
-	unsetMeterProvider  = otel.GetMeterProvider()
-)
-
-// tracing starts a span for each call on either side, and adds it to the header of the message (W3C Trace Context). A
-// nil tracing starts none: the header then travels on unchanged.
+// tracing starts a span for each call on either side, and adds it to the header of the message (W3C Trace Context).
 type tracing struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
-	host, id   string
 }
 
-// newTracing returns nil if neither the connection nor the process has a provider.
-func newTracing(provider trace.TracerProvider, host, id string) *tracing {
-	if provider == nil {
-		provider = otel.GetTracerProvider()
-	}
-	if provider == unsetTracerProvider {
-		return nil
-	}
+func newTracing(provider trace.TracerProvider) *tracing {
 	return &tracing{
 		tracer:     provider.Tracer(instrumentation),
 		propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
-		host:       host, id: id,
 	}
 }
 
-// intercept is an [Interceptor].
-func (t *tracing) intercept(next CallFunc) CallFunc {
-	if t == nil {
-		return next
-	}
-	return func(ctx context.Context, x *Exchange) (err error) {
+// intercept is an [bus.Interceptor].
+func (t *tracing) intercept(next bus.CallFunc) bus.CallFunc {
+	return func(ctx context.Context, x *bus.Exchange) (err error) {
 		ctx, span := t.begin(ctx, x)
 		defer func() { finish(span, x, err) }()
 		return next(ctx, x)
@@ -63,11 +39,12 @@ func (t *tracing) intercept(next CallFunc) CallFunc {
 }
 
 // begin starts a span below that of the context, or of the request's header if the context has none.
-func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trace.Span) {
+func (t *tracing) begin(ctx context.Context, x *bus.Exchange) (context.Context, trace.Span) {
 	carrier := headerCarrier{&x.Request.Header}
-	if x.Side == ServerSide || !trace.SpanContextFromContext(ctx).IsValid() {
+	if x.Side == bus.ServerSide || !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = t.propagator.Extract(ctx, carrier)
 	}
+	host, id := x.Local()
 	name, kind := x.Method+" "+x.Host, trace.SpanKindClient
 	attributes := []attribute.KeyValue{
 		attribute.String("http.request.method", x.Method),
@@ -75,40 +52,42 @@ func (t *tracing) begin(ctx context.Context, x *Exchange) (context.Context, trac
 		attribute.String("url.scheme", scheme),
 		attribute.String("url.path", x.Path),
 	}
-	if x.Side == ServerSide {
+	if x.Side == bus.ServerSide {
 		name, kind = x.Method+" "+x.Endpoint.Path, trace.SpanKindServer
 		attributes = append(attributes,
-			attribute.String("server.address", t.host),
+			attribute.String("server.address", host),
 			attribute.String("http.route", x.Endpoint.Path),
 			attribute.String("client.address", x.Request.FromHost),
 			attribute.String("messaging.message.id", x.Request.MsgID),
-			attribute.String("service.instance.id", t.id))
+			attribute.String("service.instance.id", id))
 	} else {
-		attributes = append(attributes, attribute.String("server.address", x.Host), attribute.String("client.address", t.host))
+		attributes = append(attributes, attribute.String("server.address", x.Host), attribute.String("client.address", host))
 	}
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
 	if made := span.SpanContext(); made.HasTraceID() { // a disabled provider has no trace ID
-		x.traceID = made.TraceID().String()
+		x.SetTraceID(made.TraceID().String())
 	}
-	if x.Side == ClientSide {
-		x.Request.Header = callctx.Without(x.Request.Header, t.propagator.Fields()...)
+	if x.Side == bus.ClientSide {
+		x.Request.Header = slices.DeleteFunc(slices.Clone(x.Request.Header), func(field wire.Field) bool {
+			return slices.ContainsFunc(t.propagator.Fields(), func(name string) bool { return strings.EqualFold(name, field.Name) })
+		})
 		t.propagator.Inject(ctx, headerCarrier{&x.Request.Header})
 	}
 	return ctx, span
 }
 
 // finish ends a span. An error of the caller is no error of the server, by the conventions of OpenTelemetry.
-func finish(span trace.Span, x *Exchange, err error) {
+func finish(span trace.Span, x *bus.Exchange, err error) {
 	defer span.End()
 	status := x.Status(err)
 	span.SetAttributes(attribute.Int("http.response.status_code", status))
 	switch {
-	case x.Multicast && x.Side == ClientSide:
+	case x.Multicast && x.Side == bus.ClientSide:
 		span.SetAttributes(attribute.Int("busline.answers", x.Answers))
-	case x.Side == ClientSide && x.Response != nil:
+	case x.Side == bus.ClientSide && x.Response != nil:
 		span.SetAttributes(attribute.String("messaging.message.id", x.Response.MsgID), attribute.String("network.peer.address", x.Response.FromID+"."+x.Response.FromHost))
 	}
-	if status >= http.StatusInternalServerError || x.Side == ClientSide && status >= http.StatusBadRequest {
+	if status >= http.StatusInternalServerError || x.Side == bus.ClientSide && status >= http.StatusBadRequest {
 		span.SetAttributes(attribute.String("error.type", strconv.Itoa(status)))
 		span.SetStatus(codes.Error, http.StatusText(status)) // not the detail, which may be confidential
 	}
@@ -144,21 +123,4 @@ func (h headerCarrier) Keys() []string {
 		names = append(names, field.Name)
 	}
 	return names
-}
-
-// traceIDOf returns the trace ID in a header (W3C Trace Context, 3.2), "" for none.
-func traceIDOf(header wire.Header) string { return traceIDIn(header.Get("Traceparent")) }
-
-// traceIDIn returns the trace ID in a value of that field, "" for none. It accepts the same values as tracing, so that
-// an error never names a trace that is not continued.
-func traceIDIn(parent string) string {
-	if parent == "" {
-		return ""
-	}
-	carrier := propagation.MapCarrier{"traceparent": parent}
-	caller := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
-	if !caller.IsValid() {
-		return ""
-	}
-	return caller.TraceID().String()
 }

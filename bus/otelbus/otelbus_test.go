@@ -1,0 +1,367 @@
+package otelbus_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	tracesdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/bustest"
+	"github.com/busline/busline/bus/otelbus"
+)
+
+// tracedRelay calls the calculator, to make a chain of three.
+type tracedRelay struct{ conn *bus.Conn }
+
+// Add has somebody else add.
+func (r tracedRelay) Add(ctx context.Context, x, y int) (sum int, err error) {
+	var out struct{ Sum int }
+	err = r.conn.Call(ctx, calculatorURL+"/add", bus.Args{"x": x, "y": y}, &out)
+	return out.Sum, err
+}
+
+// Divide has somebody else divide, and tells what baggage it has.
+func (r tracedRelay) Divide(ctx context.Context, x, y int) (customer string, err error) {
+	return baggage.FromContext(ctx).Member("customer").Value(), r.conn.Call(ctx, calculatorURL+"/divide", bus.Args{"x": x, "y": y}, nil)
+}
+
+func attributeOf(span tracetest.SpanStub, name string) string {
+	for _, each := range span.Attributes {
+		if string(each.Key) == name {
+			return each.Value.String()
+		}
+	}
+	return ""
+}
+
+// TestTrace follows a call over three services: four spans in one trace, each the parent of the next.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		provider := tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))
+		traced := otelbus.Observe(otelbus.WithTracerProvider(provider))
+		callee, between := w.connect(calculatorHost, traced), w.connect("relay.example", traced)
+		serve(t, callee, calculator{})
+		serve(t, between, tracedRelay{between})
+		caller := w.connect("caller.example", traced)
+		ctx, root := provider.Tracer("test").Start(t.Context(), "root")
+		if err := caller.Call(ctx, "https://relay.example/add", bus.Args{"x": 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		ended := spans.GetSpans()
+		slices.Reverse(ended) // the outermost ends last
+		var names []string
+		parent := root.SpanContext()
+		for _, span := range ended {
+			names = append(names, span.SpanKind.String()+" "+span.Name+" "+attributeOf(span, "http.response.status_code"))
+			if span.Parent.SpanID() != parent.SpanID() || span.SpanContext.TraceID() != parent.TraceID() {
+				t.Errorf("%s is not below the span before it", span.Name)
+			}
+			parent = span.SpanContext
+		}
+		want := []string{"client POST relay.example 200", "server POST /add 200", "client POST calculator.example 200", "server POST /add 200"}
+		if !slices.Equal(names, want) {
+			t.Errorf("spans\n%s\nwant\n%s", strings.Join(names, "\n"), strings.Join(want, "\n"))
+		}
+		if last := ended[len(ended)-1]; attributeOf(last, "client.address") != "relay.example" || attributeOf(last, "http.route") != "/add" || attributeOf(last, "messaging.message.id") == "" {
+			t.Errorf("attributes %v", last.Attributes)
+		}
+	})
+}
+
+// TestTraceOfError tells the trace in the error, and which span has failed.
+func TestTraceOfError(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
+		callee := w.connect(calculatorHost, traced)
+		serve(t, callee, calculator{})
+		caller := w.connect("caller.example", traced)
+		for path, statuses := range map[string][2]codes.Code{"/divide": {codes.Unset, codes.Error}, "/broken": {codes.Error, codes.Error}, "/panic": {codes.Error, codes.Error}, "/exit": {codes.Error, codes.Error}} {
+			spans.Reset()
+			err := caller.Call(t.Context(), calculatorURL+path, bus.Args{"x": 1}, nil)
+			ended := spans.GetSpans()
+			if len(ended) != 2 {
+				t.Fatalf("%s: %d spans", path, len(ended))
+			}
+			if failed := asError(t, err); failed.TraceID != ended[0].SpanContext.TraceID().String() {
+				t.Errorf("%s: trace %q, want %s", path, failed.TraceID, ended[0].SpanContext.TraceID())
+			}
+			for i, span := range ended {
+				if span.Status.Code != statuses[i] {
+					t.Errorf("%s: %s span has status %v", path, span.SpanKind, span.Status)
+				}
+				wrong := ""
+				if statuses[i] == codes.Error {
+					wrong = attributeOf(span, "http.response.status_code")
+				}
+				if got := attributeOf(span, "error.type"); got != wrong || attributeOf(span, "url.scheme") != "https" {
+					t.Errorf("%s: %s span has error.type %q, want %q", path, span.SpanKind, got, wrong)
+				}
+				if strings.Contains(span.Status.Description, "disk") {
+					t.Errorf("%s: a span tells %q", path, span.Status.Description)
+				}
+			}
+		}
+	})
+}
+
+// TestTraceThatTheServerBegan tells of a trace that the caller knew nothing of, whichever kind of handler has failed.
+func TestTraceThatTheServerBegan(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		callee := w.connect("failing.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
+		serve(t, callee, failing{})
+		for _, path := range []string{"function", "returned", "written"} {
+			spans.Reset()
+			err := w.connect("caller.example").Call(t.Context(), "GET https://failing.example/"+path+"?why=missing", nil, nil)
+			if failed, trace := asError(t, err), spans.GetSpans()[0].SpanContext.TraceID().String(); failed.TraceID != trace {
+				t.Errorf("%s: trace %q, want %s", path, failed.TraceID, trace)
+			}
+		}
+	})
+}
+
+// TestTraceFromHeader continues what a caller outside began, with its baggage.
+func TestTraceFromHeader(t *testing.T) {
+	t.Parallel()
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans))))
+		between := w.connect("relay.example", traced)
+		serve(t, between, tracedRelay{between})
+		callee := w.connect(calculatorHost)
+		serve(t, callee, calculator{})
+		for _, caller := range []*bus.Conn{w.connect("caller.example", traced), w.connect("caller.example")} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://relay.example/divide?x=6&y=0", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Traceparent", parent)
+			request.Header.Set("Baggage", "customer=ada")
+			response, err := caller.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			for _, span := range spans.GetSpans() {
+				if span.SpanContext.TraceID().String() != parent[3:35] {
+					t.Errorf("%s is in the trace %s", span.Name, span.SpanContext.TraceID())
+				}
+			}
+			spans.Reset()
+		}
+	})
+}
+
+// TestTraceFromSeveralLines has the baggage and the state of a trace come in several lines each, as a proxy may add one.
+func TestTraceFromSeveralLines(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		traced := otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider()))
+		callee := w.connect("library.example", traced)
+		var state, bag string
+		if err := callee.Handle(http.MethodGet, "/books", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			of := baggage.FromContext(r.Context())
+			state, bag = trace.SpanContextFromContext(r.Context()).TraceState().String(), of.Member("customer").Value()+" "+of.Member("shop").Value()
+		})); err != nil {
+			t.Fatal(err)
+		}
+		request := mustRequest(t, "https://library.example/books")
+		request.Header = http.Header{
+			"Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+			"Tracestate":  {"a=1", "b=2"}, "Baggage": {"customer=ada", "shop=7"},
+		}
+		response, err := w.connect("caller.example", traced).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if state != "a=1,b=2" || bag != "ada 7" {
+			t.Errorf("state %q, baggage %q", state, bag)
+		}
+	})
+}
+
+// TestMeterProvider records both sides with OpenTelemetry.
+func TestMeterProvider(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		reader := metric.NewManualReader()
+		measured := otelbus.Observe(otelbus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader))))
+		callee := w.connect(calculatorHost, measured)
+		serve(t, callee, calculator{})
+		serve(t, callee, calculator{}, bus.Port(444))
+		if err := callee.Handle("", "/any", http.NotFoundHandler()); err != nil {
+			t.Fatal(err)
+		}
+		caller := w.connect("caller.example", measured)
+		for range 3 {
+			add(t, caller, calculatorHost)
+		}
+		add(t, caller, calculatorHost+":444")
+		_ = caller.Call(t.Context(), calculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		_ = caller.Call(t.Context(), calculatorURL+"/broken", nil, nil)
+		_ = caller.Call(t.Context(), "MAKEUP "+calculatorURL+"/any", nil, nil)
+		counted := collect(t, reader)
+		const to = "server.address=" + calculatorHost + ",server.port="
+		for name, want := range map[string]uint64{
+			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to + "443,url.scheme=https":                    3,
+			"http.server http.request.method=GET,http.response.status_code=200,http.route=/add," + to + "444,url.scheme=https":                    1,
+			"http.server http.request.method=POST,http.response.status_code=422,http.route=/divide," + to + "443,url.scheme=https":                1,
+			"http.server error.type=500,http.request.method=POST,http.response.status_code=500,http.route=/broken," + to + "443,url.scheme=https": 1,
+			"http.server http.request.method=_OTHER,http.response.status_code=404,http.route=/any," + to + "443,url.scheme=https":                 1,
+			"http.client http.request.method=GET,http.response.status_code=200," + to + "443,url.scheme=https":                                    3,
+			"http.client http.request.method=GET,http.response.status_code=200," + to + "444,url.scheme=https":                                    1,
+			"http.client error.type=422,http.request.method=POST,http.response.status_code=422," + to + "443,url.scheme=https":                    1,
+			"http.client error.type=500,http.request.method=POST,http.response.status_code=500," + to + "443,url.scheme=https":                    1,
+			"http.client error.type=404,http.request.method=_OTHER,http.response.status_code=404," + to + "443,url.scheme=https":                  1,
+		} {
+			if counted[name] != want {
+				t.Errorf("%s: %d, want %d", name, counted[name], want)
+			}
+			delete(counted, name)
+		}
+		if len(counted) > 0 {
+			t.Errorf("there are also %v", counted)
+		}
+	})
+}
+
+// collect returns how often each series was counted, named "http.server " or "http.client " and its attributes.
+func collect(t *testing.T, reader metric.Reader) map[string]uint64 {
+	t.Helper()
+	var collected metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &collected); err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]uint64{}
+	for _, scope := range collected.ScopeMetrics {
+		for _, each := range scope.Metrics {
+			histogram, ok := each.Data.(metricdata.Histogram[float64])
+			if !ok {
+				t.Fatalf("%s is a %T", each.Name, each.Data)
+			}
+			for _, point := range histogram.DataPoints {
+				if status, _ := point.Attributes.Value("http.response.status_code"); status.Type() != attribute.INT64 {
+					t.Errorf("a status is a %s", status.Type())
+				}
+				counted[strings.TrimSuffix(each.Name, ".request.duration")+" "+point.Attributes.Encoded(attribute.DefaultEncoder())] += point.Count
+			}
+		}
+	}
+	return counted
+}
+
+// TestNoTraceOfSwitchedOffProvider has telemetry switched off by a provider that makes nothing: there is no trace then, rather than
+// one of zeros.
+func TestNoTraceOfSwitchedOffProvider(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		off, log := otelbus.Observe(otelbus.WithTracerProvider(noop.NewTracerProvider())), new(bytes.Buffer)
+		callee := w.connect(calculatorHost, off, bus.WithLogger(zerolog.New(log)))
+		serve(t, callee, calculator{})
+		caller := w.connect("caller.example", off, bus.WithLogger(zerolog.New(log)))
+		err := caller.Call(t.Context(), calculatorURL+"/divide", bus.Args{"x": 1}, nil)
+		if failed := asError(t, err); failed.TraceID != "" {
+			t.Errorf("the error is of the trace %s", failed.TraceID)
+		}
+		if strings.Contains(log.String(), "traceId") {
+			t.Errorf("logged as %s", log)
+		}
+	})
+}
+
+// TestMadeUpPortsAreNotCounted has a caller be asked for many ports of a host that is there.
+func TestMadeUpPortsAreNotCounted(t *testing.T) {
+	t.Parallel()
+	b := bustest.New(t)
+	reader := metric.NewManualReader()
+	caller := b.Connect("caller.example", otelbus.Observe(otelbus.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))))
+	callee := b.Connect(calculatorHost)
+	serve(t, callee, calculator{})
+	const ports, kept = 600, 512
+	for port := range ports {
+		if err := caller.Call(t.Context(), fmt.Sprintf("GET https://%s:%d/add", calculatorHost, 1000+port), nil, nil); bus.StatusOf(err) != 404 {
+			t.Fatal(err)
+		}
+	}
+	add(t, caller, calculatorHost)
+	const of, others = "error.type=404,", "http.response.status_code=404,server.address=others,url.scheme=https"
+	counted := collect(t, reader)
+	if got := counted["http.client "+of+"http.request.method=GET,"+others]; got != ports-kept || len(counted) != kept+2 {
+		t.Errorf("%d others, %d series", got, len(counted))
+	}
+	if got := counted["http.client http.request.method=GET,http.response.status_code=200,server.address="+calculatorHost+",server.port=443,url.scheme=https"]; got != 1 {
+		t.Errorf("the real port is counted %d times", got)
+	}
+}
+
+// TestStatusWithoutAReason holds that a span fails if a handler answers with a bare status of 500 or above.
+func TestStatusWithoutAReason(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		callee := w.connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
+		serve(t, callee, plain{})
+		for status, want := range map[int]codes.Code{500: codes.Error, 503: codes.Error, 404: codes.Unset} {
+			spans.Reset()
+			if err := w.connect("caller.example").Call(t.Context(), fmt.Sprint("GET https://plain.example/function?status=", status), nil, nil); bus.StatusOf(err) != status {
+				t.Fatal(err)
+			}
+			if got := spans.GetSpans()[0].Status.Code; got != want {
+				t.Errorf("status %d: the span has status %s, want %s", status, got, want)
+			}
+		}
+	})
+}
+
+// TestObserve_RejectedCall holds that a call that never reaches its endpoint has a span, too.
+func TestObserve_RejectedCall(t *testing.T) {
+	t.Parallel()
+	overBoth(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewInMemoryExporter()
+		callee := w.connect("plain.example", otelbus.Observe(otelbus.WithTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))))
+		serve(t, callee, plain{}, bus.RequireClaims("admin == true"))
+		if err := w.connect("caller.example").Call(t.Context(), "GET https://plain.example/function", nil, nil); bus.StatusOf(err) != http.StatusUnauthorized {
+			t.Fatal(err)
+		}
+		if got := spans.GetSpans(); len(got) != 1 || attributeOf(got[0], "http.response.status_code") != "401" {
+			t.Errorf("spans %v", got)
+		}
+	})
+}
+
+// TestObserve_ProcessProviders uses the providers of the process, and those that are set later.
+func TestObserve_ProcessProviders(t *testing.T) { //nolint:paralleltest // sets the provider of the process
+	b, spans := bustest.New(t), tracetest.NewInMemoryExporter()
+	callee := b.Connect("plain.example", otelbus.Observe())
+	serve(t, callee, plain{})
+	otel.SetTracerProvider(tracesdk.NewTracerProvider(tracesdk.WithSyncer(spans)))
+	if err := b.Connect("caller.example").Call(t.Context(), "GET https://plain.example/function?status=200", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(spans.GetSpans()); got != 1 {
+		t.Errorf("%d spans, want 1", got)
+	}
+}
