@@ -3,7 +3,6 @@ module github.com/busline/busline
 go 1.26.0
 
 require (
-	github.com/andybalholm/brotli v1.2.8
 	github.com/expr-lang/expr v1.17.8
 	github.com/gertd/go-pluralize v0.2.1
 	github.com/getkin/kin-openapi v0.152.0

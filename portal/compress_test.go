@@ -6,13 +6,10 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/andybalholm/brotli"
-
-	"github.com/busline/busline/portal"
+	"github.com/klauspost/compress/zstd"
 )
 
 func TestCompression(t *testing.T) {
@@ -37,17 +34,14 @@ func TestCompression(t *testing.T) {
 		vary         string
 	}{
 		{"/", "gzip", "gzip", "Accept-Encoding"},
-		{"/", "br", "br", "Accept-Encoding"},
-		{"/", "gzip, br", "br", "Accept-Encoding"},
-		{"/", "gzip, br;q=0", "gzip", "Accept-Encoding"},
-		{"/", "*", "br", "Accept-Encoding"},
+		{"/", "zstd", "zstd", "Accept-Encoding"},
+		{"/", "gzip, zstd", "gzip", "Accept-Encoding"},
+		{"/", "gzip, zstd;q=0", "gzip", "Accept-Encoding"},
 		{"/", "", "", "Accept-Encoding"},
-		{"/", "deflate", "", "Accept-Encoding"},
+		{"/", "deflate, br", "", "Accept-Encoding"},
 		{"/", "gzip;q=0", "", "Accept-Encoding"},
-		{"/", "gzip;q=0.5, br;q=0.4", "gzip", "Accept-Encoding"},
-		{"/", "br;q=0, *", "gzip", "Accept-Encoding"},
+		{"/", "gzip;q=0.4, zstd;q=0.5", "zstd", "Accept-Encoding"},
 		{"/", "*;q=0.1, gzip ; Q=0.2", "gzip", "Accept-Encoding"},
-		{"/", "*, br;q=0.1, gzip;q=0", "br", "Accept-Encoding"},
 		{"/", "GZIP", "gzip", "Accept-Encoding"},
 		{"/", "gzip;q=much, br;q", "", "Accept-Encoding"},
 		{"/?Vary=Cookie", "gzip", "gzip", "Cookie, Accept-Encoding"},
@@ -56,7 +50,7 @@ func TestCompression(t *testing.T) {
 		{"/?Content-Type=image/svg%2Bxml", "gzip", "gzip", "Accept-Encoding"},
 		{"/?Content-Type=image/png", "gzip", "", ""},
 		{"/?Content-Type=text/event-stream", "gzip", "", ""},
-		{"/?Content-Encoding=zstd", "gzip", "zstd", ""},
+		{"/?Content-Encoding=br", "gzip", "br", ""},
 		{"/?Cache-Control=no-transform", "gzip", "", ""},
 		{"/?Cache-Control=private,%20NO-Transform", "gzip", "", ""},
 		{"/?Cache-Control=private&Cache-Control=no-transform", "gzip", "", ""},
@@ -74,21 +68,26 @@ func TestCompression(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD"} {
 			got := door.send(method+" /text.example"+test.path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept-Encoding: "+test.accept+"\r\n\r\n", method)
 			name := fmt.Sprintf("%s %s accepting %q", method, test.path, test.accept)
-			if encoding := got.Header.Get("Content-Encoding"); encoding != test.encoding {
-				t.Errorf("%s: Content-Encoding %q, want %q", name, encoding, test.encoding)
+			compressed := test.encoding == "zstd" || test.encoding == "gzip"
+			want := test.encoding
+			if method == "HEAD" && compressed {
+				want = ""
+			}
+			if encoding := got.Header.Get("Content-Encoding"); encoding != want {
+				t.Errorf("%s: Content-Encoding %q, want %q", name, encoding, want)
 			}
 			if vary := strings.Join(got.Header.Values("Vary"), ", "); vary != test.vary {
 				t.Errorf("%s: Vary %q, want %q", name, vary, test.vary)
 			}
-			compressed := test.encoding == "br" || test.encoding == "gzip"
 			if tag := got.Header.Get("ETag"); strings.HasPrefix(tag, "W/") == strings.Contains(test.path, "Etag") {
 				t.Errorf("%s: ETag %s", name, tag)
 			}
-			if known := got.ContentLength >= 0; method == "HEAD" && known == compressed {
+			// the length of the text is not that of a body which may be compressed
+			if known := got.ContentLength >= 0; method == "HEAD" && known == strings.Contains(test.vary, "Accept-Encoding") {
 				t.Errorf("%s: Content-Length %d", name, got.ContentLength)
 			}
-			if text := decompress(t, got); method == "GET" && test.path != "/short" && text != long {
-				t.Errorf("%s: the body is %.100q", name, text)
+			if method == "GET" && test.path != "/short" && test.encoding != "br" && decompress(t, got) != long {
+				t.Errorf("%s: the body is %.100q", name, decompress(t, got))
 			}
 		}
 	}
@@ -104,7 +103,7 @@ func TestCompressorsAreUsedAgain(t *testing.T) {
 		fmt.Fprint(w, text(r.URL.RawQuery))
 	})
 	for number := range 20 {
-		for _, coding := range []string{"br", "gzip"} {
+		for _, coding := range []string{"zstd", "gzip"} {
 			number := fmt.Sprint(coding, number)
 			t.Run(number, func(t *testing.T) {
 				t.Parallel()
@@ -118,18 +117,6 @@ func TestCompressorsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestHeadTakesNoCompressor: nobody would give it back, as there is no body that ends.
-func TestHeadTakesNoCompressor(t *testing.T) {
-	t.Parallel()
-	for method, want := range map[string]bool{http.MethodGet: true, http.MethodHead: false} {
-		r, w := httptest.NewRequest(method, "/", http.NoBody), httptest.NewRecorder()
-		r.Header.Set("Accept-Encoding", "gzip")
-		if takes := portal.TakesCompressor(w, r); takes != want || w.Header().Get("Content-Encoding") != "gzip" {
-			t.Errorf("%s takes a compressor: %t, with the header %v", method, takes, w.Header())
-		}
-	}
-}
-
 // decompress returns the body as the service wrote it.
 func decompress(t *testing.T, got answer) string {
 	t.Helper()
@@ -138,8 +125,13 @@ func decompress(t *testing.T, got answer) string {
 	}
 	body := io.Reader(strings.NewReader(got.text))
 	switch got.Header.Get("Content-Encoding") {
-	case "br":
-		body = brotli.NewReader(body)
+	case "zstd":
+		decoder, err := zstd.NewReader(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer decoder.Close()
+		body = decoder
 	case "gzip":
 		unzipped, err := gzip.NewReader(body)
 		if err != nil {

@@ -75,12 +75,6 @@ func Expected(i *Ingress) int {
 	return len(i.bodies.expected)
 }
 
-// TakesCompressor says whether the response to a request takes a compressor for its body.
-func TakesCompressor(w http.ResponseWriter, r *http.Request) bool {
-	_, takes := compressedBody(w, r).(*takenCompressor)
-	return takes
-}
-
 // PageFiles returns the files of the page.
 var PageFiles = pageFiles
 

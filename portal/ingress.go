@@ -169,15 +169,7 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 	}
 	outward(w.Header(), response.Header)
 	sayWhoAnswered(w.Header(), response.Header)
-	body := newResponseBody(w, r, response)
-	if r.Method == http.MethodHead && mediaType(response.Header) == problemType {
-		w.Header().Del("Content-Length") // that of the body of a GET (RFC 9110, 8.6), which would have been adapted
-	}
-	w.WriteHeader(response.StatusCode)
-	if r.Method != http.MethodHead {
-		_, _ = io.Copy(body, response.Body) // fails only if the client has gone, and nobody is left to be told
-		_ = body.Close()
-	}
+	writeResponse(w, r, response)
 }
 
 // maxStatus is the largest status code in HTTP (RFC 9110, 15).

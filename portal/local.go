@@ -61,9 +61,9 @@ func (i *Ingress) tellOperator(w http.ResponseWriter, r *http.Request, path stri
 	case path == readyPath:
 		i.refuse(w, r, bus.Errorf(http.StatusServiceUnavailable, "the broker is out of reach"))
 	case path == metricsPath:
-		compressed(i.tellMetrics)(w, r)
+		compressed(http.HandlerFunc(i.tellMetrics))(w, r)
 	case path == allMetricsPath:
-		compressed(i.tellAllMetrics)(w, r)
+		compressed(http.HandlerFunc(i.tellAllMetrics))(w, r)
 	default:
 		i.turnAway(w, r, bus.Errorf(http.StatusNotFound, "no such page; the ingress itself serves %s, %s, %s and %s", healthyPath, readyPath, metricsPath, allMetricsPath))
 	}
