@@ -37,13 +37,13 @@ func (c *Conn) measureMade(x endedCall) {
 // ServeMetrics is an http.HandlerFunc that writes the connection's metrics in the text format of Prometheus, as GET
 // :888/metrics does on the bus. Durations are in seconds; requests and calls that are still under way are not counted
 // yet. [MetricsHandler] is for several connections.
-func (c *Conn) ServeMetrics(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", metrics.ContentType)
-	_, _ = io.WriteString(w, c.exposition()) // it fails when the client is gone
+func (c *Conn) ServeMetrics(w http.ResponseWriter, r *http.Request) {
+	MetricsHandler(c).ServeHTTP(w, r)
 }
 
-func (c *Conn) exposition() string {
-	text, stats := new(metrics.Text), c.Stats()
+// expose adds the connection's metrics to a text.
+func (c *Conn) expose(text *metrics.Text) {
+	stats := c.Stats()
 	instance := []metrics.Label{{Name: "host", Value: c.host}, {Name: "id", Value: c.id}}
 	with := func(labels ...metrics.Label) []metrics.Label { return append(instance[:2:2], labels...) }
 	text.Gauge("busline_info", "The instance, always 1.", 1,
@@ -59,36 +59,21 @@ func (c *Conn) exposition() string {
 	text.Counter("busline_reconnects_total", "How often the broker connection was made anew.", float64(stats.Reconnects), instance...)
 	c.events.expose(text, with)
 	c.exposeTraffic(text, with)
-	return text.String()
 }
 
-// exposeTraffic writes the metrics of calls, one metric after the other, as the format asks.
+// exposeTraffic adds the metrics of calls.
 func (c *Conn) exposeTraffic(text *metrics.Text, with func(...metrics.Label) []metrics.Label) {
+	add := func(name, what string, counts metrics.Counts, labels []metrics.Label) {
+		text.Histogram(name+"_duration_seconds", "Duration of "+what+".", counts, labels...)
+		text.Counter(name+"_refused_total", "Of "+what+", those with a status of 400 to 499.", float64(counts.Refused), labels...)
+		text.Counter(name+"_failed_total", "Of "+what+", those with a status of 500 or above.", float64(counts.Failed), labels...)
+	}
 	traffic := c.reportTraffic()
-	byName := servedByName(traffic.Served)
-	served := func(add func([]metrics.Label, metrics.Counts)) {
-		for _, each := range byName {
-			add(with(metrics.Label{Name: "endpoint", Value: each.Endpoint}, metrics.Label{Name: "caller", Value: each.Caller}), each.Counts)
-		}
+	for _, each := range servedByName(traffic.Served) {
+		add("busline_server", "requests served", each.Counts, with(metrics.Label{Name: "endpoint", Value: each.Endpoint}, metrics.Label{Name: "caller", Value: each.Caller}))
 	}
-	made := func(add func([]metrics.Label, metrics.Counts)) {
-		for _, each := range traffic.Made {
-			add(with(metrics.Label{Name: "callee", Value: each.Callee}), each.Counts)
-		}
-	}
-	for _, side := range []struct {
-		name, what string
-		each       func(func([]metrics.Label, metrics.Counts))
-	}{{"busline_server", "requests served", served}, {"busline_client", "calls made", made}} {
-		side.each(func(labels []metrics.Label, counts metrics.Counts) {
-			text.Histogram(side.name+"_duration_seconds", "Duration of "+side.what+".", counts, labels...)
-		})
-		side.each(func(labels []metrics.Label, counts metrics.Counts) {
-			text.Counter(side.name+"_refused_total", "Of "+side.what+", those with a status of 400 to 499.", float64(counts.Refused), labels...)
-		})
-		side.each(func(labels []metrics.Label, counts metrics.Counts) {
-			text.Counter(side.name+"_failed_total", "Of "+side.what+", those with a status of 500 or above.", float64(counts.Failed), labels...)
-		})
+	for _, each := range traffic.Made {
+		add("busline_client", "calls made", each.Counts, with(metrics.Label{Name: "callee", Value: each.Callee}))
 	}
 }
 
@@ -129,15 +114,12 @@ func MetricsHandler(conns ...*Conn) http.Handler {
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		var merged metrics.Merger
+		text := new(metrics.Text)
 		for _, conn := range once {
-			if err := merged.Add(conn.exposition()); err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
+			conn.expose(text)
 		}
 		w.Header().Set("Content-Type", metrics.ContentType)
-		_, _ = io.WriteString(w, merged.String()) // it fails when the client is gone
+		_, _ = io.WriteString(w, text.String()) // it fails when the client is gone
 	})
 }
 

@@ -59,8 +59,8 @@ type scrape struct {
 	answers []scraped  // of the instances that were found
 	size    int        // of all answers, in bytes
 
-	merger  metrics.Merger
-	merged  int
+	merged  exposition
+	count   int            // of instances in merged
 	leftOut map[string]int // by reason
 	cuts    []cut
 }
@@ -102,7 +102,7 @@ func (i *Ingress) scrapeAll(ctx context.Context, _ time.Time) (string, error) {
 	}
 	asking.Wait()
 	s.merge(found)
-	return s.tell(i.labels())
+	return s.tell(i.labels()), nil
 }
 
 // find returns the instances on the plane: the ingress itself, then those that are known longest. The first one counts when
@@ -202,24 +202,26 @@ func longestFor(answers []scraped, limit int) int {
 // merge merges the answers of instances, none of which can speak for another.
 func (s *scrape) merge(found []peer) {
 	var from []peer
-	var expositions []*metrics.Merger
+	var expositions []exposition
 	for at, of := range found {
 		answer := s.answers[at]
 		s.answers[at] = scraped{} // takes no memory any more
-		exposition := new(metrics.Merger)
-		if answer.reason == "" && exposition.Add(answer.text, instanceLabels(of)...) != nil {
+		if answer.reason == "" {
+			read, err := readExposition(answer.text, of)
+			if err == nil {
+				s.noteCut(of, reasonTooMuch, answer.cut)
+				from, expositions = append(from, of), append(expositions, read)
+				continue
+			}
 			answer.reason = reasonBroken
 			s.noteCut(of, reasonBroken, len(answer.text))
 		}
-		if answer.reason != "" {
-			s.leftOut[answer.reason]++
-			continue
-		}
-		s.noteCut(of, reasonTooMuch, answer.cut)
-		from, expositions = append(from, of), append(expositions, exposition)
+		s.leftOut[answer.reason]++
 	}
-	s.merged = len(from)
-	for at, bytes := range s.merger.AddAll(expositions) {
+	s.count = len(from)
+	merged, cut := mergeExpositions(expositions)
+	s.merged = merged
+	for at, bytes := range cut {
 		s.noteCut(from[at], reasonConflict, bytes)
 	}
 }
@@ -230,21 +232,18 @@ func (s *scrape) noteCut(of peer, reason string, bytes int) {
 	}
 }
 
-// tell appends metrics about the scrape itself.
-func (s *scrape) tell(labels []metrics.Label) (string, error) {
+// tell returns all metrics, and those of the scrape itself behind them.
+func (s *scrape) tell(labels []metrics.Label) string {
 	text := new(metrics.Text)
-	text.Gauge(metrics.ScrapePrefix+"instances", "Instances whose metrics are here.", float64(s.merged), labels...)
+	text.Gauge(scrapePrefix+"instances", "Instances whose metrics are here.", float64(s.count), labels...)
 	for _, reason := range []string{reasonBroken, reasonFailed, reasonSilent, reasonTooMuch} {
-		text.Gauge(metrics.ScrapePrefix+"left_out", "Instances whose metrics are not here, by reason.", float64(s.leftOut[reason]),
+		text.Gauge(scrapePrefix+"left_out", "Instances whose metrics are not here, by reason.", float64(s.leftOut[reason]),
 			append(slices.Clip(labels), metrics.Label{Name: "reason", Value: reason})...)
 	}
 	for _, cut := range s.cuts {
-		text.Gauge(metrics.ScrapePrefix+"cut_bytes", "Bytes of an instance's metrics that are not here, by reason.", float64(cut.bytes),
+		text.Gauge(scrapePrefix+"cut_bytes", "Bytes of an instance's metrics that are not here, by reason.", float64(cut.bytes),
 			append(slices.Clip(labels), metrics.Label{Name: "of_host", Value: cut.of.host}, metrics.Label{Name: "of_id", Value: cut.of.id},
 				metrics.Label{Name: "reason", Value: cut.reason})...)
 	}
-	if err := s.merger.Add(text.String()); err != nil {
-		return "", err
-	}
-	return s.merger.String(), nil
+	return s.merged.String() + text.String()
 }

@@ -7,11 +7,20 @@ import (
 	"strings"
 	"testing"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
 	"github.com/busline/busline/bus/broker"
 	"github.com/busline/busline/bus/bustest"
 	"github.com/busline/busline/bus/metrics"
 	"github.com/busline/busline/portal"
 )
+
+func parseExposition(text string) (map[string]*dto.MetricFamily, error) {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	return parser.TextToMetricFamilies(strings.NewReader(text))
+}
 
 // checkExposition fails the test unless Prometheus can parse the text.
 func checkExposition(t *testing.T, got answer) {
@@ -19,7 +28,7 @@ func checkExposition(t *testing.T, got answer) {
 	if got.StatusCode != http.StatusOK || got.Header.Get("Content-Type") != metrics.ContentType || got.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %v", got.StatusCode, got.Header)
 	}
-	if err := new(metrics.Merger).Add(got.text); err != nil {
+	if _, err := parseExposition(got.text); err != nil {
 		t.Errorf("%v in\n%s", err, got.text)
 	}
 }
@@ -136,14 +145,14 @@ func TestMetricsOfAll_Conflict(t *testing.T) {
 			"# TYPE jobs histogram\njobs_count"+own+"1\n# TYPE fine counter\nfine"+own+"1\n")
 		for _, host := range []string{"b.example", "c.example"} {
 			newStranger(t, b, host).tells("/metrics", fmt.Sprintf("# TYPE jobs_count counter\njobs_count{host=%q,id=\"s1aaaaaaaa\"} 1\n"+
-				"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_sum{host=%[1]q,id=\"s1aaaaaaaa\"} 1\n", host))
+				"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_count{host=%[1]q,id=\"s1aaaaaaaa\"} 1\n", host))
 		}
 		got := scrapeAll(t, b)
 		for _, want := range []string{
 			"# HELP busline_connected Whether the broker can be reached.\n# TYPE busline_connected gauge\nbusline_connected{host=\"ingress\",",
-			"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_sum{host=\"b.example\",",
+			"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_bucket{host=\"b.example\",id=\"s1aaaaaaaa\",le=\"+Inf\"} 1\n",
 			"# TYPE jobs_count counter\njobs_count{host=\"b.example\",id=\"s1aaaaaaaa\"} 1\njobs_count{host=\"c.example\",id=\"s1aaaaaaaa\"} 1\n",
-			"# TYPE fine counter\nfine" + own, `of_host="a.example",of_id="s1aaaaaaaa",reason="conflict"} 304` + "\n", `"} 4` + "\n", `reason="broken"} 0`,
+			"# TYPE fine counter\nfine" + own, `of_host="a.example",of_id="s1aaaaaaaa",reason="conflict"} 629` + "\n", `"} 4` + "\n", `reason="broken"} 0`,
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %s in\n%s", want, got)
@@ -223,7 +232,7 @@ func metricsOfAll(t *testing.T, ingress *portal.Ingress) string {
 	if w.Code != http.StatusOK {
 		t.Fatal(w.Code, w.Body)
 	}
-	if err := new(metrics.Merger).Add(w.Body.String()); err != nil {
+	if _, err := parseExposition(w.Body.String()); err != nil {
 		t.Fatal(err)
 	}
 	return w.Body.String()
