@@ -42,6 +42,7 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 		w.Header().Set("Content-Length", length) // else that of the body of a GET (RFC 9110, 8.6), which may have another
 	}
 	if worthwhile {
+		w.Header().Del(gzhttp.HeaderNoCompression) // a service's own would switch compression off
 		write = compressed(http.HandlerFunc(write))
 	}
 	write(w, r)

@@ -51,6 +51,7 @@ func TestCompression(t *testing.T) {
 		{"/?Content-Type=image/png", "gzip", "", ""},
 		{"/?Content-Type=text/event-stream", "gzip", "", ""},
 		{"/?Content-Encoding=br", "gzip", "br", ""},
+		{"/?No-Gzip-Compression=1", "gzip", "gzip", "Accept-Encoding"},
 		{"/?Cache-Control=no-transform", "gzip", "", ""},
 		{"/?Cache-Control=private,%20NO-Transform", "gzip", "", ""},
 		{"/?Cache-Control=private&Cache-Control=no-transform", "gzip", "", ""},
