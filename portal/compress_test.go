@@ -41,6 +41,10 @@ func TestCompression(t *testing.T) {
 		{"/", "deflate, br", "", "Accept-Encoding"},
 		{"/", "gzip;q=0", "", "Accept-Encoding"},
 		{"/", "gzip;q=0.4, zstd;q=0.5", "zstd", "Accept-Encoding"},
+		{"/", "gzip;q=0.5, zstd;q=0.4", "gzip", "Accept-Encoding"},
+		{"/", "*", "", "Accept-Encoding"}, // gzhttp compresses only in what is named
+		{"/", "zstd;q=0, *", "", "Accept-Encoding"},
+		{"/", "*, zstd;q=0.1, gzip;q=0", "zstd", "Accept-Encoding"},
 		{"/", "*;q=0.1, gzip ; Q=0.2", "gzip", "Accept-Encoding"},
 		{"/", "GZIP", "gzip", "Accept-Encoding"},
 		{"/", "gzip;q=much, br;q", "", "Accept-Encoding"},
