@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// floatSize is the length of the longest number.
+const floatSize = len("-2.2250738585072014e-308")
+
 // Copier has the same effect on values of two struct types as [Marshal] followed by [Unmarshal], without the text in
 // between. It exists for types that contain no references: booleans, numbers and strings, and structs of these, all
 // plain as a [Plan] defines it. The copy shares nothing with the original.

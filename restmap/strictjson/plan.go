@@ -89,8 +89,6 @@ type node struct {
 	elem     *node   // of a pointer's target, or of an element
 	fields   []field // of a struct, in order
 	folds    bool    // no two fields differ only in case
-	fixed    int     // upper limit of the bytes of a number, or of a struct without its variable fields
-	variable []int   // indexes of fields without an upper limit
 }
 
 // field is one field of a struct.
@@ -126,19 +124,10 @@ func (c compiler) node(t reflect.Type) *node {
 	return &made
 }
 
-// The texts of bounded length: digits, sign, exponent.
-const (
-	boolSize  = len("false")
-	intSize   = len("-9223372036854775808")
-	floatSize = len("-2.2250738585072014e-308")
-	timeSize  = len(`"2006-01-02T15:04:05.999999999+07:00"`)
-	nullSize  = len("null")
-)
-
 func (c compiler) make(t reflect.Type) node {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
-		return node{kind: plainTime, writable: true, fixed: timeSize}
+		return node{kind: plainTime, writable: true}
 	case t == reflect.TypeFor[stdjson.Number]():
 		return node{} // a number, although its kind is string
 	case t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && hasMethods(t):
@@ -146,13 +135,13 @@ func (c compiler) make(t reflect.Type) node {
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return node{kind: plainBool, writable: true, fixed: boolSize}
+		return node{kind: plainBool, writable: true}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return node{kind: plainInt, writable: true, bits: t.Bits(), fixed: intSize}
+		return node{kind: plainInt, writable: true, bits: t.Bits()}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return node{kind: plainUint, writable: true, bits: t.Bits(), fixed: intSize}
+		return node{kind: plainUint, writable: true, bits: t.Bits()}
 	case reflect.Float32, reflect.Float64:
-		return node{kind: plainFloat, writable: true, bits: t.Bits(), fixed: floatSize}
+		return node{kind: plainFloat, writable: true, bits: t.Bits()}
 	case reflect.String:
 		return node{kind: plainString, writable: true}
 	case reflect.Pointer:
@@ -200,16 +189,11 @@ func (c compiler) structure(t reflect.Type) node {
 	if !plain {
 		return node{}
 	}
-	n := node{kind: plainStruct, writable: true, fields: fields, folds: true, fixed: len("{}")}
+	n := node{kind: plainStruct, writable: true, fields: fields, folds: true}
 	for place := range fields {
 		f := &fields[place]
 		n.writable = n.writable && f.writable
 		n.folds = n.folds && n.fold(f.name) == place
-		n.fixed += len(f.quoted) + f.fixed + len(",")
-		if f.fixed == 0 || len(f.variable) > 0 {
-			n.variable = append(n.variable, place)
-			n.fixed -= f.fixed // already included
-		}
 	}
 	return n
 }

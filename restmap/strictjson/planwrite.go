@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding/base64"
 	"math"
 	"math/bits"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -25,14 +27,27 @@ func (p *Plan) Marshal(v reflect.Value) ([]byte, error) {
 	return json.Marshal(v.Interface(), p.write)
 }
 
+// maxKept is the largest buffer that is kept for the next value.
+const maxKept = 256 << 10
+
+// buffers are the memory in which values are written, as their length is not known before.
+var buffers = sync.Pool{New: func() any { return new([]byte) }} //nolint:gochecknoglobals // a pool
+
 // marshalPlain writes a value; it returns false if the value is not plain.
-func (p *Plan) marshalPlain(v reflect.Value) ([]byte, bool) {
+func (p *Plan) marshalPlain(v reflect.Value) (data []byte, plain bool) {
 	if !p.root.writable {
 		return nil, false
 	}
-	w := writer{data: make([]byte, 0, p.root.size(v))}
-	plain := w.value(p.root, v)
-	return w.data, plain
+	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in it
+	w := writer{data: (*buffer)[:0]}
+	if plain = w.value(p.root, v); plain {
+		data = bytes.Clone(w.data)
+	}
+	if cap(w.data) <= maxKept {
+		*buffer = w.data
+		buffers.Put(buffer)
+	}
+	return data, plain
 }
 
 // writer writes JSON by a plan. Each method appends one thing, and returns false if it is not plain.
@@ -118,14 +133,10 @@ func (w *writer) time(v reflect.Value) bool {
 
 // list writes a slice.
 func (w *writer) list(n *node, v reflect.Value) bool {
-	start := len(w.data)
 	w.string("[")
 	for i := range v.Len() {
 		if i > 0 {
 			w.string(",")
-		}
-		if i >= fewElements && i&(i-1) == 0 {
-			w.reserve(start, i, v.Len())
 		}
 		if !w.value(n.elem, v.Index(i)) {
 			return false
@@ -133,15 +144,6 @@ func (w *writer) list(n *node, v reflect.Value) bool {
 	}
 	w.string("]")
 	return true
-}
-
-// reserve reserves room for the rest of a list, estimated from the elements written so far: at most as much as those
-// take, and at most maxGuess.
-func (w *writer) reserve(start, written, all int) {
-	size := len(w.data) - start
-	if room := cap(w.data) - len(w.data); room < size {
-		w.data = slices.Grow(w.data, min(size/written*(all-written)*9/8, max(size, maxGuess)))
-	}
 }
 
 // object writes a struct.
@@ -332,48 +334,4 @@ func eightBytes(text string) uint64 {
 	_ = text[7]
 	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
 		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
-}
-
-// fewElements is the number of elements that are assumed to be as large as the first. In a longer list, those already
-// written give a better estimate of the rest: these, then twice as many, and so on.
-const fewElements = 8
-
-// maxGuess is the largest number of bytes reserved at once for elements that have not been examined. They may be far
-// smaller than the first ones, which an attacker may have chosen, and estimates for nested lists multiply.
-const maxGuess = 256 << 10
-
-// sizeOfAny is a guess: the dynamic type is not known in advance.
-const sizeOfAny = 24
-
-// size returns roughly how many bytes the JSON of a value takes, to reserve room for it. The JSON may be longer.
-func (n *node) size(v reflect.Value) int {
-	switch n.kind {
-	case plainString:
-		return v.Len() + len(`""`)
-	case plainBytes:
-		return base64.StdEncoding.EncodedLen(v.Len()) + len(`""`)
-	case plainPointer:
-		if v.IsNil() {
-			return nullSize
-		}
-		return n.elem.size(v.Elem())
-	case plainList:
-		if v.Len() == 0 {
-			return len("[]")
-		}
-		first := n.elem.size(v.Index(0)) + len(",")
-		return len("[]") + first + min(first*(min(v.Len(), fewElements)-1), maxGuess)
-	case plainStruct:
-		size := n.fixed
-		for _, place := range n.variable {
-			size += n.fields[place].size(v.Field(n.fields[place].index))
-		}
-		return size
-	case plainAny:
-		return sizeOfAny
-	case plainMap:
-		return len("{}") + v.Len()*2*sizeOfAny
-	default:
-		return n.fixed
-	}
 }
