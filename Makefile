@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check format build tidy lint generate generated words test race browser bench compare fuzz faults
+.PHONY: help check format build tidy lint generate generated words test race jsonv2 browser bench compare fuzz faults
 
 # What a developer has set for other work, such as BUS_NATS_URL, is nothing to the tests.
 $(foreach name,$(filter BUS_%,$(.VARIABLES)),$(eval unexport $(name)))
@@ -20,6 +20,9 @@ FUZZTIME ?= 25000x
 LINTER_VERSION := v2.15.0
 CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/busline
 LINTER ?= $(CACHE)/golangci-lint-$(LINTER_VERSION)-$(shell go env GOVERSION)/golangci-lint
+
+# The Go that the race detector runs with, so that the tests run on two versions.
+NEXTGO ?= go1.27.4
 
 # The main module, and those that keep their dependencies to themselves.
 MODULES = $(sort $(dir $(shell find . -name go.mod -not -path '*/testdata/*')))
@@ -65,8 +68,11 @@ test: ## all tests; the first line is the main module's
 	go test ./...
 	@for module in $(filter-out ./,$(MODULES)); do (cd "$$module" && echo "$$module" && go test ./...); done
 
-race: ## all tests under the race detector
-	@for module in $(MODULES); do (cd "$$module" && echo "$$module" && go test -race ./...); done
+race: ## all tests under the race detector, and with the next Go
+	@for module in $(MODULES); do (cd "$$module" && echo "$$module" && GOTOOLCHAIN=$(NEXTGO) go test -race ./...); done
+
+jsonv2: ## the tests that depend on the JSON library, with the experimental one of this Go
+	GOEXPERIMENT=jsonv2 go test ./restmap/strictjson ./bus/claims ./reflectapi
 
 browser: ## the portal's page in a real Chromium
 	go run -C portal/browsertest .

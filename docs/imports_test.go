@@ -24,8 +24,9 @@ const importTable = `
 	bus/wire:
 	bus/subject:
 	bus/internal/batch:
-	bus/claims:
 	bus/metrics:
+	restmap/strictjson:
+	bus/claims: restmap/strictjson
 	bus/claims/claimstest: bus/claims
 	bus/internal/testcaller: bus/claims
 	bus/internal/testbroker:
@@ -36,9 +37,8 @@ const importTable = `
 	bus/internal/callctx: bus/wire bus/claims bus/internal/status bus/internal/worker
 	bus/internal/natsconn: bus/wire bus/internal/batch bus/internal/logqueue bus/internal/status bus/internal/testbroker bus/internal/worker
 	bus/internal/natsmicro: bus/wire bus/metrics bus/internal/status bus/internal/worker bus/internal/natsconn
-	restmap/strictjson:
 	bus/internal/client: bus/wire bus/subject bus/internal/callctx bus/internal/fragment bus/internal/natsconn bus/internal/status bus/internal/worker restmap/strictjson
-	reflectapi:
+	reflectapi:         restmap/strictjson
 	restmap:            reflectapi restmap/strictjson
 	bus/internal/server: bus/wire bus/subject bus/internal/callctx bus/internal/fragment bus/internal/natsconn bus/internal/status bus/internal/worker restmap
 	bus/internal/durable: bus/wire bus/subject bus/internal/callctx bus/internal/natsconn bus/internal/server bus/internal/status bus/internal/worker

@@ -133,7 +133,8 @@ func (c slowClient) run(t *testing.T, listener *pipes) {
 	if got := summary(received); !strings.HasPrefix(got, c.answer) || c.answer == "" && !c.deaf && got != "" {
 		t.Errorf("a client that %s: got %q", c.name, got)
 	}
-	if lasted := time.Since(begun); lasted != c.cutOff {
+	// from Go 1.27 on, net/http leaves a client half a second to read the answer
+	if lasted := time.Since(begun); lasted != c.cutOff && lasted != c.cutOff+500*time.Millisecond {
 		t.Errorf("a client that %s: cut off after %s, want %s", c.name, lasted, c.cutOff)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/busline/busline/restmap/strictjson"
 )
 
 // jsonField is one member of the JSON object that represents a struct.
@@ -70,7 +72,7 @@ func readField(outer jsonField, i int) (field jsonField, promotes bool) {
 		omitted:  has("omitempty") || has("omitzero"),
 		readOnly: slices.Contains(tagParts(f.Tag.Get("jsonschema")), "readOnly=true"),
 	}
-	if (f.Anonymous && tag == "") || has("embed") {
+	if (f.Anonymous && tag == "") || has(strictjson.EmbedOption) {
 		if f.Type.Kind() == reflect.Pointer {
 			field.Type = f.Type.Elem()
 		}

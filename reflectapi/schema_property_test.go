@@ -44,13 +44,6 @@ type (
 		Base  `json:"base"`
 		inner // not exported, and promotes nothing
 	}
-	Spread struct {
-		Base Base `json:",embed"` //nolint:revive // an option of the codec's
-		Last string
-	}
-	Inlined struct {
-		Base Base `json:"kept,inline"` //nolint:revive // an option of jsonschema, none of the codec's
-	}
 	TagWins struct {
 		Base
 		Label
@@ -92,7 +85,7 @@ var leaves = []reflect.Type{
 	reflect.TypeFor[Color](), reflect.TypeFor[Hash](), reflect.TypeFor[Tags](), reflect.TypeFor[Point](), reflect.TypeFor[Tree](), reflect.TypeFor[greeting.Point](),
 	reflect.TypeFor[Page[Point]](), reflect.TypeFor[Page[*greeting.Point]](), reflect.TypeFor[Pair[int8, []Color]](),
 	reflect.TypeFor[Base](), reflect.TypeFor[Shadows](), reflect.TypeFor[Deeper](), reflect.TypeFor[Twice](), reflect.TypeFor[ByName](),
-	reflect.TypeFor[Spread](), reflect.TypeFor[Inlined](), reflect.TypeFor[Tagless](), reflect.TypeFor[TagWins](), reflect.TypeFor[json.Number](), reflect.TypeFor[Numbers](), reflect.TypeFor[struct{}](),
+	reflect.TypeFor[Tagless](), reflect.TypeFor[TagWins](), reflect.TypeFor[json.Number](), reflect.TypeFor[Numbers](), reflect.TypeFor[struct{}](),
 }
 
 var keys = []reflect.Type{

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/busline/busline/restmap/strictjson"
 )
 
 // unreadTags warns of tags that look like others that are read, and are not: they are easily written, change nothing and
@@ -38,7 +40,7 @@ func unreadIn(t reflect.Type, checked bool) (warnings []string) {
 			continue
 		}
 		for _, option := range unknownOptions(f) {
-			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option %q is ignored: use one of omitempty, omitzero, string, embed, or remove it", t, f.Name, option))
+			warnings = append(warnings, fmt.Sprintf("field %v.%s: the json option %q is ignored: use one of omitempty, omitzero, string, %s, or remove it", t, f.Name, option, strictjson.EmbedOption))
 		}
 		keys := tagKeys(f.Tag)
 		for _, key := range keys {
@@ -63,7 +65,7 @@ func unknownOptions(f reflect.StructField) (unknown []string) {
 	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	for option := range strings.SplitSeq(options, ",") {
 		switch {
-		case option == "", strings.HasPrefix(option, "case:"), slices.Contains([]string{"omitempty", "omitzero", "string", "embed"}, option):
+		case option == "", strings.HasPrefix(option, "case:"), slices.Contains([]string{"omitempty", "omitzero", "string", strictjson.EmbedOption}, option):
 		case option == "inline" && f.Anonymous: // says what is so in any case
 		default:
 			unknown = append(unknown, option)

@@ -1,3 +1,5 @@
+//go:build !goexperiment.jsonv2 || go1.27
+
 package reflectapi_test
 
 import (

@@ -89,12 +89,17 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// TestEncodeAllocations holds how often plain results allocate: once, for the body.
+// TestEncodeAllocations holds how often plain results allocate: once, for the body. It takes the least of many times: the
+// race detector takes something out of pools at random.
 func TestEncodeAllocations(t *testing.T) {
 	e := endpointOf(t, Outputs{}, "Sum", restmap.Options{})
 	out := results(e, 11, []string{"a"})
-	if got := testing.AllocsPerRun(100, func() { _, _ = e.Encode(out) }); got != 1 {
-		t.Errorf("Encode allocates %v times", got)
+	least := math.Inf(1)
+	for range 100 {
+		least = min(least, testing.AllocsPerRun(1, func() { _, _ = e.Encode(out) }))
+	}
+	if least != 1 {
+		t.Errorf("Encode allocates %v times, want 1", least)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/busline/busline/restmap/strictjson"
 )
 
 // Claims is what a verified token says of its bearer, by claim name: JSON values as encoding/json would put them into a
@@ -57,7 +59,7 @@ func parse(payload []byte) (Claims, error) {
 	var claims Claims
 	numbers := json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, value *any) error {
 		if decoder.PeekKind() != '0' {
-			return errors.ErrUnsupported
+			return strictjson.ErrSkip
 		}
 		text, err := decoder.ReadValue()
 		if err != nil {

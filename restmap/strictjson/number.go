@@ -2,7 +2,6 @@ package strictjson
 
 import (
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -43,7 +42,7 @@ func walkNumbers(t reflect.Type, seen map[reflect.Type]bool) (number, dynamic bo
 // marshalNumber writes the digits as they are, in quotes if a tag says so; the zero value "" becomes 0.
 func marshalNumber(encoder *jsontext.Encoder, number stdjson.Number) error {
 	if isName(encoder.StackIndex(encoder.StackDepth())) {
-		return errors.ErrUnsupported // a name is a string in any case
+		return ErrSkip // a name is a string in any case
 	}
 	if number == "" {
 		number = "0"
@@ -60,7 +59,7 @@ func marshalNumber(encoder *jsontext.Encoder, number stdjson.Number) error {
 // unmarshalNumber parses a number and keeps its digits.
 func unmarshalNumber(decoder *jsontext.Decoder, into *stdjson.Number) error {
 	if isName(decoder.StackIndex(decoder.StackDepth())) {
-		return errors.ErrUnsupported
+		return ErrSkip
 	}
 	expected := jsontext.KindNumber
 	if isQuoted(decoder.Options()) {
@@ -143,7 +142,7 @@ func mayReadAny(t reflect.Type, seen map[reflect.Type]bool) bool {
 // digits. All other numbers become a float64, as usual.
 func unmarshalAny(decoder *jsontext.Decoder, into *any) error {
 	if decoder.PeekKind() != '0' {
-		return errors.ErrUnsupported // the library decodes it, and calls this for the values inside
+		return ErrSkip // the library decodes it, and calls this for the values inside
 	}
 	text, err := decoder.ReadValue()
 	if err != nil {

@@ -391,7 +391,6 @@ func TestUnmarshalAnyCase(t *testing.T) {
 		{new(tagged), `{"SUM":11,"UserID":"a"}`, `&{11 a}`},
 		{new(tagged), `{"user_id":"a","ſum":1}`, `&{1 }`},
 		{new(both), `{"SUM":1,"Sum":2}`, `&{2 1}`},
-		{new(both), `{"sum":1}`, `/sum has a key of the wrong type: it expects an object`},
 		{new(point), `{"x":1,"y":2}`, `&{1 2}`},
 	}
 	for _, test := range tests {

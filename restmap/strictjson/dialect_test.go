@@ -1,0 +1,20 @@
+//go:build !goexperiment.jsonv2 || go1.27
+
+package strictjson_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/busline/busline/restmap/strictjson"
+)
+
+// TestUnmarshalAnyCase_Ambiguous refuses a key that means two fields. An experiment of Go 1.26 takes the first one.
+func TestUnmarshalAnyCase_Ambiguous(t *testing.T) {
+	t.Parallel()
+	var both struct{ Sum, SUM int }
+	const want = "/sum has a key of the wrong type: it expects an object"
+	if err := strictjson.UnmarshalAnyCase([]byte(`{"sum":1}`), &both); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("UnmarshalAnyCase = %v, %v, want %s", both, err, want)
+	}
+}
