@@ -1,18 +1,21 @@
 package msgsvc
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/busline/busline/bus"
 )
 
 // source gives the endpoints their names and descriptions in every kind of build.
 //
-//go:embed service.go home.go cachepages.go replica.go
+//go:embed service.go endpoints.go
 var source embed.FS
 
 // Service shows how calls find their way among the instances of a host, and keeps a cache that they share.
@@ -72,4 +75,113 @@ func writeText(w http.ResponseWriter, format string, arguments ...any) error {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	_, err := fmt.Fprintf(w, format, arguments...)
 	return err
+}
+
+// Option adjusts what [New] serves.
+type Option func(*config)
+
+// WithCacheSize sets how many bytes of entries this replica keeps; each counts its key, its value and 256 bytes of
+// book-keeping. Beyond it the entry used least recently goes. Default: 32 MiB.
+//
+// With [WithJetStream] it is the size of the bucket, in which the oldest entry goes.
+func WithCacheSize(bytes int) Option {
+	return func(c *config) { c.cacheSize = bytes }
+}
+
+// WithCacheAge sets for how long an entry can be found after it was stored. Default: 1 h.
+func WithCacheAge(age time.Duration) Option {
+	return func(c *config) { c.cacheAge = age }
+}
+
+// WithJetStream keeps the cache in a JetStream key-value bucket, one for each plane and host, instead of the memory
+// of the replicas. The broker needs JetStream. All replicas have to agree on this option. Where the broker stores the
+// bucket, and on how many of its servers, can be changed with the tools of NATS. Default: in memory.
+func WithJetStream() Option {
+	return func(c *config) { c.jetStream = true }
+}
+
+// config is what the options add up to.
+type config struct {
+	cacheSize int
+	cacheAge  time.Duration
+	jetStream bool
+	now       func() time.Time
+}
+
+const (
+	defaultCacheSize = 32 << 20
+	defaultCacheAge  = time.Hour
+)
+
+// newConfig applies the options to the defaults and reports every fault.
+func newConfig(options []Option) (config, error) {
+	c := config{cacheSize: defaultCacheSize, cacheAge: defaultCacheAge, now: time.Now}
+	var faults []error
+	for i, option := range options {
+		if option == nil {
+			faults = append(faults, fmt.Errorf("option %d is nil: leave it out", i+1))
+			continue
+		}
+		option(&c)
+	}
+	if c.cacheSize < entrySize(1, 0) {
+		faults = append(faults, fmt.Errorf("WithCacheSize: %d bytes hold nothing; leave it out for %d", c.cacheSize, defaultCacheSize))
+	}
+	if c.cacheAge <= 0 {
+		faults = append(faults, fmt.Errorf("WithCacheAge: nothing is found within %s; leave it out for %s", c.cacheAge, defaultCacheAge))
+	}
+	return c, errors.Join(faults...)
+}
+
+func (c config) openCache(ctx context.Context, conn *bus.Conn) (cache, error) {
+	if c.jetStream {
+		return openBucketCache(ctx, conn, c)
+	}
+	return openSharedCache(ctx, conn, c)
+}
+
+// entry is a value under its key. It is not changed after it was made, and travels among replicas as it is.
+type entry struct {
+	Key   []byte `json:"key"`
+	Value []byte `json:"value"`
+	Stamp stamp  `json:"stamp"`
+}
+
+func (e entry) size() int { return entrySize(len(e.Key), len(e.Value)) }
+
+// handed is an entry on its way to another replica. The clocks of two machines may disagree: it tells how long ago, not when.
+type handed struct {
+	entry
+
+	Age  time.Duration `json:"age"`  // since it was stored
+	Idle time.Duration `json:"idle"` // since it was used
+}
+
+// stamp orders the stores of one key: the later one counts, and of two at the same time that of the replica with
+// the greater ID. The zero stamp is before all others.
+type stamp struct {
+	Time int64  `json:"time"` // nanoseconds since 1970
+	By   string `json:"by"`   // the ID of the replica: "k3v9x2m4qz"
+}
+
+func (s stamp) after(other stamp) bool {
+	return cmp.Or(cmp.Compare(s.Time, other.Time), cmp.Compare(s.By, other.By)) > 0
+}
+
+// clock makes the stamps of one replica.
+type clock struct {
+	id  string
+	now func() time.Time
+
+	mu   sync.Mutex // protects last
+	last int64
+}
+
+// next returns a stamp that is after the given one and after all that were made before, even where the clocks of
+// two machines disagree.
+func (c *clock) next(seen stamp) stamp {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = max(c.now().UnixNano(), c.last+1, seen.Time+1)
+	return stamp{Time: c.last, By: c.id}
 }

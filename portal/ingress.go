@@ -6,12 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
+	"net/textproto"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/bus/claims"
+	"github.com/busline/busline/bus/subject"
 )
 
 // Ingress lets outside HTTP onto the bus: it maps /<host>[:<port>]/<path> to https://<host>:<port>/<path>, where an
@@ -174,3 +180,188 @@ func (i *Ingress) relay(w http.ResponseWriter, r *http.Request, response *http.R
 
 // maxStatus is the largest status code in HTTP (RFC 9110, 15).
 const maxStatus = 599
+
+// actor returns the bearer token of a request, or "" if it has none. A malformed or invalid token is always an error,
+// never treated as absent. An Authorization header of another scheme is no identity, and is passed on like any other
+// header.
+func (i *Ingress) actor(r *http.Request) (token string, err error) {
+	given := r.Header.Values("Authorization")
+	if len(given) > 1 {
+		return "", bus.Errorf(http.StatusBadRequest, "there are %d Authorization headers; send one", len(given))
+	}
+	token, present, err := claims.Bearer(r.Header.Get("Authorization"))
+	if err != nil {
+		return "", bus.Errorf(bus.StatusOf(err), "%w", err)
+	}
+	if !present {
+		return "", nil
+	}
+	_, err = i.conn.VerifyToken(r.Context(), token)
+	return token, err
+}
+
+const (
+	hostAll    = subject.HostAll
+	hostPortal = "portal" // serves the page
+)
+
+// addressOf turns the path /calculator.example:443/add into the address https://calculator.example:443/add, if the port
+// is public. The path is taken literally: nothing is decoded, cleaned or redirected, so that the path checked here is
+// the path that is called.
+func addressOf(path string, open []int) (*url.URL, error) {
+	service, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	host, digits, hasPort := strings.Cut(service, ":")
+	host = subject.LowerHost(host)
+	if subject.CheckCalledHost(host) != nil {
+		return nil, bus.Errorf(http.StatusNotFound, "%.80q is not a hostname; a path is /<host>[:<port>]/<path>", service)
+	}
+	if host == hostAll {
+		return nil, bus.Errorf(http.StatusNotFound, "the host %s is not open to the outside", hostAll)
+	}
+	if !hasPort {
+		digits = "443"
+	}
+	if !slices.ContainsFunc(open, func(port int) bool { return digits == strconv.Itoa(port) }) {
+		return nil, bus.Errorf(http.StatusNotFound, "port %.10q is not open to the outside", digits)
+	}
+	decoded, err := url.PathUnescape(rest)
+	if err != nil {
+		return nil, bus.Errorf(http.StatusBadRequest, "the path has a percent sign without two hex digits")
+	}
+	return &url.URL{Scheme: "https", Host: host + ":" + digits, Path: "/" + decoded, RawPath: "/" + encodeStray(rest)}, nil
+}
+
+// sentPath returns the path of a URL as the client sent it, with the bytes encoded that it should have encoded, such as | and é.
+// Because of one of these EscapedPath would decode the whole path and encode it anew: a %2F would become a slash, and so another
+// path, or another host.
+func sentPath(of *url.URL) string {
+	sent := &url.URL{Path: of.Path, RawPath: encodeStray(of.RawPath)}
+	return sent.EscapedPath()
+}
+
+// encodeStray encodes what cannot be in a path (RFC 3986, 3.3). What is encoded already stays.
+func encodeStray(path string) string {
+	if strings.IndexFunc(path, isStray) < 0 {
+		return path
+	}
+	var encoded strings.Builder
+	for i := range len(path) {
+		if c := path[i]; isStray(rune(c)) {
+			fmt.Fprintf(&encoded, "%%%02X", c)
+		} else {
+			encoded.WriteByte(c)
+		}
+	}
+	return encoded.String()
+}
+
+// isStray is true for all but visible ASCII, and for what is visible and has no place in a path.
+func isStray(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"#<>?\\^`{|}", c) }
+
+// inward returns the headers of a client's request that are passed on to the bus. Hop-by-hop headers (RFC 9110, 7.6.1)
+// are dropped, and so is every name reserved for the bus, so that no client can speak for a service.
+func inward(from http.Header) http.Header {
+	to := make(http.Header, len(from))
+	named := namedInConnection(from)
+	for name, values := range from {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if !named[canonical] && !connectionOnly(canonical) && !ofTheBus(name) && canonical != "Expect" {
+			to[canonical] = append(to[canonical], values...)
+		}
+	}
+	return to
+}
+
+// outward adds the headers of a service's response that are passed on to the client. The ingress itself decides on
+// cross-origin access and what holds for its whole origin, and the length is set when the body is written. Nobody guesses
+// the media type, neither browsers nor net/http.
+func outward(to, from http.Header) {
+	for name, values := range from {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		switch {
+		case connectionOnly(canonical), ofTheBus(name), ofTheOrigin(canonical), ofTheProxy(name), canonical == "Content-Length":
+		case strings.HasPrefix(canonical, "Access-Control-"), strings.HasPrefix(name, http.TrailerPrefix):
+		default:
+			to[canonical] = append(to[canonical], values...)
+		}
+	}
+	to.Set("X-Content-Type-Options", "nosniff")
+	if _, typed := to["Content-Type"]; !typed {
+		to["Content-Type"] = nil
+	}
+}
+
+// ofTheOrigin says whether browsers apply a header to everything on the origin of a response, not only to the response:
+// one service would decide for all others. The name is canonical.
+func ofTheOrigin(name string) bool {
+	switch name {
+	case "Alt-Svc", "Clear-Site-Data", "Nel", "Report-To", "Service-Worker-Allowed", "Strict-Transport-Security":
+		return true
+	default:
+		return false
+	}
+}
+
+// ofTheProxy reports whether a proxy in front of the ingress may obey a header of a response, such as nginx does: it could
+// serve a file of its own, or what is at another address, and change its limits. An underscore counts as a hyphen, because
+// some servers treat the two alike.
+func ofTheProxy(name string) bool {
+	switch name = textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-")); name {
+	case "X-Sendfile", "X-Sendfile2", "X-Lighttpd-Send-File", "X-Lighttpd-Sendfile", "X-Litespeed-Location", "X-Reproxy-File", "X-Reproxy-Url":
+		return true
+	default:
+		return strings.HasPrefix(name, "X-Accel-")
+	}
+}
+
+// namedInConnection returns the headers that the Connection header lists as hop-by-hop.
+func namedInConnection(header http.Header) map[string]bool {
+	named := make(map[string]bool)
+	for name := range listed(header, "Connection") {
+		named[textproto.CanonicalMIMEHeaderKey(name)] = true
+	}
+	return named
+}
+
+// listed yields the members of a field that is a list, which may be in several lines (RFC 9110, 5.6.1).
+func listed(header http.Header, name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range header.Values(name) {
+			for member := range strings.SplitSeq(line, ",") {
+				if !yield(textproto.TrimString(member)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// connectionOnly says whether a header is hop-by-hop by definition. The name is canonical.
+func connectionOnly(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade":
+		return true
+	default:
+		return false
+	}
+}
+
+// ofTheBus says whether a header is reserved for the bus, or could be mistaken for such a header by a lenient parser.
+func ofTheBus(name string) bool {
+	const prefix = "bus-"
+	return len(name) >= len(prefix) && strings.EqualFold(strings.ReplaceAll(name[:len(prefix)], "_", "-"), prefix)
+}
+
+// sayWhoAnswered tells a client which instance has answered, and under what id its message is found in logs:
+//
+//	Proxy-Status: busline; next-hop="k3f9x2m7qp.calculator.example"; msg-id="4Q5CBU6RBMRM4XQVWYTLP2S7CA"
+//
+// That is the header in which a proxy says where a response comes from (RFC 9209). An entry that the service itself has
+// set there comes before this one.
+func sayWhoAnswered(to, response http.Header) {
+	host, id, message := response.Get("Bus-From-Host"), response.Get("Bus-From-Id"), response.Get("Bus-Msg-Id")
+	if host != "" && id != "" {
+		to.Add("Proxy-Status", fmt.Sprintf("busline; next-hop=%q; msg-id=%q", id+"."+host, message))
+	}
+}

@@ -2,12 +2,19 @@ package portal
 
 import (
 	"bytes"
+	_ "embed" // of away.html
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/busline/busline/bus"
 )
 
 const problemType = "application/problem+json"
@@ -101,4 +108,173 @@ func (o *object) sayWhoFailed(header http.Header) {
 		o.set("id", header.Get("Bus-From-Id"))
 		o.set("msgId", header.Get("Bus-Msg-Id"))
 	}
+}
+
+// turnAway responds with an error that keeps a request from being carried, so that no service has seen it.
+func (i *Ingress) turnAway(w http.ResponseWriter, r *http.Request, err error) {
+	if failed, ok := errors.AsType[*bus.Error](err); ok {
+		unsent := *failed // errors may be shared
+		unsent.Executed = bus.ExecutedNo
+		err = &unsent
+	}
+	i.refuse(w, r, err)
+}
+
+// refuse responds with an error of the ingress itself, or of a call that got no response.
+func (i *Ingress) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	failed := &bus.Error{Status: bus.StatusOf(err), Detail: err.Error()}
+	if known, ok := errors.AsType[*bus.Error](err); ok {
+		copied := *known // errors may be shared
+		failed = &copied
+	}
+	if failed.Host == "" {
+		failed.Host, failed.ID = i.conn.Host(), i.conn.ID()
+	}
+	failed.Path = requestPath(r)
+	if errors.Is(failed, bus.ErrNoResponder) {
+		inside := " in plane " + i.conn.Plane() // is of no use outside
+		failed.Detail = strings.TrimSuffix(failed.Detail, inside) + unstripped(r)
+	}
+	if bus.IsInternal(err) {
+		logger := i.conn.Logger()
+		logger.Error().Err(err).Str("method", r.Method).Str("path", failed.Path).Msg("request failed")
+		failed = outsideOf(failed)
+	}
+	bus.WriteError(w, r, failed)
+}
+
+// outsideOf returns the error that clients see instead of an internal one.
+func outsideOf(failed *bus.Error) *bus.Error {
+	return &bus.Error{
+		Status: failed.Status, Detail: withheld(failed.Status, failed.MsgID), Host: failed.Host, ID: failed.ID, MsgID: failed.MsgID,
+		TraceID: failed.TraceID, Path: failed.Path, Executed: failed.Executed, RetryAfter: failed.RetryAfter,
+	}
+}
+
+// unstripped returns a hint for an application that mounts the ingress under a prefix without removing it from the
+// path, so that the prefix is taken for a host; "" if that is not the case.
+func unstripped(r *http.Request) string {
+	_, mount, _ := strings.Cut(r.Pattern, "/")
+	mount, _, _ = strings.Cut(mount, "{")
+	if mount = cleanPrefix(mount); mount == "" || mountPrefix(r) != "" {
+		return ""
+	}
+	return fmt.Sprintf("; the ingress is mounted under %s: remove that from the path with http.StripPrefix(%q, ingress)", mount, mount)
+}
+
+// withheld returns the text that replaces an internal detail.
+func withheld(status int, msgID string) string {
+	what := ""
+	if status == http.StatusGatewayTimeout {
+		what = "something took too long; "
+	}
+	if msgID == "" {
+		return what + "the reason is in the log"
+	}
+	return fmt.Sprintf("%sthe reason is in the log of the service, at msgId %s", what, msgID)
+}
+
+// awayPage is what a browser gets instead of the page while the page, which is served on the bus, cannot be reached.
+//
+//go:embed away.html
+var awayPage string
+
+// missesPage says whether a browser has asked for the portal's page and the call failed because nobody serves it.
+func missesPage(r *http.Request, to *url.URL, err error) bool {
+	status := bus.StatusOf(err)
+	return to.Hostname() == hostPortal && to.Path == "/" && r.Method == http.MethodGet &&
+		(status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout) &&
+		strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// serveAway writes a page for people, who have no use for a problem in JSON. The page reloads itself after some
+// seconds.
+func serveAway(w http.ResponseWriter, status int) {
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
+	header.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, awayPage) // fails only if the client has gone
+}
+
+// object is a JSON object that keeps its members, of any kind, in order.
+type object []member
+
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+var errNoObject = errors.New("not a JSON object")
+
+// parseObject parses a JSON object. Duplicate names and trailing bytes are errors.
+func parseObject(data []byte) (object, error) {
+	if value := jsontext.Value(data); value.Kind() != '{' || !value.IsValid() {
+		return nil, errNoObject
+	}
+	decoder := jsontext.NewDecoder(bytes.NewReader(data))
+	if _, err := decoder.ReadToken(); err != nil { // the opening brace
+		return nil, err
+	}
+	var members object
+	for decoder.PeekKind() != '}' {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		read := member{name: name.String()}
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		read.value = value.Clone()
+		members = append(members, read)
+	}
+	return members, nil
+}
+
+// text returns the value of a member that is a string, otherwise "".
+func (o object) text(name string) string {
+	for _, m := range o {
+		if m.name == name && m.value.Kind() == '"' {
+			unquoted, _ := jsontext.AppendUnquote(nil, m.value) // it has been validated already
+			return string(unquoted)
+		}
+	}
+	return ""
+}
+
+// isTrue says whether the value of a member is true.
+func (o object) isTrue(name string) bool {
+	return slices.ContainsFunc(o, func(m member) bool { return m.name == name && m.value.Kind() == 't' })
+}
+
+// set sets a member to a string.
+func (o *object) set(name, text string) {
+	value := quote(text)
+	if at := slices.IndexFunc(*o, func(m member) bool { return m.name == name }); at >= 0 {
+		(*o)[at].value = value
+		return
+	}
+	*o = append(*o, member{name, value})
+}
+
+func (o object) json() []byte {
+	text := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, quote(m.name)...)
+		text = append(text, ':')
+		text = append(text, m.value...)
+	}
+	return append(text, '}')
+}
+
+// quote encodes a string; bytes that are not UTF-8 become U+FFFD.
+func quote(text string) jsontext.Value {
+	quoted, _ := jsontext.AppendQuote(nil, []byte(text)) // the error only says that some bytes were not UTF-8
+	return quoted
 }

@@ -1,12 +1,19 @@
 package portal
 
 import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"path"
 	"time"
 
 	"github.com/busline/busline/bus"
+	"github.com/busline/busline/restmap/openapi"
 )
 
 // portalConfig is the configuration of the portal: defaults, then options.
@@ -92,4 +99,134 @@ func secured(handler http.Handler) http.Handler {
 		header.Set("Referrer-Policy", "no-referrer")
 		handler.ServeHTTP(w, r)
 	})
+}
+
+// documentHandler serves the aggregated document, with what the caller may see.
+type documentHandler struct {
+	conn     *bus.Conn
+	catalogs *catalogs
+}
+
+// ServeHTTP serves the document as JSON. It must not be cached, because the bus changes.
+func (h *documentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
+	if err != nil {
+		bus.WriteError(w, r, err)
+		return
+	}
+	serveJSON(w, current.json(h.conn.BaseURL(r)))
+}
+
+// instanceList lists the running instances.
+type instanceList struct {
+	Plane string                `json:"plane"` // the first token of every subject
+	Hosts map[string][]instance `json:"hosts"`
+}
+
+// describeInstances lists the instances of the hosts of which the caller may see something, and no others.
+func (c *catalog) describeInstances(found *presence, members []openapi.Member) ([]byte, error) {
+	list := instanceList{Plane: c.conn.Plane(), Hosts: make(map[string][]instance)}
+	for _, member := range members {
+		if len(member.Document.Paths) > 0 {
+			list.Hosts[member.Host] = found.instances[member.Host]
+		}
+	}
+	return json.Marshal(list)
+}
+
+// instancesHandler serves the list of running instances that the caller may see. The page offers them as targets of a
+// call.
+type instancesHandler struct{ catalogs *catalogs }
+
+// ServeHTTP serves an [instanceList] as JSON. It is as recent as the document.
+func (h *instancesHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	current, err := h.catalogs.of(bus.ActorOf(r.Context())).read(r.Context())
+	if err != nil {
+		bus.WriteError(w, r, err)
+		return
+	}
+	serveJSON(w, current.instances)
+}
+
+// serveJSON serves JSON that must not be cached: the bus changes, and each caller sees something else.
+func serveJSON(w http.ResponseWriter, text []byte) {
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "private, no-store")
+	_, _ = w.Write(text) // the ResponseWriter of a bus handler does not fail here
+}
+
+// pageFiles holds the files of the page.
+//
+//go:embed page
+var pageFiles embed.FS
+
+// pageFile is one file of the page.
+type pageFile struct {
+	content     []byte
+	contentType string
+	tag         string // entity tag of the content, so that a browser loads it only once; weak, so that it is compressed
+}
+
+// pageHandlers returns a handler for each file of the page, by its path.
+func pageHandlers() (map[string]http.Handler, error) {
+	handlers := make(map[string]http.Handler)
+	entries, err := fs.ReadDir(pageFiles, "page")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		file, err := readPageFile(entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		if entry.Name() == "index.html" {
+			handlers["/"] = file
+		} else {
+			handlers["/"+entry.Name()] = file
+		}
+	}
+	return handlers, nil
+}
+
+func readPageFile(name string) (*pageFile, error) {
+	content, err := pageFiles.ReadFile("page/" + name)
+	if err != nil {
+		return nil, err
+	}
+	contentType, err := contentTypeOf(name)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(content)
+	return &pageFile{content, contentType, `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}, nil
+}
+
+// contentTypeOf returns the media type by file extension, without asking the operating system, whose table may differ.
+func contentTypeOf(name string) (string, error) {
+	switch extension := path.Ext(name); extension {
+	case ".html":
+		return "text/html; charset=utf-8", nil
+	case ".css":
+		return "text/css; charset=utf-8", nil
+	case ".js":
+		return "text/javascript; charset=utf-8", nil
+	case ".svg":
+		return "image/svg+xml", nil
+	default:
+		return "", fmt.Errorf("page/%s: no content type is known for %s", name, extension)
+	}
+}
+
+// ServeHTTP serves the file. A browser asks each time whether it has changed.
+func (f *pageFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Type", f.contentType)
+	header.Set("Cache-Control", "no-cache")
+	header.Set("ETag", f.tag)
+	if r.Header.Get("If-None-Match") == f.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(f.content) // the ResponseWriter of a bus handler does not fail here
 }

@@ -2,16 +2,16 @@
 //
 // It reads what the compiler left of a type, and looks for the rest in several places:
 //
-//	impl ──▶ shape        which methods fit, and as what (shape.go, travel.go)
-//	     ──▶ declared     which type really declares each one (declared.go)
-//	     ──▶ naming       names and doc comments, first hit wins (naming.go, source_*.go):
+//	impl ──▶ shape        which methods fit, and as what (method.go, encodable.go)
+//	     ──▶ declared     which type really declares each one (declaration.go)
+//	     ──▶ naming       names and doc comments, first hit wins (naming.go, sources.go, dwarf.go):
 //	                      code ▸ signature table ▸ embedded source ▸ source file ▸ DWARF
 //	                      └────── in every build, see Portable ──┘ └── in some, see CheckNames
 //	     ──▶ Method       signature, input and output struct, call plan (method.go, plan.go)
-//	types ─▶ Schemas      OpenAPI 3.0.0 schemas (schemas.go, reflector.go, convert.go)
+//	types ─▶ Schemas      OpenAPI 3.0.0 schemas (schemas.go, convert.go, limits.go)
 //
 // A signature table is the declaration of an interface, registered by a generated file
-// (register.go, table.go). The names of an interface take precedence over those of its implementation.
+// (signaturetable.go). The names of an interface take precedence over those of its implementation.
 //
 // Describe does everything that needs reflection in advance; a call only follows the plan.
 //

@@ -2,6 +2,7 @@ package restmap
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -102,3 +103,105 @@ func newRoutes(path string, methods ...string) ([]Route, error) {
 	}
 	return routes, nil
 }
+
+// Options say how [Map] serves the methods of one service. The zero value derives everything from the names of the
+// methods.
+type Options struct {
+	// Resource is the collection for methods without a noun in their names: "objects" serves Create under /objects.
+	// Default: the plural of the service's name.
+	Resource string
+	// PostOnly serves methods in RPC style under POST alone, where Methods does not say otherwise. Default: GET and POST.
+	PostOnly bool
+	// Strict refuses requests that name what the service does not read, in a query, a form or a JSON object, with 400. Default:
+	// it is ignored.
+	Strict bool
+	// Methods has options for single methods, by their Go name.
+	Methods map[string]MethodOptions
+}
+
+// MethodOptions say how one method is served.
+type MethodOptions struct {
+	// Path replaces the path: "/products/{id}". Its parameters are arguments of the method.
+	Path string
+	// HTTPMethod replaces the HTTP methods: "PUT", or "*" for any.
+	HTTPMethod string
+	// Both serves a method in RPC style and in REST style. Path and HTTPMethod then apply to the REST endpoint.
+	Both bool
+}
+
+// InputError is a request that cannot be converted to the arguments of a method, described for the caller, whose fault
+// it is. It never repeats the input.
+type InputError struct {
+	Status    int             // 400; 422 if a constraint is violated; 415 for a content type that is neither JSON nor a form
+	Detail    string          // one sentence that names all faulty arguments
+	Arguments []ArgumentError // at most 20, or for a 422 one for each violation, at most 100; empty if the request as a whole is at fault
+}
+
+// Error returns the detail.
+func (e *InputError) Error() string { return e.Detail }
+
+// StatusCode returns the HTTP status.
+func (e *InputError) StatusCode() int { return e.Status }
+
+// ArgumentError is a fault of one argument.
+type ArgumentError struct {
+	Name   string `json:"name"`   // as the caller writes it: "x", "p1.x", "tags[2]"; "" for the body as a whole
+	In     string `json:"in"`     // "query", "path" or "body"
+	Detail string `json:"detail"` // "expects an integer"
+}
+
+// insideError is a fault in a part of a JSON text.
+type insideError struct {
+	path   string // "lines[0].n"; "" is the whole
+	detail string
+}
+
+// Error returns the detail, after the place.
+func (f *insideError) Error() string { return strings.TrimPrefix(f.path+" "+f.detail, " ") }
+
+// faultOf returns the fault of an argument's text. Its name is that of the place within the argument.
+func faultOf(name, in string, err error) ArgumentError {
+	detail := err.Error()
+	if inside, ok := errors.AsType[*insideError](err); ok {
+		detail = inside.detail
+		if inside.path != "" && inside.path[0] != '[' {
+			name += "."
+		}
+		name += inside.path
+	}
+	return ArgumentError{Name: name, In: in, Detail: detail}
+}
+
+// Limits of an InputError, which bound its size.
+const (
+	maxFaults     = 20
+	maxNameLength = 100 // bytes
+)
+
+// badArguments returns the error for a request with these faults, nil if there are none.
+func badArguments(faults []ArgumentError) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	faults = faults[:min(len(faults), maxFaults)]
+	var details []string
+	for i, fault := range faults {
+		faults[i].Name = shortened(fault.Name)
+		details = append(details, faults[i].Name+" ("+fault.In+"): "+fault.Detail)
+	}
+	return &InputError{Status: 400, Detail: strings.Join(details, "; "), Arguments: faults}
+}
+
+// shortened cuts off a name that is too long to be useful.
+func shortened(name string) string {
+	if len(name) > maxNameLength {
+		return strings.ToValidUTF8(name[:maxNameLength], "") + "…"
+	}
+	return name
+}
+
+// badRequest returns the error for a request that is malformed as a whole.
+func badRequest(detail string) error { return &InputError{Status: 400, Detail: detail} }
+
+// unsupported returns the error for a body in an unsupported content type.
+func unsupported(detail string) error { return &InputError{Status: 415, Detail: detail} }

@@ -1,6 +1,7 @@
 package restmap
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -160,4 +161,143 @@ func webEndpoint(method *reflectapi.Method, options MethodOptions) ([]*Endpoint,
 		return nil, err
 	}
 	return []*Endpoint{{Name: method.Name, Style: Web, Routes: routes, Method: method}}, nil
+}
+
+// routes returns the routes of a function in one style.
+func (m *mapper) routes(method *reflectapi.Method, style Style, options MethodOptions) ([]Route, error) {
+	if style == REST {
+		return m.routesREST(method, options)
+	}
+	path, methods := "/"+Kebab(method.Name), []string{"GET", "POST"}
+	if m.options.PostOnly {
+		methods = []string{"POST"}
+	}
+	if !options.Both { // with Both they apply to the REST endpoint
+		path = cmp.Or(options.Path, path)
+		if options.HTTPMethod != "" {
+			methods = []string{options.HTTPMethod}
+		}
+	}
+	return newRoutes(path, methods...)
+}
+
+// routesREST returns the route of a REST endpoint: as the options say, otherwise by its verb and noun.
+func (m *mapper) routesREST(method *reflectapi.Method, options MethodOptions) ([]Route, error) {
+	name := parseName(method.Name)
+	httpMethod := cmp.Or(options.HTTPMethod, name.operation.method)
+	if httpMethod == "" || options.Path == "" && !name.crud {
+		return nil, errors.New("is served as REST, but its name does not start with a CRUD verb: give it a path and an HTTP method")
+	}
+	path := options.Path
+	if path == "" {
+		path = m.collections.path(name.noun)
+		if name.operation.item {
+			id, err := itemArgument(method, path)
+			if err != nil {
+				return nil, err
+			}
+			path += "/{" + id + "}"
+		}
+	}
+	return newRoutes(path, httpMethod)
+}
+
+// itemArgument returns the name of the argument that identifies an item of a collection: the first that is neither
+// magic nor in the collection's path.
+func itemArgument(method *reflectapi.Method, collection string) (string, error) {
+	for _, argument := range method.Args {
+		if argument.Name != RequestBody && !strings.Contains(collection, "{"+argument.Name+"}") {
+			return argument.Name, nil
+		}
+	}
+	return "", fmt.Errorf("needs an argument that identifies the item of %s, as in %s/{id}; or give it a path", collection, collection)
+}
+
+// checkPath returns an error for a path with a parameter that is not an argument.
+func checkPath(path Pattern, method *reflectapi.Method) error {
+	for _, segment := range path.segments {
+		if segment.Name == "" {
+			continue
+		}
+		i := indexOf(method.Args, segment.Name)
+		switch {
+		case i < 0:
+			return fmt.Errorf("path %s: the method has no argument %q", path, segment.Name)
+		case segment.Name == RequestBody:
+			return fmt.Errorf("path %s: %s is the body, it cannot be in the path", path, RequestBody)
+		case !isText(method.Args[i].Type):
+			return fmt.Errorf("path %s: argument %s is of type %v, which does not fit in a path; take a string or a number",
+				path, segment.Name, method.Args[i].Type)
+		}
+	}
+	return nil
+}
+
+// Match reports whether a path with these decoded segments matches p, and appends the values of the parameters to
+// values, in the order of [Pattern.Names]. /a//b has the segments "a", "" and "b", and / has a single empty one.
+//
+// {name} never matches an empty segment. {name+} matches one segment or more, including empty ones, and its value joins
+// them with slashes.
+func (p Pattern) Match(segments, values []string) ([]string, bool) {
+	for i, s := range p.segments {
+		switch {
+		case i >= len(segments):
+			return values, false
+		case s.Rest:
+			return append(values, strings.Join(segments[i:], "/")), true
+		case s.Name == "" && s.Literal != segments[i]:
+			return values, false
+		case s.Name != "" && segments[i] == "":
+			return values, false
+		case s.Name != "":
+			values = append(values, segments[i])
+		}
+	}
+	return values, len(p.segments) == len(segments) && len(segments) > 0
+}
+
+// Compare orders patterns by how specific they are: it is negative if p is to be tried before q. The first segment in
+// which they differ decides, a literal before {name} before {name+}. It is 0 exactly if [Pattern.Same] is true.
+func (p Pattern) Compare(q Pattern) int {
+	for i := range min(len(p.segments), len(q.segments)) {
+		a, b := p.segments[i], q.segments[i]
+		if order := cmp.Or(a.breadth()-b.breadth(), cmp.Compare(a.Literal, b.Literal)); order != 0 {
+			return order
+		}
+	}
+	return len(p.segments) - len(q.segments)
+}
+
+// breadth ranks segments by how much they match.
+func (s Segment) breadth() int {
+	switch {
+	case s.Rest:
+		return 2
+	case s.Name != "":
+		return 1
+	default:
+		return 0
+	}
+}
+
+// SameShape reports whether two patterns differ at most in the names of parameters, and in whether the last one takes the rest:
+// /a/{x} and /a/{y+}.
+func (p Pattern) SameShape(q Pattern) bool {
+	return slices.EqualFunc(p.segments, q.segments, func(s, t Segment) bool {
+		return (s.Name != "") == (t.Name != "") && s.Literal == t.Literal
+	})
+}
+
+// Same reports whether both patterns match the same paths: they differ at most in the names of their parameters.
+func (p Pattern) Same(q Pattern) bool { return p.Compare(q) == 0 }
+
+// Example returns a path that matches the pattern, for error messages: "/products/1" for /products/{id}, "/files/a/b"
+// for /files/{path+}.
+func (p Pattern) Example() string {
+	return p.path(func(s Segment) string {
+		if s.Rest {
+			return "a/b"
+		}
+		return "1"
+	})
 }

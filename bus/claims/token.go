@@ -3,6 +3,7 @@ package claims
 import (
 	"encoding/base64"
 	"strings"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 )
@@ -56,4 +57,115 @@ func checkSignature(signed *jose.JSONWebSignature, keys []*jose.JSONWebKey) ([]b
 // isBase64URL reports whether c is one of the 64 letters of base64url.
 func isBase64URL(c rune) bool {
 	return isLetterOrDigit(c) || c == '-' || c == '_'
+}
+
+// Bearer returns the token in the value of an Authorization header. Without one, or with another scheme than Bearer,
+// present is false: that is no identity, but no error either. A Bearer that is not followed by exactly one token is an
+// [*Error]. The scheme may be in any case. Whether the token is valid is for [Verifier.Verify] to say.
+func Bearer(header string) (token string, present bool, err error) {
+	const scheme = "bearer"
+	header = strings.Trim(header, " \t")
+	end := strings.IndexFunc(header, func(c rune) bool { return !isSchemeCharacter(c) })
+	if end < 0 {
+		end = len(header)
+	}
+	if !strings.EqualFold(header[:end], scheme) {
+		return "", false, nil
+	}
+	rest := header[end:]
+	token = strings.TrimLeft(rest, " ")
+	if token == "" || token == rest || strings.ContainsFunc(token, func(c rune) bool { return !isTokenCharacter(c) }) {
+		return "", true, refuse(`Authorization: expected "Bearer", a space and one token`)
+	}
+	return token, true, nil
+}
+
+// isSchemeCharacter reports whether an authentication scheme may hold c (RFC 9110, 11.1).
+func isSchemeCharacter(c rune) bool {
+	return isLetterOrDigit(c) || strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+}
+
+// isTokenCharacter reports whether a bearer token may hold c (RFC 6750, 2.1).
+func isTokenCharacter(c rune) bool {
+	return isLetterOrDigit(c) || strings.ContainsRune("-._~+/=", c)
+}
+
+func isLetterOrDigit(c rune) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}
+
+// leeway is by how much the clocks of issuer and verifier may differ.
+const leeway = 30 * time.Second
+
+// lastSecond is that of the year 9999. A time beyond it is no time, and beyond what a time.Time counts.
+const lastSecond = 253402300799
+
+// checkTimes checks exp, nbf and iat, and returns when the token expires, leeway included.
+func checkTimes(claims Claims, now time.Time) (expiry time.Time, err error) {
+	expires, found, err := seconds(claims, "exp")
+	if err != nil {
+		return time.Time{}, err
+	}
+	if !found {
+		return time.Time{}, refuse("token: it has no expiry; have it issued with exp")
+	}
+	if expiry = expires.Add(leeway); !now.Before(expiry) {
+		return time.Time{}, expired(expires)
+	}
+	for _, name := range []string{"nbf", "iat"} {
+		begins, found, err := seconds(claims, name)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if found && now.Add(leeway).Before(begins) {
+			return time.Time{}, refuse("token: not valid before %s (%s); compare the clocks", begins.Format(time.RFC3339), name)
+		}
+	}
+	return expiry, nil
+}
+
+func expired(at time.Time) error {
+	return refuse("token: expired at %s; get a new one", at.Format(time.RFC3339))
+}
+
+// seconds reads a claim that is a time.
+func seconds(claims Claims, name string) (at time.Time, found bool, err error) {
+	claim, found := claims[name]
+	if !found {
+		return time.Time{}, false, nil
+	}
+	number, isNumber := claim.(float64)
+	if !isNumber || number < 0 || number > lastSecond {
+		return time.Time{}, false, refuse("token: its %s is not a number of seconds since 1970", name)
+	}
+	whole := int64(number)
+	return time.Unix(whole, int64((number-float64(whole))*1e9)).UTC(), true, nil
+}
+
+// checkIssuer checks iss, when one is asked for.
+func checkIssuer(claims Claims, issuer string) error {
+	if issuer != "" && claims["iss"] != issuer {
+		return refuse("token: its issuer (iss) is not %q", issuer)
+	}
+	return nil
+}
+
+// checkAudience checks aud, a string or a list of strings, when one is asked for.
+func checkAudience(claims Claims, audience string) error {
+	if audience == "" {
+		return nil
+	}
+	switch claim := claims["aud"].(type) {
+	case string:
+		if claim == audience {
+			return nil
+		}
+	case []any:
+		for _, one := range claim {
+			if one == audience {
+				return nil
+			}
+		}
+	}
+	return refuse("token: it is not meant for %q (aud)", audience)
 }

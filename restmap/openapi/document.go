@@ -1,6 +1,15 @@
 package openapi
 
-import "github.com/busline/busline/reflectapi"
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"strings"
+
+	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap/strictjson"
+)
 
 // Version is the OpenAPI version of the documents.
 const Version = "3.0.0"
@@ -118,4 +127,97 @@ func (c *Components) add(name string, schema *reflectapi.Schema) {
 		c.Schemas = make(map[string]*reflectapi.Schema)
 	}
 	c.Schemas[name] = schema
+}
+
+// methods are the HTTP methods in OpenAPI. An endpoint for any method is listed under the first of these that is free.
+func methods() []string {
+	return []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE"}
+}
+
+// slot returns the field for the operation of a method, nil for a method that OpenAPI does not have.
+func (p *PathItem) slot(method string) **Operation {
+	switch method {
+	case "GET":
+		return &p.Get
+	case "POST":
+		return &p.Post
+	case "PUT":
+		return &p.Put
+	case "PATCH":
+		return &p.Patch
+	case "DELETE":
+		return &p.Delete
+	case "OPTIONS":
+		return &p.Options
+	case "HEAD":
+		return &p.Head
+	case "TRACE":
+		return &p.Trace
+	default:
+		return nil
+	}
+}
+
+// Operations yields the operations of a path by HTTP method, "GET" first.
+func (p *PathItem) Operations() iter.Seq2[string, *Operation] {
+	return func(yield func(string, *Operation) bool) {
+		for _, method := range methods() {
+			if operation := *p.slot(method); operation != nil && !yield(method, operation) {
+				return
+			}
+		}
+	}
+}
+
+// Parse parses a document that a service has published, and checks it as far as merging, filtering and showing it need.
+// Members that [Document] does not have are left out, and so is what only the authors may see.
+func Parse(data []byte) (*Document, error) {
+	d, err := ParseOwn(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range d.Paths {
+		for _, operation := range item.Operations() {
+			operation.Claims, operation.Also, operation.Stored = "", nil, false
+		}
+	}
+	return d, nil
+}
+
+// ParseOwn is Parse for a document that only the authors of a service see; it keeps what Parse leaves out.
+func ParseOwn(data []byte) (*Document, error) {
+	d := new(Document)
+	if err := strictjson.Unmarshal(data, d); err != nil {
+		return nil, fmt.Errorf("OpenAPI document: %w", err)
+	}
+	if err := d.check(); err != nil {
+		return nil, fmt.Errorf("OpenAPI document: %w", err)
+	}
+	d.secure()
+	return d, nil
+}
+
+// JSON returns the document as JSON, the same bytes for equal documents.
+func (d *Document) JSON() ([]byte, error) {
+	data, err := strictjson.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("OpenAPI document: %w", err)
+	}
+	return data, nil
+}
+
+// CheckBaseURL returns an error unless baseURL can be the URL of a document's server, to which its paths are appended.
+// "" is valid.
+func CheckBaseURL(baseURL string) error {
+	if baseURL == "" {
+		return nil
+	}
+	parsed, err := url.Parse(baseURL)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || strings.ContainsAny(baseURL, "?#") {
+		return fmt.Errorf("%q is not an address such as https://api.example.com", baseURL)
+	}
+	if parsed.User != nil { // not to be shown in this error, either
+		return errors.New("it has a login, which all documents would show: leave it out")
+	}
+	return nil
 }

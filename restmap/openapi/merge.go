@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/busline/busline/reflectapi"
+	"github.com/busline/busline/restmap"
 )
 
 // Member is a document to be merged by [Merge].
@@ -142,4 +144,169 @@ func (m *merger) schemas(all []*reflectapi.Schema) []*reflectapi.Schema {
 		merged = append(merged, m.schema(one))
 	}
 	return merged
+}
+
+// names gives each endpoint of a document a unique name, in the characters allowed for components.
+type names struct {
+	of   map[*Described]string
+	used map[string]bool
+}
+
+func newNames(endpoints []*Described) *names {
+	n := &names{of: make(map[*Described]string), used: make(map[string]bool)}
+	for _, endpoint := range endpoints {
+		name := identifier(endpoint.Name)
+		if n.used[name] && endpoint.Style == restmap.REST { // a method served in both styles
+			name += "REST"
+		}
+		n.of[endpoint] = n.claim(name)
+	}
+	return n
+}
+
+// claim returns an unused name: the wanted one, otherwise with a number from 2 appended.
+func (n *names) claim(wanted string) string {
+	name := wanted
+	for i := 2; n.used[name]; i++ {
+		name = wanted + strconv.Itoa(i)
+	}
+	n.used[name] = true
+	return name
+}
+
+// components returns the component names that the endpoints may use.
+func (n *names) components() []string {
+	var all []string
+	for name := range n.used {
+		all = append(all, name+"_in", name+"_out")
+	}
+	return all
+}
+
+// identifier converts a name to the characters that OpenAPI allows: Add stays Add, and "GET /files/{path+}" becomes
+// GET_files_path.
+func identifier(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return !allowed(r) })
+	if len(words) == 0 {
+		return "endpoint"
+	}
+	return strings.Join(words, "_")
+}
+
+// allowed reports whether the name of a component may contain a character.
+//
+// https://spec.openapis.org/oas/v3.0.0#components-object
+func allowed(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '.' || r == '_'
+}
+
+// paths are the paths of a document under construction. OpenAPI distinguishes paths only by their shape: /a/{x} and
+// /a/{y} are the same, and so are /a/{x} and /a/{x+}. Of two operations in the same place the more specific one is
+// listed.
+type paths struct {
+	service Service
+	items   map[string]*PathItem
+	keys    map[string]string   // by shape
+	names   map[string][]string // of the parameters of a key
+}
+
+// newPaths lists operations: more specific paths first, those for any method last.
+func newPaths(service Service, all []listed) map[string]*PathItem {
+	p := &paths{
+		service: service,
+		items:   make(map[string]*PathItem),
+		keys:    make(map[string]string),
+		names:   make(map[string][]string),
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b listed) int {
+		return cmp.Or(rank(a.method)-rank(b.method), a.endpoint.Path().Compare(b.endpoint.Path()))
+	})
+	for _, l := range sorted {
+		p.list(l)
+	}
+	return p.items
+}
+
+func rank(method string) int {
+	if method == restmap.AnyMethod {
+		return 1
+	}
+	return 0
+}
+
+// list lists one operation under its path.
+func (p *paths) list(l listed) {
+	pattern := l.endpoint.Path()
+	prefix := fmt.Sprintf("/%s:%d", p.service.Host, cmp.Or(l.endpoint.Port, p.service.Port))
+	path := prefix + strings.ReplaceAll(pattern.String(), "+}", "}")
+	shape := ShapeOf(path)
+	key, known := p.keys[shape]
+	if !known {
+		key = path
+		p.keys[shape], p.names[key], p.items[key] = key, pattern.Names(), new(PathItem)
+	}
+	markRest(l.operation, pattern)
+	rename(l.operation, pattern.Names(), p.names[key])
+	method, slot := p.items[key].free(l.method)
+	if l.endpoint.Style == restmap.Web {
+		l.operation.Summary = method + " " + pattern.String()
+	}
+	if *slot == nil {
+		*slot = l.operation
+	}
+}
+
+// Displaces says whether one endpoint of a port takes the place of another one in documents: they have one method, and paths
+// that OpenAPI does not distinguish, such as /a/{x} and /a/{x+}, of which the first is more specific.
+func Displaces(one, other *restmap.Endpoint) bool {
+	if !one.Path().SameShape(other.Path()) || one.Path().Compare(other.Path()) >= 0 {
+		return false
+	}
+	method := listedMethod(one)
+	return method != restmap.AnyMethod && method == listedMethod(other)
+}
+
+// free returns the slot of a method, or for any method the first free one.
+func (p *PathItem) free(method string) (string, **Operation) {
+	if method != restmap.AnyMethod {
+		return method, p.slot(method)
+	}
+	for _, method := range methods() {
+		if slot := p.slot(method); *slot == nil {
+			return method, slot
+		}
+	}
+	return "GET", &p.Get
+}
+
+// ShapeOf returns a path without the names of its parameters: /a/{} for /a/{x} and for /a/{x+}.
+func ShapeOf(path string) string {
+	var shape strings.Builder
+	for {
+		before, behind, found := strings.Cut(path, "{")
+		shape.WriteString(before)
+		if !found {
+			return shape.String()
+		}
+		shape.WriteString("{}")
+		_, path, _ = strings.Cut(behind, "}")
+	}
+}
+
+// markRest marks the parameter that is {name+} in the pattern and {name} in the path of the document.
+func markRest(operation *Operation, pattern restmap.Pattern) {
+	for _, parameter := range operation.Parameters {
+		whole := restmap.Segment{Name: parameter.Name, Rest: true}
+		parameter.Rest = parameter.In == "path" && slices.Contains(pattern.Segments(), whole)
+	}
+}
+
+// rename gives the parameters of a path the names in its key.
+func rename(operation *Operation, from, to []string) {
+	for _, parameter := range operation.Parameters {
+		if i := slices.Index(from, parameter.Name); parameter.In == "path" && i >= 0 {
+			parameter.Name = to[i]
+		}
+	}
 }

@@ -2,9 +2,16 @@ package cli
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/busline/busline/reflectapi"
 )
 
 // argument is one name=value, or name:=json.
@@ -73,4 +80,127 @@ func readBody(ctx context.Context, operand string, from *files) (body []byte, er
 		body = []byte{}
 	}
 	return body, nil
+}
+
+// prepareBody sets the body of a request, which is JSON unless the command line sets another content type.
+func (p *plan) prepareBody(made *prepared, whole []byte, members *value) error {
+	switch {
+	case whole != nil && (p.bodiless() || p.operation.RequestBody == nil):
+		return misuse("%s %s takes no body", p.method, p.to)
+	case whole != nil:
+		made.body = whole
+		return p.setType(made)
+	case p.bodiless() || p.operation.RequestBody == nil:
+		return nil
+	case members.members != nil:
+		made.body = members.json()
+	case p.operation.takesMembers():
+		made.body = []byte("{}")
+	default:
+		return misuse("%s", p.asksForBody())
+	}
+	return p.setType(made)
+}
+
+// asksForBody says what is to be given to an operation whose body has no members.
+func (p *plan) asksForBody() string {
+	d := schemas{p.operation.document}
+	return fmt.Sprintf("%s %s takes %s as its body: give it as @file, as - for standard input, or as JSON",
+		p.method, p.to, withArticle(d.text(p.operation.body())))
+}
+
+// setType sets the content type of a body, unless the command line has.
+func (p *plan) setType(made *prepared) error {
+	const name = "Content-Type"
+	switch {
+	case made.header.Get(name) != "" || len(made.body) == 0:
+	case json.Valid(made.body):
+		made.header.Set(name, mediaJSON)
+	case p.operation != nil && p.operation.body() != nil:
+		return misuse("the body is not JSON, which %s %s takes; set its type with -H 'Content-Type: …'", p.method, p.to)
+	case utf8.Valid(made.body):
+		made.header.Set(name, "text/plain; charset=utf-8")
+	default:
+		made.header.Set(name, "application/octet-stream")
+	}
+	return nil
+}
+
+// formatByte is the format of a base64 text.
+const formatByte = "byte"
+
+// files reads the files named on a command line.
+type files struct {
+	stdin     io.Reader
+	stdinRead bool
+}
+
+// read reads the file whose path follows @, or standard input for -, which can be read once. It returns when
+// ctx ends.
+func (f *files) read(ctx context.Context, path string) ([]byte, error) {
+	switch {
+	case path == "":
+		return nil, errors.New("@ has to be followed by the path of a file")
+	case path != "-":
+		return abandonable(ctx, func() ([]byte, error) { return os.ReadFile(path) })
+	case f.stdinRead:
+		return nil, errors.New("standard input is already used for something else")
+	}
+	f.stdinRead = true
+	return abandonable(ctx, func() ([]byte, error) { return io.ReadAll(f.stdin) })
+}
+
+// abandonable reads, and returns without the content when ctx ends. Reading goes on, as long as the process does: nothing ends
+// that of a terminal, or of a pipe, but what writes to it.
+func abandonable(ctx context.Context, read func() ([]byte, error)) (content []byte, err error) {
+	ended := make(chan struct{})
+	var text []byte
+	var failed error
+	go func() {
+		defer close(ended)
+		text, failed = read()
+	}()
+	select {
+	case <-ended:
+		return text, failed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// readValue returns the value after name=, which is literal unless it begins with @. @@ stands for a literal @ at the
+// beginning.
+func (a *argument) readValue(ctx context.Context, text string, from *files) error {
+	path, isFile := strings.CutPrefix(text, "@")
+	if !isFile || strings.HasPrefix(path, "@") {
+		a.value = path
+		return nil
+	}
+	content, err := from.read(ctx, path)
+	if err != nil {
+		return misuse("argument %s: %w; for a text that begins with @, write %s=@%.40s", a.name, err, a.name, text)
+	}
+	a.value, a.file = string(content), true
+	return nil
+}
+
+// textOf returns the text of an argument in the form of the schema: the content of a file becomes base64 if bytes are
+// expected.
+func (d schemas) textOf(schema *reflectapi.Schema, name string, given argument) (string, error) {
+	what := "the file"
+	if !given.file {
+		what = fmt.Sprintf("%.40q", given.value)
+	}
+	switch {
+	case given.file && d.takesBytes(schema):
+		return base64.StdEncoding.EncodeToString([]byte(given.value)), nil
+	case !utf8.ValidString(given.value):
+		return "", misuse("argument %s is %s, but %s is not text", name, withArticle(d.text(schema)), what)
+	}
+	return given.value, nil
+}
+
+// takesBytes reports whether a text stands for bytes.
+func (d schemas) takesBytes(schema *reflectapi.Schema) bool {
+	return d.kind(schema) == typeString && d.resolve(schema).Format == formatByte
 }

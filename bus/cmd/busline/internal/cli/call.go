@@ -1,11 +1,21 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/busline/busline/bus"
 )
 
 // callFlags are the flags of call.
@@ -116,4 +126,158 @@ func (s *session) answer(f *callFlags, response *http.Response) error {
 		return &failure{status: failed}
 	}
 	return s.answerFailed(response, body)
+}
+
+// callAll makes a multicast call, and prints the responses as they arrive.
+func (s *session) callAll(conn *bus.Conn, f *callFlags, request *http.Request) error {
+	answered, bad, queued := 0, 0, false
+	for response, err := range conn.Multicast(request) {
+		if err != nil && !isOfInstance(err) {
+			return err
+		}
+		answered++
+		queued = response != nil && response.Header.Get("Bus-Queue") == request.URL.Hostname() // else each is a queue of its own
+		var (
+			text string
+			good bool
+		)
+		switch {
+		case err != nil:
+			text, good = s.line(lost(err)), false
+		case f.include:
+			good = response.StatusCode < http.StatusBadRequest
+			if err := s.answer(f, response); err != nil && statusOf(err) != failed {
+				return err
+			}
+		default:
+			one, err := readAnswer(response)
+			if err != nil {
+				return err
+			}
+			text, good = s.line(one), one.Status < http.StatusBadRequest
+		}
+		if !good {
+			bad++
+		}
+		if err := s.print("%s", text); err != nil {
+			return err
+		}
+	}
+	if queued && answered == 1 {
+		s.noteQueue(request.Context(), request.URL.Hostname())
+	}
+	switch {
+	case answered == 0:
+		return &failure{status: absent, err: fmt.Errorf("no instance answers at %s%s", request.URL.Host, request.URL.Path)}
+	case bad > 0:
+		return &failure{status: failed, err: fmt.Errorf("%d of %d answers report a failure", bad, answered)}
+	}
+	return nil
+}
+
+// noteQueue says that one instance has answered for all, if there are others.
+func (s *session) noteQueue(ctx context.Context, host string) {
+	instances, err := s.discover(ctx, host)
+	if err == nil && len(instances) > 1 { // otherwise there is nothing to say
+		s.notef("%s has %d instances, of which one answered: a queue gives each call of this endpoint to one of them; --instance chooses it", host, len(instances))
+	}
+}
+
+// answerOfOne is a line of the output of --all.
+type answerOfOne struct {
+	Host   string          `json:"host"`
+	ID     string          `json:"id"`
+	Status int             `json:"status"`
+	Body   json.RawMessage `json:"body"` // a body that is not JSON becomes a string
+}
+
+// lost is the line for an instance that acknowledged the call and did not respond.
+func lost(err error) answerOfOne {
+	called, _ := errors.AsType[*bus.Error](err)
+	return answerOfOne{called.Host, called.ID, called.Status, jsonOf(called.Detail)}
+}
+
+func readAnswer(response *http.Response) (one answerOfOne, err error) {
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	one = answerOfOne{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id"), response.StatusCode, compact(text)}
+	return one, err
+}
+
+// line formats a response on one line.
+func (s *session) line(one answerOfOne) string {
+	if s.settings.json {
+		return string(jsonOf(one)) + "\n"
+	}
+	body := string(one.Body)
+	var text string
+	if json.Unmarshal(one.Body, &text) == nil && !strings.ContainsAny(text, "\n\r\t") { // without quotes where none are needed
+		body = text
+	}
+	style := s.style()
+	status := strconv.Itoa(one.Status)
+	if one.Status >= http.StatusBadRequest {
+		status = style.red(status)
+	}
+	return fmt.Sprintf("%s  %s  %s\n", style.bold(cleanLine(one.ID+"."+one.Host)), status, clean(body))
+}
+
+// printHead prints the status and the headers of a response.
+func (s *session) printHead(response *http.Response) error {
+	var head strings.Builder
+	head.WriteString(s.style().bold(response.Proto+" "+response.Status) + "\n")
+	for _, name := range slices.Sorted(maps.Keys(response.Header)) {
+		for _, value := range response.Header[name] {
+			head.WriteString(name + ": " + cleanLine(value) + "\n")
+		}
+	}
+	return s.print("%s\n", head.String())
+}
+
+// printBody prints the body of a response: JSON indented for people, or on one line for programs; anything else as it
+// is, but on a terminal without what would control it.
+func (s *session) printBody(f *callFlags, body []byte) error {
+	pretty := s.StdoutTerminal && !s.settings.json
+	switch {
+	case f.raw:
+	case json.Valid(body) && pretty:
+		body = []byte(clean(string(indent(body))))
+	case json.Valid(body):
+		body = append(compact(body), '\n')
+	case s.StdoutTerminal:
+		body = []byte(clean(string(body)))
+	}
+	if s.StdoutTerminal && len(body) > 0 && !bytes.HasSuffix(body, []byte("\n")) {
+		body = append(body, '\n')
+	}
+	_, err := s.Stdout.Write(body)
+	return err
+}
+
+// indent formats JSON for people, and keeps order and digits.
+func indent(text []byte) []byte {
+	var indented bytes.Buffer
+	_ = json.Indent(&indented, bytes.TrimSpace(text), "", "  ") // it is valid
+	return append(indented.Bytes(), '\n')
+}
+
+// compact formats JSON on one line; a text that is not JSON becomes a JSON string.
+func compact(text []byte) []byte {
+	var line bytes.Buffer
+	if json.Compact(&line, text) == nil {
+		return line.Bytes()
+	}
+	return jsonOf(strings.TrimRight(string(text), "\n"))
+}
+
+// jsonOf returns a value as JSON on one line. The value must be one that JSON can represent. Bytes that are not UTF-8
+// become U+FFFD.
+func jsonOf(ours any) []byte {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(ours); err != nil {
+		return []byte("null")
+	}
+	return bytes.TrimSuffix(line.Bytes(), []byte("\n"))
 }

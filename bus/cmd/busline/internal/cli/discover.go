@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/busline/busline/bus"
@@ -175,4 +178,112 @@ func unacked(cause error) string {
 		text = called.Detail
 	}
 	return text + ": a subscriber hangs, has lost the connection, or only listens"
+}
+
+// address is the target of a call: "https://calculator.example/add?x=5".
+type address struct {
+	host  string // may begin with an instance ID
+	port  int
+	path  string // escaped
+	query string
+}
+
+// parseAddress parses an address; https:// may be omitted.
+func parseAddress(text string) (address, error) {
+	whole := text
+	if !strings.Contains(text, "://") {
+		whole = "https://" + text
+	}
+	parsed, err := url.Parse(whole)
+	if err != nil { // it begins with the whole text
+		return address{}, misuse("%q is not an address such as calculator.example/add: %w", text, cmp.Or(errors.Unwrap(err), err))
+	}
+	to, err := subject.FromURL(http.MethodGet, parsed)
+	if err != nil {
+		return address{}, misuse("%q is not an address such as calculator.example/add: %w", text, err)
+	}
+	path := strings.NewReplacer("%7B", "{", "+%7D", "}", "%7D", "}").Replace(to.Path) // {path+} is {path} in documents
+	return address{host: to.Host, port: to.Port, path: path, query: parsed.RawQuery}, nil
+}
+
+// String returns the address without its query.
+func (a address) String() string { return a.place() + a.path }
+
+// place returns the host, with the port unless it is the default.
+func (a address) place() string {
+	if a.port == subject.PublicPort {
+		return a.host
+	}
+	return a.host + ":" + strconv.Itoa(a.port)
+}
+
+// url returns the address with another escaped path and query.
+func (a address) url(path, query string) (*url.URL, error) {
+	to, err := url.Parse("https://" + a.host + ":" + strconv.Itoa(a.port) + path)
+	if err != nil {
+		return nil, misuse("%q is not a valid path", path)
+	}
+	to.RawQuery = query
+	return to, nil
+}
+
+// checkPatterns returns an error for an invalid pattern of hosts; a valid one is "*.example".
+func checkPatterns(patterns []string) error {
+	for _, pattern := range patterns {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return misuse("%q is not a host pattern: %w", pattern, err)
+		}
+	}
+	return nil
+}
+
+// matchesAny reports whether a host matches one of the patterns, which have been checked.
+func matchesAny(patterns []string, host string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		matched, _ := path.Match(pattern, host)
+		return matched
+	})
+}
+
+// nearest returns the name that was probably meant, "" if none is similar.
+func nearest(name string, names []string) string {
+	best, least := "", max(2, len(name)/3)+1
+	for _, candidate := range names {
+		if distance := editDistance(strings.ToLower(name), strings.ToLower(candidate)); distance < least {
+			best, least = candidate, distance
+		}
+	}
+	if least >= max(len(name), len(best)) { // nothing would be left of it
+		return ""
+	}
+	return best
+}
+
+// didYouMean returns "; did you mean add?", or nothing, also for a name that is among them.
+func didYouMean(name string, names []string) string {
+	if meant := nearest(name, names); meant != "" && meant != name {
+		return fmt.Sprintf("; did you mean %s?", meant)
+	}
+	return ""
+}
+
+// editDistance counts the letters to insert, delete or replace to get from one text to the other.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for i := range row {
+		row[i] = i
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/busline/busline/reflectapi"
 	"github.com/busline/busline/restmap/openapi"
 )
 
@@ -137,3 +138,227 @@ func (o *operation) isOpen() bool {
 
 // needsToken reports whether a call needs a token.
 func (o *operation) needsToken() bool { return len(o.Security) > 0 }
+
+// The types in OpenAPI. A schema without one allows any value.
+const (
+	typeInteger = "integer"
+	typeNumber  = "number"
+	typeBoolean = "boolean"
+	typeString  = "string"
+	typeArray   = "array"
+	typeObject  = "object"
+)
+
+const componentPrefix = "#/components/schemas/"
+
+// schemas reads the schemas of one document.
+type schemas struct{ document *openapi.Document }
+
+// resolve follows references, including those wrapped because they are nullable. It never returns nil.
+func (d schemas) resolve(schema *reflectapi.Schema) *reflectapi.Schema {
+	for range 16 { // ends a reference that leads to itself
+		switch {
+		case schema == nil:
+			return &reflectapi.Schema{}
+		case schema.Ref != "":
+			schema = d.document.Components.Schemas[strings.TrimPrefix(schema.Ref, componentPrefix)]
+		case schema.Type == "" && len(schema.AllOf) == 1:
+			schema = schema.AllOf[0]
+		default:
+			return schema
+		}
+	}
+	return &reflectapi.Schema{}
+}
+
+// nullable reports whether null is allowed.
+func (d schemas) nullable(schema *reflectapi.Schema) bool {
+	return schema == nil || schema.Nullable || d.resolve(schema).Nullable || d.kind(schema) == ""
+}
+
+// kind returns the type of a schema, "" for any.
+func (d schemas) kind(schema *reflectapi.Schema) string {
+	resolved := d.resolve(schema)
+	if resolved.Type == "" && len(resolved.Properties) > 0 {
+		return typeObject
+	}
+	return resolved.Type
+}
+
+// text names the type of a schema for people: "integer", "array of string", "Point", "string (date-time)".
+func (d schemas) text(schema *reflectapi.Schema) string {
+	resolved := d.resolve(schema)
+	switch d.kind(schema) {
+	case "":
+		return "any"
+	case typeArray:
+		return "array of " + d.text(resolved.Items)
+	case typeObject:
+		switch {
+		case d.name(schema) != "":
+			return d.name(schema)
+		case isMap(resolved):
+			return "map of " + d.text(resolved.AdditionalProperties)
+		default:
+			return typeObject
+		}
+	case typeString:
+		if resolved.Format != "" {
+			return typeString + " (" + cleanLine(resolved.Format) + ")"
+		}
+	}
+	return resolved.Type
+}
+
+// name returns the name of the component to which a schema refers, "" if it is no reference.
+func (d schemas) name(schema *reflectapi.Schema) string {
+	for schema != nil && schema.Ref == "" && schema.Type == "" && len(schema.AllOf) == 1 {
+		schema = schema.AllOf[0]
+	}
+	if schema == nil {
+		return ""
+	}
+	return cleanLine(strings.TrimPrefix(schema.Ref, componentPrefix))
+}
+
+// description returns the description of a value, or else of its type.
+func (d schemas) description(schema *reflectapi.Schema) string {
+	if schema != nil && schema.Description != "" {
+		return schema.Description
+	}
+	return d.resolve(schema).Description
+}
+
+// isMap reports whether an object takes members of any name: it has a type for them, or describes no member at all.
+func isMap(resolved *reflectapi.Schema) bool {
+	if others := resolved.AdditionalProperties; others != nil {
+		return others.Not == nil
+	}
+	return resolved.Type == typeObject && len(resolved.Properties) == 0
+}
+
+// property returns the schema of a member of an object; false if it has no such member.
+func (d schemas) property(object *reflectapi.Schema, name string) (*reflectapi.Schema, bool) {
+	resolved := d.resolve(object)
+	if found := resolved.Properties[name]; found != nil {
+		return found, true
+	}
+	if isMap(resolved) {
+		return resolved.AdditionalProperties, true // nil for any value
+	}
+	return nil, d.kind(object) == ""
+}
+
+// propertyNames returns the names of an object's members, sorted.
+func (d schemas) propertyNames(object *reflectapi.Schema) (names []string) {
+	for name := range d.resolve(object).Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// The places of an argument.
+const (
+	inPath  = "path"
+	inQuery = "query"
+	inBody  = "body"
+)
+
+const mediaJSON = "application/json"
+
+// parameter is an argument of an operation.
+type parameter struct {
+	name   string
+	in     string // inPath, inQuery, inBody
+	schema *reflectapi.Schema
+	json   bool // in a query it is JSON text
+	asked  bool // it must not be omitted; always true in a path
+	rest   bool // in a path it matches all remaining segments
+}
+
+// parameters returns the arguments of an operation, including the members of its body, in the order of its signature if
+// the document has one. Two may have the same name: PUT /items/{sku} with an item that has a sku.
+func (o *operation) parameters() (all []parameter) {
+	for _, each := range o.Parameters {
+		one := parameter{name: each.Name, in: each.In, schema: each.Schema, asked: each.Required && each.In != inPath, rest: each.Rest}
+		if media := each.Content[mediaJSON]; media != nil {
+			one.schema, one.json = media.Schema, true
+		}
+		all = append(all, one)
+	}
+	d := schemas{o.document}
+	if body := o.body(); body != nil {
+		object := d.resolve(body)
+		for _, name := range d.propertyNames(body) {
+			all = append(all, parameter{name: name, in: inBody, schema: object.Properties[name], asked: slices.Contains(object.Required, name)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b parameter) int {
+		return cmp.Compare(o.rank(a), o.rank(b))
+	})
+	return all
+}
+
+// rank returns the position of an argument in the signature: "Add(x int, y int) (sum int)".
+func (o *operation) rank(p parameter) int {
+	for _, before := range []string{"(", ", "} {
+		if at := strings.Index(o.Summary, before+p.name+" "); at >= 0 {
+			return at
+		}
+	}
+	return len(o.Summary)
+}
+
+// body returns the schema of the JSON body, nil if the operation takes none.
+func (o *operation) body() *reflectapi.Schema {
+	if o.RequestBody == nil || o.RequestBody.Content[mediaJSON] == nil {
+		return nil
+	}
+	if schema := o.RequestBody.Content[mediaJSON].Schema; schema != nil {
+		return schema
+	}
+	return &reflectapi.Schema{}
+}
+
+// takesMembers reports whether the body is an object, whose members are arguments.
+func (o *operation) takesMembers() bool {
+	kind := schemas{o.document}.kind(o.body())
+	return o.body() != nil && (kind == typeObject || kind == "")
+}
+
+// member returns the member of the body with a name; false if there is none. A body without described members has one
+// of any name, unless it is the argument list of a method without arguments.
+func (o *operation) member(name string) (parameter, bool) {
+	body := o.body()
+	if body == nil || o.isArguments(body) && len(schemas{o.document}.propertyNames(body)) == 0 {
+		return parameter{}, false
+	}
+	schema, taken := schemas{o.document}.property(body, name)
+	return parameter{name: name, in: inBody, schema: schema}, taken
+}
+
+// isArguments reports whether a schema is a list of arguments, or of results, which documents of the bus name after the
+// method. It has only the members that it lists.
+func (o *operation) isArguments(schema *reflectapi.Schema) bool {
+	name := schemas{o.document}.name(schema)
+	return o.OperationID != "" && (name == o.OperationID+"_in" || name == o.OperationID+"_out")
+}
+
+// result returns the schema of a successful response, nil if the document has none.
+func (o *operation) result() *reflectapi.Schema {
+	if success := o.Responses["200"]; success != nil && success.Content[mediaJSON] != nil {
+		return success.Content[mediaJSON].Schema
+	}
+	return nil
+}
+
+// parameterNames returns the names without duplicates.
+func parameterNames(all []parameter) (names []string) {
+	for _, each := range all {
+		if !slices.Contains(names, each.name) {
+			names = append(names, each.name)
+		}
+	}
+	return names
+}

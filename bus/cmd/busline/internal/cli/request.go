@@ -3,10 +3,14 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/busline/busline/reflectapi"
 )
 
 // prepared is a request that can be made any number of times.
@@ -102,5 +106,161 @@ func addQuery(query url.Values, one filledParameter) {
 	query.Del(one.name)
 	for _, text := range one.value.texts() {
 		query.Add(one.name, text)
+	}
+}
+
+// prepareOpen prepares a request whose arguments no document describes. They are sent as texts, in the query or in a
+// form, and the handler knows their types.
+func (p *plan) prepareOpen(made *prepared, given arguments) (err error) {
+	if made.method == "" {
+		made.method = http.MethodGet
+		if given.body != nil {
+			made.method = http.MethodPost
+		}
+	}
+	query, err := url.ParseQuery(p.to.query)
+	if err != nil {
+		return misuse("the query of %s: %w", p.to, err)
+	}
+	path, form := p.to.path, url.Values{}
+	for _, one := range given.named {
+		placeholder := "{" + one.name + "}"
+		switch {
+		case strings.Contains(path, placeholder):
+			path = strings.ReplaceAll(path, placeholder, escapeRest(one.value))
+		case made.method == http.MethodPost || made.method == http.MethodPut || made.method == http.MethodPatch:
+			form.Add(one.name, one.value)
+		default:
+			query.Add(one.name, one.value)
+		}
+	}
+	if i := strings.IndexByte(path, '{'); i >= 0 {
+		name, _, _ := strings.Cut(path[i+1:], "}")
+		return misuse("argument %s is missing: it is part of the path %s", name, p.to.path)
+	}
+	if made.url, err = p.to.url(path, query.Encode()); err != nil {
+		return err
+	}
+	switch {
+	case given.body != nil && len(form) > 0:
+		return misuse("the body is given as a whole, but %s=… is part of it", given.named[0].name)
+	case len(form) > 0:
+		made.body = []byte(form.Encode())
+		if made.header.Get("Content-Type") == "" {
+			made.header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		return nil
+	}
+	made.body = given.body
+	return p.setType(made)
+}
+
+// escapeRest escapes the value of {path+}, whose slashes stay.
+func escapeRest(text string) string {
+	segments := strings.Split(text, "/")
+	for i, segment := range segments {
+		segments[i] = url.PathEscape(segment)
+	}
+	return strings.Join(segments, "/")
+}
+
+// demands returns for people what a schema demands of a value in addition to its type: "1 to 200 characters", "pattern
+// \S".
+func (d schemas) demands(schema *reflectapi.Schema) (all []string) {
+	s := d.resolve(schema)
+	if choices := choicesOf(s); choices != "" {
+		all = append(all, choices)
+	}
+	if of := numberRange(s); of != "" {
+		all = append(all, of)
+	}
+	if s.MultipleOf != nil {
+		all = append(all, "a multiple of "+figure(*s.MultipleOf))
+	}
+	for _, counted := range []struct {
+		least, most *uint64
+		noun        string
+	}{{s.MinLength, s.MaxLength, "character"}, {s.MinItems, s.MaxItems, "item"}, {s.MinProperties, s.MaxProperties, "member"}} {
+		if of := countRange(counted.least, counted.most, counted.noun); of != "" {
+			all = append(all, of)
+		}
+	}
+	if s.UniqueItems {
+		all = append(all, "no duplicates")
+	}
+	if d.kind(schema) == typeArray && d.kind(s.Items) != typeArray {
+		if each := d.demands(s.Items); each != nil {
+			all = append(all, "each "+strings.Join(each, ", "))
+		}
+	}
+	if s.Pattern != "" { // last, because it may contain commas
+		all = append(all, "pattern "+cleanLine(s.Pattern))
+	}
+	return all
+}
+
+// choicesOf formats an enumeration: "one of box, bag".
+func choicesOf(s *reflectapi.Schema) string {
+	if len(s.Enum) == 0 {
+		return ""
+	}
+	texts := make([]string, len(s.Enum))
+	for i, each := range s.Enum {
+		texts[i] = cleanLine(fmt.Sprint(each))
+		if each == nil {
+			texts[i] = "null"
+		}
+	}
+	return "one of " + strings.Join(texts, ", ")
+}
+
+// numberRange formats the range of a number.
+func numberRange(s *reflectapi.Schema) string {
+	switch least, most := s.Minimum, s.Maximum; {
+	case least != nil && most != nil && !s.ExclusiveMinimum && !s.ExclusiveMaximum:
+		return figure(*least) + " to " + figure(*most)
+	case least != nil && most != nil:
+		return bound(least, s.ExclusiveMinimum, "more than", "at least") + ", " + bound(most, s.ExclusiveMaximum, "less than", "at most")
+	case least != nil:
+		return bound(least, s.ExclusiveMinimum, "more than", "at least")
+	default:
+		return bound(most, s.ExclusiveMaximum, "less than", "at most")
+	}
+}
+
+// bound formats one end of a range, "" if there is none.
+func bound(at *float64, exclusive bool, without, with string) string {
+	switch {
+	case at == nil:
+		return ""
+	case exclusive:
+		return without + " " + figure(*at)
+	default:
+		return with + " " + figure(*at)
+	}
+}
+
+// figure formats a number for people.
+func figure(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
+
+// countRange formats a range of counts: "1 to 20 items".
+func countRange(least, most *uint64, noun string) string {
+	many := func(count uint64) string {
+		if count == 1 {
+			return "1 " + noun
+		}
+		return strconv.FormatUint(count, 10) + " " + noun + "s"
+	}
+	switch {
+	case least != nil && most != nil && *least == *most:
+		return many(*most)
+	case least != nil && most != nil:
+		return strconv.FormatUint(*least, 10) + " to " + many(*most)
+	case least != nil:
+		return "at least " + many(*least)
+	case most != nil:
+		return "at most " + many(*most)
+	default:
+		return ""
 	}
 }
