@@ -43,7 +43,7 @@ func TestReadExposition_Malformed(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ given, want string }{
 		"HTML":                  {"<script>alert(1)</script>", "invalid metric name"},
-		"no name":               {"{} 1", "invalid metric name"},
+		"no name":               {"{} 1", "does not begin with the name of a metric"},
 		"no labels":             {"x 1", "x: not of the instance a1.a.example"},
 		"another instance":      {`x{host="a.example",id="b"} 1`, "x: not of the instance"},
 		"the instance twice":    {`x{host="b.example",` + own + "} 1", "duplicate label"},
@@ -54,13 +54,20 @@ func TestReadExposition_Malformed(t *testing.T) {
 		"no end":                {`x{host="a`, "label value"},
 		"an unknown escape":     {`x{host="\t"} 1`, "invalid escape sequence"},
 		"a name of a label":     {`x{a:b="",` + own + "} 1", "label"},
-		"a series twice":        {"x{" + own + "} 1\nx{id=\"a1\",host=\"a.example\"} 2", `x{host="a.example",id="a1"} is given twice`},
+		"a series twice":        {"x{" + own + "} 1\nx{id=\"a1\",host=\"a.example\"} 2", `x: {host="a.example",id="a1"} is given twice`},
 		"a type that is none":   {"# TYPE x histgram\n", "unknown metric type"},
 		"a type twice":          {"# TYPE x gauge\n# TYPE x gauge\nx{" + own + "} 1", "second TYPE line"},
 		"a type afterwards":     {"x{" + own + "} 1\n# TYPE x gauge", "TYPE reported after samples"},
 		"a limit without":       {"# TYPE x histogram\nx_bucket{" + own + `,le="small"} 1`, "expected float as value for 'le' label"},
 		"no UTF-8":              {"x{" + own + "} 1\xff", "not UTF-8"},
-		"many labels":           {"x{" + own + strings.Repeat(`,a="",`, 1) + labels(maxLabels) + "} 1", "more than 64 labels"},
+		"a name in braces":      {"# TYPE x histogram\ny{" + own + "} 1\n{\"x\"," + own + "} 1", "does not begin with the name of a metric"},
+		"a count of none":       {"# TYPE x summary\nx_count{" + own + "} -1", "out of range"},
+		"half a count":          {"# TYPE x histogram\nx_bucket{" + own + `,le="1"} 0.5` + "\nx_count{" + own + "} 1", "not whole"},
+		"a limit twice":         {"# TYPE x histogram\nx_bucket{" + own + `,le="1"} 1` + "\nx_bucket{" + own + `,le="1.0"} 2` + "\nx_count{" + own + "} 2", "a limit is given twice"},
+		"a sum twice":           {"# TYPE x summary\nx_sum{" + own + "} 1\nx_sum{" + own + "} 2\nx_count{" + own + "} 2", "given twice"},
+		"no limit":              {"# TYPE x histogram\nx_bucket{" + own + "} 1\nx_count{" + own + "} 1", "has no limit"},
+		"a gauge histogram":     {"# TYPE x gauge_histogram\nx_count{" + own + "} 1", ""},
+		"many labels":           {"x{" + own + "," + labels(maxLabels-1) + "} 1", "more than 64 labels"},
 		"many metrics":          {many.String(), "more than 4096 metrics"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,19 +97,19 @@ func TestMergeExpositions(t *testing.T) {
 	}{
 		"the most have it": {
 			[]string{"# TYPE x gauge\nx{@} 1\ny{@} 1\n", "# TYPE x counter\nx{@} 1\n", "# TYPE x counter\nx{@} 1\n"},
-			"# TYPE x counter\nx{@b} 1\nx{@c} 1\n# TYPE y untyped\ny{@a} 1\n", []int{44, 0, 0},
+			"# TYPE x counter\nx{@b} 1\nx{@c} 1\n# TYPE y untyped\ny{@a} 1\n", []int{29, 0, 0},
 		},
 		"the first has it": {
 			[]string{"# HELP x 1\n# TYPE x gauge\nx{@} 1\n", "# HELP x 2\nx{@} 2\n"},
-			"# HELP x 1\n# TYPE x gauge\nx{@a} 1\n", []int{0, 57},
+			"# HELP x 1\n# TYPE x gauge\nx{@a} 1\n", []int{0, 29},
 		},
 		"the framework has it": {
 			[]string{"# TYPE busline_x_total gauge\nbusline_x_total{@} 1\n", "# TYPE busline_x_total counter\nbusline_x_total{@} 1\n"},
-			"# TYPE busline_x_total counter\nbusline_x_total{@b} 1\n", []int{72, 0},
+			"# TYPE busline_x_total counter\nbusline_x_total{@b} 1\n", []int{43, 0},
 		},
 		"names of samples": {
 			[]string{"# TYPE x summary\nx_sum{@} 1\nx_count{@} 1\n", "x_sum{@} 1\n", "x_sum{@} 1\n", "# TYPE busline_x_sum gauge\nbusline_x_sum{@} 1\n"},
-			"# TYPE x_sum untyped\nx_sum{@b} 1\nx_sum{@c} 1\n", []int{85, 0, 0, 68},
+			"# TYPE x_sum untyped\nx_sum{@b} 1\nx_sum{@c} 1\n", []int{68, 0, 0, 41},
 		},
 		"without samples": {
 			[]string{"# TYPE x gauge\n", "# TYPE x gauge\n", "# TYPE x counter\nx{@} 1\n"},

@@ -152,7 +152,7 @@ func TestMetricsOfAll_Conflict(t *testing.T) {
 			"# HELP busline_connected Whether the broker can be reached.\n# TYPE busline_connected gauge\nbusline_connected{host=\"ingress\",",
 			"# TYPE busline_server_duration_seconds histogram\nbusline_server_duration_seconds_bucket{host=\"b.example\",id=\"s1aaaaaaaa\",le=\"+Inf\"} 1\n",
 			"# TYPE jobs_count counter\njobs_count{host=\"b.example\",id=\"s1aaaaaaaa\"} 1\njobs_count{host=\"c.example\",id=\"s1aaaaaaaa\"} 1\n",
-			"# TYPE fine counter\nfine" + own, `of_host="a.example",of_id="s1aaaaaaaa",reason="conflict"} 629` + "\n", `"} 4` + "\n", `reason="broken"} 0`,
+			"# TYPE fine counter\nfine" + own, `of_host="a.example",of_id="s1aaaaaaaa",reason="conflict"} 407` + "\n", `"} 4` + "\n", `reason="broken"} 0`,
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %s in\n%s", want, got)
