@@ -113,8 +113,8 @@ func bodyOf(response *http.Response, err error) ([]byte, error) {
 // idOf returns the ID of the instance that answered.
 func idOf(response *http.Response) string { return response.Header.Get("Bus-From-Id") }
 
-// peers are the replicas that this one has heard of, itself included. A multicast ends when nobody else has turned
-// up for a moment; on a busy machine that can be before a slow replica has. Whoever is known and was not heard
+// peers are the replicas that this one has heard of, itself included. A multicast ends when no other replica has turned
+// up for a moment; on a busy machine that can be before a slow replica has. A replica that is known and was not heard
 // is asked alone.
 type peers struct {
 	mu  sync.Mutex // protects ids
@@ -129,7 +129,7 @@ func (p *peers) met(id string) {
 	p.ids[id] = struct{}{}
 }
 
-// metCaller takes in whoever asks: only replicas do.
+// metCaller adds the caller: only replicas ask.
 func (p *peers) metCaller(ctx context.Context) {
 	if caller, ok := bus.CallerOf(ctx); ok {
 		p.met(caller.ID)
@@ -157,7 +157,7 @@ func (p *peers) except(heard map[string]struct{}) (missing []string) {
 // isGone tells a replica that has left, by the broker's word, from one that is slow.
 func isGone(err error) bool { return errors.Is(err, bus.ErrNoResponder) }
 
-// isUnheard tells a replica that may have left or may be slow: while somebody listens to all of the plane the broker finds a
+// isUnheard tells a replica that may have left or may be slow: while a client listens to all of the plane the broker finds a
 // subscriber for every question. It has failed this question; a later one is not put to it alone again, as it may never
 // answer. If it is there after all, it is met when it asks, or answers a multicast.
 func isUnheard(err error) bool { return errors.Is(err, bus.ErrNoAck) }

@@ -64,7 +64,7 @@ func (b *bucketCache) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 
 // openBucket makes the bucket's stream, if it is not there, rather than the bucket: a bucket that is full refuses
 // what is new, a cache lets go of what is oldest. What the stream of a bucket looks like is told in NATS's
-// ADR-8. Without direct access an entry is read where it was written: whoever stored has it found at once.
+// ADR-8. Without direct access an entry is read where it was written: the instance that stored it finds it at once.
 func openBucket(ctx context.Context, conn *bus.Conn, c config) (jetstream.KeyValue, error) {
 	js, err := jetstream.New(conn.NATS())
 	if err != nil {

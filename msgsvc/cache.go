@@ -79,7 +79,7 @@ func openSharedCache(ctx context.Context, conn *bus.Conn, c config) (*sharedCach
 	return s, nil
 }
 
-// join makes this replica known to the others. It waits for nobody: who misses it hears of this replica with the
+// join makes this replica known to the others. It does not wait: a replica that misses it hears of this replica with the
 // first question.
 func (s *sharedCache) join(ctx context.Context) {
 	askAll[struct{}](ctx, s, "/join", bus.Args{})(func(struct{}, error) bool { return false })
@@ -98,7 +98,7 @@ func (s *sharedCache) Store(ctx context.Context, key, value string) error {
 	if err != nil || newer == (stamp{}) {
 		return err
 	}
-	// Either the clock of another replica runs ahead, or somebody stores the same key right now. A stamp after
+	// Either the clock of another replica runs ahead, or another replica stores the same key right now. A stamp after
 	// that one settles the first case. If there is a newer one once more, it is the second: either may win.
 	stored.Stamp = s.clock.next(newer)
 	newer, err = s.place(ctx, stored)
@@ -155,12 +155,12 @@ func (s *sharedCache) Load(ctx context.Context, key string) (value string, found
 
 // finding is what the replicas tell of a key.
 type finding struct {
-	newest   entry // the zero entry: nobody has one
-	latest   stamp // of the last store that anybody knows of
-	outdated bool  // somebody has an entry from before that
+	newest   entry // the zero entry: no replica has one
+	latest   stamp // of the last store that is known
+	outdated bool  // a replica has an entry from before that
 }
 
-// isMissed is true when nobody has what was stored last: its replica got it after it was asked, or has lost it.
+// isMissed reports whether no replica has what was stored last: its replica got it after it was asked, or has lost it.
 func (f finding) isMissed() bool { return f.latest.after(f.newest.Stamp) }
 
 // find asks all replicas. The error is of one that did not answer.

@@ -16,9 +16,9 @@ import (
 func (s *Service) Home(w http.ResponseWriter, r *http.Request) error {
 	t := newTour(r.Context(), s.conn)
 	fmt.Fprintf(t, "Processed by: %s\n", s.conn.ID())
-	first := t.visit("Unicast", t.unicast, anyone, "default-queue")
+	first := t.visit("Unicast", t.unicast, anyInstance, "default-queue")
 	t.visit("Direct addressing unicast", t.unicast, first, "default-queue")
-	last := t.visit("Multicast", s.conn.Multicast, anyone, "no-queue")
+	last := t.visit("Multicast", s.conn.Multicast, anyInstance, "no-queue")
 	t.visit("Direct addressing multicast", s.conn.Multicast, last, "no-queue")
 	t.WriteString("\nRefresh to see who answers next.\n")
 	return writeText(w, "%s", t.String())
@@ -32,7 +32,7 @@ type tour struct {
 	patience time.Duration // with each call
 }
 
-// newTour leaves a share of the time budget unspent, so that the page can be shown even if nobody answers.
+// newTour leaves a share of the time budget unspent, so that the page can be shown even without an answer.
 func newTour(ctx context.Context, conn *bus.Conn) *tour {
 	t := &tour{conn: conn, ctx: ctx, patience: 4 * time.Second}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -43,8 +43,8 @@ func newTour(ctx context.Context, conn *bus.Conn) *tour {
 
 // Whom to call: the ID of an instance, or one of these.
 const (
-	anyone = "*" // the host
-	nobody = ""  // a call had no answer, so that there is nobody to call next
+	anyInstance = "*" // the host
+	noInstance  = ""  // a call had no answer, so that there is no instance to call next
 )
 
 // way is how to call: it yields what each instance answers.
@@ -54,29 +54,29 @@ func (t *tour) unicast(r *http.Request) iter.Seq2[*http.Response, error] {
 	return func(yield func(*http.Response, error) bool) { yield(t.conn.Do(r)) }
 }
 
-// visit writes the section of one call. It returns who answered last, or nobody.
+// visit writes the section of one call. It returns the instance that answered last, or noInstance.
 func (t *tour) visit(heading string, call way, whom, endpoint string) (last string) {
 	fmt.Fprintf(t, "\n%s\n", heading)
-	if whom == nobody {
+	if whom == noInstance {
 		t.WriteString("! nobody to address: the call above had no answer\n")
-		return nobody
+		return noInstance
 	}
 	address := "https://" + t.conn.Host() + "/" + endpoint
-	if whom != anyone {
+	if whom != anyInstance {
 		address = "https://" + whom + "." + t.conn.Host() + "/" + endpoint
 	}
 	fmt.Fprintf(t, "%s %s\n", http.MethodGet, address)
 	return t.list(call, address)
 }
 
-// list writes a line for each answer, or for what went wrong. It returns who answered last, or nobody.
+// list writes a line for each answer, or for what went wrong. It returns the instance that answered last, or noInstance.
 func (t *tour) list(call way, address string) (last string) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		fmt.Fprintf(t, "! %s\n", oneLine(err.Error()))
-		return nobody
+		return noInstance
 	}
 	empty := true
 	for response, err := range call(request) {

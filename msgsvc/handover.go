@@ -92,7 +92,7 @@ func (s *sharedCache) give(ctx context.Context, takers []taker, batch []handed) 
 	return nil, failed
 }
 
-// recall has a taker drop what was replaced while it was on its way there: whoever replaced it has told the taker before.
+// recall has a taker drop what was replaced while it was on its way there: the instance that replaced it has told the taker before.
 func (s *sharedCache) recall(ctx context.Context, taker string, batch []handed) {
 	for _, e := range batch {
 		if newer := s.entries.supersede(e.Key, e.Stamp); newer != (stamp{}) {

@@ -48,14 +48,14 @@ func New(ctx context.Context, conn *bus.Conn, options ...Option) (*Service, erro
 		bus.Method("CacheLoad", get),
 	)
 	if err != nil {
-		return nil, errors.Join(err, opened.Close(ctx)) // so that nobody hands entries over to it
+		return nil, errors.Join(err, opened.Close(ctx)) // so that no replica hands entries over to it
 	}
 	return service, nil
 }
 
 // Close hands this instance's part of the cache over to the other instances, within ctx. The endpoints stay live until
 // the connection is closed, which comes next; what is stored through them meanwhile is handed over, too. The error says
-// how many entries were lost; if nobody was left to take them, that is no error. Calling Close again does nothing.
+// how many entries were lost; if no replica was left to take them, that is no error. Calling Close again does nothing.
 func (s *Service) Close(ctx context.Context) error { return s.cache.Close(ctx) }
 
 // DefaultQueue is served on the host's queue: one instance answers each request.
@@ -69,7 +69,7 @@ func (s *Service) NoQueue(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // writeText answers with plain text, which a browser is told to take as nothing else: some of it comes from
-// whoever asks.
+// each caller.
 func writeText(w http.ResponseWriter, format string, arguments ...any) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -113,24 +113,24 @@ const (
 	defaultCacheAge  = time.Hour
 )
 
-// newConfig applies the options to the defaults and reports every fault.
+// newConfig applies the options to the defaults and reports every error.
 func newConfig(options []Option) (config, error) {
 	c := config{cacheSize: defaultCacheSize, cacheAge: defaultCacheAge, now: time.Now}
-	var faults []error
+	var errs []error
 	for i, option := range options {
 		if option == nil {
-			faults = append(faults, fmt.Errorf("option %d is nil: leave it out", i+1))
+			errs = append(errs, fmt.Errorf("option %d is nil: leave it out", i+1))
 			continue
 		}
 		option(&c)
 	}
 	if c.cacheSize < entrySize(1, 0) {
-		faults = append(faults, fmt.Errorf("WithCacheSize: %d bytes hold nothing; leave it out for %d", c.cacheSize, defaultCacheSize))
+		errs = append(errs, fmt.Errorf("WithCacheSize: %d bytes hold nothing; leave it out for %d", c.cacheSize, defaultCacheSize))
 	}
 	if c.cacheAge <= 0 {
-		faults = append(faults, fmt.Errorf("WithCacheAge: nothing is found within %s; leave it out for %s", c.cacheAge, defaultCacheAge))
+		errs = append(errs, fmt.Errorf("WithCacheAge: nothing is found within %s; leave it out for %s", c.cacheAge, defaultCacheAge))
 	}
-	return c, errors.Join(faults...)
+	return c, errors.Join(errs...)
 }
 
 func (c config) openCache(ctx context.Context, conn *bus.Conn) (cache, error) {

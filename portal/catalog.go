@@ -45,14 +45,14 @@ func newCatalog(conn *bus.Conn, config *portalConfig, known *roster, token strin
 // read returns a snapshot that is at most 2 s old.
 func (c *catalog) read(ctx context.Context) (*snapshot, error) { return c.snapshots.read(ctx) }
 
-// outdated says whether neither the latest snapshot nor one being gathered is of use to a reader.
+// outdated reports whether neither the latest snapshot nor one being gathered is of use to a reader.
 func (c *catalog) outdated() bool { return c.snapshots.outdated() }
 
 // maxCatalogs bounds how many callers have a catalog at a time.
 const maxCatalogs = 128
 
 // catalogs has a catalog for each caller, by token, so that callers with different rights never share one. Catalogs
-// that nobody uses are forgotten.
+// that are not used are forgotten.
 type catalogs struct {
 	conn   *bus.Conn
 	config *portalConfig
@@ -133,7 +133,7 @@ type presence struct {
 }
 
 // discover asks every instance on the plane which hosts and ports it serves, and returns the public ones. An instance
-// that does not answer is left out: another one of its host answers, or nobody could use it. If not even the portal's
+// that does not answer is left out: another one of its host answers, or the host cannot be called anyway. If not even the portal's
 // own instance answers, the broker cannot be reached.
 func (c *catalog) discover(ctx context.Context) (*presence, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience.discovery)
@@ -219,7 +219,7 @@ func (c *catalog) fetch(ctx context.Context, from place) (*openapi.Document, err
 	return parseMember(body, from)
 }
 
-// notFetched returns nil for a place that has left the bus meanwhile, because that is no fault.
+// notFetched returns nil for a place that has left the bus meanwhile, because that is no error.
 func (c *catalog) notFetched(err error) error {
 	failed, ok := errors.AsType[*bus.Error](err)
 	switch {
@@ -231,14 +231,14 @@ func (c *catalog) notFetched(err error) error {
 		return errors.New("nobody acked the request for it")
 	case errors.Is(err, bus.ErrTimeout):
 		return fmt.Errorf("it did not answer within %s", c.patience.documents)
-	case bus.IsInternal(err): // whoever reads the note need not be of the bus
+	case bus.IsInternal(err): // the reader of the note need not be of the bus
 		return errors.New(withheld(failed.Status, failed.MsgID))
 	default:
 		return errors.New(failed.Detail)
 	}
 }
 
-// leadsUp says whether a path has a segment . or .., escaped or not. Browsers and other clients resolve such segments
+// leadsUp reports whether a path has a segment . or .., escaped or not. Browsers and other clients resolve such segments
 // (RFC 3986, 5.2.4) and request a different path, possibly of another service.
 func leadsUp(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
@@ -249,7 +249,7 @@ func leadsUp(path string) bool {
 	return false
 }
 
-// misread says whether a path has a character that browsers treat unlike others (https://url.spec.whatwg.org/#url-parsing):
+// misread reports whether a path has a character that browsers treat unlike others (https://url.spec.whatwg.org/#url-parsing):
 // they take \ for /, leave out tabs and line ends, also within two dots, and end a path at ? and #.
 func misread(path string) bool {
 	return strings.ContainsAny(path, `\?#`) || strings.ContainsFunc(path, unicode.IsControl)
@@ -317,14 +317,14 @@ func (c *catalog) gather(ctx context.Context, _ time.Time) (*snapshot, error) {
 // by place.
 func (c *catalog) fetchAll(ctx context.Context, places []place) (members []openapi.Member, leftOut []string) {
 	documents := make([]*openapi.Document, len(places))
-	faults := make([]error, len(places))
+	errs := make([]error, len(places))
 	room := make(chan struct{}, parallelFetches)
 	var fetching sync.WaitGroup
 	for at, from := range places {
 		room <- struct{}{}
 		fetching.Go(func() {
 			defer func() { <-room }()
-			documents[at], faults[at] = c.fetch(ctx, from)
+			documents[at], errs[at] = c.fetch(ctx, from)
 		})
 	}
 	fetching.Wait()
@@ -335,8 +335,8 @@ func (c *catalog) fetchAll(ctx context.Context, places []place) (members []opena
 	slices.SortFunc(order, func(a, b int) int { return places[a].compare(places[b]) })
 	for _, at := range order {
 		from := places[at]
-		if faults[at] != nil {
-			leftOut = append(leftOut, from.String()+" is left out: "+faults[at].Error()+".")
+		if errs[at] != nil {
+			leftOut = append(leftOut, from.String()+" is left out: "+errs[at].Error()+".")
 		} else if documents[at] != nil {
 			members = append(members, openapi.Member{Host: from.host, Port: from.port, Document: documents[at]})
 		}

@@ -30,7 +30,7 @@ func (o patienceOption) applyToPortal(c *portalConfig) {
 
 // NewServer is Listen with a listener of the test.
 func NewServer(listener net.Listener, handler http.Handler) *Server {
-	return newServer(listener, handler, &serverConfig{grace: defaultGrace, faults: log.New(io.Discard, "", 0)})
+	return newServer(listener, handler, &serverConfig{grace: defaultGrace, errorLog: log.New(io.Discard, "", 0)})
 }
 
 // Roster remembers instances over several looks.
@@ -55,7 +55,7 @@ func NotesOfCrowd(count int) (notes []string) {
 	for at := range count {
 		crowd.ping(peer{fmt.Sprintf("a%d.example", at), "i1aaaaaaaa"}, []byte(`{"version":"1","ports":[443]}`), nil)
 	}
-	for _, each := range crowd.admit().faults {
+	for _, each := range crowd.admit().omissions {
 		notes = append(notes, each.text)
 	}
 	return notes

@@ -66,14 +66,14 @@ func (f *forwarding) writeTo(header http.Header) {
 	}
 }
 
-// tellsOrigin says whether a header claims to describe the origin of a request. An underscore counts as a hyphen,
+// tellsOrigin reports whether a header claims to describe the origin of a request. An underscore counts as a hyphen,
 // because some servers treat the two alike.
 func tellsOrigin(name string) bool {
 	name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 	return strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "X-Real-Ip"
 }
 
-// trusts says whether an address is that of a trusted proxy.
+// trusts reports whether an address is that of a trusted proxy.
 func (c *ingressConfig) trusts(peer netip.Addr) bool {
 	for _, network := range c.trusted {
 		if network.Contains(peer) {
@@ -119,7 +119,7 @@ func cleanPrefix(prefix string) string {
 	return "/" + prefix
 }
 
-// validAuthority says whether a text is a host with or without a port.
+// validAuthority reports whether a text is a host with or without a port.
 func validAuthority(text string) bool {
 	parsed, err := url.Parse("//" + text)
 	return err == nil && text != "" && parsed.Host == text && !strings.ContainsAny(text, ", \"<>")

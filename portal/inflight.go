@@ -201,7 +201,7 @@ func (c *ingressConfig) checkRequest(r *http.Request) error {
 	return nil
 }
 
-// carried says whether the bus carries a method. CONNECT and TRACE concern the connection to a server, not what it
+// carried reports whether the bus carries a method. CONNECT and TRACE concern the connection to a server, not what it
 // serves (RFC 9110, 9.3.6 and 9.3.8), and PRI begins an HTTP/2 connection, which is not supported here.
 func carried(method string) bool {
 	for i := range len(method) {

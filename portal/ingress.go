@@ -273,7 +273,7 @@ func inward(from http.Header) http.Header {
 }
 
 // outward adds the headers of a service's response that are passed on to the client. The ingress itself decides on
-// cross-origin access and what holds for its whole origin, and the length is set when the body is written. Nobody guesses
+// cross-origin access and what holds for its whole origin, and the length is set when the body is written. Browsers do not guess
 // the media type, neither browsers nor net/http.
 func outward(to, from http.Header) {
 	for name, values := range from {
@@ -291,7 +291,7 @@ func outward(to, from http.Header) {
 	}
 }
 
-// ofTheOrigin says whether browsers apply a header to everything on the origin of a response, not only to the response:
+// ofTheOrigin reports whether browsers apply a header to everything on the origin of a response, not only to the response:
 // one service would decide for all others. The name is canonical.
 func ofTheOrigin(name string) bool {
 	switch name {
@@ -336,7 +336,7 @@ func listed(header http.Header, name string) iter.Seq[string] {
 	}
 }
 
-// connectionOnly says whether a header is hop-by-hop by definition. The name is canonical.
+// connectionOnly reports whether a header is hop-by-hop by definition. The name is canonical.
 func connectionOnly(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
@@ -347,7 +347,7 @@ func connectionOnly(name string) bool {
 	}
 }
 
-// ofTheBus says whether a header is reserved for the bus, or could be mistaken for such a header by a lenient parser.
+// ofTheBus reports whether a header is reserved for the bus, or could be mistaken for such a header by a lenient parser.
 func ofTheBus(name string) bool {
 	const prefix = "bus-"
 	return len(name) >= len(prefix) && strings.EqualFold(strings.ReplaceAll(name[:len(prefix)], "_", "-"), prefix)

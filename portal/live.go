@@ -143,7 +143,7 @@ type liveView struct {
 	Window   float64       `json:"window"` // seconds that the recent figures cover; 0: there are none yet
 	Services []liveService `json:"services"`
 	Edges    []liveEdge    `json:"edges"`
-	Lost     []liveLost    `json:"lost"`    // recent calls that never arrived because nobody serves their host
+	Lost     []liveLost    `json:"lost"`    // recent calls that never arrived because no instance serves their host
 	LeftOut  []string      `json:"leftOut"` // sentences
 }
 
@@ -178,7 +178,7 @@ type liveOperation struct {
 	liveFigures
 }
 
-// liveLost are the recent calls from one host to one that nobody serves; "" stands for hosts that the caller has never
+// liveLost are the recent calls from one host to one that no instance serves; "" stands for hosts that the caller has never
 // been shown.
 type liveLost struct {
 	From  string  `json:"from"`
@@ -240,7 +240,7 @@ type drawing struct {
 	edges   map[callPair]map[servedKey]calls
 }
 
-// draw returns what a caller with this visibility may see of a picture. Hosts that nobody serves are named only if they
+// draw returns what a caller with this visibility may see of a picture. Hosts that no instance serves are named only if they
 // are in known: the hosts that the caller has been shown before.
 func draw(p *picture, visible visibility, known map[string]time.Time) liveView {
 	d := &drawing{picture: p, visible: visible, edges: make(map[callPair]map[servedKey]calls)}
@@ -253,7 +253,7 @@ func draw(p *picture, visible visibility, known map[string]time.Time) liveView {
 	}
 	d.addEdges()
 	d.addLost(known)
-	for _, each := range p.faults {
+	for _, each := range p.omissions {
 		if _, may := visible[each.host]; may || each.host == "" {
 			d.view.LeftOut = append(d.view.LeftOut, each.text)
 		}

@@ -48,13 +48,13 @@ type traffic struct {
 
 // look is what all instances reported at one moment.
 type look struct {
-	taken  time.Time
-	peers  map[peer]told // traffic is nil for those whose counts could not be read
-	faults []fault
+	taken     time.Time
+	peers     map[peer]told // traffic is nil for those whose counts could not be read
+	omissions []omission
 }
 
-// fault is a sentence that says why something of a host is missing; host is "" if it concerns all hosts.
-type fault struct{ host, text string }
+// omission is a sentence that says why something of a host is missing; host is "" if it concerns all hosts.
+type omission struct{ host, text string }
 
 // lookout asks all instances what they serve and what they call.
 func lookout(ctx context.Context, conn *bus.Conn, known *roster, taken time.Time) (*look, error) {
@@ -115,7 +115,7 @@ func (g *gatheredLook) traffic(from peer, body []byte, err error) {
 		return
 	}
 	if err != nil {
-		g.look.faults = append(g.look.faults, fault{from.host, fmt.Sprintf("The counts of %s are left out: %s.", from, err)})
+		g.look.omissions = append(g.look.omissions, omission{from.host, fmt.Sprintf("The counts of %s are left out: %s.", from, err)})
 		return
 	}
 	all := &g.rows
@@ -165,12 +165,12 @@ func (t *traffic) rows() int { return len(t.served) + len(t.made) }
 // fullLocked records once that a limit is reached.
 func (g *gatheredLook) fullLocked() {
 	const text = "Some instances are left out: there are too many, or they report too much."
-	for _, known := range g.look.faults {
+	for _, known := range g.look.omissions {
 		if known.text == text {
 			return
 		}
 	}
-	g.look.faults = append(g.look.faults, fault{"", text})
+	g.look.omissions = append(g.look.omissions, omission{"", text})
 }
 
 // parseTraffic reads the answer of an instance, and refuses impossible counts.

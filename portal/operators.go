@@ -25,11 +25,11 @@ const (
 )
 
 // iconPath is what browsers request for any page that names no icon of its own. It could be a host, but is not meant as
-// one: each request would be a call to a host that nobody serves, and would cause a warning for operators. A host of
+// one: each request would be a call to a host that no instance serves, and would cause a warning for operators. A host of
 // that name can be reached at /favicon.ico/.
 const iconPath = "/favicon.ico"
 
-// leadsToPortal says whether a path stands for the portal's page. The page itself is served only at portalPath, with
+// leadsToPortal reports whether a path stands for the portal's page. The page itself is served only at portalPath, with
 // the trailing slash that its relative links need.
 func leadsToPortal(path string) bool {
 	name := strings.ToLower(strings.TrimPrefix(path, "/"))

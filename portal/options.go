@@ -47,7 +47,7 @@ func (o ingressOption) applyToIngress(c *ingressConfig) { o(c) }
 
 // WithTrustedProxies names the networks, such as "10.0.0.0/8", of the proxies in front of the ingress. Their
 // X-Forwarded headers are kept and added to: -For, and with one value each -Host, -Proto and -Prefix, which is the part of
-// the path that the proxy has removed. Those of anybody else are replaced. Default: none.
+// the path that the proxy has removed. Those of other clients are replaced. Default: none.
 func WithTrustedProxies(networks ...string) IngressOption {
 	return ingressOption(func(c *ingressConfig) { c.proxies = slices.Clone(networks) })
 }
@@ -112,17 +112,17 @@ func WithGracePeriod(longest time.Duration) ServerOption {
 	return serverOption(func(c *serverConfig) { c.grace = longest })
 }
 
-// WithLogger sets the logger for faults of HTTP connections, which have no level. Default: none are logged.
+// WithLogger sets the logger for errors of HTTP connections, which have no level. Default: none are logged.
 func WithLogger(logger zerolog.Logger) ServerOption {
-	return serverOption(func(c *serverConfig) { c.faults = log.New(logger, "", 0) })
+	return serverOption(func(c *serverConfig) { c.errorLog = log.New(logger, "", 0) })
 }
 
-// WithSlog sets a logger of log/slog, in place of one of [WithLogger]; faults have its level error. Default: none.
+// WithSlog sets a logger of log/slog, in place of one of [WithLogger]; errors have its level error. Default: none.
 func WithSlog(logger *slog.Logger) ServerOption {
 	return serverOption(func(c *serverConfig) {
-		c.faults = nil
+		c.errorLog = nil
 		if logger != nil {
-			c.faults = slog.NewLogLogger(logger.Handler(), slog.LevelError)
+			c.errorLog = slog.NewLogLogger(logger.Handler(), slog.LevelError)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func newIngressConfig(options []IngressOption) (*ingressConfig, error) {
 		validPorts(config.ports), config.parseProxies(), config.parseOrigins(), config.validLimits())
 }
 
-// noOption is the error for an option that is nil: nobody knows what it was to be.
+// noOption is the error for an option that is nil: its purpose is unknown.
 func noOption(place int) error { return fmt.Errorf("option %d is nil: leave it out", place+1) }
 
 // validPorts returns an error for ports that must not be public.
@@ -190,7 +190,7 @@ func (c *ingressConfig) parseProxies() error {
 	return nil
 }
 
-// parseOrigins returns an error for an origin that no browser sends, because it would allow nobody.
+// parseOrigins returns an error for an origin that no browser sends, because it would allow no origin.
 func (c *ingressConfig) parseOrigins() error {
 	for _, origin := range c.origins {
 		if origin == anyOrigin {

@@ -100,7 +100,7 @@ func forThisMachine(handler http.Handler, listening net.Addr, baseURL string) ht
 	})
 }
 
-// thisMachine says whether a URL has a host that no other site can have: localhost (RFC 6761, 6.3) or an IP address.
+// thisMachine reports whether a URL has a host that no other site can have: localhost (RFC 6761, 6.3) or an IP address.
 func thisMachine(at *url.URL) bool {
 	name := strings.TrimSuffix(strings.ToLower(at.Hostname()), ".")
 	_, err := netip.ParseAddr(name)

@@ -60,7 +60,7 @@ func adaptProblem(path string, response *http.Response) error {
 	return nil
 }
 
-// mayBeInternal says whether the bus uses this status for errors that have no status of their own.
+// mayBeInternal reports whether the bus uses this status for errors that have no status of their own.
 func mayBeInternal(status int) bool {
 	switch status {
 	case http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -179,7 +179,7 @@ func withheld(status int, msgID string) string {
 //go:embed away.html
 var awayPage string
 
-// missesPage says whether a browser has asked for the portal's page and the call failed because nobody serves it.
+// missesPage reports whether a browser has asked for the portal's page and the call failed because no instance serves it.
 func missesPage(r *http.Request, to *url.URL, err error) bool {
 	status := bus.StatusOf(err)
 	return to.Hostname() == hostPortal && to.Path == "/" && r.Method == http.MethodGet &&
@@ -245,7 +245,7 @@ func (o object) text(name string) string {
 	return ""
 }
 
-// isTrue says whether the value of a member is true.
+// isTrue reports whether the value of a member is true.
 func (o object) isTrue(name string) bool {
 	return slices.ContainsFunc(o, func(m member) bool { return m.name == name && m.value.Kind() == 't' })
 }

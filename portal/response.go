@@ -52,7 +52,7 @@ func writeResponse(w http.ResponseWriter, r *http.Request, response *http.Respon
 	write(w, r)
 }
 
-// worthCompressing says whether a body is text, large enough, not encoded yet, and may be in other bytes.
+// worthCompressing reports whether a body is text, large enough, not encoded yet, and may be in other bytes.
 func worthCompressing(header http.Header, status int, length string) bool {
 	size, err := strconv.Atoi(length)
 	return err == nil && size >= minCompressed && status != http.StatusPartialContent &&
@@ -60,7 +60,7 @@ func worthCompressing(header http.Header, status int, length string) bool {
 		!namesBytes(header) && isText(mediaType(header))
 }
 
-// namesBytes says whether the client learns something of the body's bytes: that it can ask for some of them, a tag that
+// namesBytes reports whether the client learns something of the body's bytes: that it can ask for some of them, a tag that
 // stands for exactly these (RFC 9110, 8.8.1), or their digest (RFC 9530).
 func namesBytes(header http.Header) bool {
 	ranges := header.Get("Accept-Ranges")
@@ -68,7 +68,7 @@ func namesBytes(header http.Header) bool {
 		header.Get("Content-Digest") != "" || header.Get("Repr-Digest") != "" || header.Get("Digest") != ""
 }
 
-// hasToken says whether a field that is a list has a token, in any case.
+// hasToken reports whether a field that is a list has a token, in any case.
 func hasToken(header http.Header, name, token string) bool {
 	for one := range listed(header, name) {
 		if strings.EqualFold(one, token) {

@@ -118,18 +118,18 @@ func (p peer) compare(q peer) int {
 	return cmp.Or(cmp.Compare(p.host, q.host), cmp.Compare(p.id, q.id))
 }
 
-// valid says whether host and ID are well-formed, so that the peer can be called.
+// valid reports whether host and ID are well-formed, so that the peer can be called.
 func (p peer) valid() bool { return subject.CheckHost(p.host) == nil && subject.CheckID(p.id) == nil }
 
 // askAll calls port 888 of "all" on every instance of the plane, and passes on each answer, or the error of an instance
-// that does not answer. It fails if the call as a whole has failed, or if nobody answers: the calling instance answers
+// that does not answer. It fails if the call as a whole has failed, or if no instance answers: the calling instance answers
 // too, so the broker cannot be reached then.
 func askAll(ctx context.Context, conn *bus.Conn, path string, answered func(from peer, body []byte, err error)) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://all:888"+path, http.NoBody)
 	if err != nil {
 		return err
 	}
-	anybody := false
+	anyAnswer := false
 	for response, err := range conn.Multicast(request) {
 		if err != nil {
 			failed, ok := errors.AsType[*bus.Error](err)
@@ -141,14 +141,14 @@ func askAll(ctx context.Context, conn *bus.Conn, path string, answered func(from
 			}
 			continue
 		}
-		anybody = true
+		anyAnswer = true
 		from := peer{response.Header.Get("Bus-From-Host"), response.Header.Get("Bus-From-Id")}
 		body, err := readTold(response)
 		if from.valid() {
 			answered(from, body, err)
 		}
 	}
-	if !anybody {
+	if !anyAnswer {
 		return bus.Errorf(http.StatusServiceUnavailable, "nobody answers; the broker is out of reach")
 	}
 	return nil

@@ -43,10 +43,10 @@ type Server struct {
 
 // serverConfig is the configuration of a server: defaults, then the environment, then options.
 type serverConfig struct {
-	address string
-	baseURL string
-	grace   time.Duration
-	faults  *log.Logger // of HTTP connections
+	address  string
+	baseURL  string
+	grace    time.Duration
+	errorLog *log.Logger // of HTTP connections
 }
 
 // Listen opens the address that BUS_HTTP_ADDR names, 127.0.0.1:8080 by default. Requests wait until [Server.Serve] is
@@ -57,10 +57,10 @@ type serverConfig struct {
 // host, or when the handler is an [Ingress] with trusted proxies.
 func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 	config := &serverConfig{
-		address: cmp.Or(os.Getenv("BUS_HTTP_ADDR"), defaultAddress),
-		baseURL: strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
-		grace:   defaultGrace,
-		faults:  log.New(io.Discard, "", 0),
+		address:  cmp.Or(os.Getenv("BUS_HTTP_ADDR"), defaultAddress),
+		baseURL:  strings.TrimSuffix(os.Getenv("BUS_BASE_URL"), "/"),
+		grace:    defaultGrace,
+		errorLog: log.New(io.Discard, "", 0),
 	}
 	for i, option := range options {
 		if option == nil {
@@ -74,7 +74,7 @@ func Listen(handler http.Handler, options ...ServerOption) (*Server, error) {
 	if config.grace < 0 {
 		return nil, fmt.Errorf("listen: the grace period %s is below zero; see portal.WithGracePeriod", config.grace)
 	}
-	if config.faults == nil {
+	if config.errorLog == nil {
 		return nil, errors.New("portal.WithSlog: the logger is nil")
 	}
 	if err := openapi.CheckBaseURL(config.baseURL); err != nil {
@@ -96,7 +96,7 @@ func newServer(listener net.Listener, handler http.Handler, config *serverConfig
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeadRead,
-		ErrorLog:          config.faults,
+		ErrorLog:          config.errorLog,
 	}
 	return &Server{listener: listener, http: server, baseURL: baseURL, grace: config.grace}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // shared looks something up for all readers that ask at about the same time: one lookup at a time, and none while the
-// last result is recent. Nothing runs while nobody asks.
+// last result is recent. Nothing runs without a reader.
 type shared[T any] struct {
 	age     time.Duration // how long a result is recent
 	timeout time.Duration // of a lookup
@@ -49,14 +49,14 @@ func (s *shared[T]) read(ctx context.Context) (T, error) {
 	return running.seen, running.err
 }
 
-// outdated says whether neither the last result nor a running lookup is of use to anybody.
+// outdated reports whether neither the last result nor a running lookup is of use to a reader.
 func (s *shared[T]) outdated() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running == nil && !s.isRecentLocked()
 }
 
-// isRecentLocked says whether the last result may be returned.
+// isRecentLocked reports whether the last result may be returned.
 func (s *shared[T]) isRecentLocked() bool {
 	return s.latest != nil && s.now().Sub(s.latest.began) < s.age
 }

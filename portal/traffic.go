@@ -29,7 +29,7 @@ type knownTraffic struct {
 type step struct {
 	from, to time.Time
 	served   map[servedAt]metrics.Counts
-	lost     map[callPair]int64 // calls to hosts that nobody served
+	lost     map[callPair]int64 // calls to hosts that no instance served
 }
 
 // servedAt is what all instances of a host have served for one caller.
@@ -100,7 +100,7 @@ func (s *step) count(host string, now, before *traffic) {
 	}
 }
 
-// countLost adds the calls of one instance to hosts that nobody serves.
+// countLost adds the calls of one instance to hosts that no instance serves.
 func (s *step) countLost(caller string, served, known map[string]bool, now, before *traffic) {
 	for callee, counts := range now.made {
 		failed := counts.Since(before.made[callee]).Failed
@@ -137,13 +137,13 @@ func (w *window) length() time.Duration {
 // picture is the traffic of the whole plane at one moment, without regard to visibility. It is not changed once it is
 // made.
 type picture struct {
-	taken   time.Time
-	window  time.Duration // that the recent figures cover
-	running map[string][]liveInstance
-	served  map[string][]servedCalls // by host
-	lost    []lostCalls
-	beside  map[string]map[operationKey]routes // by host
-	faults  []fault
+	taken     time.Time
+	window    time.Duration // that the recent figures cover
+	running   map[string][]liveInstance
+	served    map[string][]servedCalls // by host
+	lost      []lostCalls
+	beside    map[string]map[operationKey]routes // by host
+	omissions []omission
 }
 
 // servedCalls are the calls that a host has served for one caller.
@@ -153,7 +153,7 @@ type servedCalls struct {
 	total, recent metrics.Counts
 }
 
-// lostCalls are recent calls of a host to one that nobody serves.
+// lostCalls are recent calls of a host to one that no instance serves.
 type lostCalls struct {
 	callPair
 	calls int64
@@ -162,7 +162,7 @@ type lostCalls struct {
 // newPicture sums up what is known.
 func newPicture(w *window) *picture {
 	made := &picture{
-		taken: w.latest.taken, window: w.length(), faults: w.latest.faults,
+		taken: w.latest.taken, window: w.length(), omissions: w.latest.omissions,
 		running: make(map[string][]liveInstance), served: make(map[string][]servedCalls),
 		beside: make(map[string]map[operationKey]routes),
 	}

@@ -59,12 +59,12 @@ func namesOf(operation *openapi.Operation) []string {
 	return []string{name}
 }
 
-// isRoute says whether these words are a route, rather than the beginning of a function's signature.
+// isRoute reports whether these words are a route, rather than the beginning of a function's signature.
 func isRoute(method, pattern string) bool {
 	return strings.HasPrefix(pattern, "/") && !strings.Contains(method, "(")
 }
 
-// sees says whether a caller may know of an operation. A document lists a handler for any method under the first free
+// sees reports whether a caller may know of an operation. A document lists a handler for any method under the first free
 // method, and with other handlers on the same path it does not say which is which: then either all of them are visible,
 // or none. beside counts the handlers of each path.
 func (h *visibleHost) sees(key operationKey, beside map[operationKey]routes) bool {

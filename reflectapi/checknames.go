@@ -107,10 +107,10 @@ func (k *nameCheck) docRemedy() string {
 	}
 }
 
-// clientFaults returns a fault for each method that the clients of an interface call by other names, if it is not described by
+// clientNameErrors returns an error for each method that the clients of an interface call by other names, if it is not described by
 // that interface: they would send arguments that the service ignores, as it does not know them, and zero would take their place
 // without an error.
-func (s *survey) clientFaults(methods []*Method) (faults []error) {
+func (s *survey) clientNameErrors(methods []*Method) (errs []error) {
 	if s.as.Kind() == reflect.Interface {
 		return nil // its names count, unless others are given in code: see namesGiven
 	}
@@ -122,27 +122,27 @@ func (s *survey) clientFaults(methods []*Method) (faults []error) {
 		if len(other) == 0 {
 			return nil
 		}
-		faults = append(faults, other...)
+		errs = append(errs, other...)
 	}
-	return faults
+	return errs
 }
 
-// namedByClients puts one fault in place of those of methods without names, if an interface that has clients names them: nothing is
+// namedByClients puts one error in place of those of methods without names, if an interface that has clients names them: nothing is
 // missing then but the interface.
-func (s *survey) namedByClients(faults []error) []error {
+func (s *survey) namedByClients(errs []error) []error {
 	if s.as.Kind() == reflect.Interface {
-		return faults
+		return errs
 	}
 	for _, iface := range registered.implementedBy(s.impl) {
-		named := func(fault error) bool {
-			missing, ok := errors.AsType[missingNamesError](fault)
+		named := func(err error) bool {
+			missing, ok := errors.AsType[missingNamesError](err)
 			return ok && hasMethod(iface, missing.method)
 		}
-		if others := slices.DeleteFunc(slices.Clone(faults), named); len(others) < len(faults) {
+		if others := slices.DeleteFunc(slices.Clone(errs), named); len(others) < len(errs) {
 			return append(others, fmt.Errorf("%v implements %v, which has the names: %s", s.impl, iface, asTypeParameter(iface)))
 		}
 	}
-	return faults
+	return errs
 }
 
 // namesGiven warns of names that are given in code, and differ from those that the clients of the interface use.
@@ -150,34 +150,34 @@ func (s *survey) namesGiven(methods []*Method) (warnings []string) {
 	if s.as.Kind() != reflect.Interface {
 		return nil
 	}
-	for _, fault := range s.otherNames(s.as, methods, "leave out bus.ParamNames") {
-		warnings = append(warnings, fault.Error())
+	for _, err := range s.otherNames(s.as, methods, "leave out bus.ParamNames") {
+		warnings = append(warnings, err.Error())
 	}
 	return warnings
 }
 
-// otherNames returns a fault for each method that has other names in an interface, or a route.
-func (s *survey) otherNames(iface reflect.Type, methods []*Method, remedy string) (faults []error) {
+// otherNames returns an error for each method that has other names in an interface, or a route.
+func (s *survey) otherNames(iface reflect.Type, methods []*Method, remedy string) (errs []error) {
 	_, table := newTableSource()
 	for _, method := range methods {
 		theirs := s.namedBy(table, iface, method)
 		switch {
 		case theirs == nil:
 		case theirs.Signature() != method.Signature():
-			faults = append(faults, fmt.Errorf("method %s is %s, but %s for the clients of %v, and what has another name gets lost: %s",
+			errs = append(errs, fmt.Errorf("method %s is %s, but %s for the clients of %v, and what has another name gets lost: %s",
 				method.Name, method.Signature(), theirs.Signature(), iface, remedy))
 		case theirs.Route != method.Route:
-			faults = append(faults, fmt.Errorf("method %s has the route %s for the clients of %v: %s", method.Name, theirs.Route, iface, remedy))
+			errs = append(errs, fmt.Errorf("method %s has the route %s for the clients of %v: %s", method.Name, theirs.Route, iface, remedy))
 		}
 	}
-	return faults
+	return errs
 }
 
 func asTypeParameter(iface reflect.Type) string {
 	return fmt.Sprintf("give the interface as the type parameter, [%v]", iface)
 }
 
-// sameMethods says whether an interface has these methods and no others.
+// sameMethods reports whether an interface has these methods and no others.
 func sameMethods(iface reflect.Type, methods []*Method) bool {
 	has := func(m *Method) bool { return hasMethod(iface, m.Name) }
 	return iface.NumMethod() == len(methods) && !slices.ContainsFunc(methods, func(m *Method) bool { return !has(m) })

@@ -31,8 +31,8 @@ func ConstraintsOf(t reflect.Type) (*Constraints, error) {
 	c := newCompiler(schemas.components)
 	values, sent := c.typed(schema, t), c.generic(schema)
 	switch {
-	case c.fault != nil:
-		return nil, fmt.Errorf("schema of %v: %w", t, c.fault)
+	case c.err != nil:
+		return nil, fmt.Errorf("schema of %v: %w", t, c.err)
 	case c.presence:
 		return &Constraints{sent: sent}, nil
 	}
@@ -120,7 +120,7 @@ type Violation struct {
 	Detail string // "expects at least 1"
 }
 
-// maxViolations bounds the violations reported for one value: nobody reads a million lines about a list of a million
+// maxViolations bounds the violations reported for one value: a million lines are of no use about a list of a million
 // bad elements.
 const maxViolations = 100
 

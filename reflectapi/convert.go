@@ -20,7 +20,7 @@ const definitionPrefix = "#/$defs/"
 const maxSchemaDepth = 200
 
 // converter rewrites JSON Schema 2020-12 as OpenAPI 3.0.0. It is total: for any input the result is a valid Schema
-// Object, or fault says what is invalid in both. What 3.0.0 cannot express (if, contains, dependentSchemas, …) is left
+// Object, or err says what is invalid in both. What 3.0.0 cannot express (if, contains, dependentSchemas, …) is left
 // out, so that the result accepts more rather than less.
 //
 // The Go type is passed along because jsonschema drops some of its information: pointers, the width of numbers, and
@@ -30,19 +30,19 @@ type converter struct {
 	definitions jsonschema.Definitions
 	depth       int
 	path        []string // properties on the path to the current schema
-	fault       error
+	err         error
 	mentioned   []mentioned    // values to be validated when the schemas are complete
 	enums       []enumerated   // likewise
 	members     []structMember // fields that may become required
 }
 
-// convert converts one schema and all schemas below it. After a fault it does nothing more: a schema that contains
+// convert converts one schema and all schemas below it. After an error it does nothing more: a schema that contains
 // itself twice would never end.
 func (c *converter) convert(in *jsonschema.Schema, t reflect.Type) *Schema {
 	if c.depth >= maxSchemaDepth {
 		c.failf("it contains itself endlessly")
 	}
-	if c.fault != nil {
+	if c.err != nil {
 		return anything()
 	}
 	c.depth++
@@ -146,10 +146,10 @@ func (c *converter) component(name string, definition *jsonschema.Schema) {
 	}
 }
 
-// failf records the first fault, and where it is.
+// failf records the first error, and where it is.
 func (c *converter) failf(format string, arguments ...any) {
-	if c.fault == nil {
-		c.fault = errors.New(c.where() + fmt.Sprintf(format, arguments...))
+	if c.err == nil {
+		c.err = errors.New(c.where() + fmt.Sprintf(format, arguments...))
 	}
 }
 

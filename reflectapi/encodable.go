@@ -284,8 +284,8 @@ func refusedByCodec(t reflect.Type) string {
 		return ""
 	}
 	err := jsonv2.Unmarshal([]byte("{}"), reflect.New(t).Interface())
-	if fault, ok := errors.AsType[*jsonv2.SemanticError](err); ok && fault.Err != nil {
-		return fmt.Sprintf("%v is refused by the JSON codec: %v", t, fault.Err)
+	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok && semantic.Err != nil {
+		return fmt.Sprintf("%v is refused by the JSON codec: %v", t, semantic.Err)
 	}
 	return ""
 }

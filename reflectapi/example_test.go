@@ -12,7 +12,7 @@ import (
 // Greeter is what the example describes.
 type Greeter struct{}
 
-// Greet greets somebody by name.
+// Greet greets a person by name.
 func (Greeter) Greet(_ context.Context, name string) (greeting string, err error) {
 	return "Hello, " + name, nil
 }
@@ -41,6 +41,6 @@ func Example() {
 	fmt.Println(string(answer), err)
 	// Output:
 	// Greet(name string) (greeting string)
-	// Greet greets somebody by name.
+	// Greet greets a person by name.
 	// {"greeting":"Hello, Ada"} <nil>
 }

@@ -13,7 +13,7 @@ func Convert(root *jsonschema.Schema) (*Schema, map[string]*Schema, error) {
 	c := &converter{schemas: schemas, definitions: root.Definitions}
 	schema := c.convert(root, nil)
 	c.finish()
-	return schema, schemas.Components(), c.fault
+	return schema, schemas.Components(), c.err
 }
 
 // Fits tells whether a type expression can stand for a type.

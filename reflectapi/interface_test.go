@@ -55,7 +55,7 @@ func TestInterfaceThatEmbedsAnother(t *testing.T) {
 				"Leave(by string) (text string)", // unnamed in the interface
 				"Visit(place string) (days int)",
 			)
-			if doc := method(t, service, "Greet").Doc; doc != "Greet greets somebody." {
+			if doc := method(t, service, "Greet").Doc; doc != "Greet greets a person." {
 				t.Errorf("Greet is documented as %q", doc)
 			}
 		})

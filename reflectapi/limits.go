@@ -110,7 +110,7 @@ func plainJSON(value any) (plain any) {
 	return exact(plain)
 }
 
-// contradictions finds limits that leave no value at all, which nobody means: every call would be answered 422. The
+// contradictions finds limits that leave no value at all, which is a mistake: every call would be answered 422. The
 // schema has what the width of its Go type implies, too.
 func (c *converter) contradictions(out *Schema, t reflect.Type) {
 	c.crossed("minLength", out.MinLength, "maxLength", out.MaxLength)
@@ -195,11 +195,11 @@ func (c *converter) mention(what string, value any, s *Schema) any {
 // finish does what needs complete schemas: it validates defaults, examples and enums, and determines which members are
 // required.
 func (c *converter) finish() {
-	if c.fault != nil || len(c.mentioned)+len(c.enums)+len(c.members) == 0 {
+	if c.err != nil || len(c.mentioned)+len(c.enums)+len(c.members) == 0 {
 		return
 	}
 	if name, found := circular(c.schemas.components); found {
-		c.fault = fmt.Errorf("%s: its schema refers only to itself, so it can never be checked", name)
+		c.err = fmt.Errorf("%s: its schema refers only to itself, so it can never be checked", name)
 		return
 	}
 	rules := newCompiler(c.schemas.components)
@@ -214,17 +214,17 @@ func (c *converter) finish() {
 	}
 	rules = newCompiler(c.schemas.components) // which now say what is required
 	for _, m := range c.mentioned {
-		if breach := rules.generic(m.schema).breach(m.value); breach != "" && c.fault == nil {
-			c.fault = fmt.Errorf("%sthe %s %v breaks its own schema: it %s", m.where, m.what, m.value, breach)
+		if breach := rules.generic(m.schema).breach(m.value); breach != "" && c.err == nil {
+			c.err = fmt.Errorf("%sthe %s %v breaks its own schema: it %s", m.where, m.what, m.value, breach)
 		}
 	}
 	for _, e := range c.enums {
-		if rule := rules.generic(e.schema); c.fault == nil && !slices.ContainsFunc(e.values, rule.fitsValue) {
-			c.fault = fmt.Errorf("%sno value of its enum fits its own schema: change one of them", e.where)
+		if rule := rules.generic(e.schema); c.err == nil && !slices.ContainsFunc(e.values, rule.fitsValue) {
+			c.err = fmt.Errorf("%sno value of its enum fits its own schema: change one of them", e.where)
 		}
 	}
-	if rules.fault != nil && c.fault == nil {
-		c.fault = rules.fault
+	if rules.err != nil && c.err == nil {
+		c.err = rules.err
 	}
 	c.schemas.members = append(c.schemas.members, c.members...)
 }

@@ -157,7 +157,7 @@ func isWeb(params, results []reflect.Type) bool {
 		params[1] == reflect.TypeFor[*http.Request]()
 }
 
-// disguisedError returns a fault if the last result is an error of another type. It would be sent as plain data, and
+// disguisedError returns an error if the last result is an error of another type. It would be sent as plain data, and
 // every call would seem to succeed.
 func disguisedError(last reflect.Type) string {
 	if !last.Implements(reflect.TypeFor[error]()) {

@@ -30,17 +30,17 @@ func (e missingNamesError) inProduction() string {
 	return production + "it has no names: " + e.remedy
 }
 
-// errFaultyTable is why a method has no names if its signature table is faulty. The fault itself is reported once, not
+// errInvalidTable is why a method has no names if its signature table is invalid. The error itself is reported once, not
 // for each method.
-var errFaultyTable = errors.New("its signature table is wrong")
+var errInvalidTable = errors.New("its signature table is wrong")
 
-// fault returns an error that says which names are missing, and what to do.
-func (s *nameSearch) fault(tables *tables, of *subject) error {
+// missingNames returns an error that says which names are missing, and what to do.
+func (s *nameSearch) missingNames(tables *tables, of *subject) error {
 	switch {
 	case s.gap != nil:
 		return s.unnamed(of)
-	case tables.isFaulty(of.receiver):
-		return errFaultyTable
+	case tables.isInvalid(of.receiver):
+		return errInvalidTable
 	}
 	return missingNamesError{
 		method: s.method.Name,
@@ -89,9 +89,9 @@ func (s *nameSearch) unnamed(of *subject) error {
 
 const serveMock = "bus.Serve[API](conn, mock)"
 
-// mockFault recognises a mock by a method that only its tests use; nil if it is not a mock. Such methods cannot be
+// mockError recognises a mock by a method that only its tests use; nil if it is not a mock. Such methods cannot be
 // served, and the others have no names in generated code.
-func mockFault(t reflect.Type, s *settings) error {
+func mockError(t reflect.Type, s *settings) error {
 	if t.Kind() == reflect.Interface {
 		return nil
 	}

@@ -96,7 +96,7 @@ func (n *naming) name(m *Method, subjects []*subject) error {
 		}
 	}
 	if !search.named {
-		return search.fault(n.tables, subjects[0])
+		return search.missingNames(n.tables, subjects[0])
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (s *nameSearch) takeNames(found declaration, from source) error {
 	return nil
 }
 
-// note records the gap to report. Names in code have one only if they are faulty.
+// note records the gap to report. Names in code have one only if they are invalid.
 func (s *nameSearch) note(found *gap, in source) {
 	if in.origin() != originCode && (s.gap == nil || s.gap.found.place == "") {
 		s.gap = found

@@ -232,7 +232,7 @@ func TestDescribeAsEmbeddedInterface(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantSignatures(t, service, "Greet(a string, b int) (c string)", "Leave(d string) (e string)")
-	if doc := method(t, service, "Greet").Doc; doc != "Greet greets somebody." {
+	if doc := method(t, service, "Greet").Doc; doc != "Greet greets a person." {
 		t.Errorf("Greet is documented as %q: the file has a comment where the embedded source has none", doc)
 	}
 	if service.Doc != "Greeter greets." {

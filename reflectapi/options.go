@@ -79,28 +79,28 @@ func settingsOf(options []Option) (*settings, error) {
 
 func (s *settings) leavesOut(method string) bool { return slices.Contains(s.without, method) }
 
-// faults returns what is wrong with the options for a type.
-func (s *settings) faults(t reflect.Type) []error {
-	var faults []error
+// check returns what is wrong with the options for a type.
+func (s *settings) check(t reflect.Type) []error {
+	var errs []error
 	for _, method := range s.without {
 		if !hasMethod(t, method) {
-			faults = append(faults, fmt.Errorf("bus.ExcludeMethods: %v has no method %s", t, method))
+			errs = append(errs, fmt.Errorf("bus.ExcludeMethods: %v has no method %s", t, method))
 		}
 	}
 	for i, given := range s.names {
 		if !hasMethod(t, given.method) {
-			faults = append(faults, fmt.Errorf("bus.ParamNames: %v has no method %s", t, given.method))
+			errs = append(errs, fmt.Errorf("bus.ParamNames: %v has no method %s", t, given.method))
 		}
 		if slices.ContainsFunc(s.names[:i], func(g givenNames) bool { return g.method == given.method }) {
-			faults = append(faults, fmt.Errorf("bus.ParamNames: method %s is given twice", given.method))
+			errs = append(errs, fmt.Errorf("bus.ParamNames: method %s is given twice", given.method))
 		}
 		for _, names := range [][]string{given.arguments, given.results} {
-			if fault := namesFault(names); fault != "" {
-				faults = append(faults, fmt.Errorf("bus.ParamNames: method %s: %s", given.method, fault))
+			if problem := namesProblem(names); problem != "" {
+				errs = append(errs, fmt.Errorf("bus.ParamNames: method %s: %s", given.method, problem))
 			}
 		}
 	}
-	return faults
+	return errs
 }
 
 // hasMethod includes the methods of a pointer: they too may be named, or left out.
@@ -112,8 +112,8 @@ func hasMethod(t reflect.Type, name string) bool {
 	return has
 }
 
-// namesFault says what is wrong with the names given for arguments or results.
-func namesFault(names []string) string {
+// namesProblem says what is wrong with the names given for arguments or results.
+func namesProblem(names []string) string {
 	for i, name := range names {
 		switch {
 		case !token.IsIdentifier(name) || name == "_":

@@ -18,7 +18,7 @@ type compiler struct {
 	components map[string]*Schema
 	made       map[ruleKey]*rule // for components, which may contain themselves
 	presence   bool              // a Go value is not enough: it matters whether a member was sent
-	fault      error
+	err        error
 }
 
 func newCompiler(components map[string]*Schema) *compiler {
@@ -65,7 +65,7 @@ func (c *compiler) all(schemas []*Schema) (rules []*rule) {
 
 func (c *compiler) text(s *Schema) *textRule {
 	r, err := texts(s)
-	c.fault = errors.Join(c.fault, err)
+	c.err = errors.Join(c.err, err)
 	return r
 }
 

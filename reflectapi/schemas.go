@@ -63,8 +63,8 @@ func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 		return nil, err
 	}
 	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("schema of %v: %v", t, fault)
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("schema of %v: %v", t, problem)
 		}
 	}()
 	root := s.reflector().ReflectFromType(t)
@@ -72,8 +72,8 @@ func (s *Schemas) Of(t reflect.Type) (schema *Schema, err error) {
 	root.Version, root.Definitions = "", nil
 	schema = c.convert(root, t)
 	c.finish()
-	if c.fault != nil {
-		return nil, fmt.Errorf("schema of %v: %w", t, c.fault)
+	if c.err != nil {
+		return nil, fmt.Errorf("schema of %v: %w", t, c.err)
 	}
 	return schema, nil
 }

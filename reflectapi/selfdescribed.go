@@ -55,7 +55,7 @@ func ignoredMethods(t reflect.Type) error {
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return nil
 	}
-	var faults []error
+	var errs []error
 	for _, m := range schemaMethods() {
 		declared := reflect.New(t).MethodByName(m.name)
 		if !declared.IsValid() || t.Implements(m.of) {
@@ -69,7 +69,7 @@ func ignoredMethods(t reflect.Type) error {
 		if !reflect.PointerTo(t).Implements(m.of) {
 			reason = "it is a " + declared.Type().String()
 		}
-		faults = append(faults, fmt.Errorf("type %v: its method %s is ignored, because %s: declare it as func (%s) %s", t, m.name, reason, plainName(declarer), m.written))
+		errs = append(errs, fmt.Errorf("type %v: its method %s is ignored, because %s: declare it as func (%s) %s", t, m.name, reason, plainName(declarer), m.written))
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }

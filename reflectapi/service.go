@@ -19,12 +19,12 @@ type Service struct {
 	// Warnings say, one line each, where a signature table or embedded source is older than the source file on disk:
 	// "method Add: the signature table calls argument 1 x, …". The service then has what the older one says. Without
 	// source files there are no warnings of this kind. Others name tags of arguments and results that are ignored, though
-	// somebody may count on them: "field shop.Order.Note: the json option "omitemtpy" is ignored: …", and types that do not
+	// users may count on them: "field shop.Order.Note: the json option "omitemtpy" is ignored: …", and types that do not
 	// read what they write.
 	Warnings []string
 }
 
-// Describe describes all exported methods of a value. The error joins all faults: methods that cannot be served,
+// Describe describes all exported methods of a value. The error joins all errors: methods that cannot be served,
 // arguments or results without names, methods that only a pointer to the value has, options that name no method.
 //
 // All calls are made on impl, which has to be safe for concurrent use.
@@ -84,13 +84,13 @@ func unreachable(t reflect.Type, s *settings) []error {
 	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
 		return nil
 	}
-	var faults []error
+	var errs []error
 	for m := range reflect.PointerTo(t).Methods() {
 		if _, reachable := t.MethodByName(m.Name); !reachable && !s.leavesOut(m.Name) {
-			faults = append(faults, fmt.Errorf("method %s has a pointer receiver: pass a *%v, or leave it out with bus.ExcludeMethods(%q)", m.Name, t, m.Name))
+			errs = append(errs, fmt.Errorf("method %s has a pointer receiver: pass a *%v, or leave it out with bus.ExcludeMethods(%q)", m.Name, t, m.Name))
 		}
 	}
-	return faults
+	return errs
 }
 
 // survey is a value that is being described: its methods, and where to look for their names.
@@ -99,7 +99,7 @@ type survey struct {
 	impl       reflect.Type
 	candidates []*candidate // without those that are left out
 	naming     *naming
-	faults     []error // of options
+	errs       []error // of options
 	mock       error   // what to report for all methods of a mock, nil if the value is not one
 	beyond     []error // methods that only a pointer to the value has
 }
@@ -116,8 +116,8 @@ func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, e
 	s := &survey{
 		as: t, impl: impl.Type(),
 		naming: newNaming(settings, all),
-		faults: settings.faults(t),
-		mock:   mockFault(t, settings),
+		errs:   settings.check(t),
+		mock:   mockError(t, settings),
 		beyond: unreachable(t, settings),
 	}
 	for _, c := range all {
@@ -128,40 +128,40 @@ func newSurvey(t reflect.Type, impl reflect.Value, options []Option) (*survey, e
 	return s, nil
 }
 
-// service describes the service, or returns all faults.
+// service describes the service, or returns all errors.
 func (s *survey) service() (*Service, error) {
 	service := &Service{Name: plainName(base(s.as)), Type: s.as}
 	service.Doc, service.DocOrigin = s.comment()
-	var faults []error
-	service.Methods, faults = s.methods()
-	faults = slices.Concat(s.faults, s.naming.tables.faults(), faults, s.clientFaults(service.Methods))
-	if len(faults) == 0 && len(service.Methods) == 0 {
-		faults = append(faults, fmt.Errorf("%v has no exported method to serve", s.as))
+	var errs []error
+	service.Methods, errs = s.methods()
+	errs = slices.Concat(s.errs, s.naming.tables.errors(), errs, s.clientNameErrors(service.Methods))
+	if len(errs) == 0 && len(service.Methods) == 0 {
+		errs = append(errs, fmt.Errorf("%v has no exported method to serve", s.as))
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	service.Warnings = slices.Concat(s.warnings(), s.unreadTags(), s.oneWays(), s.lostFields(), s.namesGiven(service.Methods))
 	return service, nil
 }
 
-// methods describes all methods, and returns their faults. A fault of a signature table is not repeated for each
+// methods describes all methods, and returns their errors. An error of a signature table is not repeated for each
 // method.
-func (s *survey) methods() (methods []*Method, faults []error) {
-	faults = s.beyond
+func (s *survey) methods() (methods []*Method, errs []error) {
+	errs = s.beyond
 	for _, c := range s.candidates {
 		method, err := s.method(c)
 		switch {
 		case err == nil:
 			methods = append(methods, method)
-		case !errors.Is(err, errFaultyTable):
-			faults = append(faults, err)
+		case !errors.Is(err, errInvalidTable):
+			errs = append(errs, err)
 		}
 	}
-	if len(faults) > 0 && s.mock != nil {
+	if len(errs) > 0 && s.mock != nil {
 		return nil, []error{s.mock}
 	}
-	return methods, s.namedByClients(faults)
+	return methods, s.namedByClients(errs)
 }
 
 // comment returns the doc comment of the service's type, and its origin.

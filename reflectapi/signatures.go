@@ -25,27 +25,27 @@ type Signature struct {
 }
 
 // DescribeSignatures describes a service of which only source is available, as in a generator, by the same rules and
-// with the same errors as Describe. The error joins all faults. Calling a method of the service returns an error, and
+// with the same errors as Describe. The error joins all errors. Calling a method of the service returns an error, and
 // the service has no Type.
 func DescribeSignatures(name, doc string, signatures []Signature) (*Service, error) {
 	service := &Service{Name: name, Doc: doc}
 	if doc != "" {
 		service.DocOrigin = originSignature
 	}
-	var faults []error
+	var errs []error
 	for _, signature := range slices.SortedFunc(slices.Values(signatures), byName) {
 		method, err := signature.describe()
 		if err != nil {
-			faults = append(faults, fmt.Errorf("method %s: %w", signature.Name, err))
+			errs = append(errs, fmt.Errorf("method %s: %w", signature.Name, err))
 			continue
 		}
 		service.Methods = append(service.Methods, method)
 	}
 	if len(signatures) == 0 {
-		faults = append(faults, fmt.Errorf("%s has no exported method to serve", name))
+		errs = append(errs, fmt.Errorf("%s has no exported method to serve", name))
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	return service, nil
 }

@@ -12,9 +12,9 @@ import (
 
 // signatureTable is the declaration that was registered for an interface.
 type signatureTable struct {
-	iface  reflect.Type
-	file   *goFile // contains only the declaration; nil if it does not parse
-	faults []error
+	iface reflect.Type
+	file  *goFile // contains only the declaration; nil if it does not parse
+	errs  []error
 }
 
 // newSignatureTable parses a declaration and compares all of it with the program: a table that was generated for
@@ -23,39 +23,39 @@ func newSignatureTable(t reflect.Type, given []string) *signatureTable {
 	table := &signatureTable{iface: t}
 	switch {
 	case t.Kind() != reflect.Interface:
-		table.faultf("is for a type that is not an interface: run apigen for an interface")
+		table.errorf("is for a type that is not an interface: run apigen for an interface")
 	case len(given) > 1:
-		table.faultf("is registered %d times, with differences: keep one, and run go generate", len(given))
+		table.errorf("is registered %d times, with differences: keep one, and run go generate", len(given))
 	default:
 		table.parse(given[0])
 	}
 	return table
 }
 
-func (table *signatureTable) faultf(format string, arguments ...any) {
-	table.faults = append(table.faults, fmt.Errorf("the signature table of %v "+format, append([]any{table.iface}, arguments...)...))
+func (table *signatureTable) errorf(format string, arguments ...any) {
+	table.errs = append(table.errs, fmt.Errorf("the signature table of %v "+format, append([]any{table.iface}, arguments...)...))
 }
 
 // parse parses and checks the declaration.
 func (table *signatureTable) parse(declaration string) {
 	file, err := parseText("package " + packageName(table.iface) + "\n" + declaration)
 	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
-		err = errors.New(list[0].Msg) // without the position in the text, which nobody edits by hand
+		err = errors.New(list[0].Msg) // without the position in the text, which is not edited by hand
 	}
 	if err != nil {
-		table.faultf("does not parse: %w: run go generate", err)
+		table.errorf("does not parse: %w: run go generate", err)
 		return
 	}
 	table.file = file
 	name := plainName(table.iface)
 	spec, _ := file.typeSpec(name)
 	if spec == nil {
-		table.faultf("declares another type: run go generate, with apigen -type %s", name)
+		table.errorf("declares another type: run go generate, with apigen -type %s", name)
 		return
 	}
 	iface, ok := spec.Type.(*ast.InterfaceType)
 	if !ok {
-		table.faultf("declares no interface: run go generate")
+		table.errorf("declares no interface: run go generate")
 		return
 	}
 	table.checkMethods(iface)
@@ -71,7 +71,7 @@ func (table *signatureTable) checkMethods(declared *ast.InterfaceType) {
 	for _, member := range declared.Methods.List {
 		for _, method := range member.Names {
 			if _, has := table.iface.MethodByName(method.Name); !has {
-				table.faultf("has a method %s that the program does not have: run go generate", method.Name)
+				table.errorf("has a method %s that the program does not have: run go generate", method.Name)
 			}
 		}
 	}
@@ -83,11 +83,11 @@ func (table *signatureTable) checkMethod(m reflect.Method) {
 	of.shape, _ = shapeOf(m.Type)
 	found := declarationsOf(of, []*goFile{table.file})
 	if len(found) == 0 {
-		table.faultf("lacks method %s: run go generate", m.Name)
+		table.errorf("lacks method %s: run go generate", m.Name)
 	}
 	for _, declared := range found {
 		if _, err := declared.read(of); err != nil {
-			table.faultf("is wrong about method %s: %w: run go generate", m.Name, err)
+			table.errorf("is wrong about method %s: %w: run go generate", m.Name, err)
 		}
 	}
 }
@@ -142,7 +142,7 @@ const originTable = "signature table"
 // tables are the signature tables looked up for one description. Use it from one goroutine.
 type tables struct {
 	asked map[reflect.Type]*signatureTable
-	order []*signatureTable // in the order of lookup, for the order of faults
+	order []*signatureTable // in the order of lookup, for the order of errors
 }
 
 // newTableSource reads the declarations that generated files have registered. The program contains them, so they are
@@ -155,7 +155,7 @@ func newTableSource() (*tables, *textSource) {
 			return nil, unknown("none")
 		case table == nil:
 			return nil, unknown("") // only interfaces have a table
-		case len(table.faults) > 0:
+		case len(table.errs) > 0:
 			return nil, unknown("it is wrong")
 		default:
 			return []*goFile{table.file}, nil
@@ -176,17 +176,17 @@ func (all *tables) of(t reflect.Type) *signatureTable {
 	return table
 }
 
-// isFaulty reports whether a type's table was looked up and is faulty.
-func (all *tables) isFaulty(t reflect.Type) bool {
+// isInvalid reports whether a type's table was looked up and is invalid.
+func (all *tables) isInvalid(t reflect.Type) bool {
 	table := all.asked[t]
-	return table != nil && len(table.faults) > 0
+	return table != nil && len(table.errs) > 0
 }
 
-// faults returns all faults of the tables that were looked up.
-func (all *tables) faults() []error {
-	var faults []error
+// errors returns all errors of the tables that were looked up.
+func (all *tables) errors() []error {
+	var errs []error
 	for _, table := range all.order {
-		faults = append(faults, table.faults...)
+		errs = append(errs, table.errs...)
 	}
-	return faults
+	return errs
 }

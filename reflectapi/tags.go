@@ -16,18 +16,18 @@ import (
 // checkTags returns an error for jsonschema tags, and methods for jsonschema, that it silently ignores: their author
 // would expect them to be enforced, and they would not be.
 func checkTags(t reflect.Type) error {
-	var faults []error
+	var errs []error
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) {
-		faults = append(faults, ignoredMethods(t))
+		errs = append(errs, ignoredMethods(t))
 		if readsTags(t) {
-			faults = append(faults, tagFaults(t)...)
+			errs = append(errs, tagErrors(t)...)
 		}
 	})
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// tagFaults returns what is wrong with the tags of one struct.
-func tagFaults(t reflect.Type) (faults []error) {
+// tagErrors returns what is wrong with the tags of one struct.
+func tagErrors(t reflect.Type) (errs []error) {
 	for f := range t.Fields() {
 		tag := f.Tag.Get("jsonschema")
 		if tag == "" || tag == "-" || f.Tag.Get("json") == "-" {
@@ -35,16 +35,16 @@ func tagFaults(t reflect.Type) (faults []error) {
 		}
 		parts := tagParts(tag)
 		for i, part := range parts {
-			fault := tagFault(part, f)
-			if fault == "" && overrides(part, parts[:i]) {
-				fault = "overrides an earlier one: keep one of them"
+			problem := tagProblem(part, f)
+			if problem == "" && overrides(part, parts[:i]) {
+				problem = "overrides an earlier one: keep one of them"
 			}
-			if fault != "" {
-				faults = append(faults, fmt.Errorf("field %v.%s: jsonschema %q: %s", t, f.Name, part, fault))
+			if problem != "" {
+				errs = append(errs, fmt.Errorf("field %v.%s: jsonschema %q: %s", t, f.Name, part, problem))
 			}
 		}
 	}
-	return faults
+	return errs
 }
 
 // eachType visits the types in a type that its schema is made of.
@@ -97,8 +97,8 @@ func overrides(part string, earlier []string) bool {
 	return assigned && !isList && slices.ContainsFunc(earlier, func(other string) bool { return strings.HasPrefix(other, key+"=") })
 }
 
-// tagFault says what is wrong with one part of a tag, and what to do; "" if it is fine.
-func tagFault(part string, f reflect.StructField) string {
+// tagProblem says what is wrong with one part of a tag, and what to do; "" if it is fine.
+func tagProblem(part string, f reflect.StructField) string {
 	key, value, assigned := strings.Cut(part, "=")
 	if !assigned {
 		switch {
@@ -126,7 +126,7 @@ func tagFault(part string, f reflect.StructField) string {
 	case class == "array" && strings.Contains(value, "="):
 		return "a value with = is ignored on a list: give the elements a type of their own"
 	}
-	return valueFault(key, value, class)
+	return valueProblem(key, value, class)
 }
 
 // anywhere returns the keywords that every type may have.
@@ -155,21 +155,21 @@ func misplaced(key, class string, t reflect.Type) string {
 	if class == "" {
 		what = fmt.Sprintf("a %v", t)
 	}
-	fault := "has no effect on " + what
+	problem := "has no effect on " + what
 	if meant := keywordLike(key); meant != key {
-		fault = "is not a keyword"
+		problem = "is not a keyword"
 		if meant != "" {
-			return fault + ": write " + meant
+			return problem + ": write " + meant
 		}
 	}
 	if class == "" {
-		return fault + "; declare a type of its own with a method " + extendMethod
+		return problem + "; declare a type of its own with a method " + extendMethod
 	}
 	known := strings.Join(keywords(class), ", ")
 	if of := keywords(elementClass(t)); class == "array" && of != nil {
 		known += ", and those of its elements: " + strings.Join(of, ", ")
 	}
-	return fmt.Sprintf("%s; use one of required, nullable, title, description, %s", fault, known)
+	return fmt.Sprintf("%s; use one of required, nullable, title, description, %s", problem, known)
 }
 
 // keywordLike returns the keyword of any type that is written like this one, but perhaps in another case; "" if there
@@ -235,8 +235,8 @@ func elementClass(t reflect.Type) string {
 	return ""
 }
 
-// valueFault says what is wrong with the value of a keyword.
-func valueFault(key, value, class string) string {
+// valueProblem says what is wrong with the value of a keyword.
+func valueProblem(key, value, class string) string {
 	var err error
 	switch key {
 	case "minLength", "maxLength", "minItems", "maxItems":
@@ -260,13 +260,13 @@ func valueFault(key, value, class string) string {
 			return "is not a regular expression that Go accepts: see package regexp/syntax"
 		}
 	case "default", "example", "enum":
-		return literalFault(value, class)
+		return literalProblem(value, class)
 	}
 	return ""
 }
 
-// literalFault says why a value does not have the type of its field.
-func literalFault(value, class string) string {
+// literalProblem says why a value does not have the type of its field.
+func literalProblem(value, class string) string {
 	fits := true
 	switch class {
 	case "integer", "number":
@@ -287,7 +287,7 @@ func isFinite(text string) bool {
 }
 
 // unreadTags warns of tags that look like others that are read, and are not: they are easily written, change nothing and
-// break nothing. Tags of other libraries are nobody's business, except for rules that a reader would take for enforced.
+// break nothing. Tags of other libraries are ignored, except for rules that a reader would take for enforced.
 func (s *survey) unreadTags() (warnings []string) {
 	seen := map[reflect.Type]bool{}
 	warn := func(types []reflect.Type, checked bool) {

@@ -77,13 +77,13 @@ var shapes = []shape{
 		{"Unnamed.Pair", "Pair() (a int, b int)", "Pair has two results, and which is which only its author knows."},
 	}},
 	{"of an interface", true, []truth{
-		{"Greeter/Friend.Greet", "Greet(name string, times int) (greeting string)", "Greet greets somebody."},
+		{"Greeter/Friend.Greet", "Greet(name string, times int) (greeting string)", "Greet greets a person."},
 		{"Greeter/Friend.Shout", "Shout(words ...string) (loudness int)", "Shout is variadic."},
 		{"Teller/Friend.Tell", "Tell(story string, times int) (moral string)", "Tell tells a story."},
 		{"Teller/Friend.Repeat", "Repeat(stories ...string) (count int)", "Repeat is variadic."},
 	}},
 	{"of an interface, served by a mock", true, []truth{
-		{"Greeter/Mock.Greet", "Greet(name string, times int) (greeting string)", "Greet greets somebody."},
+		{"Greeter/Mock.Greet", "Greet(name string, times int) (greeting string)", "Greet greets a person."},
 		{"Greeter/Mock.Shout", "Shout(words ...string) (loudness int)", "Shout is variadic."},
 		{"Teller/Mock.Tell", "Tell(story string, times int) (moral string)", "Tell tells a story."},
 		{"Teller/Mock.Repeat", "Repeat(stories ...string) (count int)", "Repeat is variadic."},

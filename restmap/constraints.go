@@ -19,24 +19,24 @@ import (
 // or results are errors.
 func constraintsOf(method *reflectapi.Method) (*reflectapi.Constraints, error) {
 	constrained := false
-	var faults []error
+	var errs []error
 	found := map[string]bool{} // types are often those of arguments and results
-	fault := func(kind, name string, err error) {
+	note := func(kind, name string, err error) {
 		if err != nil && !found[err.Error()] {
 			found[err.Error()] = true
-			faults = append(faults, fmt.Errorf("%s %s: %w", kind, name, err))
+			errs = append(errs, fmt.Errorf("%s %s: %w", kind, name, err))
 		}
 	}
 	for _, argument := range method.Args {
 		constraints, err := reflectapi.ConstraintsOf(argument.Type)
-		fault("argument", argument.Name, err)
+		note("argument", argument.Name, err)
 		constrained = constrained || constraints != nil
 	}
 	for _, result := range method.Results {
-		fault("result", result.Name, reflectapi.CheckTags(result.Type))
+		note("result", result.Name, reflectapi.CheckTags(result.Type))
 	}
-	if len(faults) > 0 || !constrained {
-		return nil, errors.Join(faults...)
+	if len(errs) > 0 || !constrained {
+		return nil, errors.Join(errs...)
 	}
 	return reflectapi.ConstraintsOf(method.In)
 }
@@ -54,7 +54,7 @@ func (p *input) hold(in reflect.Value, request *Request) error {
 	default:
 		sent, err := p.sent(in, request)
 		if err != nil {
-			return jsonFault(err, request.Body)
+			return bodyError(err, request.Body)
 		}
 		found = p.constraints.CheckJSON(sent)
 	}
@@ -81,10 +81,10 @@ func (p *input) wordedBySent(found []reflectapi.Violation, in reflect.Value, req
 	return found
 }
 
-// onlyText says whether the JSON of the arguments is needed to check their constraints.
+// onlyText reports whether the JSON of the arguments is needed to check their constraints.
 func (p *input) onlyText() bool { return p.constraints != nil && !p.constraints.Comparable() }
 
-// keeps says whether arguments passed by value satisfy the constraints.
+// keeps reports whether arguments passed by value satisfy the constraints.
 func (p *input) keeps(in reflect.Value) bool {
 	return p.constraints == nil || len(p.constraints.Check(in)) == 0
 }
@@ -126,31 +126,31 @@ func (p *input) sentBody(in reflect.Value, request *Request) (body any, err erro
 // unprocessable returns the error for arguments that can be parsed but violate their constraints.
 func (p *input) unprocessable(found []reflectapi.Violation, request *Request) error {
 	places := p.placesOf(request)
-	faults := make([]ArgumentError, len(found))
-	details := make([]string, 0, maxFaults+1)
+	errs := make([]ArgumentError, len(found))
+	details := make([]string, 0, maxReported+1)
 	for i, violation := range found {
 		argument := violation.Path
 		if end := strings.IndexAny(argument, ".["); end >= 0 {
 			argument = argument[:end]
 		}
-		fault := ArgumentError{Name: shortened(violation.Path), In: places(argument), Detail: violation.Detail}
-		text := fault.Name + " (" + fault.In + "): " + fault.Detail
+		invalid := ArgumentError{Name: shortened(violation.Path), In: places(argument), Detail: violation.Detail}
+		text := invalid.Name + " (" + invalid.In + "): " + invalid.Detail
 		if argument == RequestBody {
-			fault.Name = shortened(strings.TrimPrefix(strings.TrimPrefix(violation.Path, RequestBody), "."))
-			text = fault.Name + " (body): " + fault.Detail
-			if fault.Name == "" {
-				text = "the body " + fault.Detail
+			invalid.Name = shortened(strings.TrimPrefix(strings.TrimPrefix(violation.Path, RequestBody), "."))
+			text = invalid.Name + " (body): " + invalid.Detail
+			if invalid.Name == "" {
+				text = "the body " + invalid.Detail
 			}
 		}
-		faults[i] = fault
-		if i < maxFaults {
+		errs[i] = invalid
+		if i < maxReported {
 			details = append(details, text)
 		}
 	}
-	if more := len(found) - maxFaults; more > 0 {
+	if more := len(found) - maxReported; more > 0 {
 		details = append(details, fmt.Sprintf("and %d more", more))
 	}
-	return &InputError{Status: 422, Detail: strings.Join(details, "; "), Arguments: faults}
+	return &InputError{Status: 422, Detail: strings.Join(details, "; "), Arguments: errs}
 }
 
 // placesOf says where an argument is, or should have been.

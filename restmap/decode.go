@@ -30,7 +30,7 @@ type Request struct {
 // Arguments that break the constraints of their types are refused with 422, all of them at once. What is checked is
 // what the method would see, so a missing argument is checked, too, as the zero value.
 //
-// A fault of the request is an [*InputError]. Any other error means that no JSON could fill the types of the method.
+// An error in the request is an [*InputError]. Any other error means that no JSON could fill the types of the method.
 func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 	in := reflect.New(e.Method.In).Elem()
 	if err := e.input.query(in, request.Query); err != nil {
@@ -43,130 +43,6 @@ func (e *Endpoint) Decode(request *Request) (reflect.Value, error) {
 		return in, err
 	}
 	return in, e.input.hold(in, request)
-}
-
-// query sets the arguments in the query.
-func (p *input) query(in reflect.Value, query string) error {
-	if query == "" {
-		return nil
-	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return badRequest("the query is malformed")
-	}
-	return badArguments(p.form().decode(in, values, inQuery))
-}
-
-// body sets the arguments in the body. An empty body counts as an empty JSON object.
-func (p *input) body(in reflect.Value, request *Request) error {
-	body := request.Body
-	kind := mediaKind(request.ContentType, len(body) == 0)
-	switch {
-	case kind == unsupportedMedia:
-		return unsupported(unsupportedBody(request.ContentType))
-	case kind == formMedia:
-		return p.formBody(in, string(body))
-	case len(body) == 0 && p.bodyIndex < 0:
-		return nil
-	case len(body) == 0:
-		body = []byte("{}")
-	case bytes.Equal(bytes.Trim(body, " \t\r\n"), []byte("null")):
-		return badRequest("the body is null: send a value, or no body")
-	}
-	if p.bodyIndex < 0 {
-		return p.jsonArguments(in, request.Query != "", body)
-	}
-	return jsonFault(p.unmarshal(body, in.Field(p.bodyIndex)), body)
-}
-
-// formBody sets the arguments, or the one for the whole body, from a form.
-func (p *input) formBody(in reflect.Value, body string) error {
-	values, err := url.ParseQuery(body)
-	switch {
-	case strings.HasPrefix(body, "{") || strings.HasPrefix(body, "["):
-		return badRequest("the body is JSON, sent as a form: send it with Content-Type: application/json")
-	case err != nil:
-		return badRequest("the form is malformed")
-	case p.bodyIndex < 0:
-		return badArguments(p.form().decode(in, values, inBody))
-	case p.bodyForm == nil:
-		return unsupported("the body has to be application/json, because a form cannot represent it")
-	default:
-		return badArguments(p.bodyForm.decode(in.Field(p.bodyIndex), values))
-	}
-}
-
-// jsonArguments sets the arguments from a JSON object. An argument that is also in the query is replaced, not merged.
-func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error {
-	if queried {
-		var members map[string]json.RawMessage
-		if err := p.unmarshalStrictly(body, &members); err != nil {
-			return jsonFault(err, body)
-		}
-		for name, argument := range p.form().fields {
-			if _, given := members[name]; given {
-				in.FieldByIndex(argument.index).SetZero()
-			}
-		}
-	}
-	return jsonFault(p.unmarshal(body, in), body)
-}
-
-// unmarshal parses JSON into the arguments, or into the one for the whole body. A body that cannot be heavy is not weighed.
-func (p *input) unmarshal(body []byte, into reflect.Value) error {
-	if len(body) <= p.lightBytes && !p.strict {
-		return strictjson.Unmarshal(body, into.Addr().Interface())
-	}
-	return p.unmarshalStrictly(body, into.Addr().Interface())
-}
-
-// unmarshalStrictly parses JSON, unless it would take too much memory. Heavy bodies wait for their turn: all that are
-// parsed at the same time are in memory at the same time, and two cores parse at most two at a time anyway.
-func (p *input) unmarshalStrictly(body []byte, into any) error {
-	text, err := strictjson.Scan(body)
-	if err != nil {
-		return err
-	}
-	weight, err := p.weights.weigh(text)
-	if err != nil {
-		return err
-	}
-	if weight > heavyWeight {
-		turns := p.seldom().turns
-		turns <- struct{}{}
-		defer func() { <-turns }()
-	}
-	if p.strict {
-		return text.UnmarshalKnown(into)
-	}
-	return text.Unmarshal(into)
-}
-
-// path sets the arguments in the path.
-func (p *input) path(in reflect.Value, value func(name string) string) error {
-	var faults []ArgumentError
-	for _, parameter := range p.parameters {
-		argument, err := fromText(parameter.typ, value(parameter.name))
-		if err != nil {
-			faults = append(faults, faultOf(parameter.name, inPath, err))
-			continue
-		}
-		in.FieldByIndex(parameter.index).Set(argument)
-	}
-	return badArguments(faults)
-}
-
-// jsonFault words a fault in a JSON body and names its place: "lines[0].n".
-func jsonFault(err error, body []byte) error {
-	fault, ok := errors.AsType[*strictjson.Error](err)
-	if !ok {
-		return err
-	}
-	name := strictjson.Path(body, fault.Pointer)
-	if name == "" {
-		return badRequest("the body " + fault.Detail)
-	}
-	return badArguments([]ArgumentError{{Name: name, In: inBody, Detail: fault.Detail}})
 }
 
 // The places of an argument.
@@ -188,7 +64,7 @@ type input struct {
 
 	preparing sync.Once // of prepared
 	prepared  *seldom
-	strict    bool // what nobody reads is refused
+	strict    bool // unknown names are refused
 
 	constraints *reflectapi.Constraints // nil if there are none
 }
@@ -292,4 +168,128 @@ func (e *Endpoint) Arguments(httpMethod string) []Argument {
 // hasBody reports whether requests with an HTTP method have a body.
 func hasBody(httpMethod string) bool {
 	return httpMethod == "POST" || httpMethod == "PUT" || httpMethod == "PATCH"
+}
+
+// query sets the arguments in the query.
+func (p *input) query(in reflect.Value, query string) error {
+	if query == "" {
+		return nil
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return badRequest("the query is malformed")
+	}
+	return badArguments(p.form().decode(in, values, inQuery))
+}
+
+// body sets the arguments in the body. An empty body counts as an empty JSON object.
+func (p *input) body(in reflect.Value, request *Request) error {
+	body := request.Body
+	kind := mediaKind(request.ContentType, len(body) == 0)
+	switch {
+	case kind == unsupportedMedia:
+		return unsupported(unsupportedBody(request.ContentType))
+	case kind == formMedia:
+		return p.formBody(in, string(body))
+	case len(body) == 0 && p.bodyIndex < 0:
+		return nil
+	case len(body) == 0:
+		body = []byte("{}")
+	case bytes.Equal(bytes.Trim(body, " \t\r\n"), []byte("null")):
+		return badRequest("the body is null: send a value, or no body")
+	}
+	if p.bodyIndex < 0 {
+		return p.jsonArguments(in, request.Query != "", body)
+	}
+	return bodyError(p.unmarshal(body, in.Field(p.bodyIndex)), body)
+}
+
+// formBody sets the arguments, or the one for the whole body, from a form.
+func (p *input) formBody(in reflect.Value, body string) error {
+	values, err := url.ParseQuery(body)
+	switch {
+	case strings.HasPrefix(body, "{") || strings.HasPrefix(body, "["):
+		return badRequest("the body is JSON, sent as a form: send it with Content-Type: application/json")
+	case err != nil:
+		return badRequest("the form is malformed")
+	case p.bodyIndex < 0:
+		return badArguments(p.form().decode(in, values, inBody))
+	case p.bodyForm == nil:
+		return unsupported("the body has to be application/json, because a form cannot represent it")
+	default:
+		return badArguments(p.bodyForm.decode(in.Field(p.bodyIndex), values))
+	}
+}
+
+// jsonArguments sets the arguments from a JSON object. An argument that is also in the query is replaced, not merged.
+func (p *input) jsonArguments(in reflect.Value, queried bool, body []byte) error {
+	if queried {
+		var members map[string]json.RawMessage
+		if err := p.unmarshalStrictly(body, &members); err != nil {
+			return bodyError(err, body)
+		}
+		for name, argument := range p.form().fields {
+			if _, given := members[name]; given {
+				in.FieldByIndex(argument.index).SetZero()
+			}
+		}
+	}
+	return bodyError(p.unmarshal(body, in), body)
+}
+
+// unmarshal parses JSON into the arguments, or into the one for the whole body. A body that cannot be heavy is not weighed.
+func (p *input) unmarshal(body []byte, into reflect.Value) error {
+	if len(body) <= p.lightBytes && !p.strict {
+		return strictjson.Unmarshal(body, into.Addr().Interface())
+	}
+	return p.unmarshalStrictly(body, into.Addr().Interface())
+}
+
+// unmarshalStrictly parses JSON, unless it would take too much memory. Heavy bodies wait for their turn: all that are
+// parsed at the same time are in memory at the same time, and two cores parse at most two at a time anyway.
+func (p *input) unmarshalStrictly(body []byte, into any) error {
+	text, err := strictjson.Scan(body)
+	if err != nil {
+		return err
+	}
+	weight, err := p.weights.weigh(text)
+	if err != nil {
+		return err
+	}
+	if weight > heavyWeight {
+		turns := p.seldom().turns
+		turns <- struct{}{}
+		defer func() { <-turns }()
+	}
+	if p.strict {
+		return text.UnmarshalKnown(into)
+	}
+	return text.Unmarshal(into)
+}
+
+// path sets the arguments in the path.
+func (p *input) path(in reflect.Value, value func(name string) string) error {
+	var errs []ArgumentError
+	for _, parameter := range p.parameters {
+		argument, err := fromText(parameter.typ, value(parameter.name))
+		if err != nil {
+			errs = append(errs, argumentError(parameter.name, inPath, err))
+			continue
+		}
+		in.FieldByIndex(parameter.index).Set(argument)
+	}
+	return badArguments(errs)
+}
+
+// bodyError words an error in a JSON body and names its place: "lines[0].n".
+func bodyError(err error, body []byte) error {
+	invalid, ok := errors.AsType[*strictjson.Error](err)
+	if !ok {
+		return err
+	}
+	name := strictjson.Path(body, invalid.Pointer)
+	if name == "" {
+		return badRequest("the body " + invalid.Detail)
+	}
+	return badArguments([]ArgumentError{{Name: name, In: inBody, Detail: invalid.Detail}})
 }

@@ -55,7 +55,7 @@ func newOutput(method *reflectapi.Method) *output {
 }
 
 // Encode makes a response from a method's results, a value of its Out type. It is for functions, not for Web endpoints.
-// An error means that the method returned something that cannot be sent: its own fault, not the caller's.
+// An error means that the method returned something that cannot be sent: an error of its own, not of the caller.
 func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	response := Response{Status: 200}
 	if i := e.output.statusIndex; i >= 0 {
@@ -77,7 +77,7 @@ func (e *Endpoint) Encode(out reflect.Value) (Response, error) {
 	return response, nil
 }
 
-// HasContent says whether a response of this status has a body at all (RFC 9110, 15.3.5, 15.3.6 and 15.4.5).
+// HasContent reports whether a response of this status has a body at all (RFC 9110, 15.3.5, 15.3.6 and 15.4.5).
 func HasContent(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusResetContent && status != http.StatusNotModified
 }
@@ -173,7 +173,7 @@ func (e *Endpoint) newCopiers(t reflect.Type) *copiers {
 	}
 }
 
-// hasMember says whether the JSON of a struct may have a member of that name.
+// hasMember reports whether the JSON of a struct may have a member of that name.
 func hasMember(t reflect.Type, name string) bool {
 	for field := range t.Fields() {
 		tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -244,7 +244,7 @@ type Problem struct {
 	MsgID    string          `json:"msgId,omitempty"`    // of the call
 	TraceID  string          `json:"traceId,omitempty"`  // when the call is traced
 	Executed string          `json:"executed,omitempty"` // "no" if no handler has seen the request
-	Errors   []ArgumentError `json:"errors,omitempty"`   // the arguments at fault
+	Errors   []ArgumentError `json:"errors,omitempty"`   // the invalid arguments
 }
 
 // ProblemType is the content type of a [Problem].

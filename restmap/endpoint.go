@@ -129,12 +129,12 @@ type MethodOptions struct {
 	Both bool
 }
 
-// InputError is a request that cannot be converted to the arguments of a method, described for the caller, whose fault
-// it is. It never repeats the input.
+// InputError is a request that cannot be converted to the arguments of a method, described for the caller. It
+// never repeats the input.
 type InputError struct {
 	Status    int             // 400; 422 if a constraint is violated; 415 for a content type that is neither JSON nor a form
-	Detail    string          // one sentence that names all faulty arguments
-	Arguments []ArgumentError // at most 20, or for a 422 one for each violation, at most 100; empty if the request as a whole is at fault
+	Detail    string          // one sentence that names all invalid arguments
+	Arguments []ArgumentError // at most 20, or for a 422 one for each violation, at most 100; empty if the request as a whole is wrong
 }
 
 // Error returns the detail.
@@ -143,14 +143,14 @@ func (e *InputError) Error() string { return e.Detail }
 // StatusCode returns the HTTP status.
 func (e *InputError) StatusCode() int { return e.Status }
 
-// ArgumentError is a fault of one argument.
+// ArgumentError is an error in one argument.
 type ArgumentError struct {
 	Name   string `json:"name"`   // as the caller writes it: "x", "p1.x", "tags[2]"; "" for the body as a whole
 	In     string `json:"in"`     // "query", "path" or "body"
 	Detail string `json:"detail"` // "expects an integer"
 }
 
-// insideError is a fault in a part of a JSON text.
+// insideError is an error in a part of a JSON text.
 type insideError struct {
 	path   string // "lines[0].n"; "" is the whole
 	detail string
@@ -159,8 +159,8 @@ type insideError struct {
 // Error returns the detail, after the place.
 func (f *insideError) Error() string { return strings.TrimPrefix(f.path+" "+f.detail, " ") }
 
-// faultOf returns the fault of an argument's text. Its name is that of the place within the argument.
-func faultOf(name, in string, err error) ArgumentError {
+// argumentError returns the error of an argument's text. Its name is that of the place within the argument.
+func argumentError(name, in string, err error) ArgumentError {
 	detail := err.Error()
 	if inside, ok := errors.AsType[*insideError](err); ok {
 		detail = inside.detail
@@ -174,22 +174,22 @@ func faultOf(name, in string, err error) ArgumentError {
 
 // Limits of an InputError, which bound its size.
 const (
-	maxFaults     = 20
+	maxReported   = 20
 	maxNameLength = 100 // bytes
 )
 
-// badArguments returns the error for a request with these faults, nil if there are none.
-func badArguments(faults []ArgumentError) error {
-	if len(faults) == 0 {
+// badArguments returns the error for a request with these errs, nil if there are none.
+func badArguments(errs []ArgumentError) error {
+	if len(errs) == 0 {
 		return nil
 	}
-	faults = faults[:min(len(faults), maxFaults)]
+	errs = errs[:min(len(errs), maxReported)]
 	var details []string
-	for i, fault := range faults {
-		faults[i].Name = shortened(fault.Name)
-		details = append(details, faults[i].Name+" ("+fault.In+"): "+fault.Detail)
+	for i, invalid := range errs {
+		errs[i].Name = shortened(invalid.Name)
+		details = append(details, errs[i].Name+" ("+invalid.In+"): "+invalid.Detail)
 	}
-	return &InputError{Status: 400, Detail: strings.Join(details, "; "), Arguments: faults}
+	return &InputError{Status: 400, Detail: strings.Join(details, "; "), Arguments: errs}
 }
 
 // shortened cuts off a name that is too long to be useful.

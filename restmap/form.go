@@ -30,7 +30,7 @@ type form struct {
 	fields  map[string]formField
 	shape   reflect.Type
 	decoder *schema.Decoder
-	strict  bool     // what nobody reads is refused
+	strict  bool     // unknown names are refused
 	inPath  []string // names of arguments that are in the path, which wins
 }
 
@@ -41,7 +41,7 @@ type formField struct {
 	shape int   // index in the shape; -1 if gorilla/schema could not distinguish it
 }
 
-// decode fills dst, an addressable struct, and returns the faults of the values, sorted by name. Unknown names are
+// decode fills dst, an addressable struct, and returns the errs of the values, sorted by name. Unknown names are
 // ignored, unless the form is strict.
 func (f *form) decode(dst reflect.Value, values url.Values, place string) []ArgumentError {
 	d := &formDecoding{form: f, dst: dst, place: place}
@@ -49,8 +49,8 @@ func (f *form) decode(dst reflect.Value, values url.Values, place string) []Argu
 		d.take(name, values[name])
 	}
 	d.decodeShape()
-	slices.SortStableFunc(d.faults, func(a, b ArgumentError) int { return cmp.Compare(a.Name, b.Name) })
-	return d.faults
+	slices.SortStableFunc(d.errs, func(a, b ArgumentError) int { return cmp.Compare(a.Name, b.Name) })
+	return d.errs
 }
 
 // formDecoding is the state of decoding one form into a struct.
@@ -63,14 +63,14 @@ type formDecoding struct {
 	values    map[string][]string // what gorilla/schema decodes into the shape
 	lists     listSizes
 	maps      map[string]bool // names of the maps that this form has begun to fill
-	faults    []ArgumentError
+	errs      []ArgumentError
 }
 
-func (d *formDecoding) fault(name, detail string) {
-	d.faults = append(d.faults, ArgumentError{Name: name, In: d.place, Detail: detail})
+func (d *formDecoding) reject(name, detail string) {
+	d.errs = append(d.errs, ArgumentError{Name: name, In: d.place, Detail: detail})
 }
 
-// take processes the values of one name: it sets them, leaves them to gorilla/schema, or records a fault.
+// take processes the values of one name: it sets them, leaves them to gorilla/schema, or records an error.
 func (d *formDecoding) take(name string, texts []string) {
 	argument, behind, dotted := strings.Cut(name, ".")
 	field, known := d.form.fields[argument]
@@ -87,10 +87,10 @@ func (d *formDecoding) take(name string, texts []string) {
 		var err error
 		part, known, err = part.follow(argument, behind, &d.lists)
 		if err != nil {
-			d.fault(name, err.Error())
+			d.reject(name, err.Error())
 		}
 		if err == nil && !known && d.form.strict {
-			d.fault(name, unknownName)
+			d.reject(name, unknownName)
 		}
 		if err != nil || !known {
 			return
@@ -98,7 +98,7 @@ func (d *formDecoding) take(name string, texts []string) {
 	}
 	switch {
 	case len(texts) > 1 && !part.list:
-		d.fault(name, "is given more than once"+remedy(part.typ, argument))
+		d.reject(name, "is given more than once"+remedy(part.typ, argument))
 	case dotted && part.typ.Kind() == reflect.Pointer && strings.Join(texts, "") == "":
 		// It is absent, of which gorilla/schema would make a pointer to zero.
 	case part.decodable && (dotted || texts[0] != ""):
@@ -119,7 +119,7 @@ func remedy(t reflect.Type, argument string) string {
 	}
 }
 
-// unknownName is what is wrong with a name that nobody reads, where that is refused.
+// unknownName is what is wrong with a name that is not read, where that is refused.
 const unknownName = "is unknown"
 
 // unknown takes a name that is none of an argument. It tells a caller that sends tag[]=a, as some libraries do, what to send
@@ -129,9 +129,9 @@ func (d *formDecoding) unknown(argument, name string) {
 	_, known := d.form.fields[before]
 	switch {
 	case found && known:
-		d.fault(argument, "is written with brackets; repeat "+before+", or write "+before+".0.name")
+		d.reject(argument, "is written with brackets; repeat "+before+", or write "+before+".0.name")
 	case d.form.strict && !slices.Contains(d.form.inPath, argument):
-		d.fault(name, unknownName+d.form.known())
+		d.reject(name, unknownName+d.form.known())
 	}
 }
 
@@ -151,7 +151,7 @@ func (d *formDecoding) set(name string, field formField, texts []string) {
 	}
 	switch {
 	case err != nil:
-		d.faults = append(d.faults, faultOf(name, d.place, err))
+		d.errs = append(d.errs, argumentError(name, d.place, err))
 	case field.shape >= 0:
 		d.mention(field).Set(value) // its parts may follow
 	default:
@@ -185,23 +185,23 @@ func (d *formDecoding) decodeShape() {
 	}
 }
 
-// translate converts the errors of gorilla/schema to faults, one for each name.
+// translate converts the errors of gorilla/schema to errs, one for each name.
 func (d *formDecoding) translate(err error) {
 	var failed schema.MultiError
 	if !errors.As(err, &failed) {
-		d.fault("form", "cannot be decoded")
+		d.reject("form", "cannot be decoded")
 	}
 	for name, err := range failed {
 		if conversion, ok := errors.AsType[schema.ConversionError](err); ok {
-			d.fault(name, conversionFault(conversion, d.values[name]))
+			d.reject(name, conversionDetail(conversion, d.values[name]))
 		} else {
-			d.fault(name, "cannot be decoded")
+			d.reject(name, "cannot be decoded")
 		}
 	}
 }
 
-// conversionFault says what was expected of the text that could not be converted.
-func conversionFault(err schema.ConversionError, texts []string) string {
+// conversionDetail says what was expected of the text that could not be converted.
+func conversionDetail(err schema.ConversionError, texts []string) string {
 	t, text := err.Type, texts[max(0, err.Index)]
 	if err.Index >= 0 && t.Kind() == reflect.Slice && !isText(t) {
 		t = t.Elem()
@@ -247,17 +247,17 @@ func (b *formBody) decode(dst reflect.Value, values url.Values) []ArgumentError 
 		members = reflect.TypeFor[map[string]any]()
 	}
 	object := reflect.MakeMap(members)
-	var faults []ArgumentError
+	var errs []ArgumentError
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value, err := member(b.element, values[name])
 		if err != nil {
-			faults = append(faults, faultOf(name, inBody, err))
+			errs = append(errs, argumentError(name, inBody, err))
 			continue
 		}
 		object.SetMapIndex(reflect.ValueOf(name), value)
 	}
 	dst.Set(object)
-	return faults
+	return errs
 }
 
 // member returns one member of a map from the texts of its name. For a map of any it is a string, or a list of strings

@@ -221,7 +221,7 @@ func (d *formDecoding) setMember(name string, field formField, key string, texts
 	argument, _, _ := strings.Cut(name, ".")
 	index, value, err := memberOf(pointed(field.typ), argument, key, texts)
 	if err != nil {
-		d.faults = append(d.faults, faultOf(name, d.place, err))
+		d.errs = append(d.errs, argumentError(name, d.place, err))
 		return
 	}
 	object := d.dst.FieldByIndex(field.index)

@@ -13,7 +13,7 @@ import (
 )
 
 // Map returns the endpoints of a service, in the order of its methods: one for each method, two for a method served in
-// both styles. It prepares everything that does not depend on a request. The error joins all faults, each of which
+// both styles. It prepares everything that does not depend on a request. The error joins all errs, each of which
 // names its method.
 //
 // A method is served in REST style if its name ends in REST, or if its name is a CRUD verb (Create; Read, Get, Load;
@@ -22,16 +22,16 @@ import (
 func Map(service *reflectapi.Service, options Options) ([]*Endpoint, error) {
 	m := newMapper(service, options)
 	var endpoints []*Endpoint
-	faults := m.unknownMethods()
+	errs := m.unknownMethods()
 	for _, method := range service.Methods {
 		made, err := m.endpoints(method)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("method %s: %w", method.Name, err))
+			errs = append(errs, fmt.Errorf("method %s: %w", method.Name, err))
 		}
 		endpoints = append(endpoints, made...)
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	return endpoints, nil
 }
@@ -61,16 +61,16 @@ func newMapper(service *reflectapi.Service, options Options) *mapper {
 	return m
 }
 
-// unknownMethods returns a fault for each option of a method that does not exist.
+// unknownMethods returns an error for each option of a method that does not exist.
 func (m *mapper) unknownMethods() []error {
-	var faults []error
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(m.options.Methods)) {
 		if m.methods[name] == nil {
 			known := strings.Join(slices.Sorted(maps.Keys(m.methods)), ", ")
-			faults = append(faults, fmt.Errorf("method %s: has options, but the service has no such method; it has %s", name, known))
+			errs = append(errs, fmt.Errorf("method %s: has options, but the service has no such method; it has %s", name, known))
 		}
 	}
-	return faults
+	return errs
 }
 
 // endpoints returns the endpoints of one method.

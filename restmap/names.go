@@ -184,30 +184,30 @@ func usesMagic(m *reflectapi.Method) bool {
 
 // checkMagic returns an error for magic arguments in a place where they have no meaning, and for names that are meant as such.
 func checkMagic(m *reflectapi.Method) error {
-	var faults []error
+	var errs []error
 	for _, value := range slices.Concat(m.Args, m.Results) {
 		for _, name := range []string{RequestBody, ResponseBody, StatusCode} {
 			if value.Name != name && strings.EqualFold(value.Name, name) {
-				faults = append(faults, fmt.Errorf("%s has no meaning in this spelling: write %s", value.Name, name))
+				errs = append(errs, fmt.Errorf("%s has no meaning in this spelling: write %s", value.Name, name))
 			}
 		}
 	}
 	for _, name := range []string{ResponseBody, StatusCode} {
 		if indexOf(m.Args, name) >= 0 {
-			faults = append(faults, fmt.Errorf("%s is an argument; it has to be a result", name))
+			errs = append(errs, fmt.Errorf("%s is an argument; it has to be a result", name))
 		}
 	}
 	if indexOf(m.Results, RequestBody) >= 0 {
-		faults = append(faults, fmt.Errorf("%s is a result; it has to be an argument", RequestBody))
+		errs = append(errs, fmt.Errorf("%s is a result; it has to be an argument", RequestBody))
 	}
 	status, body := indexOf(m.Results, StatusCode), indexOf(m.Results, ResponseBody)
 	if status >= 0 && m.Results[status].Type.Kind() != reflect.Int {
-		faults = append(faults, fmt.Errorf("%s is of type %v; it has to be an int", StatusCode, m.Results[status].Type))
+		errs = append(errs, fmt.Errorf("%s is of type %v; it has to be an int", StatusCode, m.Results[status].Type))
 	}
 	for i, result := range m.Results {
 		if body >= 0 && i != body && i != status {
-			faults = append(faults, fmt.Errorf("%s is the whole body, so there is no place for the result %s", ResponseBody, result.Name))
+			errs = append(errs, fmt.Errorf("%s is the whole body, so there is no place for the result %s", ResponseBody, result.Name))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // fromText parses a text as a value of type t. The empty text is the zero value, and so is null for a pointer to what is
-// written as JSON. The error says what was expected, see [faultOf].
+// written as JSON. The error says what was expected, see [argumentError].
 func fromText(t reflect.Type, text string) (value reflect.Value, err error) {
 	value = reflect.New(t).Elem()
 	if text == "" || text == "null" && t.Kind() == reflect.Pointer && !isText(t) {
@@ -87,7 +87,7 @@ func setText(v reflect.Value, text string) error {
 	}
 }
 
-// expects returns the fault of a text that is not a value of type t, with its cause.
+// expects returns the error of a text that is not a value of type t, with its cause.
 func expects(t reflect.Type, cause error) error {
 	return errors.New("expects " + strictjson.Expected(t, cause))
 }
@@ -162,16 +162,16 @@ func setJSON(v reflect.Value, data []byte) error {
 	return inside(v.Type(), data, err)
 }
 
-// inside words a fault in JSON that stands in a text.
+// inside words an error in JSON that stands in a text.
 func inside(t reflect.Type, data []byte, err error) error {
 	if err == nil {
 		return nil
 	}
-	fault, ok := errors.AsType[*strictjson.Error](err)
+	invalid, ok := errors.AsType[*strictjson.Error](err)
 	if !ok {
-		return expects(t, nil) // the type is at fault, not the caller
+		return expects(t, nil) // the type is the cause, not the caller
 	}
-	return &insideError{strictjson.Path(data, fault.Pointer), fault.Detail}
+	return &insideError{strictjson.Path(data, invalid.Pointer), invalid.Detail}
 }
 
 // onlyKnown refuses members that a type does not have, if its text is JSON.

@@ -21,7 +21,7 @@ import (
 // an exponent; any other integer is a [encoding/json.Number], so that 9007199254740993 is not taken for
 // 9007199254740992.
 //
-// The claims that a [Verifier] returns are shared by everybody who verifies the same token. Only read them; to change them, use
+// The claims that a [Verifier] returns are shared by all callers that verify the same token. Only read them; to change them, use
 // Clone.
 type Claims map[string]any
 
@@ -190,7 +190,7 @@ func calculate(operator string, left, right any) any {
 
 // Error says why a token is not accepted. Every error of [Verifier.Verify] and [Bearer] is an *Error.
 type Error struct {
-	// Detail is the reason, fit to be shown to whoever sent the token: "token: expired at 2026-01-02T03:04:05Z; get a
+	// Detail is the reason, fit to be shown to the sender of the token: "token: expired at 2026-01-02T03:04:05Z; get a
 	// new one". It holds nothing of the token but its times.
 	Detail string
 

@@ -13,7 +13,7 @@ import (
 )
 
 // loop compiles any(roles, # startsWith "team-") and its like. Of what is no list none of them holds, and count has
-// no value: "none of his roles" is said of somebody who has roles.
+// no value: "none of his roles" is said of a caller who has roles.
 func (c *compiler) loop(name string, arguments []ast.Node) (term, error) {
 	if len(arguments) == 1 && name == "count" {
 		arguments = append(arguments, &ast.PredicateNode{Node: new(ast.PointerNode)})

@@ -9,7 +9,7 @@ const (
 	maxTook  = 1 << 62
 )
 
-// Check says what no series can have counted, nil if the counts are consistent. Use it for counts that somebody else
+// Check says what no series can have counted, nil if the counts are consistent. Use it for counts that another instance
 // has sent.
 func (c Counts) Check() error {
 	if len(c.Buckets) > len(bounds)+1 {

@@ -14,7 +14,7 @@ const MaxLength = 1024
 type Error struct {
 	// Status is the HTTP status for the caller: 400, or 414 if the subject would exceed MaxLength.
 	Status int
-	// Detail names the faulty part and what is expected. At most 64 bytes of foreign text are quoted.
+	// Detail names the invalid part and what is expected. At most 64 bytes of foreign text are quoted.
 	Detail string
 }
 

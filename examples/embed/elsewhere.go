@@ -48,6 +48,6 @@ func startBroker(address string) (*broker.Broker, error) {
 }
 
 func (e *elsewhere) close() {
-	_ = e.conn.Close(context.Background()) // nobody is left who would call
+	_ = e.conn.Close(context.Background()) // no caller is left
 	e.broker.Close()
 }

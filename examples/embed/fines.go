@@ -15,7 +15,7 @@ const finePerDay = 25
 // fines asks another service, over whatever its client's transport is.
 type fines struct{ client *http.Client }
 
-// of returns what somebody owes who is late by so many days, in cents.
+// of returns what a reader owes who is late by so many days, in cents.
 func (f fines) of(ctx context.Context, days int) (cents int, err error) {
 	query := url.Values{"x": {strconv.Itoa(days)}, "op": {"*"}, "y": {strconv.Itoa(finePerDay)}}
 	address := "https://calculator.example/arithmetic?" + query.Encode()

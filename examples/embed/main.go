@@ -35,7 +35,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal finds nobody who would catch it
+	context.AfterFunc(ctx, stop) // the second signal ends the process
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	err := run(ctx, os.Stdout, settings{
 		natsURL: os.Getenv("NATS_URL"),
@@ -76,7 +76,7 @@ func run(ctx context.Context, stdout io.Writer, with settings) (err error) {
 	return library.serve(ctx)
 }
 
-// printSights tells where to look. Nobody may be reading it.
+// printSights tells where to look. The output may be closed.
 func printSights(stdout io.Writer, url string) {
 	for _, sight := range [][2]string{
 		{"/", "the app, as it was"},

@@ -17,7 +17,7 @@ import (
 
 const (
 	timeBudget = 20 * time.Second // for a call
-	ackWait    = time.Second      // until somebody has taken it
+	ackWait    = time.Second      // until an instance has taken it
 )
 
 // response is an ack or a response.
@@ -60,7 +60,7 @@ func (i *instance) call(ctx context.Context, method, toHost, path string, body [
 			case arrived == nil:
 				return nil, fmt.Errorf("nobody serves %s %s on %s", method, path, toHost)
 			case arrived.fields["bus-from-host"] != toHost:
-				continue // nobody asked them
+				continue // not asked
 			case arrived.fields["bus-op-code"] == "Ack":
 				noAck, takers = nil, append(takers, arrived.fields["bus-from-id"])
 			case len(takers) > 0 && !slices.Contains(takers, arrived.fields["bus-from-id"]):
@@ -98,7 +98,7 @@ func (i *instance) request(id, method, toHost, path string, body []byte) []byte 
 // receiveResponse takes an ack or a response.
 func (i *instance) receiveResponse(arrived *nats.Msg) {
 	if len(arrived.Data) == 0 {
-		return // somebody asks whether this instance lives
+		return // a caller asks whether this instance lives
 	}
 	read, err := readResponse(arrived.Data)
 	if err != nil {
@@ -124,14 +124,14 @@ func readResponse(text []byte) (*response, error) {
 	return &response{m, status}, err
 }
 
-// receiveAbsence takes the broker's word that nobody subscribes to where a request went.
+// receiveAbsence takes the broker's word that the subject of a request has no subscriber.
 func (i *instance) receiveAbsence(arrived *nats.Msg) {
 	if len(arrived.Data) == 0 && arrived.Header.Get("Status") == "503" {
 		i.arrive(arrived.Subject[strings.LastIndexByte(arrived.Subject, '.')+1:], nil)
 	}
 }
 
-// expect makes room for an ack and a response; nil stands for nobody who could send them.
+// expect makes room for an ack and a response; nil stands for none.
 func (i *instance) expect(id string) <-chan *response {
 	i.mu.Lock()
 	defer i.mu.Unlock()

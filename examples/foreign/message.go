@@ -46,24 +46,24 @@ const (
 	maxFields = 256
 )
 
-// read reads a message strictly, so that nobody understands it in another way. Besides an error it returns what there is of the
+// read reads a message strictly, so that it has one meaning. Besides an error it returns what there is of the
 // message, so that its sender can be told.
 func read(text []byte) (received, error) {
 	head, body, found := bytes.Cut(text, []byte("\r\n\r\n"))
 	lines := strings.Split(string(head), "\r\n")
 	m := received{start: lines[0], fields: make(map[string]string), body: body}
-	var fault error
+	var err error
 	if !found || len(head)+4 > maxHead || len(lines) > 1+maxFields {
-		fault = errors.New("the head does not end, or is too long")
+		err = errors.New("the head does not end, or is too long")
 	}
 	for _, line := range lines[1:] {
-		fault = cmp.Or(fault, m.add(line))
+		err = cmp.Or(err, m.add(line))
 	}
 	length, ok := m.number("content-length", 0)
 	if !ok || length != len(body) {
-		fault = cmp.Or(fault, errors.New("Content-Length is not the length of the body"))
+		err = cmp.Or(err, errors.New("Content-Length is not the length of the body"))
 	}
-	return m, fault
+	return m, err
 }
 
 // fieldForm is that of a field: a name, a colon, and a value without control bytes.

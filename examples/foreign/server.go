@@ -84,17 +84,17 @@ func (i *instance) announce(what string) error {
 // answered; what says that it is something else must not be.
 func (i *instance) receiveRequest(arrived *nats.Msg) {
 	port := strings.Split(arrived.Subject, ".")[1]
-	r, fault := readRequest(arrived.Data)
+	r, err := readRequest(arrived.Data)
 	if opCode, given := r.fields["bus-op-code"]; given && opCode != "Req" || !r.tellsSender() {
-		log.Printf("dropped a message on %s: %v", arrived.Subject, fault)
+		log.Printf("dropped a message on %s: %v", arrived.Subject, err)
 		return
 	}
-	if fault == nil && i.saidSubject(r, port) != arrived.Subject {
-		fault = errors.New("the request contradicts its subject")
+	if err == nil && i.saidSubject(r, port) != arrived.Subject {
+		err = errors.New("the request contradicts its subject")
 	}
 	found := i.find(port, r.url.Path)
 	i.reply(r, "Ack", found.queue, answer{status: http.StatusAccepted})
-	i.handling.Go(func() { i.reply(r, "Res", found.queue, i.handle(r, found, fault)) })
+	i.handling.Go(func() { i.reply(r, "Res", found.queue, i.handle(r, found, err)) })
 }
 
 var (
@@ -104,13 +104,13 @@ var (
 
 // readRequest reads a request. Besides an error it returns what there is of it.
 func readRequest(text []byte) (*request, error) {
-	m, fault := read(text)
+	m, err := read(text)
 	r := &request{m, "", new(url.URL)}
 	start := requestForm.FindStringSubmatch(m.start)
 	fragment, isPart := m.fields["bus-fragment"]
 	switch {
-	case fault != nil:
-		return r, fault
+	case err != nil:
+		return r, err
 	case start == nil:
 		return r, errors.New("the first line is no request line of HTTP/1.1")
 	case m.fields["bus-op-code"] == "":
@@ -148,12 +148,12 @@ func (i *instance) find(port, path string) endpoint {
 }
 
 // handle has a request answered, unless there is something against it.
-func (i *instance) handle(r *request, by endpoint, fault error) answer {
+func (i *instance) handle(r *request, by endpoint, err error) answer {
 	budget, isBudget := r.number("bus-time-budget", 20_000)
 	depth, isDepth := r.number("bus-call-depth", 1)
 	switch {
-	case fault != nil:
-		return i.problem(r, http.StatusBadRequest, fault.Error())
+	case err != nil:
+		return i.problem(r, http.StatusBadRequest, err.Error())
 	case !isBudget || !isDepth || depth < 1:
 		return i.problem(r, http.StatusBadRequest, "the time budget or the call depth is no such number")
 	case budget <= 0:

@@ -34,7 +34,7 @@ const openAPI = `{
     "/foreign.example:443/greet": {
       "get": {
         "summary": "GET /greet",
-        "description": "Greets somebody by name.",
+        "description": "Greets a person by name.",
         "operationId": "greet",
         "tags": ["foreign.example"],
         "parameters": [{"name": "name", "in": "query", "schema": {"type": "string"}}],
@@ -47,7 +47,7 @@ const openAPI = `{
   }
 }`
 
-// allow tells under which methods a path is served, to callers who have reached nobody there.
+// allow tells under which methods a path is served, to callers without an answer.
 func (i *instance) allow(r *request) answer {
 	methods := []string{}
 	for _, e := range i.endpoints() {

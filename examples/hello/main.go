@@ -30,7 +30,7 @@ import (
 // Hello is polite.
 type Hello struct{}
 
-// Hello greets somebody by name.
+// Hello greets a person by name.
 func (Hello) Hello(name string) (greeting string) { return "Hello, " + name + "!" }
 
 func main() {

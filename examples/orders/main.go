@@ -1,5 +1,5 @@
 // Orders puts the service of orderssvc on the bus. It takes orders and fires an event for each; the mailer beside it, and
-// anybody else, can subscribe to these events. They are stored: a mailer that is stopped gets them when it is back.
+// any other service, can subscribe to these events. They are stored: a mailer that is stopped gets them when it is back.
 //
 // Start a bus in one terminal, the services in two others, and order from a fourth:
 //

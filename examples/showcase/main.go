@@ -57,7 +57,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal finds nobody who would catch it
+	context.AfterFunc(ctx, stop) // the second signal ends the process
 	err := run(ctx, os.Stdout, settings{
 		brokerURL:     os.Getenv("BUS_NATS_URL"),
 		brokerAddress: "127.0.0.1:4222", // where services look for one

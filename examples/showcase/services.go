@@ -34,7 +34,7 @@ func (s *showcase) startPortal(ctx context.Context) error {
 	return portal.Register(conn)
 }
 
-// startMessaging starts three instances, so that there is somebody to choose from.
+// startMessaging starts three instances, so that there are instances to choose from.
 func (s *showcase) startMessaging(ctx context.Context) error {
 	for range 3 {
 		conn, err := s.connect(ctx, "messaging.example")

@@ -33,7 +33,7 @@ func (c *complaints) listen(event any) {
 		default:
 		}
 	case *log.EventEntryAdded:
-		// an error response is not a fault of the page
+		// an error response is not an error of the page
 		if event.Entry.Level == log.EntryLevelError && event.Entry.Source != log.EntrySourceNetwork {
 			c.addf("log: %s", event.Entry.Text)
 		}

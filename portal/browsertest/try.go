@@ -13,7 +13,7 @@ func trying(v *visit) error {
 		v.sees(".response .answered", "calculator.example"),
 		v.awaits("who answered", `/^[a-z][a-z0-9]{9}$/.test(document.querySelector(".response .instance").innerText)`),
 		v.awaits("which message", `document.querySelector(".response .message").innerText.length >= 22`),
-		// the fault is shown beside the argument
+		// the error is shown beside the argument
 		v.fills(`[name="x"]`, "five"), v.clicks(sends), v.sees(".response .status", "400"),
 		v.awaits("the field is marked", `document.querySelector('[name="x"]').getAttribute("aria-invalid") === "true"`),
 		v.awaits("and only that", `document.querySelector('[name="y"]').getAttribute("aria-invalid") === null`),

@@ -11,8 +11,8 @@ import (
 
 // absent returns an error that says that there is no such type, and which types there are.
 func (s *sources) absent(name string) error {
-	faults := []fault{{text: fmt.Sprintf("there is no type %s in package %s%s", name, s.pkg.Name(), s.elsewhere(name))}}
-	return joined(append(faults, s.syntax...)) // the type may be in a file that does not parse
+	diagnostics := []diagnostic{{text: fmt.Sprintf("there is no type %s in package %s%s", name, s.pkg.Name(), s.elsewhere(name))}}
+	return joined(append(diagnostics, s.syntax...)) // the type may be in a file that does not parse
 }
 
 // elsewhere says where the type is, or which ones there are.

@@ -32,8 +32,8 @@ func (d *description) checkClient(names clientNames) {
 		}
 		d.checkResults(o, names)
 	}
-	if callable == 0 && len(d.faults) == 0 {
-		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("%s has only web methods, which no client has: write no client with -client none", d.api.name)})
+	if callable == 0 && len(d.diagnostics) == 0 {
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("%s has only web methods, which no client has: write no client with -client none", d.api.name)})
 	}
 	d.checkArguments(names)
 	d.checkNames(names)
@@ -119,19 +119,19 @@ func isMagic(name string) bool { return name == restmap.ResponseBody || name == 
 func (d *description) checkNames(names clientNames) {
 	for _, name := range d.declared(names) {
 		if object := d.source.pkg.Scope().Lookup(name); object != nil {
-			d.faults = append(d.faults, d.source.taken(object))
+			d.diagnostics = append(d.diagnostics, d.source.taken(object))
 		}
 	}
 }
 
-// taken is the fault of a name that is declared already. For names declared by apigen, one line for the file is enough.
-func (s *sources) taken(object types.Object) fault {
+// taken is the diagnostic of a name that is declared already. For names declared by apigen, one line for the file is enough.
+func (s *sources) taken(object types.Object) diagnostic {
 	at := s.position(object.Pos())
 	i := slices.IndexFunc(s.files, func(f *ast.File) bool { return s.fileName(f) == at.Filename })
 	if i >= 0 && isOurs(s.files[i]) {
-		return fault{token.Position{Filename: at.Filename}, "apigen wrote this file too, and it declares the same names: delete it, or give this client a name of its own with -client"}
+		return diagnostic{token.Position{Filename: at.Filename}, "apigen wrote this file too, and it declares the same names: delete it, or give this client a name of its own with -client"}
 	}
-	return fault{at, fmt.Sprintf("%s is declared here, but the client needs the name: rename it, or the client with -client", object.Name())}
+	return diagnostic{at, fmt.Sprintf("%s is declared here, but the client needs the name: rename it, or the client with -client", object.Name())}
 }
 
 // isOurs reports whether apigen wrote a file.

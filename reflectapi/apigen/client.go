@@ -70,7 +70,7 @@ func (n clientNames) arguments(method string) string {
 
 func (n clientNames) results(method string) string { return n.prefix + method + "Results" }
 
-// client returns what the template needs for a description without faults.
+// client returns what the template needs for a description without diagnostics.
 func (d *description) client(names clientNames, host host, packages *imports) *client {
 	c := &client{
 		Name: names.client, Multicast: names.multicast(), Maker: names.maker(),

@@ -23,17 +23,17 @@ type operation struct {
 
 // description is an interface as it is served.
 type description struct {
-	source     *sources
-	api        *api
-	operations []*operation // in the order of the interface; only those that can be served
-	faults     []fault
+	source      *sources
+	api         *api
+	operations  []*operation // in the order of the interface; only those that can be served
+	diagnostics []diagnostic
 }
 
-// describe asks reflectapi and restmap how the interface is served, and records the faults they report. An unknown type
+// describe asks reflectapi and restmap how the interface is served, and records the diagnostics they report. An unknown type
 // is an error, because nothing useful can be reported about it. Routes matter only to a client: without one they can
 // still be chosen when the interface is served.
 func describe(source *sources, found *api, wanted request) (*description, error) {
-	d := &description{source: source, api: found, faults: source.unreadRoutes(found.named)}
+	d := &description{source: source, api: found, diagnostics: source.unreadRoutes(found.named)}
 	var signatures []reflectapi.Signature
 	for _, m := range found.methods {
 		o, signature, err := d.operation(m)
@@ -106,7 +106,7 @@ func namesOf(values *types.Tuple) []string {
 // refuse records what is wrong with a method.
 func (d *description) refuse(o *operation, err error) {
 	text := strings.ReplaceAll(err.Error(), "\n", "; ")
-	d.faults = append(d.faults, fault{o.at, "method " + o.name + ": " + o.inSource(text)})
+	d.diagnostics = append(d.diagnostics, diagnostic{o.at, "method " + o.name + ": " + o.inSource(text)})
 }
 
 // inSource replaces the names of stand-ins by those of the types in source.

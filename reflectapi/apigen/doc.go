@@ -17,5 +17,5 @@
 //
 // The rules for what can be served, under which routes and names, are those of reflectapi and
 // restmap: their errors come when the client is generated instead of when a service starts.
-// All faults are reported at once, and nothing is written if there is one.
+// All diagnostics are reported at once, and nothing is written if there is one.
 package main

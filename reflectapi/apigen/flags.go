@@ -24,7 +24,7 @@ folder that it is run in, which is that of the package:
 Flags:
 	-type T         the interface, or an alias of it; required
 	-client name    the name of the client type, which New<name> makes; "none" writes
-	                only the table, for an interface that nobody calls in Go, or
+	                only the table, for an interface that is not called in Go, or
 	                whose routes bus.Path sets. A second interface of a package
 	                needs another name: with -client OrdersClient its types
 	                are OrdersMulticast, OrdersAddResults, and so on. Default: Client

@@ -16,7 +16,7 @@ type host struct {
 }
 
 // host returns the host of the flags, otherwise the package's constant Host, otherwise one named like the interface. There
-// is no such default for events: those of a wrong host reach nobody, which is no error when they are fired.
+// is no such default for events: those of a wrong host reach no subscriber, which is no error when they are fired.
 func (d *description) host(wanted request) host {
 	if wanted.host != "" {
 		return host{strconv.Quote(wanted.host), wanted.host}
@@ -30,12 +30,12 @@ func (d *description) host(wanted request) host {
 		return d.constantHost(declared)
 	}
 	if wanted.events {
-		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("nothing says which host fires the events of %s: declare a constant Host, or name it with -host", d.api.named.Name())})
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("nothing says which host fires the events of %s: declare a constant Host, or name it with -host", d.api.named.Name())})
 		return host{}
 	}
 	address := restmap.Kebab(d.api.named.Name())
 	if checkHost(address) != nil {
-		d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("%s does not make a valid host: declare a constant Host, or name one with -host", d.api.named.Name())})
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("%s does not make a valid host: declare a constant Host, or name one with -host", d.api.named.Name())})
 	}
 	return host{strconv.Quote(address), address}
 }
@@ -58,5 +58,5 @@ func (d *description) constantHost(declared *types.Const) host {
 }
 
 func (d *description) refuseHost(declared types.Object, text string) {
-	d.faults = append(d.faults, fault{d.source.position(declared.Pos()), text})
+	d.diagnostics = append(d.diagnostics, diagnostic{d.source.position(declared.Pos()), text})
 }

@@ -38,7 +38,7 @@ func (s *sources) api(name string) (*api, error) {
 	}
 	found := &api{name: name, at: s.position(object.Pos()), reached: []types.Object{object}, parts: []types.Object{object}}
 	refuse := func(format string, arguments ...any) (*api, error) {
-		return nil, fault{found.at, fmt.Sprintf(format, arguments...)}
+		return nil, diagnostic{found.at, fmt.Sprintf(format, arguments...)}
 	}
 	if _, isType := object.(*types.TypeName); !isType {
 		return refuse("%s is not a type; -type needs an interface", name)

@@ -18,17 +18,17 @@ import (
 )
 
 // sources is the package in a folder, without its test files and the file to be written. Other code of the package may
-// need that file, and may be broken: so faults are collected, and count only if they concern the interface.
+// need that file, and may be broken: so diagnostics are collected, and count only if they concern the interface.
 type sources struct {
-	dir     string
-	output  string
-	set     *token.FileSet
-	files   []*ast.File // of the package, sorted by name
-	others  []string    // names of the Go files that this build ignores
-	pkg     *types.Package
-	exports *exports
-	syntax  []fault // one for each file that does not parse
-	faults  []fault // of type checking
+	dir         string
+	output      string
+	set         *token.FileSet
+	files       []*ast.File // of the package, sorted by name
+	others      []string    // names of the Go files that this build ignores
+	pkg         *types.Package
+	exports     *exports
+	syntax      []diagnostic // one for each file that does not parse
+	diagnostics []diagnostic // of type checking
 }
 
 // load parses and type-checks the package in a folder.
@@ -76,12 +76,12 @@ func (s *sources) parse(ctx context.Context) error {
 func (s *sources) parseFile(name string) {
 	text, err := os.ReadFile(filepath.Join(s.dir, name))
 	if err != nil {
-		s.syntax = append(s.syntax, fault{token.Position{Filename: name}, err.Error()})
+		s.syntax = append(s.syntax, diagnostic{token.Position{Filename: name}, err.Error()})
 		return
 	}
 	file, err := parser.ParseFile(s.set, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
-		s.syntax = append(s.syntax, fault{list[0].Pos, list[0].Msg})
+		s.syntax = append(s.syntax, diagnostic{list[0].Pos, list[0].Msg})
 	}
 	if file != nil && file.Name != nil && file.Name.Name != "" {
 		s.files = append(s.files, file)
@@ -133,7 +133,7 @@ func (s *sources) check() {
 		FakeImportC:      true,
 		Error: func(err error) {
 			if found, ok := errors.AsType[types.Error](err); ok {
-				s.faults = append(s.faults, fault{s.set.Position(found.Pos), strings.Join(strings.Fields(found.Msg), " ")})
+				s.diagnostics = append(s.diagnostics, diagnostic{s.set.Position(found.Pos), strings.Join(strings.Fields(found.Msg), " ")})
 			}
 		},
 	}

@@ -32,7 +32,7 @@ func run(ctx context.Context, arguments []string, dir string, stderr io.Writer) 
 	return 0
 }
 
-// complain prints one line for each fault.
+// complain prints one line for each diagnostic.
 func complain(stderr io.Writer, err error) {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(stderr, "apigen: %s\n", strings.TrimSuffix(line, "\n"))

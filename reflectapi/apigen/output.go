@@ -24,7 +24,7 @@ type output struct {
 	Bus, Iter, Reflectapi string // names of packages
 }
 
-// plan determines what to write, or returns all faults.
+// plan determines what to write, or returns all diagnostics.
 func plan(source *sources, found *api, wanted request) (*output, error) {
 	d, err := describe(source, found, wanted)
 	if err != nil {
@@ -40,18 +40,18 @@ func plan(source *sources, found *api, wanted request) (*output, error) {
 		d.checkClient(namesFor(wanted))
 		calls = d.host(wanted)
 		if wanted.events && strings.Contains(calls.address, ":") {
-			d.faults = append(d.faults, fault{d.api.at, fmt.Sprintf("the host %s has a port, but events have a port of their own: give the host without a port, with -host", calls.address)})
+			d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, fmt.Sprintf("the host %s has a port, but events have a port of their own: give the host without a port, with -host", calls.address)})
 		}
 	case tabled:
-		d.faults = append(d.faults, fault{found.at, fmt.Sprintf("%s has its signature table in package %s: without a client there is nothing to write", found.name, found.named.Pkg().Name())})
+		d.diagnostics = append(d.diagnostics, diagnostic{found.at, fmt.Sprintf("%s has its signature table in package %s: without a client there is nothing to write", found.name, found.named.Pkg().Name())})
 	}
-	if len(d.faults) > 0 {
-		return nil, joined(d.faults)
+	if len(d.diagnostics) > 0 {
+		return nil, joined(d.diagnostics)
 	}
 	return d.output(wanted, calls, tabled)
 }
 
-// output returns what the template needs for a description without faults.
+// output returns what the template needs for a description without diagnostics.
 func (d *description) output(wanted request, calls host, tabled bool) (*output, error) {
 	var declared []string
 	names := namesFor(wanted)

@@ -17,7 +17,7 @@ const (
 	routeRemedy = "; a client derives the routes from the method names: rename the method, or " + choose
 )
 
-// freeRoutes gives each method a route of its own, so that only the methods themselves can be at fault.
+// freeRoutes gives each method a route of its own, so that only the methods themselves can be wrong.
 func freeRoutes(signatures []reflectapi.Signature) restmap.Options {
 	options := restmap.Options{Methods: make(map[string]restmap.MethodOptions)}
 	for _, signature := range signatures {
@@ -54,7 +54,7 @@ func (d *description) mapAll(signatures []reflectapi.Signature, options func([]r
 	}
 	service, err := reflectapi.DescribeSignatures(d.api.named.Name(), d.api.doc, signatures)
 	if err != nil {
-		d.faults = append(d.faults, fault{d.api.at, err.Error()})
+		d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, err.Error()})
 		return nil, nil
 	}
 	endpoints, err := restmap.Map(service, options(signatures))
@@ -79,7 +79,7 @@ func (d *description) refuseAll(err error, remedy string) (refused []string) {
 	for _, err := range errs {
 		i := slices.IndexFunc(d.operations, func(o *operation) bool { return strings.HasPrefix(err.Error(), "method "+o.name+": ") })
 		if i < 0 {
-			d.faults = append(d.faults, fault{d.api.at, err.Error()})
+			d.diagnostics = append(d.diagnostics, diagnostic{d.api.at, err.Error()})
 			continue
 		}
 		reason := strings.TrimPrefix(err.Error(), "method "+d.operations[i].name+": ")

@@ -96,7 +96,7 @@ func realType(t types.Type) reflect.Type {
 // not compile.
 const maxNested = 100
 
-// named returns the stand-in for a named type. Recursion is cut off: faults of the type are found on the first pass.
+// named returns the stand-in for a named type. Recursion is cut off: diagnostics of the type are found on the first pass.
 func (s *standIns) named(t *types.Named) reflect.Type {
 	if stand := s.done[t]; stand != nil {
 		return stand
@@ -156,7 +156,7 @@ func (s *standIns) behind(t types.Type) reflect.Type {
 	return s.of(t)
 }
 
-// settled replaces a struct without faults by one that carries only its name. Reflection names a struct by all of its
+// settled replaces a struct without diagnostics by one that carries only its name. Reflection names a struct by all of its
 // fields, including those of nested structs, and that text would grow without limit.
 func (s *standIns) settled(t *types.Named, stand reflect.Type) reflect.Type {
 	probe := reflectapi.Signature{Name: "Probe", Func: reflect.FuncOf([]reflect.Type{stand}, nil, false), Params: []string{"of"}}

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// maxFaults is how many faults are reported that may or may not concern the interface.
-const maxFaults = 10
+// maxDiagnostics is how many diagnostics are reported that may or may not concern the interface.
+const maxDiagnostics = 10
 
-// touching returns the faults in the declarations of some types. If one of the types is unknown, faults in imports
-// count too; and if that explains nothing, all faults are returned, up to maxFaults.
-func (s *sources) touching(reached []types.Object, invalid bool) []fault {
-	var faults []fault
+// touching returns the diagnostics in the declarations of some types. If one of the types is unknown, diagnostics in imports
+// count too; and if that explains nothing, all diagnostics are returned, up to maxDiagnostics.
+func (s *sources) touching(reached []types.Object, invalid bool) []diagnostic {
+	var diagnostics []diagnostic
 	for _, object := range reached {
 		if object.Pkg() != s.pkg {
 			continue
@@ -25,42 +25,42 @@ func (s *sources) touching(reached []types.Object, invalid bool) []fault {
 			if spec == nil {
 				continue
 			}
-			faults = append(faults, s.within(s.syntax, file.FileStart, file.FileEnd)...)
-			faults = append(faults, s.within(s.faults, spec.Pos(), spec.End())...)
+			diagnostics = append(diagnostics, s.within(s.syntax, file.FileStart, file.FileEnd)...)
+			diagnostics = append(diagnostics, s.within(s.diagnostics, spec.Pos(), spec.End())...)
 			if invalid {
-				faults = append(faults, s.inImports(file)...)
+				diagnostics = append(diagnostics, s.inImports(file)...)
 			}
 		}
 	}
-	if invalid && len(faults) == 0 {
-		faults = slices.Concat(s.syntax, s.faults)
-		faults = faults[:min(len(faults), maxFaults)]
+	if invalid && len(diagnostics) == 0 {
+		diagnostics = slices.Concat(s.syntax, s.diagnostics)
+		diagnostics = diagnostics[:min(len(diagnostics), maxDiagnostics)]
 	}
 	if invalid {
-		faults = append(faults, s.complaints()...)
+		diagnostics = append(diagnostics, s.complaints()...)
 	}
-	return faults
+	return diagnostics
 }
 
 // isBroken reports whether the file of a type does not parse, so that parts of the type may be missing.
 func (s *sources) isBroken(object types.Object) bool {
-	return slices.ContainsFunc(s.syntax, func(f fault) bool { return f.at.Filename == s.position(object.Pos()).Filename })
+	return slices.ContainsFunc(s.syntax, func(f diagnostic) bool { return f.at.Filename == s.position(object.Pos()).Filename })
 }
 
-// inImports returns the faults in the imports of a file.
-func (s *sources) inImports(file *ast.File) []fault {
-	var faults []fault
+// inImports returns the diagnostics in the imports of a file.
+func (s *sources) inImports(file *ast.File) []diagnostic {
+	var diagnostics []diagnostic
 	for _, spec := range file.Imports {
-		faults = append(faults, s.within(s.faults, spec.Pos(), spec.End())...)
+		diagnostics = append(diagnostics, s.within(s.diagnostics, spec.Pos(), spec.End())...)
 	}
-	return faults
+	return diagnostics
 }
 
-// within returns the faults in a range of a file.
-func (s *sources) within(faults []fault, from, to token.Pos) []fault {
+// within returns the diagnostics in a range of a file.
+func (s *sources) within(diagnostics []diagnostic, from, to token.Pos) []diagnostic {
 	begin, end := s.position(from), s.position(to)
-	var found []fault
-	for _, f := range faults {
+	var found []diagnostic
+	for _, f := range diagnostics {
 		if f.at.Filename == begin.Filename && begin.Offset <= f.at.Offset && f.at.Offset <= end.Offset {
 			found = append(found, f)
 		}
@@ -69,10 +69,10 @@ func (s *sources) within(faults []fault, from, to token.Pos) []fault {
 }
 
 // complaints returns what the go command reported about imported packages.
-func (s *sources) complaints() []fault {
-	var faults []fault
+func (s *sources) complaints() []diagnostic {
+	var diagnostics []diagnostic
 	for line := range strings.Lines(s.exports.complaints) {
-		faults = append(faults, fault{text: fmt.Sprintf("go list: %s", strings.TrimSpace(line))})
+		diagnostics = append(diagnostics, diagnostic{text: fmt.Sprintf("go list: %s", strings.TrimSpace(line))})
 	}
-	return faults[:min(len(faults), maxFaults)]
+	return diagnostics[:min(len(diagnostics), maxDiagnostics)]
 }

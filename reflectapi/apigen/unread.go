@@ -10,12 +10,12 @@ import (
 	"github.com/busline/busline/reflectapi"
 )
 
-// meantAsRoute is a comment that somebody may take for one that declares a route.
+// meantAsRoute is a comment that a reader may take for one that declares a route.
 var meantAsRoute = regexp.MustCompile(`(?im)^[\s/*]*busline\s*[:-]?\s*route\b`)
 
 // unreadRoutes finds comments at an interface that look as if they declared a route, and do not: they are written in another way,
-// or stand where nobody reads them.
-func (s *sources) unreadRoutes(iface types.Object) (faults []fault) {
+// or stand where they are not read.
+func (s *sources) unreadRoutes(iface types.Object) (diagnostics []diagnostic) {
 	for _, file := range s.sourceOf(iface.Pkg()) {
 		spec, declaration := typeSpec(file, iface.Name())
 		if spec == nil {
@@ -30,13 +30,13 @@ func (s *sources) unreadRoutes(iface types.Object) (faults []fault) {
 			for _, comment := range group.List {
 				isRead := read[group] && strings.HasPrefix(comment.Text, reflectapi.RouteDirective)
 				if !isRead && meantAsRoute.MatchString(comment.Text) && from <= comment.Pos() && comment.Pos() <= s.endOfLine(spec.End()) {
-					faults = append(faults, fault{s.position(comment.Pos()), "this declares no route: it has to begin with " + reflectapi.RouteDirective +
+					diagnostics = append(diagnostics, diagnostic{s.position(comment.Pos()), "this declares no route: it has to begin with " + reflectapi.RouteDirective +
 						", without a blank, in the comment directly above a method"})
 				}
 			}
 		}
 	}
-	return faults
+	return diagnostics
 }
 
 // docOf returns the comment of a type: its own, or that of a declaration with only this type.

@@ -39,7 +39,7 @@ func (s *sources) mayReplace(writtenFor, wanted string) error {
 	if writtenFor == wanted || !isType || !types.IsInterface(other.Type()) {
 		return nil
 	}
-	return fault{s.position(other.Pos()), fmt.Sprintf("%s is the file of %s: choose another for %s with -output, or delete it", s.output, writtenFor, wanted)}
+	return diagnostic{s.position(other.Pos()), fmt.Sprintf("%s is the file of %s: choose another for %s with -output, or delete it", s.output, writtenFor, wanted)}
 }
 
 // write replaces the file unless its contents are the same. It is atomic: a concurrent reader sees either the old file
@@ -66,5 +66,5 @@ func write(dir, output string, text []byte) (err error) {
 	return os.Rename(file.Name(), name)
 }
 
-// sourceMode makes the file readable for everybody, like other source files.
+// sourceMode makes the file readable for all users, like other source files.
 const sourceMode = 0o644

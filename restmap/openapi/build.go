@@ -37,18 +37,18 @@ type Described struct {
 
 // Build returns the document of a service. A function in RPC style is listed only under POST, any other endpoint under
 // its own method, and one for any method under the first that is free, usually GET. Of /a/{x} and /a/{x+}, which
-// OpenAPI cannot distinguish, the first is listed. The error joins all faults, each of which names its endpoint: a type
+// OpenAPI cannot distinguish, the first is listed. The error joins all errors, each of which names its endpoint: a type
 // without a schema, an HTTP method that OpenAPI does not have.
 func Build(service Service) (*Document, error) {
 	b := newBuilder(service)
-	var faults []error
+	var errs []error
 	for _, endpoint := range service.Endpoints {
 		if err := b.add(endpoint); err != nil {
-			faults = append(faults, fmt.Errorf("endpoint %s: %w", endpoint.Name, err))
+			errs = append(errs, fmt.Errorf("endpoint %s: %w", endpoint.Name, err))
 		}
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	return b.document(), nil
 }
@@ -156,7 +156,7 @@ func listedMethod(endpoint *restmap.Endpoint) string {
 	return endpoint.Routes[0].Method
 }
 
-// Lists says whether a document can list an endpoint under an HTTP method, or under any, "*".
+// Lists reports whether a document can list an endpoint under an HTTP method, or under any, "*".
 func Lists(method string) bool {
 	return method == restmap.AnyMethod || new(PathItem).slot(method) != nil
 }
@@ -196,7 +196,7 @@ func (b *builder) add(endpoint *Described) error {
 	return b.describeOutput(l)
 }
 
-// isDeprecated says whether a paragraph of a doc comment begins with what tells Go's tools that nobody should use it any more.
+// isDeprecated reports whether a paragraph of a doc comment begins with what tells Go's tools that it should not be used any more.
 func isDeprecated(doc string) bool {
 	return slices.ContainsFunc(strings.Split(doc, "\n\n"), func(paragraph string) bool {
 		return strings.HasPrefix(paragraph, "Deprecated: ")

@@ -257,7 +257,7 @@ func (p *paths) list(l listed) {
 	}
 }
 
-// Displaces says whether one endpoint of a port takes the place of another one in documents: they have one method, and paths
+// Displaces reports whether one endpoint of a port takes the place of another one in documents: they have one method, and paths
 // that OpenAPI does not distinguish, such as /a/{x} and /a/{x+}, of which the first is more specific.
 func Displaces(one, other *restmap.Endpoint) bool {
 	if !one.Path().SameShape(other.Path()) || one.Path().Compare(other.Path()) >= 0 {

@@ -17,10 +17,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Error is a fault of a JSON text, worded for its sender.
+// Error is an error in a JSON text, worded for its sender.
 type Error struct {
 	Pointer string // the place, as a JSON Pointer (RFC 6901): "/p1/x"; "" is the whole text
-	Detail  string // the fault, to follow the name of the place: "expects an integer"
+	Detail  string // what is wrong, to follow the name of the place: "expects an integer"
 }
 
 // Error returns the detail, after the place if there is one.
@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 }
 
 // translate converts an error of the JSON library about data to an [*Error], unless the Go type to be filled is at
-// fault.
+// error.
 func translate(err error, data []byte) error {
 	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -76,7 +76,7 @@ func misfit(err *json.SemanticError, data []byte) error {
 	return &Error{string(err.JSONPointer), detail}
 }
 
-// isKey reports whether the name of a member is at an offset: a fault there is one of the key of a map, not of its value.
+// isKey reports whether the name of a member is at an offset: an error there is one of the key of a map, not of its value.
 func isKey(data []byte, offset int64) bool {
 	if offset < 0 || offset >= int64(len(data)) || data[offset] != '"' {
 		return false
@@ -89,7 +89,7 @@ func isKey(data []byte, offset int64) bool {
 	return bytes.HasPrefix(behind, []byte(":"))
 }
 
-// unfillable reports whether the Go type is at fault: no JSON could fill it, or an object did not suit a struct.
+// unfillable reports whether the Go type is the cause: no JSON could fill it, or an object did not suit a struct.
 func unfillable(err *json.SemanticError) bool {
 	object := err.JSONKind == '{' || err.JSONKind == '}'
 	return !readsItself(err.GoType) && (err.JSONKind == 0 || object && err.GoType.Kind() == reflect.Struct)

@@ -8,7 +8,7 @@
 //	err := strictjson.Unmarshal([]byte(`{"X":"five"}`), &in)
 //	// err is &strictjson.Error{Pointer: "/X", Detail: "expects an integer"}
 //
-// An [Error] says where the fault is and what was expected, and never repeats the input, so that it may be shown to a
+// An [Error] says where the error is and what was expected, and never repeats the input, so that it may be shown to a
 // caller and logged.
 package strictjson
 
@@ -51,7 +51,7 @@ func Marshal(v any) ([]byte, error) {
 // the Go type is any, an integer beyond 2^53, which a float64 would round, becomes an int64, or a *big.Int if that is
 // too small; all other numbers become a float64.
 //
-// Any fault of data is an [*Error]. Any other error means that v is at fault: not a pointer, or of a type that JSON
+// Any error in data is an [*Error]. Any other error means that v is wrong: not a pointer, or of a type that JSON
 // cannot fill. After an error v may be partly filled. It is safe for concurrent use.
 func Unmarshal(data []byte, v any) error { return unmarshal(data, v, nil) }
 

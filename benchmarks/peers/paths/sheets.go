@@ -31,7 +31,7 @@ func sheets() []sheet {
 		{"Echo3MiB", "`Echo`, text of 3 MiB", calls()},
 		{"RelayedAdd", "`Add` through a handler that calls on", calls()},
 		{"AddByName", "`Add`, with `Conn.Call` and `bus.Args`", calls()},
-		{"Nobody", "`Add` of a host that nobody serves", calls()},
+		{"Nobody", "`Add` of a host that no instance serves", calls()},
 		{"Multicast", "multicast to", slices.Concat([]column{{"first ms", "first", "ns/op", 1e-6, 2}}, inMode("warm"), memory("warm"))},
 		{"Endpoints", "endpoints", calls()},
 		{"Ready", "service ready", []column{{"ms", "", "ns/op", 1e-6, 2}}},

@@ -14,7 +14,7 @@ import (
 const natsTimeout = 20 * time.Second
 
 // startNATSRequest is the minimum for a call through a NATS server: JSON in, JSON out, and the handler runs on the
-// goroutine of the subscription. It has no deadline and no status, and the caller does not learn whether anybody
+// goroutine of the subscription. It has no deadline and no status, and the caller does not learn whether any subscriber
 // handles the request.
 func startNATSRequest(_ context.Context, cleanup *rounds.Cleanup) (client, error) {
 	url, err := startBroker(cleanup)

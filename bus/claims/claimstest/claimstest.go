@@ -67,7 +67,7 @@ func withSigner(key jose.JSONWebKey) (*Key, error) {
 // ID returns the key ID, the kid of the tokens that the key signs.
 func (k *Key) ID() string { return k.private.KeyID }
 
-// Private returns the key as a private JSON Web Key. Whoever reads it can sign: a file of it is for its owner alone.
+// Private returns the key as a private JSON Web Key. It can sign: only its owner may read a file of it.
 func (k *Key) Private() ([]byte, error) { return json.MarshalIndent(k.private, "", "  ") }
 
 // Sign returns a token with these claims and no others, so that bad tokens can be made too. A good one has exp, in

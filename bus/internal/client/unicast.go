@@ -31,7 +31,7 @@ func (e leftError) Error() string {
 		"it has left, or does not subscribe to its instance subject"
 }
 
-// Call makes one unicast call, and returns the response, or an error that tells whether the request may have run.
+// Call makes one unicast call, and returns the response, or an error that reports whether the request may have run.
 func (c *Client) Call(ctx context.Context, request *Outgoing) (*wire.Response, error) {
 	if err := c.begin(ctx); err != nil {
 		return nil, err

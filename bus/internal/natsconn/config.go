@@ -39,7 +39,7 @@ const dialTimeout = 2 * time.Second
 // Timeout is how long to wait for the broker. A single attempt ends by itself before that, if there are few addresses.
 func (c Config) Timeout() time.Duration { return cmp.Or(c.ConnectTimeout, DefaultTimeout) }
 
-// Check returns an error that names the variable or the option at fault, and the remedy.
+// Check returns an error that names the variable or the option that is wrong, and the remedy.
 func (c Config) Check() error {
 	if c.NATS != nil {
 		return nil

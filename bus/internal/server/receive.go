@@ -21,7 +21,7 @@ import (
 // subscribedRoute is the target of the requests that a subscription delivers. The zero value stands for requests to this instance only.
 type subscribedRoute struct {
 	endpoint *Endpoint
-	everyone bool           // requests of the framework to every instance
+	toAll    bool           // requests of the framework to every instance
 	route    *restmap.Route // route of the endpoint; nil if it matches several addresses
 }
 
@@ -53,7 +53,7 @@ func (r *subscribedRoute) match() Match {
 
 // isControl reports whether the subscription delivers only requests of the framework.
 func (r *subscribedRoute) isControl() bool {
-	return r.everyone || r.endpoint != nil && r.endpoint.Port == subject.ControlPort
+	return r.toAll || r.endpoint != nil && r.endpoint.Port == subject.ControlPort
 }
 
 // onlyAddress returns the address of a route that matches a single one.
@@ -72,7 +72,7 @@ func (s *Server) ReceiverOfInstance() natsconn.Receiver { return s.receiverOf(su
 
 // ReceiverOfAll returns the receiver of requests of the framework to every instance.
 func (s *Server) ReceiverOfAll() natsconn.Receiver {
-	return s.receiverOf(subscribedRoute{everyone: true})
+	return s.receiverOf(subscribedRoute{toAll: true})
 }
 
 // ReceiverOf returns the receiver of requests for a route of an endpoint.
@@ -171,7 +171,7 @@ func (s *Server) receive(in *Incoming, err error) (admitted bool) {
 			in.Match = s.Router.Find(in.Address)
 		}
 		switch {
-		case in.via.everyone && (!in.IsFound() || !in.Endpoint.OnAll):
+		case in.via.toAll && (!in.IsFound() || !in.Endpoint.OnAll):
 			in.Match, err = Match{}, s.Service.NotServed(in.Address, nil)
 		case in.IsFound() && !in.via.accepts(in.Endpoint):
 			return false

@@ -71,7 +71,7 @@ func (e *Exporter) forget(id trace.TraceID) {
 	e.order = slices.DeleteFunc(e.order, func(each trace.TraceID) bool { return each == id })
 }
 
-// begins says whether nothing of this process has caused a span: it has no parent, or is a call made for one elsewhere.
+// begins reports whether nothing of this process has caused a span: it has no parent, or is a call made for one elsewhere.
 func begins(span tracesdk.ReadOnlySpan) bool {
 	return !span.Parent().IsValid() || span.Parent().IsRemote() && span.SpanKind() == trace.SpanKindClient
 }

@@ -1,4 +1,4 @@
-// Package orderssvc takes orders, and fires the events of ordersapi, to which everybody can subscribe.
+// Package orderssvc takes orders, and fires the events of ordersapi, to which every service can subscribe.
 //
 //	POST /order    {"item":"Tea","quantity":2}    {"number":1}
 package orderssvc

@@ -8,9 +8,9 @@ import "context"
 // Host is where the payroll is on the bus.
 const Host = "payroll.example"
 
-// Payroll knows what people earn. Not everybody may ask.
+// Payroll knows what people earn. Only some callers may ask.
 type Payroll interface {
-	// Salary returns what somebody earns a month.
+	// Salary returns what an employee earns a month.
 	Salary(ctx context.Context, employee string) (amount int, err error)
 	// Raise raises a salary by some percent and returns what it is then.
 	Raise(ctx context.Context, employee string, percent int) (amount int, err error)

@@ -12,9 +12,9 @@ import (
 
 // What a compiled program forgets of Payroll: names and comments.
 var _ = reflectapi.Register[Payroll](`
-// Payroll knows what people earn. Not everybody may ask.
+// Payroll knows what people earn. Only some callers may ask.
 type Payroll interface {
-	// Salary returns what somebody earns a month.
+	// Salary returns what an employee earns a month.
 	Salary(ctx context.Context, employee string) (amount int, err error)
 	// Raise raises a salary by some percent and returns what it is then.
 	Raise(ctx context.Context, employee string, percent int) (amount int, err error)
@@ -66,7 +66,7 @@ type SalaryResults struct {
 	Amount int `json:"amount"`
 }
 
-// Salary returns what somebody earns a month.
+// Salary returns what an employee earns a month.
 func (c *Client) Salary(ctx context.Context, employee string) (amount int, err error) {
 	response, err := c.salary.Call(ctx, salaryArguments{employee})
 	return response.Results.Amount, err

@@ -24,7 +24,7 @@ type Products interface {
 	ListAll(ctx context.Context, sortBy string, limit int, offset int) (httpResponseBody []Product, err error)
 }
 
-// Product is something to buy. What its tags ask for is in the document, and whoever breaks it is answered 422.
+// Product is something to buy. What its tags ask for is in the document, and a request that breaks it is answered 422.
 type Product struct {
 	Name  string   `json:"name" jsonschema:"minLength=1,maxLength=200,pattern=\\S,example=Tea"`
 	Price float64  `json:"price" jsonschema:"minimum=0,example=4.5"`

@@ -143,7 +143,7 @@ func stopWatcher(watcher jetstream.KeyWatcher) {
 	}
 }
 
-// untilFirst repeats a change until nobody was faster.
+// untilFirst repeats a change until no other change was faster.
 func untilFirst(change func() error) error {
 	for {
 		err := change()

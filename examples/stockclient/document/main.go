@@ -77,7 +77,7 @@ func write(ctx context.Context, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, document, 0o600) //nolint:gosec // the path is that of whoever runs the program
+	return os.WriteFile(file, document, 0o600) //nolint:gosec // the path is that of the user of the program
 }
 
 // ask returns the document, one member a line.

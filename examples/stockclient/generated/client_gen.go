@@ -485,7 +485,7 @@ type ClientInterface interface {
 
 	// PayrollExample443SalaryWithBody Salary(employee string) (amount int)
 	//
-	// Salary returns what somebody earns a month.
+	// Salary returns what an employee earns a month.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -494,7 +494,7 @@ type ClientInterface interface {
 
 	// PayrollExample443Salary Salary(employee string) (amount int)
 	//
-	// Salary returns what somebody earns a month.
+	// Salary returns what an employee earns a month.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -946,7 +946,7 @@ func (c *Client) PayrollExample443Raise(ctx context.Context, body PayrollExample
 
 // PayrollExample443SalaryWithBody Salary(employee string) (amount int)
 //
-// Salary returns what somebody earns a month.
+// Salary returns what an employee earns a month.
 //
 // Takes any type of body and a specified content type.
 //
@@ -965,7 +965,7 @@ func (c *Client) PayrollExample443SalaryWithBody(ctx context.Context, contentTyp
 
 // PayrollExample443Salary Salary(employee string) (amount int)
 //
-// Salary returns what somebody earns a month.
+// Salary returns what an employee earns a month.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2368,7 +2368,7 @@ type ClientWithResponsesInterface interface {
 
 	// PayrollExample443SalaryWithBodyWithResponse Salary(employee string) (amount int)
 	//
-	// Salary returns what somebody earns a month.
+	// Salary returns what an employee earns a month.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2377,7 +2377,7 @@ type ClientWithResponsesInterface interface {
 
 	// PayrollExample443SalaryWithResponse Salary(employee string) (amount int)
 	//
-	// Salary returns what somebody earns a month.
+	// Salary returns what an employee earns a month.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3785,7 +3785,7 @@ func (c *ClientWithResponses) PayrollExample443RaiseWithResponse(ctx context.Con
 
 // PayrollExample443SalaryWithBodyWithResponse Salary(employee string) (amount int)
 //
-// Salary returns what somebody earns a month.
+// Salary returns what an employee earns a month.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -3800,7 +3800,7 @@ func (c *ClientWithResponses) PayrollExample443SalaryWithBodyWithResponse(ctx co
 
 // PayrollExample443SalaryWithResponse Salary(employee string) (amount int)
 //
-// Salary returns what somebody earns a month.
+// Salary returns what an employee earns a month.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

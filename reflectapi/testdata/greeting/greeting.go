@@ -3,7 +3,7 @@ package greeting
 
 // Greeter greets.
 type Greeter interface {
-	// Greet greets somebody.
+	// Greet greets a person.
 	Greet(name string, times int) (greeting string, err error)
 
 	Leaver

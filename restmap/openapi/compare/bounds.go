@@ -90,7 +90,7 @@ func (w *walker) width(path string, old, now *reflectapi.Schema) {
 	}
 }
 
-// isWidth says whether the limits of an integer are those of a Go type.
+// isWidth reports whether the limits of an integer are those of a Go type.
 func isWidth(s *reflectapi.Schema) bool {
 	switch {
 	case s.Type != "integer" || s.Minimum == nil:

@@ -77,7 +77,7 @@ type located struct {
 // parameterPattern matches what stands for an argument in a path.
 var parameterPattern = regexp.MustCompile(`\{[^/{}]*\}`)
 
-// operations returns those of a document by what callers send: "GET /things/{}", as nobody sends the name of an argument
+// operations returns those of a document by what callers send: "GET /things/{}", as callers do not send the name of an argument
 // in the path.
 func (c *comparison) operations(d *openapi.Document) map[string]*located {
 	all := make(map[string]*located)
@@ -106,7 +106,7 @@ func (c *comparison) address(path string) string {
 	return host + "/" + rest
 }
 
-// severalHosts says whether the paths of a document are those of more than one host.
+// severalHosts reports whether the paths of a document are those of more than one host.
 func severalHosts(d *openapi.Document) bool {
 	hosts := make(map[string]bool)
 	for path := range d.Paths {

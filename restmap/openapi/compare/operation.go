@@ -47,7 +47,7 @@ func (c *comparison) methods(old, now *located) {
 	}
 }
 
-// takes says whether an operation is served under a method.
+// takes reports whether an operation is served under a method.
 func (l *located) takes(method string) bool {
 	listed, _, _ := strings.Cut(l.key, " ")
 	return method == listed || slices.Contains(l.Also, method) || slices.Contains(l.Also, restmap.AnyMethod)
@@ -68,7 +68,7 @@ func (c *comparison) claims(key string, old, now *openapi.Operation) {
 }
 
 // renamed returns the new names of the arguments in a path, by the old ones. Callers send their values alone, each at its
-// place, so that a new name affects nobody, unless it is that of another argument.
+// place, so that a new name affects no caller, unless it is that of another argument.
 func (c *comparison) renamed(old, now *located) map[string]string {
 	names := make(map[string]string)
 	if openapi.ShapeOf(old.key) != openapi.ShapeOf(now.key) {

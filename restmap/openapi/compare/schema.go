@@ -23,7 +23,7 @@ const (
 	stored                     // subscribers read what was stored before, and check it as they do now
 )
 
-// narrows says whether what is new must take all that is old. Else it is the other way round.
+// narrows reports whether what is new must take all that is old. Else it is the other way round.
 func (d direction) narrows() bool { return d == arguments || d == stored }
 
 // effects say what becomes of those who know only one of two versions.
@@ -33,7 +33,7 @@ type effects struct {
 	others  string // where only some values are expected
 	it      string // where one value is not expected
 	missing string // where a value is expected
-	gone    string // where nobody reads it, or nobody sends it
+	gone    string // where it is never read, or never sent
 }
 
 func (d direction) effects() effects {
@@ -187,7 +187,7 @@ func (w *walker) nullable(path string, before, after bool) {
 	}
 }
 
-// types compares the types of values, and says whether to look further.
+// types compares the types of values, and reports whether to look further.
 func (w *walker) types(path string, old, now *reflectapi.Schema) bool {
 	before, after := typeOf(old), typeOf(now)
 	if before == after {
@@ -229,7 +229,7 @@ func typeOf(s *reflectapi.Schema) string {
 	return name
 }
 
-// accepts says whether every value of the narrow type is one of the wide type.
+// accepts reports whether every value of the narrow type is one of the wide type.
 func accepts(wide, narrow string) bool {
 	switch {
 	case wide == anyValue || wide == narrow:
@@ -242,12 +242,12 @@ func accepts(wide, narrow string) bool {
 	return wide == base(wide) && base(narrow) == wide && narrow != base64 // only the format is gone
 }
 
-// fitsInt32 says whether the limits of an integer, such as those of a uint8, are within an int32.
+// fitsInt32 reports whether the limits of an integer, such as those of a uint8, are within an int32.
 func fitsInt32(s *reflectapi.Schema) bool {
 	return s.Type == "integer" && s.Minimum != nil && *s.Minimum >= math.MinInt32 && s.Maximum != nil && *s.Maximum <= math.MaxInt32
 }
 
-// isScalar says whether a type is written as text without quotes, where there is no JSON.
+// isScalar reports whether a type is written as text without quotes, where there is no JSON.
 func isScalar(name string) bool {
 	return slices.Contains([]string{"number", "integer", "boolean"}, base(name))
 }

@@ -58,7 +58,7 @@ func (c *comparison) inQuery(name string, members *reflectapi.Schema) *openapi.P
 	return parameter
 }
 
-// isText says whether a query has an argument as text, or as a list of texts, and not as JSON.
+// isText reports whether a query has an argument as text, or as a list of texts, and not as JSON.
 func (c *comparison) isText(s *reflectapi.Schema) bool {
 	s, _ = resolve(c.after, s)
 	if s.Type == "array" && length(s) == nil {

@@ -13,7 +13,7 @@ var Source embed.FS
 
 // Greeter has no signature table.
 type Greeter interface {
-	// Greet greets somebody.
+	// Greet greets a person.
 	Greet(ctx context.Context, name string, times int) (greeting string, err error)
 
 	Shouter

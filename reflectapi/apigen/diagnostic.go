@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// fault is one error and its position.
-type fault struct {
+// diagnostic is one error and its position.
+type diagnostic struct {
 	at   token.Position // the zero value is no particular place
 	text string
 }
 
-// Error returns the fault as one line, "calculator.go:12: method Add: …".
-func (f fault) Error() string {
+// Error returns the diagnostic as one line, "calculator.go:12: method Add: …".
+func (f diagnostic) Error() string {
 	switch {
 	case f.at.Filename == "":
 		return f.text
@@ -26,14 +26,14 @@ func (f fault) Error() string {
 	return fmt.Sprintf("%s:%d: %s", f.at.Filename, f.at.Line, f.text)
 }
 
-// joined joins all faults in the order of the source, without duplicates, to one error; nil if there are none.
-func joined(faults []fault) error {
-	slices.SortStableFunc(faults, func(a, b fault) int {
+// joined joins all diagnostics in the order of the source, without duplicates, to one error; nil if there are none.
+func joined(diagnostics []diagnostic) error {
+	slices.SortStableFunc(diagnostics, func(a, b diagnostic) int {
 		return cmp.Or(strings.Compare(a.at.Filename, b.at.Filename), cmp.Compare(a.at.Offset, b.at.Offset))
 	})
 	told := make(map[string]bool)
 	var errs []error
-	for _, f := range faults {
+	for _, f := range diagnostics {
 		if !told[f.Error()] {
 			told[f.Error()] = true
 			errs = append(errs, f)
